@@ -55,6 +55,7 @@ targets![
     jobs,
     json_path,
     paths,
+    proxy_header,
     rehearsal,
     request,
     results,

@@ -350,6 +350,7 @@ fn unsafe_is_in_few_files() {
         "serve/functions/crash.rs",
         "serve/functions/library.rs",
         "server/receive_age.rs",
+        "server/systemd.rs",
     ];
     assert_eq!(with, named.map(Path::new));
 }

@@ -13,6 +13,7 @@ use weir_decide::Nanos;
 use weir_decide::admission::{AbandonReason, ServiceOutcome};
 use weir_decide::base::failure::{FailureKind, FailureSide};
 use weir_decide::call::grpc::Codes;
+use weir_decide::call::hedge::LaunchReason;
 use weir_decide::call::policy::AttemptFailure;
 use weir_decide::upstream::circuit_breaker::BreakerPermit;
 use weir_decide::upstream::hosts::{HostOutcome, HostSlot};
@@ -61,14 +62,21 @@ pub(super) struct HostPermit {
 }
 
 impl HostPermit {
-    pub(super) fn new(
-        upstream: Arc<Upstream>,
-        (host, origin): (HostSlot, Arc<Origin>),
+    /// Chooses a host of the upstream for an attempt that starts now, not one in the bit set `avoid` if there is
+    /// another; by the key if there is one.
+    pub(super) fn acquire(
+        upstream: &Arc<Upstream>,
+        timer: &Timer,
+        now: Nanos,
         blame_rule: BlameRule,
-        timer: Timer,
+        (avoid, key): (u64, Option<u64>),
+        reason: LaunchReason,
         (permit, breaker_permit): (Option<CallPermit>, Option<BreakerPermit>),
-        latency_from: Option<Nanos>,
     ) -> Self {
+        upstream.counts.began(reason);
+        let (host, origin) = upstream.choose_host(now, avoid, key);
+        let latency_from = upstream.compares_latency().then_some(now);
+        let (upstream, timer) = (Arc::clone(upstream), timer.clone());
         Self {
             upstream,
             host,

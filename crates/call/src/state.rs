@@ -8,7 +8,7 @@ use super::attempt_log::{AttemptStatus, CallTrace};
 use super::body::CallBody;
 use super::counts::CallOutcome;
 use super::engine_state::EngineState;
-use super::host_permit::BlameRule;
+use super::host_permit::{BlameRule, HostPermit};
 use super::permits::{CallPermit, PermitOutcome};
 use super::request::CallRequest;
 use super::response::{CallFailure, CallFailureReason, CallResponse};
@@ -108,8 +108,8 @@ impl<'a> CallState<'a> {
             _ => (self.launch_permits.pop(), None),
         };
         let upstream = &request.plan.upstream;
-        let mut host_permit =
-            upstream.acquire_host(&engine.timer, now, blame_rule, (self.attempted_hosts, request.key), reason, permits);
+        let hosts = (self.attempted_hosts, request.key);
+        let mut host_permit = HostPermit::acquire(upstream, &engine.timer, now, blame_rule, hosts, reason, permits);
         self.attempted_hosts |= 1 << host_permit.host.index;
         debug_assert_eq!(
             self.call_trace.attempts.len(),

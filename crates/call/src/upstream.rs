@@ -4,20 +4,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::counts::UpstreamCounts;
-use super::host_permit::{BlameRule, HostPermit};
-use super::permits::{CallPermit, PermitPool};
+use super::permits::PermitPool;
 use super::upstream_guard::UpstreamGuard;
 use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;
-use weir_decide::call::hedge::LaunchReason;
 use weir_decide::call::latency_quantile::LatencyQuantile;
-use weir_decide::upstream::circuit_breaker::{BreakerPermit, BreakerRule, State};
+use weir_decide::upstream::circuit_breaker::{BreakerRule, State};
 use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, HostBalancer, HostOutcome, HostSlot, OutlierRule};
 use weir_decide::upstream::rendezvous::Candidate;
 use weir_http::client::Origin;
 use weir_machine::lock::lock;
-use weir_machine::timer::Timer;
 
 /// One host of an upstream.
 #[derive(Clone, Debug)]
@@ -216,27 +213,17 @@ impl Upstream {
         }
     }
 
-    /// Chooses a host for an attempt that starts now, not one in the bit set `avoid` if there is another; by the key if
-    /// there is one.
-    pub(super) fn acquire_host(
-        self: &Arc<Self>,
-        timer: &Timer,
-        now: Nanos,
-        blame_rule: BlameRule,
-        (avoid, key): (u64, Option<u64>),
-        reason: LaunchReason,
-        permits: (Option<CallPermit>, Option<BreakerPermit>),
-    ) -> HostPermit {
-        self.counts.began(reason);
-        let (host, origin) = match &self.only {
-            Some(only) => (HostSlot::default(), Arc::clone(only)),
-            None => self.choose_host(now, avoid, key),
-        };
-        let latency_from = self.compares_latency.then_some(now);
-        HostPermit::new(Arc::clone(self), (host, origin), blame_rule, timer.clone(), permits, latency_from)
+    /// Whether hosts are compared by their response times.
+    pub(super) fn compares_latency(&self) -> bool {
+        self.compares_latency
     }
 
-    fn choose_host(&self, now: Nanos, avoid: u64, key: Option<u64>) -> (HostSlot, Arc<Origin>) {
+    /// The host of an attempt that starts now, not one in the bit set `avoid` if there is another; by the key if there
+    /// is one.
+    pub(super) fn choose_host(&self, now: Nanos, avoid: u64, key: Option<u64>) -> (HostSlot, Arc<Origin>) {
+        if let Some(only) = &self.only {
+            return (HostSlot::default(), Arc::clone(only));
+        }
         let mut table = self.table();
         let index = table.balancer.pick(now, avoid, key);
         table.balancer.began(index);

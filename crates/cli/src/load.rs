@@ -176,7 +176,7 @@ fn try_run(
     if asked.agent_args.has_agents() && asked.file_args.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
     }
-    let files = RunFiles::open(&asked.file_args, asked.live_args.jsonl(), asked.strict)?;
+    let mut files = RunFiles::open(&asked.file_args, asked.live_args.jsonl(), asked.strict)?;
     let has_step_table = asked.file_args.csv_steps.is_some();
     asked.request_args.read_stdin()?;
     let once = asked.once.then(|| asked.play_output());

@@ -7,7 +7,7 @@ use clap::Args;
 
 use weir_decide::base::units;
 use weir_decide::service::timeouts::Timeouts;
-use weir_server::{Logger, Options};
+use weir_server::{AccessLogOptions, Logger, Options};
 
 /// Heading of these flags in the help.
 pub(super) const SERVER: &str = "Server";
@@ -51,7 +51,7 @@ impl ServerArgs {
             },
             max_head_bytes: self.max_head as usize,
             max_header_fields: self.max_headers as usize,
-            access_log: self.access_log.clone(),
+            access_log: self.access_log.clone().map(AccessLogOptions::json),
             logger,
             ..Options::default()
         }

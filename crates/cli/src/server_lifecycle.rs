@@ -33,8 +33,19 @@ impl ServerLifecycle {
     ///
     /// # Errors
     /// One line, if stdout cannot be written.
-    pub(super) fn run_until_signal(&mut self, url: &str, mut hangup: impl FnMut()) -> Result<ExitSignal, String> {
-        let line = serde_json::json!({ "listening": url });
+    pub(super) fn run_until_signal(&mut self, url: &str, hangup: impl FnMut()) -> Result<ExitSignal, String> {
+        self.announce_and_wait(&serde_json::json!({ "listening": url }), hangup)
+    }
+
+    /// The same with this line on stdout.
+    ///
+    /// # Errors
+    /// One line, if stdout cannot be written.
+    pub(super) fn announce_and_wait(
+        &mut self,
+        line: &serde_json::Value,
+        mut hangup: impl FnMut(),
+    ) -> Result<ExitSignal, String> {
         writeln!(io::stdout(), "{line}")
             .and_then(|()| io::stdout().flush())
             .map_err(|error| format!("cannot write to stdout: {error}"))?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, HeaderValue};
 
 use super::cluster_hash::cluster_hash;
-use super::config::{CallerFrom, PriorityRule, Proxies, RouteConfig};
+use super::config::{CallerFrom, CertificateField, PriorityRule, Proxies, RouteConfig};
 use super::key_source::network;
 use super::routing::Captures;
 use weir_decide::Nanos;
@@ -16,6 +16,7 @@ use weir_decide::ratelimit::fair_priority::{PriorityFairness, PriorityFairnessRu
 use weir_decide::ratelimit::per_caller::{CallerLimiter, CallerRule};
 use weir_decide::ratelimit::split::Fraction;
 use weir_machine::lock::lock;
+use weir_server::tls::ClientIdentity;
 
 /// Rate limits and priorities of a route's callers.
 #[derive(Debug)]
@@ -50,8 +51,9 @@ impl CallerPolicyConfig {
 impl CallerPolicy {
     /// A policy without state. With a salt the rate limit is cluster-wide, and nothing is allocated yet.
     pub(super) fn new(config: CallerPolicyConfig, salt: Option<u64>) -> Self {
-        let PriorityRule { header, values, default } = &config.priority;
-        let may_raise = header.is_some() && values.iter().any(|(_, priority)| priority > default);
+        let PriorityRule { header, certificate, values, default } = &config.priority;
+        let may_raise =
+            (header.is_some() || certificate.is_some()) && values.iter().any(|(_, priority)| priority > default);
         Self {
             caller_limiter: config.rate.map(|rule| {
                 Mutex::new(match salt {
@@ -77,12 +79,13 @@ impl CallerPolicy {
         headers: &HeaderMap,
         captures: &Captures<'_>,
         peer: IpAddr,
+        client: Option<&ClientIdentity>,
     ) -> (Priority, Option<Rejection>) {
-        let requested = self.requested_priority(headers);
+        let requested = self.requested_priority(headers, client);
         if self.caller_limiter.is_none() && self.priority_fairness.is_none() {
             return (requested, None);
         }
-        let key = self.key(headers, captures, peer);
+        let key = self.key(headers, captures, peer, client);
         let wait = self.caller_limiter.as_ref().and_then(|callers| lock(callers).allows(now, key, 1).err());
         if let Some(retry_after) = wait {
             return (requested, Some(Rejection { reason: RejectionReason::RateLimited, retry_after }));
@@ -115,17 +118,25 @@ impl CallerPolicy {
         }
     }
 
-    fn requested_priority(&self, headers: &HeaderMap) -> Priority {
-        let PriorityRule { header, values, default } = &self.config.priority;
+    fn requested_priority(&self, headers: &HeaderMap, client: Option<&ClientIdentity>) -> Priority {
+        let PriorityRule { header, certificate, values, default } = &self.config.priority;
+        if let Some(field) = certificate {
+            let shown = client.map(|client| field.values(client)).unwrap_or_default();
+            let of_shown = |value: &str| values.iter().find(|(known, _)| known == value).map(|(_, priority)| *priority);
+            return shown.into_iter().filter_map(of_shown).max().unwrap_or(*default);
+        }
         let sent = header.as_ref().and_then(|name| headers.get(name));
         let known = sent.and_then(|sent| values.iter().find(|(value, _)| value.as_bytes() == sent.as_bytes()));
         known.map_or(*default, |(_, priority)| *priority)
     }
 
-    fn key(&self, headers: &HeaderMap, captures: &Captures<'_>, peer: IpAddr) -> u64 {
+    fn key(&self, headers: &HeaderMap, captures: &Captures<'_>, peer: IpAddr, client: Option<&ClientIdentity>) -> u64 {
         let named = match &self.config.caller {
             Some(CallerFrom::Header(name)) => headers.get(name).map(HeaderValue::as_bytes),
             Some(CallerFrom::Path(name)) => captures.get(name).map(str::as_bytes),
+            Some(CallerFrom::Certificate(field)) => {
+                client.and_then(|client| field.values(client).first().copied()).map(str::as_bytes)
+            }
             Some(CallerFrom::Address) | None => None,
         };
         match named {
@@ -134,6 +145,17 @@ impl CallerPolicy {
             // Without a name a caller is identified by its address.
             None if self.is_shared => cluster_hash(&[b"network", &network(headers, peer, &self.config.proxies)]),
             None => self.hasher.hash_one(network(headers, peer, &self.config.proxies)),
+        }
+    }
+}
+
+impl CertificateField {
+    /// Values of this part of a client's certificate; the first one identifies the client.
+    fn values(self, client: &ClientIdentity) -> Vec<&str> {
+        match self {
+            Self::Subject => Some(client.subject.as_str()).filter(|subject| !subject.is_empty()).into_iter().collect(),
+            Self::CommonName => client.common_name.as_deref().into_iter().collect(),
+            Self::AlternativeName => client.alternative_names.iter().map(String::as_str).collect(),
         }
     }
 }

@@ -30,6 +30,8 @@ use weir_server::ResponseBody;
 pub(super) struct GateRoute {
     /// Name in metrics and logs.
     pub(super) name: String,
+    /// The same, for the list of calls in flight.
+    pub(super) label: Arc<str>,
     /// Upstreams of the route; at least one.
     pub(super) sides: Vec<RouteSide>,
     pub(super) side_chooser: SideChooser,
@@ -59,12 +61,15 @@ pub(super) struct RouteSide {
     pub(super) hash_by: Option<KeySource>,
 }
 
-/// The name of a route in metrics and logs: its methods, hosts, path and conditions.
+/// The name of a route in metrics and logs: its methods, hosts, path, conditions and listeners.
 pub(super) fn route_name(asked: &RouteConfig) -> String {
     let methods: Vec<&str> = asked.methods.iter().map(Method::as_str).collect();
     let hosts: Vec<String> = asked.hosts.iter().map(ToString::to_string).collect();
     let conditions = asked.conditions.iter().map(ToString::to_string);
-    let parts = [methods.join(","), hosts.join(","), asked.path.clone()].into_iter().chain(conditions);
+    // Routes of several listeners may have the same path.
+    let listeners: String = asked.listeners.iter().map(|name| format!("@{name}")).collect();
+    let parts =
+        [methods.join(","), hosts.join(","), asked.path.clone()].into_iter().chain(conditions).chain([listeners]);
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -94,6 +99,7 @@ impl GateRoute {
         let name = route_name(asked);
         let rate = cluster_salt.and(asked.rate).map(|rule| rate_limit_id(&name, &rule));
         Ok(Self {
+            label: name.as_str().into(),
             name,
             sides,
             side_chooser: SideChooser::new(&asked.upstreams, asked.sticky.clone()),

@@ -134,7 +134,13 @@ fn has_prefix(name: &str, known: &str) -> bool {
 
 /// Sets the forwarding headers. Those of the client are kept only if it is trusted, and otherwise removed in all
 /// spellings that an upstream might accept.
-pub(super) fn set_forwarded(headers: &mut HeaderMap, client: &HeaderValue, host: Option<&HeaderValue>, trusted: bool) {
+pub(super) fn set_forwarded(
+    headers: &mut HeaderMap,
+    client: &HeaderValue,
+    host: Option<&HeaderValue>,
+    scheme: &'static str,
+    trusted: bool,
+) {
     let is_removed = |name: &HeaderName| {
         let name = name.as_str();
         is_forwarding_header(name) && (!trusted || name.contains('_'))
@@ -151,7 +157,7 @@ pub(super) fn set_forwarded(headers: &mut HeaderMap, client: &HeaderValue, host:
     let chain = HeaderValue::from_bytes(&chain.join(&b", "[..]));
     headers.insert(FORWARDED_FOR, chain.unwrap_or_else(|_| client.clone()));
     if !headers.contains_key(FORWARDED_PROTO) {
-        headers.insert(FORWARDED_PROTO, HeaderValue::from_static("http"));
+        headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme));
     }
     if let Some(host) = host.filter(|_| !headers.contains_key(FORWARDED_HOST)) {
         headers.insert(FORWARDED_HOST, host.clone());
@@ -254,14 +260,14 @@ mod tests {
         let host = HeaderValue::from_static("api.example");
         let mut strange = headers(&[("x-forwarded-for", "6.6.6.6"), ("x-forwarded-proto", "https")]);
         let mut trusted = strange.clone();
-        set_forwarded(&mut strange, &HeaderValue::from_static("10.0.0.1"), Some(&host), false);
+        set_forwarded(&mut strange, &HeaderValue::from_static("10.0.0.1"), Some(&host), "http", false);
         let own = [("x-forwarded-for", "10.0.0.1"), ("x-forwarded-proto", "http"), ("x-forwarded-host", "api.example")];
         assert_eq!(strange, headers(&own));
-        set_forwarded(&mut trusted, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
+        set_forwarded(&mut trusted, &HeaderValue::from_static("10.0.0.1"), Some(&host), "http", true);
         assert_eq!(trusted.get("x-forwarded-for").unwrap(), "6.6.6.6, 10.0.0.1");
         assert_eq!(trusted.get("x-forwarded-proto").unwrap(), "https");
         let mut lines = headers(&[("x-forwarded-for", "1.1.1.1, 2.2.2.2"), ("x-forwarded-for", "3.3.3.3")]);
-        set_forwarded(&mut lines, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
+        set_forwarded(&mut lines, &HeaderValue::from_static("10.0.0.1"), Some(&host), "http", true);
         assert_eq!(lines.get("x-forwarded-for").unwrap(), "1.1.1.1, 2.2.2.2, 3.3.3.3, 10.0.0.1");
         assert_eq!(lines.get_all("x-forwarded-for").iter().count(), 1);
     }
@@ -286,7 +292,7 @@ mod tests {
         }
         let client = HeaderValue::from_static("::1");
         let mut trusted = headers(&[("forwarded", "for=6.6.6.6"), ("x-real-ip", "6.6.6.6"), ("x_real_ip", "7.7.7.7")]);
-        set_forwarded(&mut trusted, &client, None, true);
+        set_forwarded(&mut trusted, &client, None, "http", true);
         let lines: Vec<_> = trusted.get_all("forwarded").iter().collect();
         assert_eq!(lines, ["for=6.6.6.6", "for=\"[::1]\""]);
         assert_eq!((trusted.get("x-real-ip").unwrap().as_bytes(), trusted.get("x_real_ip")), (&b"6.6.6.6"[..], None));

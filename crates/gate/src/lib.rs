@@ -2,18 +2,22 @@
 //!
 //! - [`config`]: the configuration, as data; `runtime`: the runtime made from it; `config_cell`: the current one,
 //!   replaced by reloads
+//! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
 //! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
 //!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `key_source`, `side_choice`,
 //!   `mirror`, `request_limits`, `rewrite`, `headers`, `json_merge`, `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
+//! - `admin`: the admin listener
 //! - `health_checks`, `grpc_health`: active health checks; `resolver`: names of upstreams; `metrics`: Prometheus metrics;
 //!   `call_spans`, `tracing`: traces for a collector
 //!
 //! Calls themselves, with their attempts, are in [`weir_call`].
 
+mod admin;
 mod call_spans;
 mod caller;
+mod certificate_watch;
 mod cluster_hash;
 pub mod config;
 mod config_cell;
@@ -25,6 +29,7 @@ mod headers;
 mod health_checks;
 mod json_merge;
 mod key_source;
+mod listener_runtime;
 mod local_responses;
 mod local_route;
 mod metrics;
@@ -44,14 +49,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-use self::config::Config;
+use self::admin::AdminServer;
+use self::certificate_watch::CertificateWatch;
+use self::config::{Config, ListenerConfig};
 use self::config_cell::ConfigCell;
 use self::distributed_limits::{DistributedLimits, RenewalThread};
 use self::runtime::GateRuntime;
 use self::service::Service;
 use weir_decide::Nanos;
 use weir_otlp::{Exporter, ExporterCloseHandle, ExporterError};
-use weir_server::{self as server, Logger, RunningServer, ServerError};
+pub use weir_server::StopReport;
+use weir_server::tls::{ServerTls, ServerTlsError};
+use weir_server::{self as server, BoundAddress, ListenAddress, ListenerOptions, Logger, RunningServer, ServerError};
 
 /// Options of a gateway beside its configuration.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +94,8 @@ pub enum GateError {
     Otlp(ExporterError),
     /// Redis rejects the gateway.
     DistributedLimits(String),
+    /// A listener's certificates: its name and the reason.
+    Certificates(String, ServerTlsError),
     /// See [`ServerError`].
     Server(ServerError),
 }
@@ -96,6 +107,7 @@ impl fmt::Display for GateError {
         match self {
             Self::Config(why) | Self::DistributedLimits(why) => f.write_str(why),
             Self::Otlp(error) => error.fmt(f),
+            Self::Certificates(name, error) => write!(f, "listener {name}: {error}"),
             Self::Server(error) => error.fmt(f),
         }
     }
@@ -104,15 +116,23 @@ impl fmt::Display for GateError {
 /// A running gateway; it stops at once when it is dropped.
 #[derive(Debug)]
 pub struct Gate {
+    /// Dropped before the server that it shows.
+    admin: Option<AdminServer>,
     server: RunningServer,
     config_cell: Arc<ConfigCell>,
+    /// Listeners as they were started.
+    listeners: Vec<ListenerConfig>,
+    /// Those with TLS, by name.
+    tls: Vec<(String, Arc<ServerTls>)>,
+    certificate_watch: Option<CertificateWatch>,
     exporter: Option<Exporter>,
     distributed_limits: Option<Arc<DistributedLimits>>,
     /// Dropped after the event loops have ended, since allocations are in use until then.
     renewal_thread: Option<RenewalThread>,
 }
 
-/// Starts a gateway; it accepts connections when this returns.
+/// Starts a gateway on the configuration's listeners, or else on the host and port of the server's options; it accepts
+/// connections when this returns.
 ///
 /// # Errors
 /// See [`GateError`].
@@ -142,9 +162,52 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
         logger: server.logger.clone(),
         distributed_limits: distributed_limits.clone(),
     };
-    let server = server::Options { uses_receive_timestamps: true, ..server.clone() };
-    let server = server::start(service, &server).map_err(GateError::Server)?;
-    Ok(Gate { server, config_cell, exporter, distributed_limits, renewal_thread })
+    let mut tls = Vec::new();
+    let mut listeners = Vec::new();
+    for listener in &config.listeners {
+        let own = match &listener.tls {
+            Some(options) => {
+                let failed = |error| GateError::Certificates(listener.name.clone(), error);
+                let own = Arc::new(ServerTls::new(options.clone()).map_err(failed)?);
+                tls.push((listener.name.clone(), Arc::clone(&own)));
+                Some(own)
+            }
+            None => None,
+        };
+        let (address, proxy_protocol) = (listener.address.clone(), listener.proxy_protocol.clone());
+        listeners.push(ListenerOptions { address, tls: own, proxy_protocol });
+    }
+    if listeners.is_empty() {
+        listeners.push(ListenerOptions::plain(ListenAddress::Tcp(server.host.clone(), server.port)));
+    }
+    let lists_requests = config.admin.is_some();
+    let options = server::Options { uses_receive_timestamps: true, lists_requests, ..server.clone() };
+    let certificate_watch = if tls.is_empty() {
+        None
+    } else {
+        let watch = CertificateWatch::start(tls.clone(), options.logger.clone());
+        Some(watch.map_err(|error| GateError::Server(error.into()))?)
+    };
+    let server = server::start_on(service, &options, &listeners).map_err(GateError::Server)?;
+    let admin = match &config.admin {
+        Some(address) => {
+            let started = AdminServer::start(address, config, Arc::clone(&config_cell), &server, &options);
+            Some(started.map_err(GateError::Server)?)
+        }
+        None => None,
+    };
+    let listeners = config.listeners.clone();
+    Ok(Gate {
+        admin,
+        server,
+        config_cell,
+        listeners,
+        tls,
+        certificate_watch,
+        exporter,
+        distributed_limits,
+        renewal_thread,
+    })
 }
 
 /// Validates what parsing cannot: certificates, schemas and URLs on this machine.
@@ -158,14 +221,43 @@ pub fn check(config: &Config) -> Result<(), GateError> {
 }
 
 impl Gate {
-    /// URL of the listen address.
+    /// URL of the first listener.
     pub fn url(&self) -> String {
-        self.server.url()
+        self.urls().next().map_or_else(|| self.server.url(), |(_, url)| url)
+    }
+
+    /// Names of the listeners, and the URL of each; of a Unix socket `unix:` and its path.
+    pub fn urls(&self) -> impl Iterator<Item = (&str, String)> {
+        self.listeners.iter().zip(self.server.addresses()).map(|(listener, address)| {
+            let scheme = if listener.tls.is_some() { "https" } else { "http" };
+            let url = match address {
+                BoundAddress::Tcp(address) => format!("{scheme}://{address}"),
+                BoundAddress::Unix(_) => address.to_string(),
+            };
+            (listener.name.as_str(), url)
+        })
+    }
+
+    /// URL of the admin listener, if there is one.
+    pub fn admin_url(&self) -> Option<String> {
+        self.admin.as_ref().map(AdminServer::url)
+    }
+
+    /// Whether the gateway listens as in this configuration, but for certificates and redirects, which a reload
+    /// changes.
+    pub fn listens_as(&self, config: &Config) -> bool {
+        let is_same = |(ours, theirs): (&ListenerConfig, &ListenerConfig)| {
+            (&ours.name, &ours.address, &ours.proxy_protocol) == (&theirs.name, &theirs.address, &theirs.proxy_protocol)
+                && ours.tls.is_some() == theirs.tls.is_some()
+        };
+        let count = self.listeners.len();
+        count == config.listeners.len() && self.listeners.iter().zip(&config.listeners).all(is_same)
     }
 
     /// Replaces the configuration for calls that begin from now on; calls in flight are not affected. Unchanged
-    /// upstreams, policies and routes keep their connections, health, budgets and counts. The listen address and the
-    /// cluster cannot be changed.
+    /// upstreams, policies and routes keep their connections, health, budgets and counts. The listeners of the same
+    /// names get their certificates, which connections that begin from now on use; addresses and the cluster cannot be
+    /// changed.
     ///
     /// # Errors
     /// A part of the configuration is invalid on this machine; then nothing has changed.
@@ -173,10 +265,19 @@ impl Gate {
         let (now, limits) = (self.config_cell.now(), self.distributed_limits.as_deref());
         let runtime = GateRuntime::new(config, Some(&self.config_cell.get()), now, limits.map(|limits| limits.salt));
         let runtime = runtime.map_err(GateError::Config)?;
+        for (name, tls) in &self.tls {
+            let listener = config.listeners.iter().find(|listener| listener.name == *name);
+            if let Some(options) = listener.and_then(|listener| listener.tls.as_ref()) {
+                tls.reload(options.clone()).map_err(|error| GateError::Certificates(name.clone(), error))?;
+            }
+        }
         if let Some(limits) = limits {
             limits.apply(&runtime, now);
         }
         self.config_cell.replace(runtime);
+        if let Some(admin) = &self.admin {
+            admin.show(config);
+        }
         if let Some(limits) = limits {
             // A renewal in between was applied to the old runtime only.
             limits.apply(&self.config_cell.get(), now);
@@ -184,18 +285,28 @@ impl Gate {
         Ok(())
     }
 
+    /// Opens the access log's file again; returns whether there is one.
+    pub fn reopen_access_log(&self) -> bool {
+        self.server.reopen_access_log()
+    }
+
     /// Whether the gateway is in the same cluster as in this configuration.
     pub fn shares_limits_as(&self, config: &Config) -> bool {
         self.distributed_limits.as_ref().map(|limits| &limits.config) == config.distributed_limits.as_ref()
     }
 
-    /// Stops accepting connections, and waits up to `grace` for requests in flight.
-    pub fn stop(self, grace: Duration) {
-        self.server.stop(grace);
+    /// Stops accepting connections, and waits up to `grace` for requests in flight and upgraded connections; returns
+    /// what it has cut off after that.
+    pub fn stop(self, grace: Duration) -> StopReport {
+        drop(self.certificate_watch);
+        // The admin listener shows the end, too.
+        let report = self.server.stop(grace);
+        drop(self.admin);
         drop(self.renewal_thread);
         if let Some(exporter) = self.exporter {
             exporter.close(TRACE_FLUSH_TIMEOUT);
         }
+        report
     }
 
     /// A handle that stops the gateway from another thread.
@@ -216,6 +327,11 @@ impl GateStopHandle {
     /// once.
     pub fn stop(&self, grace: Duration) {
         self.server.stop(grace);
+    }
+
+    /// Sets whether health checks say that nothing more is to be sent here. Calls are served all the same.
+    pub fn set_draining(&self, is_draining: bool) {
+        self.server.set_draining(is_draining);
     }
 
     /// Ends the gateway without waiting for requests in flight or the last traces.

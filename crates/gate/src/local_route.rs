@@ -9,7 +9,6 @@ use super::config::{FixedReply, RedirectRule, RouteAction};
 use super::local_responses;
 use super::rewrite::path_and_query;
 use super::routing::Captures;
-use super::runtime::GateRuntime;
 use weir_server::ResponseBody;
 
 /// A route without an upstream.
@@ -42,8 +41,8 @@ impl LocalReply {
 
 impl LocalRoute {
     /// A route; one of the same name before keeps its count.
-    pub(super) fn new(name: String, reply: LocalReply, before: Option<&GateRuntime>) -> Self {
-        let kept = before.and_then(|before| before.local_routes.iter().find(|kept| kept.name == name));
+    pub(super) fn new(name: String, reply: LocalReply, before: &[Self]) -> Self {
+        let kept = before.iter().find(|kept| kept.name == name);
         let count = kept.map(|kept| Arc::clone(&kept.count)).unwrap_or_default();
         Self { name, reply, count }
     }

@@ -17,27 +17,22 @@ use weir_server::ResponseBody;
 
 impl RequestLimits {
     /// 431 if the head is too large. Its size is that of the request line and the fields over HTTP/1.1.
-    pub(super) fn check_head(&self, parts: &Parts, headers: &HeaderMap) -> Result<(), Response<ResponseBody>> {
-        let too_large = |line: String| Err(local_responses::text(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &line));
+    pub(super) fn check_head(&self, parts: &Parts, headers: &HeaderMap) -> Option<Response<ResponseBody>> {
+        let too_large = |line: &str| local_responses::text(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, line);
         if let Some(max) = self.max_headers.filter(|max| headers.len() > *max) {
-            return too_large(format!("more than {max} header fields"));
+            return Some(too_large(&format!("more than {max} header fields")));
         }
-        let Some(max) = self.max_head_bytes else { return Ok(()) };
+        let max = self.max_head_bytes?;
         // "name: value\r\n", and "METHOD TARGET HTTP/1.1\r\n".
         let fields: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         let target = parts.uri.path_and_query().map_or(1, |target| target.as_str().len());
-        if fields + parts.method.as_str().len() + target + 12 > max {
-            return too_large(format!("a head of more than {max} bytes"));
-        }
-        Ok(())
+        let is_too_large = fields + parts.method.as_str().len() + target + 12 > max;
+        is_too_large.then(|| too_large(&format!("a head of more than {max} bytes")))
     }
 
     /// 413 if a body of at least this length is too large.
-    pub(super) fn check_body(&self, length: u64) -> Result<(), Response<ResponseBody>> {
-        match self.max_body_bytes {
-            Some(max) if length > max as u64 => Err(body_too_large(max)),
-            _ => Ok(()),
-        }
+    pub(super) fn check_body(&self, length: u64) -> Option<Response<ResponseBody>> {
+        self.max_body_bytes.filter(|max| length > *max as u64).map(body_too_large)
     }
 
     /// A body that fails above the limit, and whether it has; None without a limit.

@@ -86,7 +86,7 @@ impl ResolvedNames {
         for host in self.hosts.iter_mut().filter(|host| host.config.has_name()) {
             let found = tokio::select! {
                 found = tokio::net::lookup_host((host.target.host.as_str(), host.target.port)) => {
-                    found.map(|all| all.collect::<BTreeSet<SocketAddr>>()).map_err(|error| error.to_string())
+                    found.map(BTreeSet::<SocketAddr>::from_iter).map_err(|error| error.to_string())
                 }
                 () = engine.timer().sleep(RESOLVE_TIMEOUT) => Err(format!("no response within {RESOLVE_TIMEOUT}")),
             };

@@ -51,7 +51,7 @@ impl RoutedRequest<'_> {
         priority: Priority,
         mirror_random: u64,
     ) -> ServiceReply {
-        if let Err(too_large) = self.route.limits.check_body(body.size_hint().lower()) {
+        if let Some(too_large) = self.route.limits.check_body(body.size_hint().lower()) {
             return self.error_format.format(too_large).into();
         }
         let began = self.context.began();
@@ -60,6 +60,9 @@ impl RoutedRequest<'_> {
         // The shortest of the policy's and the caller's.
         let deadline = began
             + [header_deadline, target_deadline].into_iter().flatten().fold(self.plan.policy.deadline, Nanos::min);
+        if self.context.is_described() {
+            self.context.set_progress(Some(&self.route.label), "reading_body");
+        }
         let spread = self.engine.spread();
         if !body.is_end_stream()
             && let Some(failed) = self.engine.shed_early(self.plan, priority, spread, deadline)
@@ -92,6 +95,9 @@ impl RoutedRequest<'_> {
             key: self.key,
             spread,
         };
+        if self.context.is_described() {
+            self.context.set_progress(None, "calling");
+        }
         if let Some(mirror) = &self.route.mirror {
             mirror.copy(self.engine, mirror_random, &request, &body);
         }
@@ -221,10 +227,10 @@ impl RoutedRequest<'_> {
             () = self.context.sleep_until(deadline), if deadline < Nanos::NEVER => return Err(self.route.deadline_response()),
         };
         match prefix {
-            Ok(BodyPrefix::Complete(bytes)) => {
-                self.route.limits.check_body(bytes.len() as u64)?;
-                Ok((OutgoingBody::Bytes(bytes), None))
-            }
+            Ok(BodyPrefix::Complete(bytes)) => match self.route.limits.check_body(bytes.len() as u64) {
+                Some(too_large) => Err(too_large),
+                None => Ok((OutgoingBody::Bytes(bytes), None)),
+            },
             Ok(BodyPrefix::Streaming(upload)) => {
                 let (upload, is_too_large) = self.route.limits.limit_body(Box::pin(upload));
                 Ok((OutgoingBody::Stream(upload), is_too_large))
@@ -257,7 +263,8 @@ impl RoutedRequest<'_> {
         }
         let host = headers.get(header::HOST).cloned();
         let trusted = route.proxies.contains(self.context.peer().ip());
-        headers::set_forwarded(headers, self.context.client_address(), host.as_ref(), trusted);
+        let scheme = if self.context.tls().is_some() { "https" } else { "http" };
+        headers::set_forwarded(headers, self.context.client_address(), host.as_ref(), scheme, trusted);
         route.rewrite_request(headers);
     }
 

@@ -12,9 +12,9 @@ use super::cluster_hash::cluster_hash;
 use super::config::{Config, HealthCheck, RouteConfig, UpstreamConfig};
 use super::distributed_limit::DistributedLimit;
 use super::gate_route::{GateRoute, RouteSide, route_name};
+use super::listener_runtime::ListenerRuntime;
 use super::local_route::{LocalReply, LocalRoute};
 use super::mirror::Mirror;
-use super::routing::Routes;
 use weir_call::{Upstream, UpstreamHost};
 use weir_decide::Nanos;
 use weir_decide::call::policy::BudgetRule;
@@ -27,7 +27,8 @@ use weir_http::tls::{Tls, TlsOptions};
 /// Runtime of a configuration.
 #[derive(Debug)]
 pub(super) struct GateRuntime {
-    pub(super) route_table: Routes,
+    /// Listeners, in the server's order.
+    pub(super) listeners: Vec<ListenerRuntime>,
     /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
     /// What becomes of a request, by the index of its route in the configuration.
@@ -85,7 +86,7 @@ impl GateRuntime {
         now: Nanos,
         cluster_salt: Option<u64>,
     ) -> Result<Self, String> {
-        let table = Routes::new(&config.routes)?;
+        let listeners = ListenerRuntime::all(config, before.map(|before| before.listeners.as_slice()))?;
         let mut upstreams = Vec::new();
         for asked in &config.upstreams {
             let is_same =
@@ -98,7 +99,7 @@ impl GateRuntime {
             upstreams.push((asked.name.clone(), service));
         }
         let mut setup = Self {
-            route_table: table,
+            listeners,
             path_rule: config.path_rule,
             actions: Vec::new(),
             routes: Vec::new(),
@@ -109,7 +110,8 @@ impl GateRuntime {
         for asked in &config.routes {
             let action = match LocalReply::of(&asked.action) {
                 Some(reply) => {
-                    setup.local_routes.push(LocalRoute::new(route_name(asked), reply, before));
+                    let kept = before.map_or(&[][..], |before| &before.local_routes);
+                    setup.local_routes.push(LocalRoute::new(route_name(asked), reply, kept));
                     RuntimeAction::Local(setup.local_routes.len() - 1)
                 }
                 None => {

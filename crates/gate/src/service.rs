@@ -103,10 +103,17 @@ impl server::Service for Service {
         let headers = std::mem::take(&mut parts.headers);
         let error_format = ErrorFormat::of(&headers);
         let bad = |why: &str| error_format.format(local_responses::text(StatusCode::BAD_REQUEST, why)).into();
-        let host = match check_scheme(&parts).and_then(|()| request_host(&parts, &headers)) {
+        let tls = context.tls();
+        let host = match check_scheme(&parts, tls.is_some()).and_then(|()| request_host(&parts, &headers)) {
             Ok(host) => host,
             Err(why) => return bad(why),
         };
+        let Some(listener) = runtime.listeners.get(context.listener()) else {
+            return error_format.format(local_responses::text(StatusCode::NOT_FOUND, "no route matches")).into();
+        };
+        if let Some(redirect) = listener.redirect(host.as_deref(), &parts.uri) {
+            return redirect.into();
+        }
         let path = match normalize(parts.uri.path(), runtime.path_rule) {
             Ok(path) => path,
             Err(ambiguity) => return bad(&format!("ambiguous path: {ambiguity}")),
@@ -118,7 +125,7 @@ impl server::Service for Service {
             query: parts.uri.query(),
             headers: &headers,
         };
-        let (index, captures) = match runtime.route_table.find(&facts) {
+        let (index, captures) = match listener.find(&facts) {
             RouteMatch::Route { index, captures } => (index, captures),
             RouteMatch::MethodNotAllowed { allow } => {
                 return error_format.format(local_responses::not_allowed(&allow)).into();
@@ -134,7 +141,7 @@ impl server::Service for Service {
                 return error_format.format(reply).into();
             }
         };
-        if let Err(too_large) = route.limits.check_head(&parts, &headers) {
+        if let Some(too_large) = route.limits.check_head(&parts, &headers) {
             return error_format.format(too_large).into();
         }
         let target_deadline = match route.target_deadline(&captures, parts.uri.query()) {
@@ -157,8 +164,9 @@ impl server::Service for Service {
             tracer: local.tracer.as_ref(),
             error_format,
         };
+        let client = tls.and_then(|tls| tls.client.as_ref());
         let (priority, rejection) =
-            route.caller_policy.check(local.engine.timer().now(), &headers, &captures, context.peer().ip());
+            route.caller_policy.check(local.engine.timer().now(), &headers, &captures, context.peer().ip(), client);
         if let Some(rejection) = rejection {
             let failed = local.engine.reject(routed.plan, priority, context.began(), rejection);
             return routed.reject(&parts, &headers, failed);
@@ -176,13 +184,15 @@ async fn sweep_connections(client: Client, timer: Timer) {
     }
 }
 
-/// Rejects a target with another scheme than `http` (RFC 9110, 7.4). Over HTTP/2 it may be `https`, since a proxy may
-/// have ended TLS (RFC 9113, 8.3.1).
-fn check_scheme(parts: &Parts) -> Result<(), &'static str> {
+/// Rejects a target with another scheme than that of the connection (RFC 9110, 7.4). Over HTTP/2 it may also be
+/// `https` without TLS, since a proxy may have ended it (RFC 9113, 8.3.1).
+fn check_scheme(parts: &Parts, has_tls: bool) -> Result<(), &'static str> {
     match parts.uri.scheme() {
-        Some(scheme) if *scheme == Scheme::HTTPS && parts.version == Version::HTTP_2 => Ok(()),
-        Some(scheme) if *scheme != Scheme::HTTP => Err("the target's scheme is not http"),
-        _ => Ok(()),
+        None => Ok(()),
+        Some(scheme) if *scheme == Scheme::HTTPS && (has_tls || parts.version == Version::HTTP_2) => Ok(()),
+        Some(scheme) if *scheme == Scheme::HTTP && !has_tls => Ok(()),
+        Some(_) if has_tls => Err("the target's scheme is not https"),
+        Some(_) => Err("the target's scheme is not http"),
     }
 }
 

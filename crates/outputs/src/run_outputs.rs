@@ -225,7 +225,7 @@ impl RunOutputs {
     }
 
     /// Delivers what is left, and the result or why there is none; within a few seconds.
-    pub fn finish(mut self, end: RunEnd) -> Vec<DeliveryReport> {
+    pub fn finish(mut self, end: &RunEnd) -> Vec<DeliveryReport> {
         self.send_rest();
         // A run has one interval at least, so that it has a start.
         if self.intervals == 0 && !matches!(end, RunEnd::Failure(_)) {

@@ -24,6 +24,8 @@ pub(crate) struct HarJournal {
     path: PathBuf,
     /// End of the last entry, over which the next one is written.
     end: u64,
+    /// What is written behind it.
+    written_tail: String,
     entries: u64,
     /// Titles of the pages, as members of a list.
     pages: String,
@@ -49,8 +51,10 @@ impl HarJournal {
             env!("CARGO_PKG_VERSION")
         );
         let path = path.to_owned();
-        let journal = Self { file, path, end: head.len() as u64, entries: 0, pages: String::new(), page_count: 0 };
-        journal.file.write_all_at(format!("{head}{}", journal.tail()).as_bytes(), 0)?;
+        let (end, pages, written_tail) = (head.len() as u64, String::new(), String::new());
+        let mut journal = Self { file, path, end, written_tail, entries: 0, pages, page_count: 0 };
+        journal.written_tail = journal.tail();
+        journal.file.write_all_at(format!("{head}{}", journal.written_tail).as_bytes(), 0)?;
         Ok(journal)
     }
 
@@ -78,7 +82,7 @@ impl HarJournal {
     /// Appends an entry, a line; false if the file has no room for it.
     ///
     /// # Errors
-    /// An error of the system; the entries before stay.
+    /// An error of the system, such as a full disk; the file has the entries before.
     pub(crate) fn append(&mut self, entry: &str) -> io::Result<bool> {
         let separator = if self.entries == 0 { "" } else { ",\n" };
         let length = (separator.len() + entry.len()) as u64;
@@ -86,7 +90,15 @@ impl HarJournal {
             return Ok(false);
         }
         // One write for the entry and the end of the file: a process that is killed leaves the one or the other whole.
-        self.file.write_all_at(format!("{separator}{entry}{}", self.tail()).as_bytes(), self.end)?;
+        let tail = self.tail();
+        if let Err(error) = self.file.write_all_at(format!("{separator}{entry}{tail}").as_bytes(), self.end) {
+            // Over the part that has found room: the end of the file had its place there before. If that fails as well,
+            // the first error is what is to be said.
+            let _ = self.file.write_all_at(self.written_tail.as_bytes(), self.end);
+            let _ = self.file.set_len(self.end + self.written_tail.len() as u64);
+            return Err(error);
+        }
+        self.written_tail = tail;
         self.end += length;
         self.entries += 1;
         Ok(true)

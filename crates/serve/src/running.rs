@@ -33,7 +33,9 @@ impl RunningService {
     /// Stops accepting connections, and awaits pending responses for `grace` at most.
     pub fn stop(self, grace: Duration) {
         match self {
-            Self::Server(server) => server.stop(grace),
+            Self::Server(server) => {
+                server.stop(grace);
+            }
             Self::HostileH2(mut server) => server.stop(),
         }
     }

@@ -1,16 +1,18 @@
-//! Access log: one JSON line per request, written by its own thread, so that a slow disk does not delay responses.
+//! Access log: one line per request, written by its own thread, so that a slow disk does not delay responses.
 
 use std::cell::{Cell, RefCell};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Logger;
+use super::access_log_format::{AccessLogFormat, LogValues};
+use weir_decide::base::rng::SeededRng;
 
 /// One line of the access log.
 #[derive(Debug, Serialize)]
@@ -39,17 +41,47 @@ const FLUSH_BYTES: usize = 32 * 1024;
 /// Maximum batches that wait for the disk; lines beyond are dropped and counted.
 const MAX_QUEUED_BATCHES: usize = 64;
 
+/// An access log: its file and lines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccessLogOptions {
+    /// The file, to which lines are appended; `-` is stderr.
+    pub path: PathBuf,
+    /// Format of its lines.
+    pub format: AccessLogFormat,
+    /// Fraction of requests that have a line, 0 to 1. Requests without a response and those with 5xx always have one.
+    pub sample_fraction: f64,
+}
+
+impl AccessLogOptions {
+    /// A line of JSON for each request.
+    pub fn json(path: PathBuf) -> Self {
+        Self { path, format: AccessLogFormat::default(), sample_fraction: 1.0 }
+    }
+}
+
+/// Message to the writer thread.
+#[derive(Debug)]
+enum LogMessage {
+    /// Whole lines.
+    Lines(Vec<u8>),
+    /// Open the file again, which was moved away.
+    Reopen,
+}
+
 /// The writer thread; it ends when all [`AccessLogWriter`]s are dropped.
 #[derive(Debug)]
 pub(super) struct AccessLog {
-    batches: SyncSender<Vec<u8>>,
+    messages: SyncSender<LogMessage>,
     thread: JoinHandle<()>,
 }
 
 /// One event loop's buffer of the access log.
 #[derive(Debug)]
 pub(super) struct AccessLogWriter {
-    batches: SyncSender<Vec<u8>>,
+    messages: SyncSender<LogMessage>,
+    options: AccessLogOptions,
+    /// Requests so far, for samples.
+    count: Cell<u64>,
     buffer: RefCell<Vec<u8>>,
     dropped: Cell<u64>,
     logger: Logger,
@@ -57,51 +89,95 @@ pub(super) struct AccessLogWriter {
 
 impl AccessLog {
     /// Appends to the file, or writes to stderr for `-`.
-    pub(super) fn open(path: &Path, logger: &Logger) -> io::Result<Self> {
-        let out: Box<dyn Write + Send> = if path == Path::new("-") {
-            Box::new(io::stderr())
-        } else {
-            Box::new(OpenOptions::new().append(true).create(true).open(path)?)
-        };
-        let (batches, received) = sync_channel(MAX_QUEUED_BATCHES);
-        let (path, logger) = (path.display().to_string(), logger.clone());
+    pub(super) fn open(options: &AccessLogOptions, logger: &Logger) -> io::Result<Self> {
+        let path = options.path.clone();
+        let mut out = open_file(&path)?;
+        let (messages, received) = sync_channel(MAX_QUEUED_BATCHES);
+        let logger = logger.clone();
         let writer = thread::Builder::new().name("access-log".to_owned()).spawn(move || {
-            if let Err(error) = write_batches(out, &received) {
-                logger.log(&format!("access log {path} stopped: {error}"));
+            for message in received {
+                let done = match message {
+                    LogMessage::Lines(lines) => out.write_all(&lines),
+                    LogMessage::Reopen => {
+                        match open_file(&path) {
+                            Ok(again) => out = again,
+                            Err(error) => logger.log(&format!("access log {} not reopened: {error}", path.display())),
+                        }
+                        Ok(())
+                    }
+                };
+                if let Err(error) = done {
+                    logger.log(&format!("access log {} stopped: {error}", path.display()));
+                    return;
+                }
             }
         })?;
-        Ok(Self { batches, thread: writer })
+        Ok(Self { messages, thread: writer })
     }
 
-    pub(super) fn writer(&self, logger: &Logger) -> AccessLogWriter {
+    pub(super) fn writer(&self, options: &AccessLogOptions, logger: &Logger) -> AccessLogWriter {
         AccessLogWriter {
-            batches: self.batches.clone(),
+            messages: self.messages.clone(),
+            options: options.clone(),
+            count: Cell::new(0),
             buffer: RefCell::default(),
             dropped: Cell::new(0),
             logger: logger.clone(),
         }
     }
 
+    /// Opens the file again, after the lines that were written before.
+    pub(super) fn reopen(&self) {
+        // Without its thread there is no log.
+        let _ = self.messages.send(LogMessage::Reopen);
+    }
+
     /// Waits until all lines are written. All writers must have been dropped.
     pub(super) fn close(self) {
-        drop(self.batches);
+        drop(self.messages);
         let _ = self.thread.join();
     }
 }
 
-fn write_batches(mut out: impl Write, batches: &Receiver<Vec<u8>>) -> io::Result<()> {
-    for batch in batches {
-        out.write_all(&batch)?;
+fn open_file(path: &Path) -> io::Result<Box<dyn Write + Send>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stderr()));
     }
-    out.flush()
+    Ok(Box::new(OpenOptions::new().append(true).create(true).open(path)?))
 }
 
 impl AccessLogWriter {
-    pub(super) fn write(&self, line: &AccessLogEntry<'_>) {
+    /// Format of the lines.
+    pub(super) fn format(&self) -> &AccessLogFormat {
+        &self.options.format
+    }
+
+    /// Whether a request has a line, by its status.
+    pub(super) fn is_sampled(&self, status: Option<u16>) -> bool {
+        let number = self.count.replace(self.count.get().wrapping_add(1));
+        let is_failure = status.is_none_or(|status| status >= 500);
+        is_failure || self.options.sample_fraction >= 1.0 || {
+            SeededRng::new(0, number).unit() < self.options.sample_fraction
+        }
+    }
+
+    pub(super) fn write_json(&self, line: &AccessLogEntry<'_>) {
+        self.write(|buffer| {
+            // Plain fields always serialize, and writes to a Vec do not fail.
+            let _ = serde_json::to_writer(&mut *buffer, line);
+            buffer.push(b'\n');
+        });
+    }
+
+    pub(super) fn write_values(&self, values: &LogValues<'_>) {
+        if let AccessLogFormat::Template(template) = &self.options.format {
+            self.write(|buffer| template.write(values, buffer));
+        }
+    }
+
+    fn write(&self, line: impl FnOnce(&mut Vec<u8>)) {
         let mut buffer = self.buffer.borrow_mut();
-        // Plain fields always serialize, and writes to a Vec do not fail.
-        let _ = serde_json::to_writer(&mut *buffer, line);
-        buffer.push(b'\n');
+        line(&mut buffer);
         let full = buffer.len() >= FLUSH_BYTES;
         drop(buffer);
         if full {
@@ -115,7 +191,7 @@ impl AccessLogWriter {
         if batch.is_empty() {
             return;
         }
-        if let Err(TrySendError::Full(batch)) = self.batches.try_send(batch) {
+        if let Err(TrySendError::Full(LogMessage::Lines(batch))) = self.messages.try_send(LogMessage::Lines(batch)) {
             if self.dropped.get() == 0 {
                 self.logger.log("access log: the disk is too slow, lines are dropped");
             }

@@ -1,7 +1,6 @@
 //! One connection, from accept to close.
 
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
@@ -10,17 +9,25 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
-use super::connection_state::{CloseMode, ConnectionState};
+use super::accepted_socket::AcceptedSocket;
+use super::connection_state::{CloseMode, ConnectionOrigin, ConnectionState};
+use super::event_loop::ListenerRules;
+use super::opening::{self, OpenedConnection, OpeningFailure};
+use super::served_stream::ServedStream;
 use super::socket::ConnectionSocket;
 use super::thread_context::ThreadContext;
 use super::{Service, Tunnel};
 use weir_machine::executor::LocalExecutor;
 
 /// Drives a connection until it ends or its end is decided.
-pub(super) async fn drive<S: Service>(home: Rc<ThreadContext<S>>, stream: TcpStream, peer: SocketAddr) {
-    let watch = Rc::new(ConnectionState::new(peer, home.accounting.coarse_clock.now()));
+pub(super) async fn drive<S: Service>(
+    home: Rc<ThreadContext<S>>,
+    listener: Rc<ListenerRules>,
+    stream: AcceptedSocket,
+    origin: ConnectionOrigin,
+) {
+    let watch = Rc::new(ConnectionState::new(origin, listener.index, home.accounting.coarse_clock.now()));
     let key = home.connections.borrow_mut().insert(Rc::clone(&watch));
     home.accounting.metrics.connections.inc();
     home.accounting.metrics.open.inc();
@@ -31,7 +38,7 @@ pub(super) async fn drive<S: Service>(home: Rc<ThreadContext<S>>, stream: TcpStr
         home.static_body.clone(),
     );
     {
-        let mut served = pin!(serve(&home, &watch, socket));
+        let mut served = pin!(serve(&home, &listener, &watch, socket));
         poll_fn(|cx| {
             watch.set_task(cx.waker());
             if watch.close_mode() == CloseMode::Abort {
@@ -47,14 +54,49 @@ pub(super) async fn drive<S: Service>(home: Rc<ThreadContext<S>>, stream: TcpStr
     home.connection_ended.notify_one();
 }
 
-async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionState>, mut socket: ConnectionSocket) {
-    let Ok(http2) = socket.detect_http2().await else { return };
-    if home.uses_receive_timestamps {
-        watch.set_receive_delay(socket.receive_age());
+/// Reads what comes before HTTP.
+async fn open<S: Service>(
+    home: &ThreadContext<S>,
+    listener: &ListenerRules,
+    watch: &Rc<ConnectionState>,
+    mut socket: ConnectionSocket,
+) -> Result<OpenedConnection, OpeningFailure> {
+    if listener.proxy_protocol.contains(watch.peer().ip()) {
+        opening::read_proxy_header(&mut socket, watch).await?;
     }
+    match &listener.tls {
+        Some(tls) => opening::open_tls(socket, tls, watch).await,
+        None => {
+            let opened = opening::open_plain(socket).await?;
+            if home.uses_receive_timestamps
+                && let ServedStream::Plain(socket) = &opened.stream
+            {
+                watch.set_receive_delay(socket.receive_age());
+            }
+            Ok(opened)
+        }
+    }
+}
+
+async fn serve<S: Service>(
+    home: &Rc<ThreadContext<S>>,
+    listener: &ListenerRules,
+    watch: &Rc<ConnectionState>,
+    socket: ConnectionSocket,
+) {
+    let OpenedConnection { stream, is_http2 } = match open(home, listener, watch, socket).await {
+        Ok(opened) => opened,
+        Err(failure) => {
+            if let Some(cause) = failure.cause() {
+                home.accounting.metrics.record_end(cause);
+            }
+            return;
+        }
+    };
+    watch.set_opened(is_http2);
     let service = || service_fn(|request| Rc::clone(home).handle(Rc::clone(watch), request));
-    let mut io = TokioIo::new(socket);
-    let ended = if http2 {
+    let mut io = TokioIo::new(stream);
+    let ended = if is_http2 {
         let mut builder = http2::Builder::new(LocalExecutor);
         builder.max_header_list_size(home.max_head_bytes as u32).max_concurrent_streams(250);
         let connection = pin!(builder.serve_connection(io, service()));
@@ -99,7 +141,7 @@ async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionSta
 async fn run_tunnel<S: Service>(
     home: &ThreadContext<S>,
     watch: &ConnectionState,
-    mut socket: ConnectionSocket,
+    mut socket: ServedStream,
     read: &[u8],
     mut tunnel: Box<dyn Tunnel>,
 ) {

@@ -1,12 +1,13 @@
 //! State of one connection in its event loop: timeouts, memory, and the decision to end it.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::task::Waker;
 
 use http::HeaderValue;
 
 use super::Tunnel;
+use super::tls::ClientIdentity;
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::{TimeoutKind, TimeoutTracker, Timeouts};
 
@@ -24,9 +25,43 @@ pub(super) enum CloseMode {
 /// hyper's usual read buffer, in bytes; more is held for a large head or body.
 const DEFAULT_BUFFER_BYTES: usize = 8 * 1024;
 
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConnectionOrigin {
+    Tcp(SocketAddr),
+    /// A process of this machine, over a Unix socket.
+    Unix,
+}
+
+/// TLS of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsPeer {
+    /// The client, if it has shown a certificate.
+    pub client: Option<ClientIdentity>,
+    /// `TLSv1.2` or `TLSv1.3`.
+    pub version: &'static str,
+    /// Server that the client asked for (SNI), in lower case.
+    pub server_name: Option<String>,
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConnectionStage {
+    /// PROXY header, TLS handshake, first bytes.
+    Opening,
+    Http1,
+    Http2,
+}
+
 #[derive(Debug)]
 pub(super) struct ConnectionState {
-    pub(super) peer: SocketAddr,
+    /// The peer, or the client that a trusted proxy has named.
+    peer: Cell<SocketAddr>,
+    is_unix: Cell<bool>,
+    /// Index of the listener.
+    pub(super) listener: usize,
+    stage: Cell<ConnectionStage>,
+    tls: OnceCell<TlsPeer>,
     timeout_tracker: Cell<TimeoutTracker>,
     close_mode: Cell<CloseMode>,
     /// Whether the connection ends with a reset in place of a close.
@@ -49,9 +84,17 @@ pub(super) struct ConnectionState {
 }
 
 impl ConnectionState {
-    pub(super) fn new(peer: SocketAddr, now: Nanos) -> Self {
+    pub(super) fn new(origin: ConnectionOrigin, listener: usize, now: Nanos) -> Self {
+        let (peer, is_unix) = match origin {
+            ConnectionOrigin::Tcp(peer) => (peer, false),
+            ConnectionOrigin::Unix => ((Ipv4Addr::LOCALHOST, 0).into(), true),
+        };
         Self {
-            peer,
+            peer: Cell::new(peer),
+            is_unix: Cell::new(is_unix),
+            listener,
+            stage: Cell::new(ConnectionStage::Opening),
+            tls: OnceCell::new(),
             timeout_tracker: Cell::new(TimeoutTracker::new(now)),
             close_mode: Cell::new(CloseMode::Open),
             reset: Cell::new(false),
@@ -64,6 +107,46 @@ impl ConnectionState {
             grown: Cell::new(false),
             tunnel: RefCell::default(),
         }
+    }
+
+    /// Address of the client; of a Unix socket that of this machine, 127.0.0.1.
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.peer.get()
+    }
+
+    /// Sets the client that a trusted proxy has named.
+    pub(super) fn set_peer(&self, client: SocketAddr) {
+        self.peer.set(client);
+        self.is_unix.set(false);
+    }
+
+    /// The client's address for a log: with port, or `unix:`.
+    pub(super) fn peer_text(&self) -> String {
+        if self.is_unix.get() { "unix:".to_owned() } else { self.peer().to_string() }
+    }
+
+    /// TLS, if the connection has it.
+    pub(super) fn tls(&self) -> Option<&TlsPeer> {
+        self.tls.get()
+    }
+
+    /// Records the result of the TLS handshake.
+    pub(super) fn set_tls(&self, tls: TlsPeer) {
+        // There is one handshake.
+        let _ = self.tls.set(tls);
+    }
+
+    /// Records that HTTP begins.
+    pub(super) fn set_opened(&self, is_http2: bool) {
+        self.stage.set(if is_http2 { ConnectionStage::Http2 } else { ConnectionStage::Http1 });
+    }
+
+    /// Requests in progress that the end would cut off; those without a response to come do not count.
+    pub(super) fn open_requests(&self) -> u64 {
+        if self.stage.get() == ConnectionStage::Opening {
+            return 0;
+        }
+        u64::from(self.timeout_tracker.get().open_requests().saturating_sub(self.hung_requests.get()))
     }
 
     /// Sets the age of the request that is read now.
@@ -79,9 +162,14 @@ impl ConnectionState {
     /// The peer's address without port.
     pub(super) fn client_address(&self) -> &HeaderValue {
         self.client_address.get_or_init(|| {
-            let text = self.peer.ip().to_canonical().to_string();
+            let text = self.peer().ip().to_canonical().to_string();
             HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
         })
+    }
+
+    /// Records the end of the TLS handshake: the idle timeout of the first request begins.
+    pub(super) fn set_handshake_done(&self, now: Nanos) {
+        self.update_timeouts(|timeouts| timeouts.handshake_ended(now));
     }
 
     /// Updates the connection's timeouts.
@@ -200,8 +288,14 @@ impl ConnectionState {
 
     /// Ends this connection after its pending responses, since the server stops.
     pub(super) fn drain(&self) {
-        let owes = !self.timeout_tracker.get().is_idle() && self.hung_requests.get() == 0;
-        self.set_close_mode(if owes { CloseMode::Drain } else { CloseMode::Abort });
+        let has_more = match self.stage.get() {
+            ConnectionStage::Opening => false,
+            // A request that is on its way already may be sent again elsewhere only once it is told so (GOAWAY).
+            ConnectionStage::Http2 => true,
+            ConnectionStage::Http1 => self.is_tunnel() || !self.timeout_tracker.get().is_idle(),
+        };
+        let is_drained = !has_more || self.hung_requests.get() > 0;
+        self.set_close_mode(if is_drained { CloseMode::Abort } else { CloseMode::Drain });
     }
 }
 

@@ -3,29 +3,98 @@
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch::Receiver;
 use tokio::task::LocalSet;
 
+use super::Service;
+use super::accepted_socket::AcceptedSocket;
 use super::connection::drive;
-use super::connection_state::CloseMode;
+use super::connection_state::{CloseMode, ConnectionOrigin};
+use super::listen::{ListenSocket, ListenerOptions};
+use super::network::Proxies;
+use super::running_server::ShutdownRequest;
 use super::thread_context::ThreadContext;
-use super::{Service, ShutdownRequest};
+use super::tls::ServerTls;
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::TimeoutKind;
 
 /// Interval of an event loop's checks of its connections.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
+/// A listener of one event loop.
+#[derive(Debug)]
+pub(super) struct ThreadListener {
+    rules: Rc<ListenerRules>,
+    socket: EventSocket,
+}
+
+/// What a listener's connections begin with.
+#[derive(Debug)]
+pub(super) struct ListenerRules {
+    /// Index among the server's listeners.
+    pub(super) index: usize,
+    pub(super) tls: Option<Arc<ServerTls>>,
+    pub(super) proxy_protocol: Proxies,
+}
+
+#[derive(Debug)]
+enum EventSocket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl ThreadListener {
+    /// Registers a socket with this thread's runtime.
+    pub(super) fn new(index: usize, socket: ListenSocket, options: ListenerOptions) -> io::Result<Self> {
+        let socket = match socket {
+            ListenSocket::Tcp(socket) => EventSocket::Tcp(TcpListener::from_std(socket)?),
+            ListenSocket::Unix(socket) => EventSocket::Unix(UnixListener::from_std(socket)?),
+        };
+        let ListenerOptions { tls, proxy_protocol, .. } = options;
+        Ok(Self { rules: Rc::new(ListenerRules { index, tls, proxy_protocol }), socket })
+    }
+
+    async fn accept(&self) -> io::Result<(AcceptedSocket, ConnectionOrigin)> {
+        match &self.socket {
+            EventSocket::Tcp(socket) => {
+                let (stream, peer) = socket.accept().await?;
+                Ok((AcceptedSocket::Tcp(stream), ConnectionOrigin::Tcp(peer)))
+            }
+            EventSocket::Unix(socket) => {
+                let (stream, _) = socket.accept().await?;
+                Ok((AcceptedSocket::Unix(stream), ConnectionOrigin::Unix))
+            }
+        }
+    }
+}
+
 /// Runs until the server stops and its connections have ended.
 pub(super) async fn run<S: Service>(
     home: Rc<ThreadContext<S>>,
-    listener: TcpListener,
-    mut stop: Receiver<ShutdownRequest>,
+    listeners: Vec<ThreadListener>,
+    stop: Receiver<ShutdownRequest>,
 ) {
     let rounds = tokio::task::spawn_local(sweep(Rc::clone(&home)));
+    let accept = |listener| tokio::task::spawn_local(accept_all(Rc::clone(&home), listener, stop.clone()));
+    for accepting in listeners.into_iter().map(accept).collect::<Vec<_>>() {
+        // It ends with the server, and is not cancelled.
+        let _ = accepting.await;
+    }
+    drain(&home, stop).await;
+    rounds.abort();
+}
+
+/// Accepts connections until the server stops.
+async fn accept_all<S: Service>(
+    home: Rc<ThreadContext<S>>,
+    listener: ThreadListener,
+    mut stop: Receiver<ShutdownRequest>,
+) {
     let mut short_of_files = false;
     while *stop.borrow() == ShutdownRequest::Run {
         let accepted = tokio::select! {
@@ -33,9 +102,9 @@ pub(super) async fn run<S: Service>(
             _ = stop.changed() => continue,
         };
         match accepted {
-            Ok((stream, peer)) => {
+            Ok((stream, origin)) => {
                 short_of_files = false;
-                tokio::task::spawn_local(drive(Rc::clone(&home), stream, peer));
+                tokio::task::spawn_local(drive(Rc::clone(&home), Rc::clone(&listener.rules), stream, origin));
             }
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {
@@ -47,9 +116,6 @@ pub(super) async fn run<S: Service>(
             }
         }
     }
-    drop(listener);
-    drain(&home, stop).await;
-    rounds.abort();
 }
 
 /// Awaits the pending responses, up to the grace time.
@@ -75,6 +141,8 @@ async fn drain<S: Service>(home: &ThreadContext<S>, mut stop: Receiver<ShutdownR
         }
     }
     for (_, watch) in &*home.connections.borrow() {
+        home.state.cut_requests.fetch_add(watch.open_requests(), Ordering::Relaxed);
+        home.state.cut_tunnels.fetch_add(u64::from(watch.is_tunnel()), Ordering::Relaxed);
         watch.set_close_mode(CloseMode::Abort);
     }
 }

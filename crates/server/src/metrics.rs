@@ -1,7 +1,7 @@
 //! Counters for Prometheus.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -26,6 +26,20 @@ pub(super) struct ServerMetrics {
     pub(super) open: Gauge,
     pub(super) in_flight: Gauge,
     ended: Family<[(&'static str, &'static str); 1], Counter>,
+}
+
+/// The metrics of a server, for another one that shows them; see [`super::RunningServer::metrics`].
+#[derive(Clone, Debug)]
+pub struct MetricsHandle(pub(super) Arc<ServerMetrics>);
+
+impl MetricsHandle {
+    /// Content-Type of the text.
+    pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+    /// All metrics now, in the OpenMetrics text format.
+    pub fn render(&self) -> String {
+        self.0.render()
+    }
 }
 
 impl ServerMetrics {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
@@ -12,7 +13,8 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::value::RawValue;
 
-use super::connection_state::{CloseMode, ConnectionState};
+use super::access_log_format::AccessLogFormat;
+use super::connection_state::{CloseMode, ConnectionState, TlsPeer};
 use super::request_log::{RequestAccounting, RequestLogInfo, RequestRecord};
 use super::{BodyError, ServiceReply};
 use weir_decide::Nanos;
@@ -74,7 +76,19 @@ impl RequestContext {
 
     /// Whether there is an access log for an attempt log.
     pub fn is_logged(&self) -> bool {
+        self.accounting.access_log.as_ref().is_some_and(|log| *log.format() == AccessLogFormat::Json)
+    }
+
+    /// Whether the request is described in a log or a list, for [`Self::set_progress`].
+    pub fn is_described(&self) -> bool {
         self.log_info.is_some()
+    }
+
+    /// Sets what the request belongs to and waits for, in the list of requests in flight.
+    pub fn set_progress(&self, route: Option<&Arc<str>>, stage: &'static str) {
+        if let Some(info) = &self.log_info {
+            info.set_progress(route, stage);
+        }
     }
 
     /// Adds an attempt log to the request's line in the access log.
@@ -94,9 +108,20 @@ impl RequestContext {
         self.accounting.clock.now()
     }
 
-    /// Address of the client.
+    /// Address of the client: the peer's, or what a trusted proxy has named by the PROXY protocol. Over a Unix socket
+    /// 127.0.0.1.
     pub fn peer(&self) -> SocketAddr {
-        self.connection.peer
+        self.connection.peer()
+    }
+
+    /// Index of the listener that the connection came to.
+    pub fn listener(&self) -> usize {
+        self.connection.listener
+    }
+
+    /// TLS of the connection; None without.
+    pub fn tls(&self) -> Option<&TlsPeer> {
+        self.connection.tls()
     }
 
     /// The client's address without port, as a header value.

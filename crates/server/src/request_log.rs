@@ -1,17 +1,19 @@
 //! Records of requests: metrics, and the access log.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::{Method, Request, Uri, Version};
+use http::{HeaderMap, Method, Request, Uri, Version};
 
 use serde_json::value::RawValue;
 
 use super::access_log::{AccessLogEntry, AccessLogWriter};
+use super::access_log_format::{AccessLogFormat, LogValues};
 use super::coarse_clock::CoarseClock;
 use super::connection_state::{CloseMode, ConnectionState};
 use super::metrics::ServerMetrics;
+use super::open_requests::{OpenRequest, OpenRequests};
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::TimeoutTracker;
 use weir_machine::clock::{self, Clock};
@@ -23,6 +25,8 @@ pub(super) struct RequestAccounting {
     pub(super) coarse_clock: CoarseClock,
     pub(super) metrics: Arc<ServerMetrics>,
     pub(super) access_log: Option<AccessLogWriter>,
+    /// Requests in flight, if they are listed.
+    pub(super) open_requests: Option<Rc<OpenRequests>>,
 }
 
 /// Record of a request in progress. Ends when dropped: after the last byte of the body was handed on, or when the
@@ -35,6 +39,8 @@ pub(super) struct RequestRecord {
     status: Option<u16>,
     bytes: u64,
     log_info: Option<Rc<RequestLogInfo>>,
+    /// Key in the list of requests in flight.
+    open_key: Option<usize>,
     reset: bool,
 }
 
@@ -45,6 +51,12 @@ pub(super) struct RequestLogInfo {
     uri: Uri,
     version: Version,
     attempts: RefCell<Option<Box<RawValue>>>,
+    client: String,
+    /// Values of the headers that lines of the access log have, in their order.
+    headers: Vec<Option<Vec<u8>>>,
+    began: Nanos,
+    route: RefCell<Option<Arc<str>>>,
+    stage: Cell<&'static str>,
 }
 
 impl RequestLogInfo {
@@ -52,21 +64,55 @@ impl RequestLogInfo {
     pub(super) fn set_attempts(&self, story: Box<RawValue>) {
         self.attempts.replace(Some(story));
     }
+
+    /// Sets what the request belongs to, and waits for.
+    pub(super) fn set_progress(&self, route: Option<&Arc<str>>, stage: &'static str) {
+        if let Some(route) = route {
+            self.route.replace(Some(Arc::clone(route)));
+        }
+        self.stage.set(stage);
+    }
+
+    /// The request at this time.
+    pub(super) fn describe(&self, now: Nanos) -> OpenRequest {
+        OpenRequest {
+            client: self.client.clone(),
+            method: self.method.as_str().to_owned(),
+            target: self.uri.path_and_query().map_or("", |target| target.as_str()).to_owned(),
+            age: now - self.began,
+            route: self.route.borrow().as_deref().map(str::to_owned),
+            stage: self.stage.get(),
+        }
+    }
 }
 
 impl RequestRecord {
     pub(super) fn open<B>(ledger: &Rc<RequestAccounting>, watch: &Rc<ConnectionState>, request: &Request<B>) -> Self {
         watch.update_timeouts(TimeoutTracker::request_began);
         ledger.metrics.in_flight.inc();
+        let began = ledger.clock.now() - watch.take_receive_delay();
         let asked = || {
             let (method, uri, version) = (request.method().clone(), request.uri().clone(), request.version());
-            Rc::new(RequestLogInfo { method, uri, version, attempts: RefCell::default() })
+            Rc::new(RequestLogInfo {
+                method,
+                uri,
+                version,
+                attempts: RefCell::default(),
+                client: watch.peer_text(),
+                headers: logged_headers(ledger, request.headers()),
+                began,
+                route: RefCell::default(),
+                stage: Cell::new("handling"),
+            })
         };
+        let log_info = (ledger.access_log.is_some() || ledger.open_requests.is_some()).then(asked);
+        let open_key = ledger.open_requests.as_ref().zip(log_info.clone()).map(|(open, info)| open.add(info));
         Self {
-            began: ledger.clock.now() - watch.take_receive_delay(),
+            began,
             status: None,
             bytes: 0,
-            log_info: ledger.access_log.is_some().then(asked),
+            log_info,
+            open_key,
             reset: false,
             accounting: Rc::clone(ledger),
             connection: Rc::clone(watch),
@@ -81,6 +127,9 @@ impl RequestRecord {
     /// Records the response.
     pub(super) fn set_status(&mut self, status: u16) {
         self.status = Some(status);
+        if let Some(info) = &self.log_info {
+            info.set_progress(None, "responding");
+        }
     }
 
     /// Records an intended reset.
@@ -114,7 +163,11 @@ impl RequestRecord {
 
 impl Drop for RequestRecord {
     fn drop(&mut self) {
-        let RequestAccounting { clock, coarse_clock: tick, metrics, access_log: pen } = &*self.accounting;
+        let RequestAccounting { clock, coarse_clock: tick, metrics, access_log: pen, open_requests } =
+            &*self.accounting;
+        if let (Some(open), Some(key)) = (open_requests, self.open_key) {
+            open.remove(key);
+        }
         self.connection.update_timeouts(|timeouts| {
             timeouts.has_body();
             timeouts.request_ended(tick.now());
@@ -127,18 +180,54 @@ impl Drop for RequestRecord {
             None => metrics.record_end("unanswered"),
         }
         let (Some(pen), Some(asked)) = (pen, &self.log_info) else { return };
-        let RequestLogInfo { method, uri, version, attempts: story } = &**asked;
-        pen.write(&AccessLogEntry {
-            time: (clock::unix_s() * 1e6).round() / 1e6,
-            client: &self.connection.peer.to_string(),
+        if pen.is_sampled(self.status) {
+            self.write_line(pen, asked, took);
+        }
+    }
+}
+
+impl RequestRecord {
+    fn write_line(&self, pen: &AccessLogWriter, asked: &RequestLogInfo, took: Nanos) {
+        let RequestLogInfo { method, uri, version, attempts: story, client, headers, route, .. } = asked;
+        let target = uri.path_and_query().map_or("", |target| target.as_str());
+        let version = format!("{version:?}");
+        if *pen.format() == AccessLogFormat::Json {
+            pen.write_json(&AccessLogEntry {
+                time: (clock::unix_s() * 1e6).round() / 1e6,
+                client,
+                method: method.as_str(),
+                target,
+                version: &version,
+                status: self.status,
+                bytes: self.bytes,
+                duration_ms: took.as_millis_f64(),
+                client_closed: self.status.is_none() && !self.reset && self.connection.close_mode() != CloseMode::Abort,
+                attempts: story.borrow().as_deref(),
+            });
+            return;
+        }
+        let tls = self.connection.tls().map(|tls| {
+            let subject = tls.client.as_ref().map(|client| client.subject.as_str());
+            (tls.version, tls.server_name.as_deref(), subject)
+        });
+        pen.write_values(&LogValues {
+            time_s: clock::unix_s(),
+            duration_s: took.as_secs_f64(),
+            client,
             method: method.as_str(),
-            target: uri.path_and_query().map_or("", |target| target.as_str()),
-            version: &format!("{version:?}"),
+            target,
+            version: &version,
             status: self.status,
             bytes: self.bytes,
-            duration_ms: took.as_millis_f64(),
-            client_closed: self.status.is_none() && !self.reset && self.connection.close_mode() != CloseMode::Abort,
-            attempts: story.borrow().as_deref(),
+            route: route.borrow().as_deref(),
+            tls,
+            headers,
         });
     }
+}
+
+/// Values of the headers that lines of the access log have; of several fields the first.
+fn logged_headers(accounting: &RequestAccounting, headers: &HeaderMap) -> Vec<Option<Vec<u8>>> {
+    let names = accounting.access_log.as_ref().map_or(&[][..], |log| log.format().headers());
+    names.iter().map(|name| headers.get(name).map(|value| value.as_bytes().to_vec())).collect()
 }

@@ -12,8 +12,8 @@ use std::task::{Context, Poll, ready};
 use rustix::io::writev;
 use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::TcpStream;
 
+use super::accepted_socket::AcceptedSocket;
 use super::coarse_clock::CoarseClock;
 use super::connection_state::ConnectionState;
 use super::receive_age;
@@ -27,13 +27,13 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// without a copy.
 #[derive(Debug)]
 pub(super) struct ConnectionSocket {
-    stream: TcpStream,
+    stream: AcceptedSocket,
     connection: Rc<ConnectionState>,
     coarse_clock: CoarseClock,
     static_body: Option<Arc<StaticBody>>,
     /// Bytes read before the protocol was known.
     prefetched: Vec<u8>,
-    /// Number of bytes of `first` returned.
+    /// Number of these that were read again.
     consumed: usize,
     send_state: SendState,
 }
@@ -55,7 +55,7 @@ const MAX_DRAINED_BYTES: usize = 1 << 20;
 
 impl ConnectionSocket {
     pub(super) fn new(
-        stream: TcpStream,
+        stream: AcceptedSocket,
         connection: Rc<ConnectionState>,
         coarse_clock: CoarseClock,
         static_body: Option<Arc<StaticBody>>,
@@ -71,6 +71,11 @@ impl ConnectionSocket {
         }
     }
 
+    /// Coarse time of the event loop.
+    pub(super) fn now(&self) -> Nanos {
+        self.coarse_clock.now()
+    }
+
     /// From now on a shutdown does not close the connection: the other end may continue.
     pub(super) fn start_tunnel(&mut self) {
         self.send_state = SendState::Tunnel;
@@ -79,23 +84,43 @@ impl ConnectionSocket {
     /// Whether the other end speaks HTTP/2; awaits as many bytes as needed.
     pub(super) async fn detect_http2(&mut self) -> io::Result<bool> {
         loop {
-            let known = self.prefetched.len().min(HTTP2_PREFACE.len());
-            if self.prefetched[..known] != HTTP2_PREFACE[..known] {
+            let first = self.prefetched();
+            let known = first.len().min(HTTP2_PREFACE.len());
+            if first[..known] != HTTP2_PREFACE[..known] {
                 return Ok(false);
             }
             if known == HTTP2_PREFACE.len() {
                 return Ok(true);
             }
-            if poll_fn(|cx| self.poll_prefetch(cx)).await? == 0 {
+            if self.prefetch().await? == 0 {
                 return Ok(false);
             }
+        }
+    }
+
+    /// Bytes that were read before the protocol was known.
+    pub(super) fn prefetched(&self) -> &[u8] {
+        &self.prefetched[self.consumed..]
+    }
+
+    /// Awaits further bytes before the protocol is known; their number, 0 at the end.
+    pub(super) async fn prefetch(&mut self) -> io::Result<usize> {
+        let length = poll_fn(|cx| self.poll_prefetch(cx)).await?;
+        if length > 0 {
             self.connection.update_timeouts(|timeouts| timeouts.received(self.coarse_clock.now()));
         }
+        Ok(length)
+    }
+
+    /// Removes the first of these bytes, which belong to a protocol below HTTP.
+    pub(super) fn discard_prefetched(&mut self, length: usize) {
+        self.prefetched.drain(..self.consumed + length);
+        self.consumed = 0;
     }
 
     /// Takes back bytes that were read and not parsed.
     pub(super) fn unread(&mut self, bytes: &[u8]) {
-        self.prefetched = [bytes, &self.prefetched[self.consumed..]].concat();
+        self.prefetched = [bytes, self.prefetched()].concat();
         self.consumed = 0;
     }
 
@@ -104,11 +129,11 @@ impl ConnectionSocket {
         receive_age::age(self.stream.as_fd())
     }
 
-    /// Reads into `first` through the stack, so that a waiting connection has no buffer.
+    /// Reads through the stack, so that a waiting connection has no buffer.
     fn poll_prefetch(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut bytes = [MaybeUninit::uninit(); 4096];
         let mut buffer = ReadBuf::uninit(&mut bytes);
-        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
+        ready!(self.stream.poll_read(cx, &mut buffer))?;
         self.prefetched.extend_from_slice(buffer.filled());
         Poll::Ready(Ok(buffer.filled().len()))
     }
@@ -169,7 +194,7 @@ impl AsyncRead for ConnectionSocket {
         }
         let before = buffer.filled().len();
         this.connection.record_buffer_bytes(buffer.remaining());
-        ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
+        ready!(this.stream.poll_read(cx, buffer))?;
         if buffer.filled().len() == before {
             if !matches!(this.send_state, SendState::Tunnel) {
                 this.send_state = SendState::Closed;
@@ -244,7 +269,7 @@ impl AsyncWrite for ConnectionSocket {
                 },
                 SendState::Draining { remaining: left } => {
                     let mut buffer = ReadBuf::new(&mut bytes);
-                    ready!(Pin::new(&mut this.stream).poll_read(cx, &mut buffer))?;
+                    ready!(this.stream.poll_read(cx, &mut buffer))?;
                     this.send_state = match left.checked_sub(buffer.filled().len()) {
                         Some(left) if !buffer.filled().is_empty() => SendState::Draining { remaining: left },
                         _ => SendState::Closed,

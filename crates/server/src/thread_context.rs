@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::{HeaderMap, Request, Response, Version, header};
+use http::{HeaderMap, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body as _, Incoming};
 use slab::Slab;
 use tokio::sync::Notify;
@@ -12,8 +12,10 @@ use tokio::sync::Notify;
 use super::body::ResponseBody;
 use super::connection_state::ConnectionState;
 use super::framing::{self, InvalidTransferCoding};
+use super::metrics::MetricsHandle;
 use super::request_context::RequestContext;
 use super::request_log::{RequestAccounting, RequestRecord};
+use super::running_server::ServerState;
 use super::static_body::StaticBody;
 use super::{BuiltinPaths, Logger, Service, ServiceReply};
 use weir_decide::service::timeouts::Timeouts;
@@ -31,6 +33,7 @@ pub(super) struct ThreadContext<S: Service> {
     pub(super) builtin_paths: BuiltinPaths,
     pub(super) uses_receive_timestamps: bool,
     pub(super) accounting: Rc<RequestAccounting>,
+    pub(super) state: Arc<ServerState>,
     pub(super) timer: Timer,
     pub(super) logger: Logger,
     pub(super) connections: RefCell<Slab<Rc<ConnectionState>>>,
@@ -136,7 +139,11 @@ impl<S: Service> ThreadContext<S> {
         if is(&self.builtin_paths.metrics) {
             Some(self.metrics_response())
         } else if is(&self.builtin_paths.health) {
-            Some(Response::new("ok\n".into()))
+            let mut answer = Response::new(if self.state.is_draining() { "draining\n" } else { "ok\n" }.into());
+            if self.state.is_draining() {
+                *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            }
+            Some(answer)
         } else {
             None
         }
@@ -144,8 +151,8 @@ impl<S: Service> ThreadContext<S> {
 
     fn metrics_response(&self) -> Response<ResponseBody> {
         let mut answer = Response::new(self.accounting.metrics.render().into());
-        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        answer.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+        let kind = header::HeaderValue::from_static(MetricsHandle::CONTENT_TYPE);
+        answer.headers_mut().insert(header::CONTENT_TYPE, kind);
         answer
     }
 }

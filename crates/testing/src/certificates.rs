@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
@@ -22,6 +23,19 @@ pub struct Pair {
     pub key: String,
 }
 
+impl Pair {
+    /// Both as files in the folder: `NAME.pem` and `NAME-key.pem`.
+    pub fn files(&self, weir: &Weir, name: &str) {
+        weir.write(&format!("{name}.pem"), &self.cert);
+        weir.write(&format!("{name}-key.pem"), &self.key);
+    }
+
+    /// The certificate in DER.
+    pub fn der(&self) -> CertificateDer<'static> {
+        CertificateDer::from_pem_slice(self.cert.as_bytes()).unwrap()
+    }
+}
+
 impl Authority {
     pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
@@ -34,12 +48,23 @@ impl Authority {
         weir.write(name, self.issuer.pem())
     }
 
+    /// Its own certificate.
+    pub fn certificate(&self) -> CertificateDer<'static> {
+        self.issuer.der().clone()
+    }
+
     /// A certificate for a name or an IP address.
     pub fn issue(&self, name: &str) -> Pair {
+        self.issue_for(&[name])
+    }
+
+    /// A certificate for several names; the first one is its common name.
+    pub fn issue_for(&self, names: &[&str]) -> Pair {
         let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let alternatives: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(alternatives).unwrap();
         // OpenSSL takes one that bears its issuer's name for self-signed.
-        params.distinguished_name.push(DnType::CommonName, name);
+        params.distinguished_name.push(DnType::CommonName, names[0]);
         let cert = params.signed_by(&key, &self.issuer).unwrap();
         Pair { cert: cert.pem(), key: key.serialize_pem() }
     }

@@ -12,6 +12,7 @@ mod http2;
 mod http2_service;
 mod noise;
 mod raw;
+mod raw_stream;
 mod redis;
 mod relay;
 mod reply;
@@ -20,10 +21,11 @@ mod server;
 mod serving;
 mod shared;
 mod tied;
+mod tls_client;
 mod weir;
 mod wire;
 
-pub use certificates::Authority;
+pub use certificates::{Authority, Pair};
 pub use disk::Disk;
 pub use h2::Reason;
 pub use http2::over_http2;
@@ -37,6 +39,7 @@ pub use seen::Seen;
 pub use server::{Builder, Server};
 pub use serving::Serving;
 pub use tied::{running_in, spawn_tied};
+pub use tls_client::{TlsClient, TlsClientBuilder};
 pub use weir::{Output, Running, Weir, load, until, weir_path};
 
 /// Whether `value` is within `share` of `truth`.

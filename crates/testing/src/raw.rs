@@ -1,10 +1,14 @@
 //! A client that writes bytes as they are, right or wrong, and reads what comes back.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
+
+use super::raw_stream::RawStream;
 
 /// Nothing takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -12,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection.
 #[derive(Debug)]
 pub struct Raw {
-    stream: TcpStream,
+    stream: RawStream,
     /// Come, and not looked at yet.
     come: Vec<u8>,
 }
@@ -36,14 +40,29 @@ impl Raw {
 
     pub fn on(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self::over(RawStream::Tcp(stream))
+    }
+
+    /// A connection to a Unix socket.
+    pub fn unix(path: &Path) -> Self {
+        Self::over(RawStream::Unix(UnixStream::connect(path).unwrap()))
+    }
+
+    /// A connection of any kind, as it is.
+    pub(crate) fn over(stream: RawStream) -> Self {
+        stream.tcp_or_unix_timeout(Some(PATIENCE));
         Self { stream, come: Vec::new() }
+    }
+
+    /// TLS of the connection, if it has it.
+    pub fn tls(&self) -> &rustls::ClientConnection {
+        self.stream.tls()
     }
 
     /// Takes as little as the system allows before it is read.
     pub fn with_a_small_buffer(self) -> Self {
-        set_socket_recv_buffer_size(&self.stream, 4096).unwrap();
+        set_socket_recv_buffer_size(self.stream.file(), 4096).unwrap();
         self
     }
 
@@ -96,7 +115,7 @@ impl Raw {
 
     /// All that comes until the end, whatever the end is like, after this end has been closed.
     pub fn leftovers(mut self) -> Vec<u8> {
-        let _ = self.stream.shutdown(Shutdown::Write);
+        self.stream.finish();
         while self.more().is_ok_and(|more| more) {}
         self.come
     }
@@ -144,9 +163,9 @@ impl Raw {
 
     /// Whether the other end has closed; waits for that up to `patience`. What comes in its place is kept.
     pub fn has_ended(&mut self, patience: Duration) -> bool {
-        self.stream.set_read_timeout(Some(patience)).unwrap();
+        self.stream.tcp_or_unix_timeout(Some(patience));
         let more = self.more();
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.stream.tcp_or_unix_timeout(Some(PATIENCE));
         match more {
             Ok(more) => !more,
             Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
@@ -155,17 +174,17 @@ impl Raw {
 
     /// The same connection once more, for a thread that sends while this one reads.
     pub fn twin(&self) -> Self {
-        Self { stream: self.stream.try_clone().unwrap(), come: Vec::new() }
+        Self { stream: self.stream.twin(), come: Vec::new() }
     }
 
     /// Says that nothing more is sent from this end.
     pub fn finish(&mut self) {
-        self.stream.shutdown(Shutdown::Write).unwrap();
+        self.stream.finish();
     }
 
     /// Ends the connection with a reset.
     pub fn reset(self) {
-        rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO)).unwrap();
+        rustix::net::sockopt::set_socket_linger(self.stream.file(), Some(Duration::ZERO)).unwrap();
     }
 
     /// Reads more; false at the end.

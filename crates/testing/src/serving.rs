@@ -14,8 +14,10 @@ pub struct Serving {
     pub weir: Weir,
     /// `http://` and the address.
     pub url: String,
-    /// HOST:PORT
+    /// HOST:PORT, or unix:PATH
     pub address: String,
+    /// The line that says where it listens.
+    pub announced: serde_json::Value,
     running: Option<Running>,
     stdout: BufReader<PipeReader>,
 }
@@ -40,6 +42,17 @@ impl Serving {
     pub fn gate_in(weir: Weir, args: &[&str]) -> Self {
         let listen: &[_] = if args.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         Self::run(weir, &[&["gate"], listen, args].concat())
+    }
+
+    /// `weir gate --config gate.toml ARGS...`, on the file's listeners.
+    pub fn gate_file(weir: Weir, args: &[&str]) -> Self {
+        Self::run(weir, &[&["gate", "--config", "gate.toml"], args].concat())
+    }
+
+    /// The address, HOST:PORT or unix:PATH, of one of several listeners.
+    pub fn listener(&self, name: &str) -> String {
+        let url = self.announced["listeners"][name].as_str().unwrap();
+        url.split_once("://").map_or(url, |(_, address)| address).to_owned()
     }
 
     /// `weir gate ARGS...` on a free port, which reads the file `hosts` of its folder in place of `/etc/hosts`.
@@ -76,8 +89,8 @@ impl Serving {
             panic!("{line:?} does not say where it listens: {:?}", running.finish());
         };
         let url = line["listening"].as_str().unwrap().to_owned();
-        let address = url.strip_prefix("http://").unwrap().to_owned();
-        Self { weir, url, address, running: Some(running), stdout }
+        let address = url.split_once("://").map_or(url.as_str(), |(_, address)| address).to_owned();
+        Self { weir, url, address, announced: line, running: Some(running), stdout }
     }
 
     /// A new connection.

@@ -26,6 +26,11 @@ pub(super) struct ConfigSource {
 }
 
 impl ConfigSource {
+    /// A file.
+    pub(super) fn of_file(path: PathBuf) -> Self {
+        Self { config: Some(path), smart: None, upstream: Vec::new() }
+    }
+
     /// The source's name in messages.
     pub(super) fn name(&self) -> Cow<'_, str> {
         match (&self.config, &self.smart) {

@@ -1,29 +1,42 @@
 //! `weir gate`: arguments -> a gateway that runs until a signal ends it.
 
 mod config_source;
+mod file_commands;
+mod listener_args;
 mod policy;
 
 use std::io::{self, Write};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::{Value, json};
 use signal_hook::consts::SIGHUP;
 
 use self::config_source::ConfigSource;
+use self::file_commands::FileCommand;
+use self::listener_args::ListenerArgs;
 use self::policy::PolicyArgs;
 use super::exit;
 use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
 use weir_decide::base::units;
-use weir_gate::config::{Config, DistributedLimitConfig};
-use weir_gate::{self as gate, Gate, GateError, OtlpOptions};
-use weir_server::{BuiltinPaths, Logger, MAX_WORKERS, Options};
+use weir_gate::config::{Config, DistributedLimitConfig, ListenerConfig};
+use weir_gate::{self as gate, Gate, GateError, OtlpOptions, StopReport};
+use weir_server::{AccessLogFormat, Logger, MAX_WORKERS, Options};
 
 /// Flags of `weir gate`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    after_help = EXAMPLES
+)]
 pub(super) struct GateArgs {
+    #[command(subcommand)]
+    command: Option<FileCommand>,
     #[command(flatten)]
     source: ConfigSource,
     /// validation only: prints errors and ends
@@ -44,6 +57,12 @@ pub(super) struct GateArgs {
     /// attempt log of each call on stderr
     #[arg(long, help_heading = OBSERVABILITY)]
     attempt_log: bool,
+    /// access log format: json, common, combined or a template ('$remote_addr $status')
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = AccessLogFormat::parse, requires = "access_log", help_heading = OBSERVABILITY)]
+    access_log_format: AccessLogFormat,
+    /// percentage of requests in the access log; failures are always in it
+    #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = sample_fraction, requires = "access_log", help_heading = OBSERVABILITY)]
+    access_log_sample: f64,
     /// OpenTelemetry collector URL (OTLP/HTTP JSON), e.g. http://127.0.0.1:4318
     #[arg(long, value_name = "URL", help_heading = OBSERVABILITY)]
     otlp: Option<String>,
@@ -51,9 +70,8 @@ pub(super) struct GateArgs {
     #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = sample_fraction, requires = "otlp", help_heading = OBSERVABILITY)]
     otlp_sample: f64,
 
-    /// listen address, HOST:PORT or PORT [default: the file's, or 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::parse, help_heading = SERVER)]
-    listen: Option<ListenAddress>,
+    #[command(flatten)]
+    listener_args: ListenerArgs,
     /// event-loop threads [default: the file's, or 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_WORKERS)), help_heading = SERVER)]
     workers: Option<u16>,
@@ -62,6 +80,9 @@ pub(super) struct GateArgs {
     seed: u64,
     #[command(flatten)]
     server_args: ServerArgs,
+    /// time from SIGTERM to the end of listening; readiness says no
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time, help_heading = SERVER)]
+    drain_delay: Duration,
     /// idle timeout of upgraded connections, e.g. WebSocket
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::time, help_heading = SERVER)]
     tunnel_timeout: Duration,
@@ -75,26 +96,6 @@ Examples:
   weir gate --config gate.toml --check
 
 Reference: docs/gate.md";
-
-/// Listen address of the gateway.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct ListenAddress {
-    host: String,
-    port: u16,
-}
-
-impl ListenAddress {
-    /// Parses `HOST:PORT`, `[::1]:PORT`, `:PORT` or `PORT`.
-    fn parse(text: &str) -> Result<Self, String> {
-        let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
-        let whole = !host.contains(':') || (host.starts_with('[') && host.ends_with(']'));
-        let host = if host.is_empty() { "127.0.0.1" } else { host };
-        match port.parse() {
-            Ok(port) if whole => Ok(Self { host: host.to_owned(), port }),
-            _ => Err("write it as 127.0.0.1:8080, [::1]:8080 or 8080".to_owned()),
-        }
-    }
-}
 
 /// Concurrency limit of an upstream; None disables the limit.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +118,11 @@ fn sample_fraction(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn run(args: &GateArgs, messages: &Messages) -> u8 {
-    let ended = if args.check { check(args, messages) } else { serve(args, *messages) };
+    let ended = match &args.command {
+        Some(command) => command.run(messages),
+        None if args.check => check(args, messages),
+        None => serve(args, *messages),
+    };
     ended.unwrap_or_else(|errors| {
         errors.iter().for_each(|error| messages.error(error));
         exit::USAGE
@@ -138,16 +143,51 @@ fn check(args: &GateArgs, messages: &Messages) -> Result<u8, ConfigErrors> {
 fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
     let mut life = ServerLifecycle::new(&[SIGHUP]).map_err(|why| vec![why])?;
     let config = args.config(&messages)?;
-    let server = args.server(&config, messages)?;
+    let server = args.server(&config, messages);
     let options = gate::Options {
         call_logger: args.attempt_log.then(|| Logger::new(move |text| messages.block(text))),
         otlp: args.otlp.clone().map(|url| OtlpOptions { url, sample_fraction: args.otlp_sample }),
         seed: args.seed,
     };
     let gate = gate::start(&config, options, &server).map_err(|error| args.gate_errors(&error))?;
-    let end = life.run_until_signal(&gate.url(), || args.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
+    let line = announcement(&gate, config.listeners.len());
+    let end = life.announce_and_wait(&line, || args.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
     let stopper = gate.stop_handle();
-    Ok(life.finish(end, || stopper.stop_now(), || gate.stop(args.server_args.grace)))
+    stopper.set_draining(true);
+    let (hurry, hurried) = mpsc::channel();
+    let at_once = move || {
+        stopper.stop_now();
+        // The wait may be over.
+        let _ = hurry.send(());
+    };
+    let stop = || {
+        let is_hurried = !args.drain_delay.is_zero() && hurried.recv_timeout(args.drain_delay).is_ok();
+        let grace = if is_hurried { Duration::ZERO } else { args.server_args.grace };
+        report_cut(gate.stop(grace), &messages);
+    };
+    Ok(life.finish(end, at_once, stop))
+}
+
+/// The line on stdout: where the gateway listens.
+fn announcement(gate: &Gate, listeners: usize) -> Value {
+    let mut line = json!({ "listening": gate.url() });
+    if listeners > 1 {
+        line["listeners"] = gate.urls().map(|(name, url)| (name.to_owned(), Value::from(url))).collect();
+    }
+    if let Some(url) = gate.admin_url() {
+        line["admin"] = url.into();
+    }
+    line
+}
+
+/// Logs what the end of the grace time has cut off.
+fn report_cut(report: StopReport, messages: &Messages) {
+    let StopReport { requests, tunnels } = report;
+    if requests + tunnels > 0 {
+        messages.note(&format!(
+            "stopped after the grace time: {requests} requests in flight and {tunnels} upgraded connections cut off"
+        ));
+    }
 }
 
 impl GateArgs {
@@ -163,6 +203,10 @@ impl GateArgs {
             config.distributed_limits =
                 Some(DistributedLimitConfig::parse(url).map_err(|why| vec![format!("--cluster: {why}")])?);
         }
+        config.listeners = self.listener_args.listeners(&config)?;
+        if let Some(admin) = &self.listener_args.admin {
+            config.admin = Some(admin.clone());
+        }
         for warning in &config.warnings {
             messages.note(&format!("{}:{warning}", self.source.name()));
         }
@@ -172,34 +216,39 @@ impl GateArgs {
     fn gate_errors(&self, error: &GateError) -> ConfigErrors {
         vec![match error {
             GateError::Config(why) => format!("{}: {why}", self.source.name()),
+            GateError::Certificates(name, why) => match name == ListenerConfig::ONLY {
+                true => format!("--tls-cert, --tls-key: {why}"),
+                false => format!("{}: {error}", self.source.name()),
+            },
             GateError::DistributedLimits(why) => why.clone(),
             GateError::Otlp(why) => format!("--otlp: {why}"),
             GateError::Server(why) => why.to_string(),
         }]
     }
 
-    fn server(&self, config: &Config, messages: Messages) -> Result<Options, ConfigErrors> {
-        let configured = config.listen.as_deref().unwrap_or("127.0.0.1:8080");
-        let address = match &self.listen {
-            Some(address) => address.clone(),
-            None => ListenAddress::parse(configured).map_err(|why| vec![format!("listen: {why}")])?,
-        };
+    fn server(&self, config: &Config, messages: Messages) -> Options {
         let mut options = self.server_args.options(Logger::new(move |text| messages.note(text)));
         options.timeouts.tunnel = self.tunnel_timeout.into();
+        if let Some(log) = &mut options.access_log {
+            log.format = self.access_log_format.clone();
+            log.sample_fraction = self.access_log_sample;
+        }
         let workers = self.workers.map(usize::from).or(config.workers).unwrap_or(1);
-        let pages = BuiltinPaths { metrics: config.metrics.clone(), health: config.health.clone() };
-        Ok(Options { host: address.host, port: address.port, workers, builtin_paths: pages, ..options })
+        Options { workers, builtin_paths: config.builtin_paths(), ..options }
     }
 
     /// Reloads the file. If it is valid, calls that begin from then on use it; else the old configuration stays.
     fn reload(&self, gate: &Gate, running: &Options, messages: &Messages) {
+        let has_log = gate.reopen_access_log();
         if !self.source.is_file() {
-            messages.note("SIGHUP: no --config to reload");
+            if !has_log {
+                messages.note("SIGHUP: no --config to reload");
+            }
             return;
         }
         let again = || -> Result<_, ConfigErrors> {
             let config = self.config(messages)?;
-            let options = self.server(&config, *messages)?;
+            let options = self.server(&config, *messages);
             gate.reload(&config).map_err(|error| self.gate_errors(&error))?;
             Ok((config, options))
         };
@@ -212,13 +261,13 @@ impl GateArgs {
             }
         };
         messages.note(&format!("configuration reloaded: {}", config_source::summary(&config)));
-        let listener = |options: &Options| (options.host.clone(), options.port, options.workers);
-        if listener(&options) != listener(running)
+        if !gate.listens_as(&config)
+            || options.workers != running.workers
             || options.builtin_paths != running.builtin_paths
             || !gate.shares_limits_as(&config)
         {
             messages
-                .note("changes of listen, workers, metrics, health and cluster need a restart: the old values stay");
+                .note("changes of listen, listeners, workers, metrics, health and cluster need a restart: the old values stay");
         }
     }
 }

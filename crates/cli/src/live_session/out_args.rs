@@ -59,6 +59,12 @@ impl FromStr for PrometheusOutput {
     }
 }
 
+/// Collector of traces; the headers may have credentials.
+pub(super) struct TraceCollector {
+    pub(super) url: String,
+    pub(super) headers: Vec<(String, String)>,
+}
+
 /// URL of a receiver. The message leaves it out, since it may have a password.
 fn receiver_url(text: &str) -> Result<String, String> {
     let is_url = text.contains("://") && Target::parse(text).is_ok();
@@ -142,11 +148,12 @@ impl OutArgs {
     ///
     /// # Errors
     /// One line: there is none, or a path of which that of traces is not known.
-    pub(super) fn trace_collectors(&self) -> Result<Vec<(String, Vec<(String, String)>)>, String> {
+    pub(super) fn trace_collectors(&self) -> Result<Vec<TraceCollector>, String> {
         let headers = self.http_headers()?;
         let with_headers = |url: &String| {
             let of_variable = otlp_headers(&variable(OTLP_HEADERS_VARIABLE).unwrap_or_default());
-            Ok((traces_url(url)?, of_variable.into_iter().chain(headers.iter().cloned()).collect()))
+            let headers = of_variable.into_iter().chain(headers.iter().cloned()).collect();
+            Ok(TraceCollector { url: traces_url(url)?, headers })
         };
         self.out_otlp.iter().map(with_headers).collect()
     }

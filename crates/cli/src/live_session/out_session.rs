@@ -136,7 +136,7 @@ impl OutSession {
             OutEnd::Capacity(json) => RunEnd::Capacity(json.into()),
             OutEnd::Failure(why) => RunEnd::Failure(why.into()),
         };
-        for report in outputs.finish(end) {
+        for report in outputs.finish(&end) {
             let Some(loss) = report.loss() else { continue };
             if report.is_file {
                 code = messages.usage_error(&loss);

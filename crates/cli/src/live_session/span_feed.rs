@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::out_args::OutArgs;
+use super::out_args::{OutArgs, TraceCollector};
 use crate::messages::Messages;
 use weir_load::LoadPlan;
 use weir_load::request_tracing::{RequestTracing, SampledRequest, SampledRequests};
@@ -39,7 +39,7 @@ impl SpanFeed {
         if !(fraction > 0.0 && fraction <= 1.0) {
             return Err("--trace: write a fraction above 0%, up to 100%".to_owned());
         }
-        let start = |(url, headers): (String, Vec<(String, String)>)| {
+        let start = |TraceCollector { url, headers }: TraceCollector| {
             Exporter::start_with(&url, &headers, SERVICE_NAME, logger.clone()).map_err(|error| error.to_string())
         };
         let exporters = args.trace_collectors()?.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;

@@ -33,7 +33,7 @@ pub(crate) struct RunFiles {
     jtl: Option<OutputFile>,
     summary: Option<OutputFile>,
     junit: Option<OutputFile>,
-    /// Lines while the run goes on, which something else writes.
+    /// Lines while the run goes on, which something else writes: until its end the file stays, also empty.
     jsonl: Option<OutputFile>,
     #[cfg(feature = "history")]
     saver: Option<RunSaver>,
@@ -120,8 +120,8 @@ impl RunFiles {
         shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK)
     }
 
-    /// Writes all files, also after one failed; returns the exit code.
-    pub(crate) fn write(self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
+    /// Writes all files but the lines, also after one failed; returns the exit code.
+    pub(crate) fn write(&mut self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
         let has_summary = self.summary.is_some() || self.job_page.is_some();
         let shown = has_summary.then(|| {
             let comparison = self.base.as_deref().map(|base| comparison_with(base, run, messages));
@@ -133,16 +133,17 @@ impl RunFiles {
             // No flag has asked for it.
             messages.note(&format!("cannot append to {}: {error}", path.display()));
         }
+        let strict = self.strict;
         let done = [
-            self.json.map(|output| output.write(&run.to_json())),
-            self.csv.map(|output| output.write(&csv::series(run))),
-            self.csv_steps.map(|output| output.write(&csv::steps(run))),
-            self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
-            self.jtl.zip(log).map(|(output, log)| output.finish(log.finish())),
-            self.summary.zip(shown).map(|(output, shown)| output.write(&shown)),
-            self.junit.map(|output| output.write(&junit::render(run, self.strict))),
+            self.json.take().map(|output| output.write(&run.to_json())),
+            self.csv.take().map(|output| output.write(&csv::series(run))),
+            self.csv_steps.take().map(|output| output.write(&csv::steps(run))),
+            self.html.take().map(|output| output.write(&page::render(&page::of_run(run)))),
+            self.jtl.take().zip(log).map(|(output, log)| output.finish(log.finish())),
+            self.summary.take().zip(shown).map(|(output, shown)| output.write(&shown)),
+            self.junit.take().map(|output| output.write(&junit::render(run, strict))),
             #[cfg(feature = "history")]
-            self.saver.map(|saver| saver.save(run)),
+            self.saver.take().map(|saver| saver.save(run)),
         ];
         let mut code = exit::OK;
         for why in done.into_iter().flatten().filter_map(Result::err) {

@@ -46,6 +46,7 @@ impl RunLibrary {
         }
         match RunStore::open(path) {
             Ok(_) | Err(HistoryError::Missing(_)) => Ok(Self::Store(path.to_owned())),
+            Err(HistoryError::Other(_)) if is_unmade(path) => Ok(Self::Store(path.to_owned())),
             Err(error) => Err(format!("--store: {error}")),
         }
     }
@@ -58,6 +59,7 @@ impl RunLibrary {
         match self {
             Self::Store(path) => match RunStore::open(path) {
                 Err(HistoryError::Missing(_)) => Ok(Vec::new()),
+                Err(HistoryError::Other(_)) if is_unmade(path) => Ok(Vec::new()),
                 store => store.and_then(|store| store.runs(filter)).map_err(|error| error.to_string()),
             },
             Self::Folder(folder, known) => {
@@ -116,6 +118,11 @@ impl RunLibrary {
             Self::Folder(folder, _) => folder.join("uploads"),
         }
     }
+}
+
+/// Whether a store is a file without anything: a run that is being saved, of another page maybe, is about to make it.
+fn is_unmade(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
 /// Looks which results of a folder are new, changed or gone. Those of other kinds are left out.

@@ -4,7 +4,7 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 34] = [
+const COMMANDS: [(&[&str], &[&str]); 36] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["llm"], &["llm.md", "history.md"]),
@@ -29,6 +29,8 @@ const COMMANDS: [(&[&str], &[&str]); 34] = [
     (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
     (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
     (&["gate"], &["gate.md"]),
+    (&["gate", "check"], &["gate.md"]),
+    (&["gate", "diff"], &["gate.md"]),
     (&["send"], &["send.md", "send/"]),
     (&["send", "status"], &["send.md", "send/"]),
     (&["send", "list"], &["send.md", "send/"]),

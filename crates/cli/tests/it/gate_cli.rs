@@ -281,3 +281,28 @@ fn the_attempt_log_is_one_line_with_json_messages() {
     assert!(text.starts_with("GET /late -> 504 after ") && text.contains(": deadline exceeded\n"), "{text}");
     assert!(text.ends_with("attempt 1 cancelled"), "{text}");
 }
+
+#[test]
+fn a_reload_is_shown_before_it_is_made() {
+    let weir = Weir::new();
+    weir.write("old.toml", GOOD);
+    let new = GOOD.replace("9001", "9003").replace("deadline = \"1s\"", "deadline = \"2s\"");
+    let new = new.replace("path = \"/a\"", "path = \"/b\"");
+    weir.write("new.toml", format!("workers = 2\n{new}"));
+    let output = weir.run(&["gate", "diff", "old.toml", "new.toml"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let expected = "~ workers: needs a restart\n\
+        ~ upstream backend: connections, health, limits and counts start anew\n\
+        ~ policy quick: from the next call on\n\
+        - route /a: from the next call on\n\
+        + route /b: from the next call on\n";
+    assert_eq!(output.stdout, expected);
+    let output = weir.run(&["gate", "diff", "old.toml", "old.toml"]);
+    assert_eq!((output.code, output.stdout.as_str()), (0, "no changes\n"));
+    weir.write("bad.toml", BAD);
+    let output = weir.run(&["gate", "diff", "old.toml", "bad.toml"]);
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr.lines().count()), (2, "", 2));
+    let output = weir.run(&["gate", "check", "old.toml"]);
+    assert_eq!((output.code, output.stdout.as_str()), (0, "old.toml: 2 routes, 2 upstreams, 1 policy: valid\n"));
+    assert_eq!(weir.run(&["gate", "check", "bad.toml"]).code, 2);
+}

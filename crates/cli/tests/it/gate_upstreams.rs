@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use weir_testing::{Gate, Http2Reply, Http2Service, Reply, Server, Serving, Weir, until};
+use weir_testing::{Authority, Gate, Http2Reply, Http2Service, Reply, Server, Serving, Weir, until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -122,6 +122,25 @@ fn an_attempt_at_a_host_that_has_gone_is_answered() {
     });
     held.open();
     assert_eq!(caller.answer().text(), "slow");
+}
+
+#[test]
+fn a_resolved_address_has_the_name_of_its_url_in_certificate_and_host() {
+    let authority = Authority::new();
+    let server = Server::build().tls(authority.service("backend.test")).start(|_| Reply::ok("secret"));
+    let weir = Weir::new();
+    weir.write("hosts", "127.0.0.1 backend.test\n");
+    authority.file(&weir, "ca.pem");
+    let url = format!("https://backend.test:{}", server.port());
+    let upstream = format!("urls = [\"{url}\"]\nresolve = \"20ms\"\nprotocol = \"http1\"\ntls.cacert = \"ca.pem\"");
+    weir.write("gate.toml", configured(&upstream) + "rewrite = { host = \"upstream\" }\n");
+    let gate = Serving::gate_with_hosts(weir, &["--config", "gate.toml"]);
+    let host = format!("host=\"127.0.0.1:{}\"", server.port());
+    until("the address", PATIENCE, || gate.get("/metrics").text().contains(&host));
+    assert_eq!(gate.get("/").text(), "secret");
+    let seen = server.seen().remove(0);
+    assert_eq!(seen.header("host"), Some(format!("backend.test:{}", server.port()).as_str()));
+    assert!(server.names().contains(&Some("backend.test".to_owned())), "{:?}", server.names());
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn a_load_takes_a_file_of_another_tool_directly() {
     assert_eq!(run["requests"]["failed"], 0, "{run:#}");
     let played = weir.run(&["run", "shop.json", "--variable", &host]);
     assert_eq!(played.code, 0, "{}", played.stderr);
-    assert!(played.stdout.ends_with("passed: 2 steps, 2 requests, 0 checks\n"), "{}", played.stdout);
+    assert!(played.stdout.ends_with("passed: 2 steps, 2 requests, 1 check\n"), "{}", played.stdout);
 }
 
 #[test]

@@ -85,6 +85,17 @@ impl TimeoutTracker {
         }
     }
 
+    /// Requests in progress.
+    pub fn open_requests(&self) -> u32 {
+        self.open_requests
+    }
+
+    /// Records the end of a TLS handshake, whose bytes counted as those of a head.
+    pub fn handshake_ended(&mut self, now: Nanos) {
+        self.head = None;
+        self.idle = now;
+    }
+
     /// Records a complete head.
     pub fn request_began(&mut self) {
         self.open_requests += 1;
@@ -180,6 +191,16 @@ mod tests {
             assert_eq!(at(&timeouts, s), None);
         }
         assert_eq!(at(&timeouts, 11), Some(TimeoutKind::Head));
+    }
+
+    #[test]
+    fn a_handshake_has_the_time_of_a_head_and_the_first_request_that_of_an_idle_connection() {
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.received(Nanos::ZERO);
+        assert_eq!(at(&timeouts, 11), Some(TimeoutKind::Head));
+        timeouts.handshake_ended(Nanos::from_secs(9));
+        assert_eq!(at(&timeouts, 84), None);
+        assert_eq!(at(&timeouts, 85), Some(TimeoutKind::Idle));
     }
 
     #[test]

@@ -1,11 +1,50 @@
 //! Parses a route's caller, rate limit and priority.
 
+use http::HeaderName;
+
 use super::headers;
 use super::problem::suggestion;
 use super::read::{DocumentNode, DocumentTable};
-use super::{CallerFrom, PriorityRule, units};
+use super::units;
 use weir_decide::admission::Priority;
 use weir_decide::ratelimit::per_caller::CallerRule;
+
+/// Rule for the priority of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriorityRule {
+    /// Header with the priority.
+    pub header: Option<HeaderName>,
+    /// Part of the caller's certificate that decides the priority, in place of a header.
+    pub certificate: Option<CertificateField>,
+    /// Values of the header or the certificate, and the priority of each.
+    pub values: Vec<(String, Priority)>,
+    /// Priority without such a value.
+    pub default: Priority,
+}
+
+/// Identification of a call's caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallerFrom {
+    /// The address that the call comes from.
+    Address,
+    /// The value of this header.
+    Header(HeaderName),
+    /// This capture of the route's path.
+    Path(String),
+    /// This part of the caller's certificate.
+    Certificate(CertificateField),
+}
+
+/// Part of a caller's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateField {
+    /// The subject as text: `CN=billing,O=Example`.
+    Subject,
+    /// The subject's common name.
+    CommonName,
+    /// The subject alternative names, DNS names and URIs.
+    AlternativeName,
+}
 
 /// A route's settings about its callers.
 #[derive(Debug)]
@@ -33,7 +72,7 @@ pub(super) fn caller_config(table: &DocumentTable<'_>, captures: &[&str]) -> Cal
     if let (None, Some(node)) = (&caller_node, &rate_node) {
         node.error(
             "rate_limit without caller",
-            r#"give caller, too: "address", { header = "x-api-key" } or { path = "NAME" }"#,
+            r#"give caller, too: "address", { header = "x-api-key" }, { path = "NAME" } or { certificate = "san" }"#,
         );
     }
     if let (Some(node), None, None) = (&caller_node, &rate_node, &from) {
@@ -49,9 +88,15 @@ fn priority_level(node: &DocumentNode<'_>) -> Option<Priority> {
 /// Parses `{ header = "x-priority", values = { gold = "critical" }, default = "normal" }`.
 fn priority_rule(table: &DocumentTable<'_>) -> PriorityRule {
     let mut rule = PriorityRule::default();
-    match table.get("header") {
-        Some(node) => rule.header = node.string().and_then(|text| headers::name(&node, text)),
-        None => table.error("header missing", r#"write header = "x-priority""#),
+    let certificate = table.get("certificate");
+    rule.certificate = certificate.as_ref().and_then(certificate_field);
+    match (table.get("header"), &certificate) {
+        (Some(node), None) => rule.header = node.string().and_then(|text| headers::name(&node, text)),
+        (None, Some(_)) => {}
+        (Some(node), Some(_)) => node.error("header and certificate exclude each other", "leave one out"),
+        (None, None) => {
+            table.error("header missing", r#"write header = "x-priority", or certificate = "san""#);
+        }
     }
     rule.values = match table.get("values").and_then(|node| node.table()) {
         Some(values) => {
@@ -60,6 +105,10 @@ fn priority_rule(table: &DocumentTable<'_>) -> PriorityRule {
                 values.error("empty table", r#"write it as { gold = "critical" }, or leave it out"#);
             }
             named.iter().filter_map(|it| Some((it.key.to_owned(), priority_level(&it.node)?))).collect()
+        }
+        None if certificate.is_some() => {
+            table.error("values missing", r#"write values = { "billing.example" = "critical" }"#);
+            Vec::new()
         }
         // The names of the priorities.
         None => Priority::ALL.iter().map(|priority| (priority.name().to_owned(), *priority)).collect(),
@@ -71,20 +120,32 @@ fn priority_rule(table: &DocumentTable<'_>) -> PriorityRule {
     rule
 }
 
-/// Parses `"address"`, `{ header = "x-api-key" }` or `{ path = "tenant" }`.
+/// Parses `"subject"`, `"common_name"` or `"san"`.
+fn certificate_field(node: &DocumentNode<'_>) -> Option<CertificateField> {
+    node.choice(&[
+        ("subject", CertificateField::Subject),
+        ("common_name", CertificateField::CommonName),
+        ("san", CertificateField::AlternativeName),
+    ])
+}
+
+/// Parses `"address"`, `{ header = "x-api-key" }`, `{ path = "tenant" }` or `{ certificate = "san" }`.
 fn caller_from(node: &DocumentNode<'_>, captures: &[&str]) -> Option<CallerFrom> {
     if !node.is_table() {
         return node.choice(&[("address", ())]).map(|()| CallerFrom::Address);
     }
     let table = node.table()?;
-    let (header, path) = (table.get("header"), table.get("path"));
+    let (header, path, certificate) = (table.get("header"), table.get("path"), table.get("certificate"));
     table.check_unknown_keys();
-    if header.is_some() == path.is_some() {
+    if [&header, &path, &certificate].into_iter().flatten().count() != 1 {
         table.error(
-            "a caller is identified by either a header or a capture",
-            r#"write header = "x-api-key", or path = "CAPTURE""#,
+            "a caller is identified by a header, a capture or its certificate",
+            r#"write header = "x-api-key", path = "CAPTURE" or certificate = "san""#,
         );
         return None;
+    }
+    if let Some(node) = certificate {
+        return certificate_field(&node).map(CallerFrom::Certificate);
     }
     if let Some(node) = header {
         return headers::name(&node, node.string()?).map(CallerFrom::Header);

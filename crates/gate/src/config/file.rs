@@ -25,8 +25,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The text of an error without its number.
 fn error_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
+    without_number(&error.to_string()).to_owned()
+}
+
+/// The text of an error of the system without its number.
+pub(super) fn without_number(text: &str) -> &str {
+    text.split(" (os error").next().unwrap_or_default()
 }

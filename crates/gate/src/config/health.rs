@@ -52,7 +52,7 @@ pub(super) fn health(table: &DocumentTable<'_>) -> (OutlierRule, Option<HealthCh
     rule.comparison = comparison(table);
     rule.panic_threshold = table.get("panic_threshold").and_then(|node| node.number(0.0..=1.0));
     let check_node = table.get("check");
-    let check = check_node.as_ref().and_then(|node| node.table()).map(|table| health_check(&table));
+    let check = check_node.as_ref().and_then(DocumentNode::table).map(|table| health_check(&table));
     if let (Some(node), None) = (table.get("panic_threshold"), &check_node) {
         node.warn("panic_threshold without check has no effect", "give check, too, or leave it out");
     }

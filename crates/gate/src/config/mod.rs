@@ -3,10 +3,13 @@
 mod caller;
 mod cluster;
 mod condition;
+mod difference;
 mod file;
 mod headers;
 mod health;
 mod host_pattern;
+mod key_source;
+mod listener;
 mod parse;
 mod pattern;
 mod policy;
@@ -28,21 +31,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
+pub use self::caller::{CallerFrom, CertificateField, PriorityRule};
 pub use self::condition::{Condition, ConditionSource, ValueCondition, ValuePattern};
+pub use self::difference::{ChangeKind, ConfigChange, differences};
 pub use self::health::{HealthCheck, HealthProbe};
 pub use self::host_pattern::HostMatch;
+pub use self::key_source::KeySource;
+pub use self::listener::ListenerConfig;
 pub use self::parse::parse;
 pub(crate) use self::pattern::{
     MAX_SEGMENT_CAPTURES, PathSegment, captures as path_captures, segments as path_segments,
 };
-pub use self::proxies::{Network, Proxies};
 pub use self::redirect::{FixedReply, RedirectRule, RouteAction};
 pub use self::request_limit::RequestLimits;
 pub use self::smart::{FlagConfig, SMART_CONFIG, from_flags, smart};
-pub use self::traffic::{KeySource, MirrorRule, WeightedUpstream};
+pub use self::traffic::{MirrorRule, WeightedUpstream};
 pub use self::units::{budget, quantile};
 use weir_decide::Nanos;
-use weir_decide::admission::{AdmissionConfig, Priority};
+use weir_decide::admission::AdmissionConfig;
 use weir_decide::call::deadline::DeadlineFormat;
 use weir_decide::call::grpc::Codes;
 use weir_decide::call::policy::Policy;
@@ -56,18 +62,26 @@ use weir_http::client::{Http2Limits, Protocol};
 use weir_http::path::PathRule;
 use weir_http::tls::TlsOptions;
 use weir_redis::RedisAddress;
+pub use weir_server::tls::ServerTlsOptions;
+use weir_server::{BuiltinPaths, ListenAddress};
+pub use weir_server::{Network, Proxies};
 
 /// A whole configuration, validated.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `HOST:PORT` to listen on; `--listen` comes first.
-    pub listen: Option<String>,
+    /// Address to listen on, without `listeners`; `--listen` comes first.
+    pub listen: Option<ListenAddress>,
+    /// Addresses to listen on, each with its protocols and routes; empty for one.
+    pub listeners: Vec<ListenerConfig>,
+    /// Address of the admin listener; None for none. `--admin` comes first.
+    pub admin: Option<ListenAddress>,
     /// Event-loop threads, 1 to 256; `--workers` comes first.
     pub workers: Option<usize>,
-    /// Path of the metrics; empty for none.
-    pub metrics: String,
-    /// Path that returns 200 while the gateway runs; empty for none.
-    pub health: String,
+    /// Path of the metrics on the public listeners; empty for none. None: `/metrics`, or none with an admin listener.
+    pub metrics: Option<String>,
+    /// Path of the health check on the public listeners; empty for none. None: `/healthz`, or none with an admin
+    /// listener.
+    pub health: Option<String>,
     /// Networks of the proxies whose forwarding headers are kept and extended.
     pub trusted_proxies: Arc<Proxies>,
     /// Rules of the normal form of paths.
@@ -188,7 +202,7 @@ pub struct SuccessRule {
 }
 
 /// One route: which requests go to which upstream, by which policy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RouteConfig {
     /// Path with captures: `/path/{name}/{*rest}`.
     pub path: String,
@@ -196,6 +210,8 @@ pub struct RouteConfig {
     pub methods: Vec<Method>,
     /// Hosts; empty for any.
     pub hosts: Vec<HostMatch>,
+    /// Names of the listeners that have the route; empty for all.
+    pub listeners: Vec<String>,
     /// Conditions on headers, cookies and query; all have to hold.
     pub conditions: Vec<Condition>,
     /// What becomes of the requests.
@@ -224,28 +240,6 @@ pub struct RouteConfig {
     pub deadline_from: Option<DeadlineFrom>,
     /// Custom responses.
     pub response: ResponseRule,
-}
-
-/// Rule for the priority of a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PriorityRule {
-    /// Header with the priority; None if the route sets it.
-    pub header: Option<HeaderName>,
-    /// Values of the header, and the priority of each.
-    pub values: Vec<(String, Priority)>,
-    /// Priority without such a value.
-    pub default: Priority,
-}
-
-/// Identification of a call's caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallerFrom {
-    /// The address that the call comes from.
-    Address,
-    /// The value of this header.
-    Header(HeaderName),
-    /// This capture of the route's path.
-    Path(String),
 }
 
 /// Changes to a route's requests and responses.
@@ -348,9 +342,11 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: None,
+            listeners: Vec::new(),
+            admin: None,
             workers: None,
-            metrics: "/metrics".to_owned(),
-            health: "/healthz".to_owned(),
+            metrics: None,
+            health: None,
             trusted_proxies: Arc::default(),
             path_rule: PathRule::default(),
             upstreams: Vec::new(),
@@ -361,6 +357,18 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Paths of the gateway's own on its public listeners.
+    pub fn builtin_paths(&self) -> BuiltinPaths {
+        let path = |own: &Option<String>, default: &str| match own {
+            Some(path) => path.clone(),
+            None if self.admin.is_some() => String::new(),
+            None => default.to_owned(),
+        };
+        BuiltinPaths { metrics: path(&self.metrics, "/metrics"), health: path(&self.health, "/healthz") }
+    }
+}
+
 impl RouteConfig {
     /// A route that passes requests of this path on unchanged, with one attempt each.
     pub fn forward_all(upstream: &str, path: &str) -> Self {
@@ -368,6 +376,7 @@ impl RouteConfig {
             path: path.to_owned(),
             methods: Vec::new(),
             hosts: Vec::new(),
+            listeners: Vec::new(),
             conditions: Vec::new(),
             action: RouteAction::Forward,
             limits: RequestLimits::default(),

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::listener::{listen_address, listeners};
 use super::problem::{Diagnostic, Diagnostics};
+use super::proxies::networks;
 use super::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
 use super::route::{ParsedRoute, RouteScope, check_conflicts, route};
-use super::{
-    Config, Network, PolicyConfig, Proxies, RouteAction, RouteConfig, UpstreamConfig, cluster, policy, upstream,
-};
+use super::{Config, PolicyConfig, Proxies, RouteAction, RouteConfig, UpstreamConfig, cluster, policy, upstream};
 use weir_document as document;
 use weir_http::path::PathRule;
 use weir_server::MAX_WORKERS;
@@ -23,16 +23,19 @@ pub fn parse(text: &str, folder: &Path) -> Result<Config, Vec<Diagnostic>> {
 }
 
 fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
-    let listen = root.get("listen").and_then(|node| listen(&node));
+    let listen = root.get("listen").and_then(|node| listen_address(&node));
+    let listeners = listeners(root);
+    let admin = root.get("admin").and_then(|node| listen_address(&node));
     let workers = root.get("workers").and_then(|node| node.integer(1..=u64::from(MAX_WORKERS))).map(|n| n as usize);
-    let path = |key, default: &str| root.get(key).map_or(Some(default.to_owned()), |node| builtin_path(&node));
-    let metrics = path("metrics", "/metrics").unwrap_or_default();
-    let health = path("health", "/healthz").unwrap_or_default();
+    let path = |key| root.get(key).and_then(|node| builtin_path(&node));
+    let (metrics, health) = (path("metrics"), path("health"));
+    let pages = Config { admin: admin.clone(), metrics: metrics.clone(), health: health.clone(), ..Config::default() };
+    let pages = pages.builtin_paths();
     let own = root.get("health").or_else(|| root.get("metrics"));
-    if let Some(node) = own.filter(|_| !metrics.is_empty() && metrics == health) {
-        node.error(format!("metrics and health are both {metrics:?}"), "give each a path of its own");
+    if let Some(node) = own.filter(|_| !pages.metrics.is_empty() && pages.metrics == pages.health) {
+        node.error(format!("metrics and health are both {:?}", pages.metrics), "give each a path of its own");
     }
-    let trusted_proxies = root.get("trusted_proxies").map(|node| proxies(&node)).unwrap_or_default();
+    let trusted_proxies = root.get("trusted_proxies").map(|node| networks(&node)).unwrap_or_default();
     let mut paths = PathRule::default();
     if let Some(merge) = root.get("merge_slashes").and_then(|node| node.boolean()) {
         paths.merge_slashes = merge;
@@ -46,7 +49,12 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     let of_policies = named_nodes(root.get("policies").as_ref());
     let upstreams: Vec<UpstreamConfig> = of_upstreams.iter().filter_map(upstream::upstream).collect();
     let policies: Vec<(&str, Option<PolicyConfig>)> = of_policies.iter().map(|it| (it.key, policy_named(it))).collect();
-    let names = RouteScope { upstreams: of_upstreams.iter().map(|it| it.key).collect(), policies, path_rule: paths };
+    let names = RouteScope {
+        upstreams: of_upstreams.iter().map(|it| it.key).collect(),
+        policies,
+        listeners: listeners.iter().map(|it| it.name.as_str()).collect(),
+        path_rule: paths,
+    };
 
     let routes = root.get("routes");
     let nodes = match &routes {
@@ -67,9 +75,9 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     let cluster = root.get("cluster");
     let distributed_limits = cluster.as_ref().and_then(cluster::distributed_limits);
     root.check_unknown_keys();
-    check_conflicts(&routes, notes);
+    check_conflicts(&routes, &names.listeners, notes);
     for it in &routes {
-        if it.route.hosts.is_empty() && [&metrics, &health].contains(&&it.route.path) {
+        if it.route.hosts.is_empty() && [&pages.metrics, &pages.health].contains(&&it.route.path) {
             it.path.warn("path of the gateway's own metrics or health", "give metrics or health another path");
         }
     }
@@ -95,10 +103,12 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     }
     Config {
         listen,
+        listeners,
+        admin,
         workers,
         metrics,
         health,
-        trusted_proxies: Arc::new(trusted_proxies),
+        trusted_proxies: Arc::new(Proxies::new(trusted_proxies)),
         path_rule: paths,
         upstreams,
         routes: routes.into_iter().map(|it| it.route).collect(),
@@ -107,36 +117,12 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     }
 }
 
-/// Parses `["10.0.0.0/8", "::1"]`.
-fn proxies(node: &DocumentNode<'_>) -> Proxies {
-    let network = |node: &DocumentNode<'_>| {
-        let read = Network::parse(node.string()?);
-        read.map_err(|(what, remedy)| node.error(format!("{} {what}", node.display()), remedy)).ok()
-    };
-    Proxies::new(node.list().unwrap_or_default().iter().filter_map(network).collect())
-}
-
 fn policy_named(it: &NamedNode<'_>) -> Option<PolicyConfig> {
     if it.key == policy::DEFAULT_POLICY {
         let what = "\"default\" is the policy of routes without one";
         it.node.diagnostics().error(it.start, &it.node.path, what, "choose another name, and name it in the routes");
     }
     policy::policy(&it.node, it.key)
-}
-
-fn listen(node: &DocumentNode<'_>) -> Option<String> {
-    let text = node.string()?;
-    let good = text.rsplit_once(':').is_some_and(|(host, port)| {
-        let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let named = inner.map_or(!host.is_empty() && !host.contains([':', '[', ']', ' ', '/']), |inner| {
-            inner.parse::<std::net::Ipv6Addr>().is_ok()
-        });
-        named && port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok()
-    });
-    if !good {
-        node.expected("address", r#"write it as "127.0.0.1:8080" or "[::1]:8080""#);
-    }
-    Some(text.to_owned())
 }
 
 /// A path of the gateway's own, or "" for none.

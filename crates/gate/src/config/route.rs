@@ -7,18 +7,19 @@ use http::Method;
 use super::caller::{CallerConfig, caller_config};
 use super::condition::conditions;
 use super::host_pattern::host_patterns;
-use super::problem::Diagnostics;
+use super::key_source::key_source;
+use super::problem::{Diagnostics, suggestion};
 use super::read::{DocumentNode, DocumentTable};
 use super::redirect::action;
 use super::request_limit::request_limits;
 use super::rewrite::rewrite;
-use super::traffic::{key_source, weighted_upstreams};
+use super::traffic::weighted_upstreams;
 use super::upstream::unknown;
 use super::{
     Condition, ConditionSource, HostMatch, KeySource, MirrorRule, PolicyConfig, ResponseRule, Rewrite, RouteAction,
     RouteConfig, ValueCondition, WeightedUpstream, pattern, policy, protection, response, traffic,
 };
-use crate::routing::{RouteConflict, conflicts};
+use crate::routing::{RouteConflict, conflicts_of_listeners};
 use weir_decide::call::policy::RetryableMethodClass;
 use weir_http::path::PathRule;
 
@@ -27,6 +28,7 @@ use weir_http::path::PathRule;
 pub(super) struct RouteScope<'n> {
     pub(super) upstreams: Vec<&'n str>,
     pub(super) policies: Vec<(&'n str, Option<PolicyConfig>)>,
+    pub(super) listeners: Vec<&'n str>,
     /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
 }
@@ -56,6 +58,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
     let deadline_from = part("deadline_from").and_then(|table| response::deadline_from(&table, &captures));
     let response = part("response").map_or_else(ResponseRule::default, |table| response::response_rule(&table));
     let limit = protection::route_admission(&table);
+    let listeners = table.get("listeners").map(|node| listener_names(&node, &names.listeners)).unwrap_or_default();
     let CallerConfig { priority, caller, rate } = caller_config(&table, &captures);
     let limits = request_limits(&table);
     table.check_unknown_keys();
@@ -66,6 +69,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
         path: text,
         methods,
         hosts,
+        listeners,
         conditions,
         action,
         limits,
@@ -202,6 +206,28 @@ fn spreading(
     (sticky, mirror)
 }
 
+/// Parses `["public", "internal"]`.
+fn listener_names(node: &DocumentNode<'_>, known: &[&str]) -> Vec<String> {
+    let list = node.list();
+    if list.as_ref().is_some_and(Vec::is_empty) {
+        node.error("empty list", "leave it out for all listeners");
+    }
+    let mut names = Vec::new();
+    for node in list.unwrap_or_default() {
+        let Some(name) = node.string() else { continue };
+        if !known.contains(&name) {
+            let remedy = if known.is_empty() {
+                "write [[listeners]] with this name".to_owned()
+            } else {
+                suggestion(name, known)
+            };
+            node.error(format!("unknown listener {}", node.display()), remedy);
+        }
+        names.push(name.to_owned());
+    }
+    names
+}
+
 /// A route's policy, and its name unless it is written in the route.
 fn route_policy(table: &DocumentTable<'_>, names: &RouteScope<'_>) -> (Option<PolicyConfig>, Option<String>) {
     let Some(node) = table.get("policy") else { return (Some(PolicyConfig::new(policy::DEFAULT_POLICY)), None) };
@@ -235,10 +261,10 @@ fn check_retryable(table: &DocumentTable<'_>, policy: &PolicyConfig, methods: &[
 }
 
 /// Reports routes that match the same requests, or none.
-pub(super) fn check_conflicts(parsed: &[ParsedRoute<'_>], notes: &Diagnostics<'_>) {
+pub(super) fn check_conflicts(parsed: &[ParsedRoute<'_>], listeners: &[&str], notes: &Diagnostics<'_>) {
     let routes: Vec<RouteConfig> = parsed.iter().map(|it| it.route.clone()).collect();
     let line = |route: usize| notes.position(parsed[route].path.start()).0;
-    for conflict in conflicts(&routes) {
+    for conflict in conflicts_of_listeners(&routes, listeners) {
         match conflict {
             RouteConflict::Duplicate { route, earlier, method } => {
                 let path = &routes[route].path;

@@ -1,10 +1,8 @@
-//! Parses how a route's calls are spread: weighted upstreams, sticky sides, mirroring.
+//! Parses how a route's calls are spread: weighted upstreams and mirroring.
 
-use http::HeaderName;
-
+use super::policy;
 use super::read::DocumentNode;
 use super::upstream::unknown;
-use super::{headers, policy};
 use weir_decide::Nanos;
 use weir_decide::call::policy::BudgetRule;
 
@@ -15,22 +13,6 @@ pub struct WeightedUpstream {
     pub name: String,
     /// Weight, 0 to 1000000; the fraction is the weight divided by the sum of all.
     pub weight: u32,
-}
-
-/// Value of a request that calls are spread by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeySource {
-    /// Value of this header.
-    Header(HeaderName),
-    /// Value of this cookie. With a maximum age the gateway sets it, for callers that have none.
-    Cookie {
-        /// Name.
-        name: String,
-        /// Maximum age of a cookie that the gateway sets; None: it sets none.
-        issue: Option<Nanos>,
-    },
-    /// The caller's address.
-    Address,
 }
 
 /// Copies of a route's requests to a second upstream.
@@ -54,9 +36,6 @@ pub struct MirrorRule {
 const MAX_WEIGHT: u64 = 1_000_000;
 /// Maximum upstreams of a route.
 const MAX_ROUTE_UPSTREAMS: usize = 16;
-/// Maximum age of a cookie.
-const MAX_COOKIE_AGE: Nanos = Nanos::from_secs(400 * 86_400);
-
 /// Parses `"name"` or `[{ name = "a", weight = 95 }, { name = "b", weight = 5 }]`.
 pub(super) fn weighted_upstreams(node: &DocumentNode<'_>, known: &[&str]) -> Vec<WeightedUpstream> {
     if !node.value().is_array() {
@@ -96,44 +75,6 @@ fn upstream_name(node: &DocumentNode<'_>, name: &str, known: &[&str]) -> String 
         unknown(node, "upstream", "upstreams", name, known);
     }
     name.to_owned()
-}
-
-/// Parses `"address"`, `{ header = "x-user" }` or `{ cookie = "session", max_age = "1h" }`.
-pub(super) fn key_source(node: &DocumentNode<'_>, may_issue: bool) -> Option<KeySource> {
-    if !node.is_table() {
-        return node.choice(&[("address", ())]).map(|()| KeySource::Address);
-    }
-    let table = node.table()?;
-    let (header, cookie) = (table.get("header"), table.get("cookie"));
-    let max_age = if may_issue { table.get("max_age") } else { None };
-    table.check_unknown_keys();
-    let issue = max_age.as_ref().and_then(|node| {
-        let age = node.time()?;
-        if age < Nanos::SECOND || age > MAX_COOKIE_AGE {
-            node.expected("age", r#"write one from "1s" to "9600h""#);
-        }
-        Some(age)
-    });
-    match (header, cookie) {
-        (Some(header), None) => {
-            if let Some(node) = max_age {
-                node.error("max_age is that of a cookie", "write cookie in place of header, or leave it out");
-            }
-            headers::name(&header, header.string()?).map(KeySource::Header)
-        }
-        (None, Some(cookie)) => {
-            let name = cookie.string()?;
-            // RFC 6265, 4.1.1: a cookie's name is a token.
-            if HeaderName::from_bytes(name.as_bytes()).is_err() {
-                cookie.expected("cookie name", "write letters, digits, \"-\" and \"_\"");
-            }
-            Some(KeySource::Cookie { name: name.to_owned(), issue })
-        }
-        _ => {
-            table.error("one of header and cookie is needed", r#"write header = "x-user" or cookie = "session""#);
-            None
-        }
-    }
 }
 
 /// Parses `{ upstream = "shadow", fraction = 0.1 }`.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustls::pki_types::ServerName;
 
+use super::key_source::key_source;
 use super::problem::suggestion;
 use super::read::{DocumentNode, DocumentTable, NamedNode};
-use super::traffic::key_source;
 use super::{HostConfig, UpstreamConfig, file, health, protection};
 use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;

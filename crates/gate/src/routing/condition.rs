@@ -1,6 +1,6 @@
 //! Conditions of routes on a request, and which of them imply others.
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 
 use crate::config::{Condition, ConditionSource, ValueCondition};
 use weir_decide::call::grpc::is_grpc;
@@ -9,9 +9,7 @@ impl Condition {
     /// Whether a request meets the condition.
     pub(super) fn holds(&self, headers: &HeaderMap, query: Option<&str>) -> bool {
         match &self.source {
-            ConditionSource::Header(name) => {
-                self.test.passes(headers.get_all(name).iter().map(|value| value.as_bytes()))
-            }
+            ConditionSource::Header(name) => self.test.passes(headers.get_all(name).iter().map(HeaderValue::as_bytes)),
             ConditionSource::Cookie(name) => self.test.passes(cookies(headers, name)),
             ConditionSource::Query(name) => {
                 let all = form_urlencoded::parse(query.unwrap_or_default().as_bytes());

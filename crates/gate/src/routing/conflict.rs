@@ -14,8 +14,47 @@ pub(crate) enum RouteConflict {
     Unreachable { route: usize, covered_by: usize },
 }
 
+/// Conflicts of routes on these listeners: a route is a duplicate if it is one on any of its listeners, and unreachable
+/// if it is on all of them.
+pub(crate) fn conflicts_of_listeners(routes: &[RouteConfig], listeners: &[&str]) -> Vec<RouteConflict> {
+    if routes.iter().all(|route| route.listeners.is_empty()) {
+        return conflicts(routes);
+    }
+    let mut duplicates = vec![None; routes.len()];
+    let mut unreachable: Vec<Option<RouteConflict>> = vec![None; routes.len()];
+    let mut reachable = vec![false; routes.len()];
+    for listener in listeners {
+        let is_here =
+            |route: &RouteConfig| route.listeners.is_empty() || route.listeners.iter().any(|it| it == listener);
+        let here: Vec<usize> = (0..routes.len()).filter(|index| is_here(&routes[*index])).collect();
+        let of_here: Vec<RouteConfig> = here.iter().map(|index| routes[*index].clone()).collect();
+        let mut unreachable_here = Vec::new();
+        for conflict in conflicts(&of_here) {
+            match conflict {
+                RouteConflict::Duplicate { route, earlier, method } => {
+                    let (route, earlier) = (here[route], here[earlier]);
+                    duplicates[route].get_or_insert(RouteConflict::Duplicate { route, earlier, method });
+                }
+                RouteConflict::Unreachable { route, covered_by } => {
+                    let (route, covered_by) = (here[route], here[covered_by]);
+                    unreachable_here.push(route);
+                    unreachable[route].get_or_insert(RouteConflict::Unreachable { route, covered_by });
+                }
+            }
+        }
+        for route in here.into_iter().filter(|route| !unreachable_here.contains(route)) {
+            reachable[route] = true;
+        }
+    }
+    let of = |route: usize| {
+        let is_unreachable = !reachable[route];
+        duplicates[route].clone().or_else(|| unreachable[route].clone().filter(|_| is_unreachable))
+    };
+    (0..routes.len()).filter_map(of).collect()
+}
+
 /// Conflicts of routes, by the route that is to be changed. Expressions are compared by their texts alone.
-pub(crate) fn conflicts(routes: &[RouteConfig]) -> Vec<RouteConflict> {
+pub(super) fn conflicts(routes: &[RouteConfig]) -> Vec<RouteConflict> {
     // A path with an error is reported where it is parsed.
     let Ok(table) = Routes::new(routes) else { return Vec::new() };
     let mut duplicates: Vec<Option<(usize, Option<Method>)>> = vec![None; routes.len()];
@@ -76,5 +115,24 @@ impl RouteEntry {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_conflict_only_on_listeners_that_both_have() {
+        let route = |listeners: &[&str]| RouteConfig {
+            listeners: listeners.iter().map(|name| (*name).to_owned()).collect(),
+            ..RouteConfig::forward_all("upstream", "/a")
+        };
+        let found = |routes: &[RouteConfig]| conflicts_of_listeners(routes, &["a", "b", "c"]);
+        assert_eq!(found(&[route(&["a"]), route(&["b", "c"])]), []);
+        let duplicate = |route, earlier| RouteConflict::Duplicate { route, earlier, method: None };
+        assert_eq!(found(&[route(&["a"]), route(&["b"]), route(&["b", "a"])]), [duplicate(2, 0)]);
+        assert_eq!(found(&[route(&["a"]), route(&[])]), [duplicate(1, 0)]);
+        assert_eq!(found(&[route(&[]), route(&[])]), [duplicate(1, 0)]);
     }
 }

@@ -22,7 +22,9 @@ use http::{HeaderMap, Method};
 use self::captures::CaptureValues;
 pub(crate) use self::captures::Captures;
 pub(crate) use self::condition::cookies;
-pub(crate) use self::conflict::{RouteConflict, conflicts};
+#[cfg(test)]
+use self::conflict::conflicts;
+pub(crate) use self::conflict::{RouteConflict, conflicts_of_listeners};
 use self::path_tree::PathTree;
 use super::config::{Condition, HostMatch, RouteConfig, path_captures};
 

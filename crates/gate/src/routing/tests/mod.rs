@@ -5,7 +5,8 @@ mod oracle;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::{RequestFacts, RouteConflict, RouteMatch, Routes, conflicts};
+use super::conflict::conflicts;
+use super::{RequestFacts, RouteConflict, RouteMatch, Routes};
 use crate::config::{Condition, ConditionSource, HostMatch, RouteConfig, ValueCondition, ValuePattern};
 
 fn host(text: &str) -> HostMatch {

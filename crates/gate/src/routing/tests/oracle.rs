@@ -3,7 +3,8 @@
 use http::{HeaderMap, Method};
 use proptest::prelude::*;
 
-use super::super::{Captures, RequestFacts, RouteConflict, RouteMatch, Routes, conflicts};
+use super::super::conflict::conflicts;
+use super::super::{Captures, RequestFacts, RouteConflict, RouteMatch, Routes};
 use super::{header, one_of, route, with};
 use crate::config::{Condition, ConditionSource, HostMatch, RouteConfig, ValueCondition};
 

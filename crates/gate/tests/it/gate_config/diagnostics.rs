@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use weir_gate::config;
+use weir_gate::config::{self, RouteAction};
 
-use super::{document, lines, parsed};
+use super::{document, lines, parsed, write_certificates};
 
 /// Compares a golden file in crates/gate/tests/it/gate_config, or writes it with WEIR_BLESS=1. A paragraph is one case:
 /// the line that is replaced and its text (` // ` ends a line), and the diagnostics that `diagnose` returns for the
@@ -35,6 +35,7 @@ fn errors_have_a_position_and_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("text.toml"), "[x]\n").unwrap();
     fs::write(folder.path().join("bad.schema.json"), r#"{"type": 3}"#).unwrap();
+    write_certificates(folder.path());
     let folder_name = folder.path().to_str().unwrap();
     compare_golden("problems.txt", |text| {
         let Err(problems) = config::parse(text, folder.path()) else { panic!("no error: {text}") };
@@ -80,7 +81,12 @@ proptest! {
     fn any_text_is_parsed_or_rejected(text in prop_oneof![any::<String>(), pieces()]) {
         let count = text.split('\n').count();
         let problems = match config::parse(&text, Path::new("/nowhere")) {
-            Ok(config) => config.warnings,
+            Ok(config) => {
+                for route in &config.routes {
+                    prop_assert_eq!(route.action == RouteAction::Forward, !route.upstreams.is_empty());
+                }
+                config.warnings
+            }
             Err(problems) => {
                 prop_assert!(!problems.is_empty());
                 problems
@@ -122,6 +128,10 @@ fn pieces() -> impl Strategy<Value = String> {
         "host",
         "set",
         "listen",
+        "listeners",
+        "address",
+        "certificates",
+        "admin",
         "headers",
         "grpc",
         "respond",
@@ -159,6 +169,7 @@ fn pieces() -> impl Strategy<Value = String> {
         "{ upstream = \"b\" }",
         "{ after = \"1s\" }",
         "[{ after = \"1s\", attempts = 9 }]",
+        "[{ address = \"127.0.0.1:0\", tls = { certificates = [{ cert = \"a\", key = 1 }] } }]",
         "{ a = \"b\" }",
         "2026-01-01",
         "{ status = \"200\", body = \"\u{e4}\" }",

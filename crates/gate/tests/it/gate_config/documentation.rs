@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weir_gate::config::{self, Diagnostic};
 
-use super::{document, lines};
+use super::{document, lines, write_certificates};
 
 /// The pages about the gateway.
 fn documentation() -> String {
@@ -19,6 +19,7 @@ fn every_example_of_the_documentation_is_a_configuration() {
     let text = documentation();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("order.schema.json"), r#"{"type": "object"}"#).unwrap();
+    write_certificates(folder.path());
     let mut examples = 0;
     for block in text.split("```toml\n").skip(1) {
         let example = block.split("```").next().unwrap();
@@ -45,6 +46,7 @@ fn every_key_is_in_the_documentation() {
     let asked = [
         ("top", "zzzzzz = 1"),
         ("top", "cluster = { zzzzzz = 1 }"),
+        ("top", "listeners = [{ zzzzzz = 1, tls = { zzzzzz = 1, certificates = [{ zzzzzz = 1 }] } }]"),
         ("more", "zzzzzz = 1"),
         ("more", "tls = { zzzzzz = 1, insecure = true }"),
         ("more", "concurrency_limit = { zzzzzz = 1 }"),

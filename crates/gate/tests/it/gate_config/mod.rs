@@ -7,9 +7,11 @@ mod flags;
 mod routing;
 mod values;
 
+use std::fs;
 use std::path::Path;
 
 use weir_gate::config::{self, Config, Diagnostic};
+use weir_testing::Authority;
 
 fn lines(problems: &[Diagnostic]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
@@ -18,6 +20,17 @@ fn lines(problems: &[Diagnostic]) -> Vec<String> {
 fn parsed(text: &str) -> Config {
     let parsed = config::parse(text, Path::new("/nowhere"));
     parsed.unwrap_or_else(|problems| panic!("{}\n{text}", lines(&problems).join("\n")))
+}
+
+/// Certificates `site.pem`, `wildcard.pem`, `clients.pem` with their keys, `site.ocsp`, and a key of another pair.
+fn write_certificates(folder: &Path) {
+    let authority = Authority::new();
+    for name in ["site", "wildcard", "clients", "other"] {
+        let pair = authority.issue("example.org");
+        fs::write(folder.join(format!("{name}.pem")), pair.cert).unwrap();
+        fs::write(folder.join(format!("{name}-key.pem")), pair.key).unwrap();
+    }
+    fs::write(folder.join("site.ocsp"), [0x30, 0]).unwrap();
 }
 
 /// A configuration, of which a case replaces one line.

@@ -48,7 +48,7 @@ fn matches_are_read() {
     let grpc = Condition { source: ConditionSource::Grpc, test: ValueCondition::Present };
     for (route, path) in [(service, "/echo.Echo/{method}"), (method, "/echo.Echo/Say")] {
         assert_eq!((route.path.as_str(), &route.methods[..]), (path, &[Method::POST][..]));
-        assert_eq!(route.conditions, [grpc.clone()]);
+        assert_eq!(route.conditions, std::slice::from_ref(&grpc));
     }
     assert_eq!(service.limits, RequestLimits::default());
 }

@@ -16,21 +16,25 @@ use weir_decide::upstream::circuit_breaker::BreakerRule;
 use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir_gate::config::{
-    self, CallerFrom, DeadlineFrom, DeadlineLocation, DistributedLimitConfig, HealthCheck, HealthProbe, HostConfig,
-    HostMatch, HostRule, LocalResponse, PriorityRule, Proxies, QueryRule,
+    self, CallerFrom, CertificateField, DeadlineFrom, DeadlineLocation, DistributedLimitConfig, HealthCheck,
+    HealthProbe, HostConfig, HostMatch, HostRule, LocalResponse, Network, PriorityRule, Proxies, QueryRule,
+    ServerTlsOptions,
 };
 use weir_http::client::{Http2Limits, Protocol};
 use weir_http::path::PathRule;
+use weir_server::ListenAddress;
+use weir_server::tls::{CertificateFiles, ClientAuth, MinTlsVersion};
 
-use super::{document, parsed};
+use super::{document, parsed, write_certificates};
 
 #[test]
 fn a_minimal_configuration_has_defaults() {
     let config = parsed("upstreams.a.urls = [\"http://h\"]\n[[routes]]\nmatch = { path = \"/{*rest}\" }");
     let (upstream, route) = (&config.upstreams[0], &config.routes[0]);
-    assert_eq!((config.listen.as_deref(), config.workers), (None, None));
+    assert_eq!((&config.listen, config.workers, &config.listeners[..], &config.admin), (&None, None, &[][..], &None));
     assert_eq!((&*config.trusted_proxies, config.path_rule), (&Proxies::default(), PathRule::default()));
-    assert_eq!((config.metrics.as_str(), config.health.as_str()), ("/metrics", "/healthz"));
+    let pages = config.builtin_paths();
+    assert_eq!((pages.metrics.as_str(), pages.health.as_str()), ("/metrics", "/healthz"));
     assert_eq!(upstream.hosts, [HostConfig { url: "http://h".into(), socket: None, weight: 1 }]);
     assert_eq!((upstream.protocol, upstream.balance), (Protocol::Auto, BalancePolicy::RoundRobin));
     assert_eq!((upstream.connect_timeout, upstream.idle_timeout), (Nanos::from_secs(5), Nanos::from_secs(60)));
@@ -174,7 +178,10 @@ fn overload_protection_is_read() {
     assert_eq!((&first.admission, &second.admission), (&Some(PermitPool::fixed(10, 20)), &None));
     let values = vec![("gold".to_owned(), Priority::Critical), ("bulk".to_owned(), Priority::Low)];
     let header = Some(HeaderName::from_static("x-priority"));
-    assert_eq!(first.priority, PriorityRule { header: header.clone(), values, default: Priority::High });
+    assert_eq!(
+        first.priority,
+        PriorityRule { header: header.clone(), certificate: None, values, default: Priority::High }
+    );
     assert_eq!(first.caller, Some(CallerFrom::Path("tenant".into())));
     assert_eq!(first.rate, Some(CallerRule { burst: 200, entries: 1000, ..CallerRule::new(100, Nanos::SECOND) }));
     assert_eq!(second.priority, PriorityRule { default: Priority::Low, ..PriorityRule::default() });
@@ -336,4 +343,55 @@ fn routes_are_read() {
         too_low_response: own(400, plain, "timeout must be above 0 milliseconds\n"),
     };
     assert_eq!(route.deadline_from, Some(deadline));
+}
+
+#[test]
+fn listeners_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    write_certificates(folder.path());
+    let text = r#"
+        admin = "unix:admin.sock"
+        [[listeners]]
+        name = "public"
+        address = "0.0.0.0:8443"
+        proxy_protocol = ["10.0.0.0/8"]
+        tls = { certificates = [{ cert = "site.pem", key = "site-key.pem", ocsp = "site.ocsp" }], client_ca = "clients.pem", client_auth = "optional", min_version = "1.3" }
+        [[listeners]]
+        address = "systemd:http"
+        redirect_to_https = true
+        [upstreams.a]
+        urls = ["http://h"]
+        [[routes]]
+        match = { path = "/{*rest}" }
+        listeners = ["public"]
+        caller = { certificate = "san" }
+        priority_from = { certificate = "common_name", values = { billing = "critical" } }
+    "#;
+    let config = weir_gate::config::parse(text, folder.path()).unwrap();
+    assert_eq!(config.warnings, []);
+    assert_eq!(config.admin, Some(ListenAddress::Unix(folder.path().join("admin.sock"))));
+    // With an admin listener nothing of it is public.
+    assert_eq!((config.builtin_paths().metrics, config.builtin_paths().health), (String::new(), String::new()));
+    let file = |name: &str| folder.path().join(name);
+    let [public, other] = &config.listeners[..] else { panic!("{:?}", config.listeners) };
+    assert_eq!((public.name.as_str(), &public.address), ("public", &ListenAddress::Tcp("0.0.0.0".into(), 8443)));
+    assert_eq!(public.proxy_protocol, Proxies::new(vec![Network::parse("10.0.0.0/8").unwrap()]));
+    let files = CertificateFiles { cert: file("site.pem"), key: file("site-key.pem"), ocsp: Some(file("site.ocsp")) };
+    let tls = ServerTlsOptions {
+        certificates: vec![files],
+        client_ca: Some(file("clients.pem")),
+        client_auth: ClientAuth::Optional,
+        min_version: MinTlsVersion::Tls13,
+    };
+    assert_eq!((public.tls.as_ref(), public.redirect_to_https), (Some(&tls), None));
+    assert_eq!((other.name.as_str(), &other.address), ("systemd:http", &ListenAddress::Systemd("http".into())));
+    assert_eq!((other.tls.as_ref(), other.redirect_to_https), (None, Some(443)));
+    let route = &config.routes[0];
+    assert_eq!(
+        (&route.listeners[..], &route.caller),
+        (&["public".to_owned()][..], &Some(CallerFrom::Certificate(CertificateField::AlternativeName)))
+    );
+    let PriorityRule { header, certificate, values, default } = &route.priority;
+    assert_eq!((header, certificate, default), (&None, &Some(CertificateField::CommonName), &Priority::Normal));
+    assert_eq!(values[..], [("billing".to_owned(), Priority::Critical)]);
 }

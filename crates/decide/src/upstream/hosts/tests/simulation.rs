@@ -86,7 +86,7 @@ fn in_hours_without_a_fault_of_one_host_none_is_ejected() {
             Hour::new(HostBalancer::new(&[1; 4], balance, OutlierRule { consecutive_failures: 0, ..rule() }), 1);
         // Latencies that differ by half, a few failures everywhere, and a stall of all each minute.
         let world = |now: Nanos, host: usize| HostBehavior {
-            failing: if now.0 / 1_000_000_000 % 60 == 0 { 0.3 } else { 0.01 },
+            failing: if (now.0 / 1_000_000_000).is_multiple_of(60) { 0.3 } else { 0.01 },
             mean_ms: 20.0 + 10.0 * (host % 2) as f64,
         };
         for _ in 0..4 * 60 {

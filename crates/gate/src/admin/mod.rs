@@ -1,0 +1,148 @@
+//! The admin listener: what the gateway is and does, and what an operator may change while it runs. It is a server of
+//! its own, so that it responds when the public listeners are overloaded, and has a thread of its own.
+//!
+//! - `pages`: the responses; `upstream_page`: upstreams, their hosts and limits; `config_page`: the configuration;
+//!   `browser_guard`: requests of web pages, which are rejected
+
+mod browser_guard;
+mod config_page;
+mod pages;
+mod upstream_page;
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde_json::Value;
+
+use super::config::Config;
+use super::config_cell::ConfigCell;
+use super::local_responses;
+use weir_machine::lock::lock;
+use weir_server::{
+    self as server, BuiltinPaths, ListenAddress, ListenerOptions, MetricsHandle, OpenRequestsHandle, Options,
+    RequestContext, ResponseBody, RunningServer, ServerError, ServiceReply, StopHandle, Timer,
+};
+
+/// Access to the gateway.
+#[derive(Debug)]
+pub(super) struct AdminState {
+    config_cell: Arc<ConfigCell>,
+    /// The configuration as it is shown; a reload replaces it.
+    config_page: Mutex<Value>,
+    gateway: StopHandle,
+    metrics: MetricsHandle,
+    open_requests: OpenRequestsHandle,
+    logger: server::Logger,
+}
+
+/// The running admin listener; it stops at once when it is dropped.
+#[derive(Debug)]
+pub(super) struct AdminServer {
+    server: RunningServer,
+    state: Arc<AdminState>,
+}
+
+#[derive(Debug)]
+struct AdminService {
+    state: Arc<AdminState>,
+    /// Whether only this machine reaches the listener, so that a request for another name comes from a web page.
+    is_local: bool,
+}
+
+impl AdminServer {
+    /// Starts the listener of a running gateway.
+    ///
+    /// # Errors
+    /// The address is not available.
+    pub(super) fn start(
+        address: &ListenAddress,
+        config: &Config,
+        config_cell: Arc<ConfigCell>,
+        gateway: &RunningServer,
+        options: &Options,
+    ) -> Result<Self, ServerError> {
+        let state = Arc::new(AdminState {
+            config_cell,
+            config_page: Mutex::new(config_page::describe(config)),
+            gateway: gateway.stop_handle(),
+            metrics: gateway.metrics(),
+            open_requests: gateway.open_requests(),
+            logger: options.logger.clone(),
+        });
+        let options = Options {
+            workers: 1,
+            access_log: None,
+            builtin_paths: BuiltinPaths { metrics: String::new(), health: String::new() },
+            uses_receive_timestamps: false,
+            lists_requests: false,
+            ..options.clone()
+        };
+        let is_local = match address {
+            ListenAddress::Tcp(host, _) => browser_guard::is_local_name(host),
+            ListenAddress::Unix(_) | ListenAddress::Systemd(_) => false,
+        };
+        let service = AdminService { state: Arc::clone(&state), is_local };
+        let server = server::start_on(service, &options, &[ListenerOptions::plain(address.clone())])?;
+        Ok(Self { server, state })
+    }
+
+    /// URL of the listener.
+    pub(super) fn url(&self) -> String {
+        match self.server.addresses().first() {
+            Some(address @ server::BoundAddress::Unix(_)) => address.to_string(),
+            _ => self.server.url(),
+        }
+    }
+
+    /// Shows a configuration from now on.
+    pub(super) fn show(&self, config: &Config) {
+        *lock(&self.state.config_page) = config_page::describe(config);
+    }
+}
+
+impl server::Service for AdminService {
+    type Local = ();
+
+    fn init_thread(&self, _: &Timer) -> io::Result<()> {
+        Ok(())
+    }
+
+    async fn handle(&self, (): &(), request: Request<Incoming>, _: &RequestContext) -> ServiceReply {
+        if let Some(why) = browser_guard::rejection(request.method(), request.headers(), request.uri(), self.is_local) {
+            return local_responses::text(StatusCode::FORBIDDEN, why).into();
+        }
+        self.respond(request.method(), request.uri().path(), request.uri().query()).await.into()
+    }
+}
+
+impl AdminService {
+    async fn respond(&self, method: &Method, path: &str, query: Option<&str>) -> Response<ResponseBody> {
+        let is_read = matches!(*method, Method::GET | Method::HEAD);
+        let state = &*self.state;
+        match path {
+            "/drain" => return pages::drain(state, method),
+            "/" | "/metrics" | "/healthz" | "/readyz" | "/config" | "/upstreams" | "/limits" | "/calls" if !is_read => {
+                return local_responses::not_allowed("GET, HEAD");
+            }
+            "/" => return pages::index(),
+            "/metrics" => return pages::metrics(state),
+            "/healthz" => return local_responses::text(StatusCode::OK, "ok"),
+            "/readyz" => return pages::readiness(state),
+            "/config" => return pages::json(&lock(&state.config_page)),
+            "/upstreams" => return pages::json(&upstream_page::upstreams(&state.config_cell)),
+            "/limits" => return pages::json(&upstream_page::limits(&state.config_cell)),
+            "/calls" => return pages::calls(&state.open_requests.list().await),
+            _ => {}
+        }
+        let action = path.strip_prefix("/upstreams/").and_then(|rest| rest.rsplit_once('/'));
+        match action {
+            Some((upstream, action @ ("eject" | "restore"))) if *method == Method::POST => {
+                upstream_page::set_ejected(state, upstream, query, action == "eject")
+            }
+            Some((_, "eject" | "restore")) => local_responses::not_allowed("POST"),
+            _ => local_responses::text(StatusCode::NOT_FOUND, "no such page; GET / lists them"),
+        }
+    }
+}

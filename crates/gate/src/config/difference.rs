@@ -1,0 +1,148 @@
+//! What a reload would change: two configurations compared by meaning, part by part.
+
+use std::fmt;
+
+use super::{Config, ListenerConfig, PolicyConfig};
+use crate::gate_route::route_name;
+
+/// How a part differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// It is gone.
+    Removed,
+    /// It has other settings.
+    Changed,
+}
+
+/// A part that differs, and what a reload does about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigChange {
+    /// How it differs.
+    pub kind: ChangeKind,
+    /// The part, such as `upstream backend`.
+    pub part: String,
+    /// What a reload does.
+    pub effect: &'static str,
+}
+
+/// `~ upstream backend: connections, health and counts start anew`.
+impl fmt::Display for ConfigChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = match self.kind {
+            ChangeKind::Added => '+',
+            ChangeKind::Removed => '-',
+            ChangeKind::Changed => '~',
+        };
+        write!(f, "{sign} {}: {}", self.part, self.effect)
+    }
+}
+
+const RESTART: &str = "needs a restart";
+const NEXT_CALL: &str = "from the next call on";
+
+/// The differences between two configurations, by part. The contents of files that they name are not compared.
+pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
+    let mut changes = Vec::new();
+    let settings: [(&str, bool, &'static str); 8] = [
+        ("listen", old.listen == new.listen, RESTART),
+        ("admin", old.admin == new.admin, RESTART),
+        ("workers", old.workers == new.workers, RESTART),
+        ("metrics", old.builtin_paths().metrics == new.builtin_paths().metrics, RESTART),
+        ("health", old.builtin_paths().health == new.builtin_paths().health, RESTART),
+        ("cluster", old.distributed_limits == new.distributed_limits, RESTART),
+        ("trusted_proxies", old.trusted_proxies == new.trusted_proxies, NEXT_CALL),
+        ("paths (merge_slashes, ambiguous_paths)", old.path_rule == new.path_rule, NEXT_CALL),
+    ];
+    for (part, is_same, effect) in settings {
+        if !is_same {
+            changes.push(ConfigChange { kind: ChangeKind::Changed, part: part.to_owned(), effect });
+        }
+    }
+    compare(
+        &mut changes,
+        ("listener", &old.listeners, &new.listeners),
+        |listener| listener.name.clone(),
+        |_, pair| match pair {
+            Some((old, new)) if can_reload(old, new) => "from the next connection on",
+            _ => RESTART,
+        },
+    );
+    compare(
+        &mut changes,
+        ("upstream", &old.upstreams, &new.upstreams),
+        |upstream| upstream.name.clone(),
+        |kind, _| match kind {
+            ChangeKind::Changed => "connections, health, limits and counts start anew",
+            ChangeKind::Added | ChangeKind::Removed => NEXT_CALL,
+        },
+    );
+    let (old_policies, new_policies) = (policies(old), policies(new));
+    compare(
+        &mut changes,
+        ("policy", &old_policies, &new_policies),
+        |policy| policy.name.clone(),
+        |_, pair| match pair {
+            Some((old, new)) if old.policy.budget != new.policy.budget => {
+                "from the next call on; its budget starts anew"
+            }
+            _ => NEXT_CALL,
+        },
+    );
+    // A policy is compared once, and not with each of its routes.
+    let routes = |config: &Config| {
+        let mut routes = config.routes.clone();
+        for route in &mut routes {
+            route.policy = PolicyConfig::new(&route.policy.name);
+        }
+        routes
+    };
+    compare(&mut changes, ("route", &routes(old), &routes(new)), route_name, |_, pair| match pair {
+        Some((old, new)) if old.admission != new.admission => "from the next call on; its limit starts anew",
+        Some((old, new)) if (old.rate, &old.caller) != (new.rate, &new.caller) => {
+            "from the next call on; its rate limits start anew"
+        }
+        _ => NEXT_CALL,
+    });
+    changes
+}
+
+/// Adds the differences between two lists of named parts, in the order of the new list, removed parts first.
+fn compare<T: PartialEq>(
+    changes: &mut Vec<ConfigChange>,
+    (what, old, new): (&str, &[T], &[T]),
+    name: impl Fn(&T) -> String,
+    effect: impl Fn(ChangeKind, Option<(&T, &T)>) -> &'static str,
+) {
+    let mut add = |kind, part: &str, pair| {
+        changes.push(ConfigChange { kind, part: format!("{what} {part}"), effect: effect(kind, pair) });
+    };
+    for gone in old.iter().map(&name).filter(|part| !new.iter().any(|kept| name(kept) == *part)) {
+        add(ChangeKind::Removed, &gone, None);
+    }
+    for next in new {
+        let part = name(next);
+        match old.iter().find(|before| name(before) == part) {
+            None => add(ChangeKind::Added, &part, None),
+            Some(before) if before != next => add(ChangeKind::Changed, &part, Some((before, next))),
+            Some(_) => {}
+        }
+    }
+}
+
+/// Policies of a configuration's routes, each once; those without a name belong to their route.
+fn policies(config: &Config) -> Vec<PolicyConfig> {
+    let mut policies: Vec<PolicyConfig> = Vec::new();
+    for route in &config.routes {
+        if !policies.iter().any(|known| known.name == route.policy.name) {
+            policies.push(route.policy.clone());
+        }
+    }
+    policies
+}
+
+/// Whether a reload applies the change of a listener.
+fn can_reload(old: &ListenerConfig, new: &ListenerConfig) -> bool {
+    (&old.address, &old.proxy_protocol) == (&new.address, &new.proxy_protocol) && old.tls.is_some() == new.tls.is_some()
+}

@@ -1,0 +1,85 @@
+//! Requests in flight, for an operator who asks: each event loop has a list of its own and is asked by a message, so
+//! that a request costs no lock.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use slab::Slab;
+use tokio::sync::{mpsc, oneshot};
+
+use super::request_log::RequestLogInfo;
+use weir_decide::Nanos;
+use weir_machine::clock::Clock;
+
+/// A request in flight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRequest {
+    /// Address of the client with port, or `unix:`.
+    pub client: String,
+    /// Method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Time since its head was complete.
+    pub age: Nanos,
+    /// What it belongs to, by the service: its route.
+    pub route: Option<String>,
+    /// What it waits for, by the service; `responding` once its response has begun.
+    pub stage: &'static str,
+}
+
+/// Requests in flight of one event loop.
+#[derive(Debug, Default)]
+pub(super) struct OpenRequests(RefCell<Slab<Rc<RequestLogInfo>>>);
+
+impl OpenRequests {
+    /// Adds a request; the key removes it.
+    pub(super) fn add(&self, request: Rc<RequestLogInfo>) -> usize {
+        self.0.borrow_mut().insert(request)
+    }
+
+    pub(super) fn remove(&self, key: usize) {
+        self.0.borrow_mut().try_remove(key);
+    }
+
+    fn list(&self, now: Nanos) -> Vec<OpenRequest> {
+        self.0.borrow().iter().map(|(_, request)| request.describe(now)).collect()
+    }
+}
+
+/// A question to an event loop, with the way of its response.
+pub(super) type OpenRequestsQuery = oneshot::Sender<Vec<OpenRequest>>;
+
+/// Responds to questions until the server has ended.
+pub(super) async fn respond(
+    requests: Rc<OpenRequests>,
+    clock: Clock,
+    mut queries: mpsc::UnboundedReceiver<OpenRequestsQuery>,
+) {
+    while let Some(query) = queries.recv().await {
+        // The asker may be gone.
+        let _ = query.send(requests.list(clock.now()));
+    }
+}
+
+/// Lists the requests in flight of a server; see [`super::RunningServer::open_requests`].
+#[derive(Clone, Debug)]
+pub struct OpenRequestsHandle(pub(super) Vec<mpsc::UnboundedSender<OpenRequestsQuery>>);
+
+impl OpenRequestsHandle {
+    /// All requests in flight, the oldest first. Event loops that have ended have none.
+    pub async fn list(&self) -> Vec<OpenRequest> {
+        let ask = |event_loop: &mpsc::UnboundedSender<OpenRequestsQuery>| {
+            let (query, listed) = oneshot::channel();
+            event_loop.send(query).ok().map(|()| listed)
+        };
+        // All are asked before the first one responds.
+        let lists: Vec<_> = self.0.iter().filter_map(ask).collect();
+        let mut all = Vec::new();
+        for list in lists {
+            all.extend(list.await.unwrap_or_default());
+        }
+        all.sort_by_key(|request: &OpenRequest| std::cmp::Reverse(request.age));
+        all
+    }
+}
