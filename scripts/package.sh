@@ -116,7 +116,7 @@ wheel() {
     cp "$built/weir" $scripts/weir
     rm -f "dist/weir_http-$py_version"-*.whl
     # The extension is abi3: one wheel for Python 3.10 and later.
-    maturin build --profile "$profile" --target "$triple" --zig --compatibility manylinux2014 --out dist --quiet
+    maturin build --profile "$profile" --target "$triple" --zig --compatibility manylinux2014 --out dist
     local wheel=("dist/weir_http-$py_version"-*.whl)
     python3 scripts/package/glibc.py "$glibc" "${wheel[0]}"
     say "${wheel[0]}: $(stat -c %s "${wheel[0]}" | numfmt --to=iec --format=%.1f)"
@@ -124,7 +124,9 @@ wheel() {
 
 sdist() {
     python_tools
-    maturin sdist --out dist --quiet
+    # Without the program that a build of the wheel has left there.
+    rm -rf python/weir.data && mkdir -p python/weir.data/scripts
+    maturin sdist --out dist
     say "dist/weir_http-$py_version.tar.gz: $(stat -c %s "dist/weir_http-$py_version.tar.gz" | numfmt --to=iec --format=%.1f)"
 }
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import maturin
 from maturin import (
-    build_sdist,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
@@ -50,6 +49,13 @@ def build_editable(wheel_directory: str, config_settings: Any = None, metadata_d
     return str(maturin.build_editable(wheel_directory, config_settings, metadata_directory))
 
 
+def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
+    """Pack the sources; maturin wants the folder of the program, which is empty in a checkout."""
+    shutil.rmtree(_SCRIPTS, ignore_errors=True)
+    _SCRIPTS.mkdir(parents=True)
+    return str(maturin.build_sdist(sdist_directory, config_settings))
+
+
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
     """Write the wheel's metadata, for which maturin wants the folder of the program."""
     _SCRIPTS.mkdir(parents=True, exist_ok=True)
@@ -60,6 +66,9 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def _build_program() -> None:
+    if (ROOT / "PKG-INFO").exists():
+        # An sdist lacks crates that only tests need; Cargo.lock has them, and has to lose them before --locked.
+        subprocess.run(["cargo", "metadata", "--format-version", "1"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     # Both packages are named, since for one alone dependencies have other features, and each would be compiled twice.
     packages = ["-p", "weir-cli", "-p", "weir-python"]
     command = ["cargo", "build", "--locked", "--profile", _PROFILE, *packages, "--bin", "weir"]

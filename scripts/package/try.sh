@@ -96,9 +96,10 @@ sdist_is_whole() {
     local folder=$work/sdist
     rm -rf "$folder" && mkdir -p "$folder" && tar -xzf "$1" --strip-components=1 -C "$folder" || return
     [ -f "$folder/python/build/backend.py" ] && [ -f "$folder/python/weir/__init__.py" ] || return
-    (cd "$folder" && cargo metadata --locked --offline --format-version 1 >"$folder/metadata.json") || return
+    # As the build backend does: crates of tests are not in it, and leave Cargo.lock.
+    (cd "$folder" && cargo metadata --offline --format-version 1 >/dev/null 2>&1 && cargo metadata --locked --offline --format-version 1 >"$folder/metadata.json") || return
     local missing
-    missing=$(sed 's/"manifest_path":"/\n/g' "$folder/metadata.json" | sed -n 's/^\([^"]*\)".*/\1/p' | while read -r file; do
+    missing=$(grep -o '"manifest_path":"[^"]*"' "$folder/metadata.json" | cut -d'"' -f4 | while read -r file; do
         [ -f "$file" ] || echo "$file"
     done)
     rm -rf "$folder"
