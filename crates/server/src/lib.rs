@@ -58,7 +58,7 @@ pub use self::listen::{BoundAddress, ListenerOptions};
 pub use self::listen_address::ListenAddress;
 pub use self::metrics::MetricsHandle;
 pub use self::network::{Network, Proxies};
-pub use self::open_requests::{OpenRequest, OpenRequestsHandle};
+pub use self::open_requests::{OpenRequestsHandle, RequestInFlight};
 pub use self::proxy_header::ProxyHeader;
 pub use self::request_context::{BodyPrefix, ReadBodyError, RequestBodyStream, RequestContext};
 pub use self::running_server::{RunningServer, StopHandle, StopReport, start, start_on};

@@ -13,7 +13,7 @@ use weir_machine::clock::Clock;
 
 /// A request in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenRequest {
+pub struct RequestInFlight {
     /// Address of the client with port, or `unix:`.
     pub client: String,
     /// Method.
@@ -42,13 +42,13 @@ impl OpenRequests {
         self.0.borrow_mut().try_remove(key);
     }
 
-    fn list(&self, now: Nanos) -> Vec<OpenRequest> {
+    fn list(&self, now: Nanos) -> Vec<RequestInFlight> {
         self.0.borrow().iter().map(|(_, request)| request.describe(now)).collect()
     }
 }
 
 /// A question to an event loop, with the way of its response.
-pub(super) type OpenRequestsQuery = oneshot::Sender<Vec<OpenRequest>>;
+pub(super) type OpenRequestsQuery = oneshot::Sender<Vec<RequestInFlight>>;
 
 /// Responds to questions until the server has ended.
 pub(super) async fn respond(
@@ -68,7 +68,7 @@ pub struct OpenRequestsHandle(pub(super) Vec<mpsc::UnboundedSender<OpenRequestsQ
 
 impl OpenRequestsHandle {
     /// All requests in flight, the oldest first. Event loops that have ended have none.
-    pub async fn list(&self) -> Vec<OpenRequest> {
+    pub async fn list(&self) -> Vec<RequestInFlight> {
         let ask = |event_loop: &mpsc::UnboundedSender<OpenRequestsQuery>| {
             let (query, listed) = oneshot::channel();
             event_loop.send(query).ok().map(|()| listed)
@@ -79,7 +79,7 @@ impl OpenRequestsHandle {
         for list in lists {
             all.extend(list.await.unwrap_or_default());
         }
-        all.sort_by_key(|request: &OpenRequest| std::cmp::Reverse(request.age));
+        all.sort_by_key(|request: &RequestInFlight| std::cmp::Reverse(request.age));
         all
     }
 }

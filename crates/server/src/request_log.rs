@@ -13,7 +13,7 @@ use super::access_log_format::{AccessLogFormat, LogValues};
 use super::coarse_clock::CoarseClock;
 use super::connection_state::{CloseMode, ConnectionState};
 use super::metrics::ServerMetrics;
-use super::open_requests::{OpenRequest, OpenRequests};
+use super::open_requests::{OpenRequests, RequestInFlight};
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::TimeoutTracker;
 use weir_machine::clock::{self, Clock};
@@ -74,8 +74,8 @@ impl RequestLogInfo {
     }
 
     /// The request at this time.
-    pub(super) fn describe(&self, now: Nanos) -> OpenRequest {
-        OpenRequest {
+    pub(super) fn describe(&self, now: Nanos) -> RequestInFlight {
+        RequestInFlight {
             client: self.client.clone(),
             method: self.method.as_str().to_owned(),
             target: self.uri.path_and_query().map_or("", |target| target.as_str()).to_owned(),
