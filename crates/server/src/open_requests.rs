@@ -7,26 +7,9 @@ use std::rc::Rc;
 use slab::Slab;
 use tokio::sync::{mpsc, oneshot};
 
-use super::request_log::RequestLogInfo;
+use super::request_info::{RequestInFlight, RequestLogInfo};
 use weir_decide::Nanos;
 use weir_machine::clock::Clock;
-
-/// A request in flight.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestInFlight {
-    /// Address of the client with port, or `unix:`.
-    pub client: String,
-    /// Method.
-    pub method: String,
-    /// Path and query.
-    pub target: String,
-    /// Time since its head was complete.
-    pub age: Nanos,
-    /// What it belongs to, by the service: its route.
-    pub route: Option<String>,
-    /// What it waits for, by the service; `responding` once its response has begun.
-    pub stage: &'static str,
-}
 
 /// Requests in flight of one event loop.
 #[derive(Debug, Default)]
