@@ -211,6 +211,7 @@ fn in_code(dependency: &str) -> String {
     match dependency {
         "weir-http-core" => "weir_http".to_owned(),
         "md-5" => "md5".to_owned(),
+        "rustls-webpki" => "webpki".to_owned(),
         other => other.replace('-', "_"),
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::accepted_socket::AcceptedSocket;
 use super::connection_state::{CloseMode, ConnectionOrigin, ConnectionState};
-use super::event_loop::ListenerRules;
+use super::listen::ListenerRules;
 use super::opening::{self, OpenedConnection, OpeningFailure};
 use super::served_stream::ServedStream;
 use super::socket::ConnectionSocket;

@@ -3,7 +3,6 @@
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -15,11 +14,9 @@ use super::Service;
 use super::accepted_socket::AcceptedSocket;
 use super::connection::drive;
 use super::connection_state::{CloseMode, ConnectionOrigin};
-use super::listen::{ListenSocket, ListenerOptions};
-use super::network::Proxies;
-use super::running_server::ShutdownRequest;
+use super::listen::{ListenSocket, ListenerOptions, ListenerRules};
+use super::server_state::ShutdownRequest;
 use super::thread_context::ThreadContext;
-use super::tls::ServerTls;
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::TimeoutKind;
 
@@ -31,15 +28,6 @@ const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 pub(super) struct ThreadListener {
     rules: Rc<ListenerRules>,
     socket: EventSocket,
-}
-
-/// What a listener's connections begin with.
-#[derive(Debug)]
-pub(super) struct ListenerRules {
-    /// Index among the server's listeners.
-    pub(super) index: usize,
-    pub(super) tls: Option<Arc<ServerTls>>,
-    pub(super) proxy_protocol: Proxies,
 }
 
 #[derive(Debug)]

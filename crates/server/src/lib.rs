@@ -6,7 +6,7 @@
 //! - [`start`], [`start_on`]: start a service as a [`RunningServer`]; [`ListenAddress`], [`ListenerOptions`]: where it
 //!   listens, on sockets of its own or of `systemd`
 //! - `event_loop`: one thread; `thread_context`: the state that its connections share; `framing`: checks of a request's
-//!   framing; `request_log`, `open_requests`: records of requests
+//!   framing; `request_log`, `request_info`, `open_requests`: records of requests
 //! - `connection`, `connection_state`: one connection, from the system's socket (`accepted_socket`) over timeouts
 //!   (`socket`) and what comes before HTTP (`opening`: [`ProxyHeader`], [`tls`]) to the bytes of HTTP
 //!   (`served_stream`)
@@ -29,9 +29,11 @@ mod opening;
 mod proxy_header;
 mod receive_age;
 mod request_context;
+mod request_info;
 mod request_log;
 mod running_server;
 mod served_stream;
+mod server_state;
 mod socket;
 mod static_body;
 mod systemd;
@@ -58,9 +60,10 @@ pub use self::listen::{BoundAddress, ListenerOptions};
 pub use self::listen_address::ListenAddress;
 pub use self::metrics::MetricsHandle;
 pub use self::network::{Network, Proxies};
-pub use self::open_requests::{OpenRequest, OpenRequestsHandle};
+pub use self::open_requests::OpenRequestsHandle;
 pub use self::proxy_header::ProxyHeader;
 pub use self::request_context::{BodyPrefix, ReadBodyError, RequestBodyStream, RequestContext};
+pub use self::request_info::RequestInFlight;
 pub use self::running_server::{RunningServer, StopHandle, StopReport, start, start_on};
 pub use self::static_body::StaticBody;
 use weir_decide::service::timeouts::Timeouts;

@@ -38,6 +38,15 @@ impl ListenerOptions {
     }
 }
 
+/// What a listener's connections begin with.
+#[derive(Debug)]
+pub(super) struct ListenerRules {
+    /// Index among the server's listeners.
+    pub(super) index: usize,
+    pub(super) tls: Option<Arc<ServerTls>>,
+    pub(super) proxy_protocol: Proxies,
+}
+
 /// Address of a listening socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BoundAddress {

@@ -7,26 +7,9 @@ use std::rc::Rc;
 use slab::Slab;
 use tokio::sync::{mpsc, oneshot};
 
-use super::request_log::RequestLogInfo;
+use super::request_info::{RequestInFlight, RequestLogInfo};
 use weir_decide::Nanos;
 use weir_machine::clock::Clock;
-
-/// A request in flight.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenRequest {
-    /// Address of the client with port, or `unix:`.
-    pub client: String,
-    /// Method.
-    pub method: String,
-    /// Path and query.
-    pub target: String,
-    /// Time since its head was complete.
-    pub age: Nanos,
-    /// What it belongs to, by the service: its route.
-    pub route: Option<String>,
-    /// What it waits for, by the service; `responding` once its response has begun.
-    pub stage: &'static str,
-}
 
 /// Requests in flight of one event loop.
 #[derive(Debug, Default)]
@@ -42,13 +25,13 @@ impl OpenRequests {
         self.0.borrow_mut().try_remove(key);
     }
 
-    fn list(&self, now: Nanos) -> Vec<OpenRequest> {
+    fn list(&self, now: Nanos) -> Vec<RequestInFlight> {
         self.0.borrow().iter().map(|(_, request)| request.describe(now)).collect()
     }
 }
 
 /// A question to an event loop, with the way of its response.
-pub(super) type OpenRequestsQuery = oneshot::Sender<Vec<OpenRequest>>;
+pub(super) type OpenRequestsQuery = oneshot::Sender<Vec<RequestInFlight>>;
 
 /// Responds to questions until the server has ended.
 pub(super) async fn respond(
@@ -68,7 +51,7 @@ pub struct OpenRequestsHandle(pub(super) Vec<mpsc::UnboundedSender<OpenRequestsQ
 
 impl OpenRequestsHandle {
     /// All requests in flight, the oldest first. Event loops that have ended have none.
-    pub async fn list(&self) -> Vec<OpenRequest> {
+    pub async fn list(&self) -> Vec<RequestInFlight> {
         let ask = |event_loop: &mpsc::UnboundedSender<OpenRequestsQuery>| {
             let (query, listed) = oneshot::channel();
             event_loop.send(query).ok().map(|()| listed)
@@ -79,7 +62,7 @@ impl OpenRequestsHandle {
         for list in lists {
             all.extend(list.await.unwrap_or_default());
         }
-        all.sort_by_key(|request: &OpenRequest| std::cmp::Reverse(request.age));
+        all.sort_by_key(|request: &RequestInFlight| std::cmp::Reverse(request.age));
         all
     }
 }

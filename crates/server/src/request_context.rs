@@ -15,7 +15,8 @@ use serde_json::value::RawValue;
 
 use super::access_log_format::AccessLogFormat;
 use super::connection_state::{CloseMode, ConnectionState, TlsPeer};
-use super::request_log::{RequestAccounting, RequestLogInfo, RequestRecord};
+use super::request_info::RequestLogInfo;
+use super::request_log::{RequestAccounting, RequestRecord};
 use super::{BodyError, ServiceReply};
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::TimeoutTracker;

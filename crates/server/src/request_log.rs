@@ -4,16 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::{HeaderMap, Method, Request, Uri, Version};
-
-use serde_json::value::RawValue;
+use http::{HeaderMap, Request};
 
 use super::access_log::{AccessLogEntry, AccessLogWriter};
 use super::access_log_format::{AccessLogFormat, LogValues};
 use super::coarse_clock::CoarseClock;
 use super::connection_state::{CloseMode, ConnectionState};
 use super::metrics::ServerMetrics;
-use super::open_requests::{OpenRequest, OpenRequests};
+use super::open_requests::OpenRequests;
+use super::request_info::RequestLogInfo;
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::TimeoutTracker;
 use weir_machine::clock::{self, Clock};
@@ -42,48 +41,6 @@ pub(super) struct RequestRecord {
     /// Key in the list of requests in flight.
     open_key: Option<usize>,
     reset: bool,
-}
-
-/// Fields of the access log besides the response.
-#[derive(Debug)]
-pub(super) struct RequestLogInfo {
-    method: Method,
-    uri: Uri,
-    version: Version,
-    attempts: RefCell<Option<Box<RawValue>>>,
-    client: String,
-    /// Values of the headers that lines of the access log have, in their order.
-    headers: Vec<Option<Vec<u8>>>,
-    began: Nanos,
-    route: RefCell<Option<Arc<str>>>,
-    stage: Cell<&'static str>,
-}
-
-impl RequestLogInfo {
-    /// Text of the service about the request.
-    pub(super) fn set_attempts(&self, story: Box<RawValue>) {
-        self.attempts.replace(Some(story));
-    }
-
-    /// Sets what the request belongs to, and waits for.
-    pub(super) fn set_progress(&self, route: Option<&Arc<str>>, stage: &'static str) {
-        if let Some(route) = route {
-            self.route.replace(Some(Arc::clone(route)));
-        }
-        self.stage.set(stage);
-    }
-
-    /// The request at this time.
-    pub(super) fn describe(&self, now: Nanos) -> OpenRequest {
-        OpenRequest {
-            client: self.client.clone(),
-            method: self.method.as_str().to_owned(),
-            target: self.uri.path_and_query().map_or("", |target| target.as_str()).to_owned(),
-            age: now - self.began,
-            route: self.route.borrow().as_deref().map(str::to_owned),
-            stage: self.stage.get(),
-        }
-    }
 }
 
 impl RequestRecord {

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -20,35 +20,11 @@ use super::listen_address::ListenAddress;
 use super::metrics::{MetricsHandle, ServerMetrics};
 use super::open_requests::{self, OpenRequests, OpenRequestsHandle, OpenRequestsQuery};
 use super::request_log::RequestAccounting;
+use super::server_state::{ServerState, ShutdownRequest};
 use super::thread_context::{MemoryReclaimer, ThreadContext};
 use super::{Options, ServerError, Service, Timer};
 use weir_decide::Nanos;
 use weir_machine::{self as machine, clock::Clock};
-
-/// Signal to stop a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ShutdownRequest {
-    Run,
-    /// Deadline of pending responses.
-    DrainUntil(Nanos),
-    Now,
-}
-
-/// What all threads of a server share.
-#[derive(Debug, Default)]
-pub(super) struct ServerState {
-    /// Whether the server is about to stop, so that load balancers are to send nothing more.
-    is_draining: AtomicBool,
-    /// Requests and upgraded connections that the end of the grace time has cut off.
-    pub(super) cut_requests: AtomicU64,
-    pub(super) cut_tunnels: AtomicU64,
-}
-
-impl ServerState {
-    pub(super) fn is_draining(&self) -> bool {
-        self.is_draining.load(Ordering::Relaxed)
-    }
-}
 
 /// What the end of a server's grace time has cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

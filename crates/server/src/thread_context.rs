@@ -15,7 +15,7 @@ use super::framing::{self, InvalidTransferCoding};
 use super::metrics::MetricsHandle;
 use super::request_context::RequestContext;
 use super::request_log::{RequestAccounting, RequestRecord};
-use super::running_server::ServerState;
+use super::server_state::ServerState;
 use super::static_body::StaticBody;
 use super::{BuiltinPaths, Logger, Service, ServiceReply};
 use weir_decide::service::timeouts::Timeouts;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::AdminState;
 use crate::local_responses;
-use weir_server::{MetricsHandle, OpenRequest, ResponseBody};
+use weir_server::{MetricsHandle, RequestInFlight, ResponseBody};
 
 const INDEX: &str = "weir gate: admin listener
 
@@ -59,8 +59,8 @@ pub(super) fn drain(state: &AdminState, method: &Method) -> Response<ResponseBod
 }
 
 /// Calls in flight.
-pub(super) fn calls(calls: &[OpenRequest]) -> Response<ResponseBody> {
-    let of = |call: &OpenRequest| {
+pub(super) fn calls(calls: &[RequestInFlight]) -> Response<ResponseBody> {
+    let of = |call: &RequestInFlight| {
         json!({
             "age_ms": call.age.as_millis_f64(),
             "stage": call.stage,

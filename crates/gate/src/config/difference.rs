@@ -7,7 +7,7 @@ use crate::gate_route::route_name;
 
 /// How a part differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
+pub enum PartChangeKind {
     /// It is new.
     Added,
     /// It is gone.
@@ -20,7 +20,7 @@ pub enum ChangeKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigChange {
     /// How it differs.
-    pub kind: ChangeKind,
+    pub kind: PartChangeKind,
     /// The part, such as `upstream backend`.
     pub part: String,
     /// What a reload does.
@@ -31,9 +31,9 @@ pub struct ConfigChange {
 impl fmt::Display for ConfigChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = match self.kind {
-            ChangeKind::Added => '+',
-            ChangeKind::Removed => '-',
-            ChangeKind::Changed => '~',
+            PartChangeKind::Added => '+',
+            PartChangeKind::Removed => '-',
+            PartChangeKind::Changed => '~',
         };
         write!(f, "{sign} {}: {}", self.part, self.effect)
     }
@@ -57,7 +57,7 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
     ];
     for (part, is_same, effect) in settings {
         if !is_same {
-            changes.push(ConfigChange { kind: ChangeKind::Changed, part: part.to_owned(), effect });
+            changes.push(ConfigChange { kind: PartChangeKind::Changed, part: part.to_owned(), effect });
         }
     }
     compare(
@@ -74,8 +74,8 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
         ("upstream", &old.upstreams, &new.upstreams),
         |upstream| upstream.name.clone(),
         |kind, _| match kind {
-            ChangeKind::Changed => "connections, health, limits and counts start anew",
-            ChangeKind::Added | ChangeKind::Removed => NEXT_CALL,
+            PartChangeKind::Changed => "connections, health, limits and counts start anew",
+            PartChangeKind::Added | PartChangeKind::Removed => NEXT_CALL,
         },
     );
     let (old_policies, new_policies) = (policies(old), policies(new));
@@ -113,19 +113,19 @@ fn compare<T: PartialEq>(
     changes: &mut Vec<ConfigChange>,
     (what, old, new): (&str, &[T], &[T]),
     name: impl Fn(&T) -> String,
-    effect: impl Fn(ChangeKind, Option<(&T, &T)>) -> &'static str,
+    effect: impl Fn(PartChangeKind, Option<(&T, &T)>) -> &'static str,
 ) {
     let mut add = |kind, part: &str, pair| {
         changes.push(ConfigChange { kind, part: format!("{what} {part}"), effect: effect(kind, pair) });
     };
     for gone in old.iter().map(&name).filter(|part| !new.iter().any(|kept| name(kept) == *part)) {
-        add(ChangeKind::Removed, &gone, None);
+        add(PartChangeKind::Removed, &gone, None);
     }
     for next in new {
         let part = name(next);
         match old.iter().find(|before| name(before) == part) {
-            None => add(ChangeKind::Added, &part, None),
-            Some(before) if before != next => add(ChangeKind::Changed, &part, Some((before, next))),
+            None => add(PartChangeKind::Added, &part, None),
+            Some(before) if before != next => add(PartChangeKind::Changed, &part, Some((before, next))),
             Some(_) => {}
         }
     }

@@ -33,7 +33,7 @@ use http::{HeaderName, HeaderValue, Method};
 
 pub use self::caller::{CallerFrom, CertificateField, PriorityRule};
 pub use self::condition::{Condition, ConditionSource, ValueCondition, ValuePattern};
-pub use self::difference::{ChangeKind, ConfigChange, differences};
+pub use self::difference::{ConfigChange, PartChangeKind, differences};
 pub use self::health::{HealthCheck, HealthProbe};
 pub use self::host_pattern::HostMatch;
 pub use self::key_source::KeySource;
