@@ -67,7 +67,7 @@ mod tests {
             for command in visible {
                 assert!(script.contains(command), "{shell}: {command}");
             }
-            assert!(script.contains("--ramp-up"), "{shell}");
+            assert!(script.contains("ramp-up"), "{shell}");
             assert!(!script.contains(weir_agents::AGENT_COMMAND), "{shell}");
         }
     }

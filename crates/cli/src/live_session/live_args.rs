@@ -40,7 +40,7 @@ pub(crate) struct LiveArgs {
     pub(super) tui: bool,
     #[command(flatten)]
     pub(crate) out_flags: OutFlags,
-    /// fraction of requests with a traceparent, whose spans go to --out-otlp, e.g. 1%
+    /// fraction of requests with a traceparent; spans go to --out-otlp, e.g. 1%
     #[cfg(feature = "outputs")]
     #[arg(long, value_name = "FRACTION", value_parser = units::fraction, requires = "out_otlp", help_heading = OUTPUTS)]
     pub(super) trace: Option<f64>,

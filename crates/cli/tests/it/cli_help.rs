@@ -7,7 +7,7 @@ use weir_testing::Weir;
 const COMMANDS: [(&[&str], &[&str]); 36] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
-    (&["llm"], &["llm.md", "history.md"]),
+    (&["llm"], &["llm.md", "history.md", "live.md", "outputs.md", "agents.md"]),
     (&["replay"], &["replay.md", "load.md"]),
     (&["compare"], &["compare.md"]),
     (&["history"], &["history.md"]),
