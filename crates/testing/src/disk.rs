@@ -1,6 +1,6 @@
 //! A small disk that can be filled.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,14 +16,23 @@ impl Disk {
         mounted.is_ok_and(|output| output.status.success()).then(|| Self(at.to_owned()))
     }
 
-    /// Fills it, up to the last byte; the file that does so.
-    pub fn fill(&self) -> PathBuf {
-        let ballast = self.0.join("ballast");
-        let mut file = File::create(&ballast).unwrap();
+    /// Fills it, up to the last byte.
+    pub fn fill(&self) {
+        let mut file = File::create(self.ballast()).unwrap();
         for size in [1 << 16, 1 << 12, 1] {
             while file.write_all(&vec![0; size]).is_ok() {}
         }
-        ballast
+    }
+
+    /// Frees what filled it. The file is emptied and not only removed: another thread may just start a process, which
+    /// has a copy of each descriptor until it executes its program, and a removed file that is open keeps its space.
+    pub fn free(&self) {
+        File::create(self.ballast()).unwrap();
+        fs::remove_file(self.ballast()).unwrap();
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.0.join("ballast")
     }
 }
 

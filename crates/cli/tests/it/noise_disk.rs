@@ -21,13 +21,13 @@ fn a_run_on_a_full_disk_is_reported_and_the_saved_ones_stay() {
     let flags = ["load", &server.url("/"), "-n", "50", "-c", "2", "-q", "--format", "json", "--save=small/runs.db"];
     assert_eq!(weir.run(&flags).code, 0);
     // Full before the run: the store is there, so that it may have room again at the end.
-    let ballast = disk.fill();
+    disk.fill();
     let output = weir.run(&flags);
     assert_eq!((output.code, output.json().requests.total), (2, 50), "{output:?}");
     let before = server.requests();
     assert!(output.one_line().starts_with("--save: ") && output.one_line().contains("full"), "{output:?}");
     // Full before its end: the report is there.
-    fs::remove_file(&ballast).unwrap();
+    disk.free();
     let running = weir.start(&[
         "load",
         &server.url("/"),
@@ -41,11 +41,11 @@ fn a_run_on_a_full_disk_is_reported_and_the_saved_ones_stay() {
         "--save=small/runs.db",
     ]);
     server.wait_for("requests", |counts| counts.requests > before + 20);
-    let ballast = disk.fill();
+    disk.fill();
     let output = running.finish();
     assert_eq!((output.code, output.json().requests.total), (2, 150), "{output:?}");
     assert!(output.one_line().starts_with("--save: ") && output.one_line().contains("full"), "{output:?}");
-    fs::remove_file(&ballast).unwrap();
+    disk.free();
     assert_eq!(weir.run(&flags).code, 0);
     let listed = weir.run(&["history", "small/runs.db", "--format", "json"]);
     let runs: serde_json::Value =
@@ -64,12 +64,12 @@ fn a_recording_on_a_full_disk_says_so_and_what_was_recorded_stays() {
     for n in 0..5 {
         assert_eq!(recorder.get(&format!("/first/{n}")).status, 200);
     }
-    let ballast = disk.fill();
+    disk.fill();
     // The client is served as before.
     for n in 0..200 {
         assert_eq!(recorder.get(&format!("/{}/{n}", "x".repeat(500))).status, 200);
     }
-    fs::remove_file(&ballast).unwrap();
+    disk.free();
     let (output, weir) = recorder.interrupt();
     assert!(output.stderr.contains("No space left on device"), "{output:?}");
     assert!(!output.stderr.contains("panic"), "{output:?}");
@@ -92,7 +92,7 @@ fn an_upload_to_a_full_disk_is_an_error_and_leaves_nothing() {
     let ui = Ui::start_in(weir, &["--store", "small/runs.db"]);
     let upload = |bytes: &[u8]| ui.request(("POST", "/api/files?name=a.csv"), &ui.operator, "", bytes);
     assert_eq!(upload(b"user\nann\n").0, 200);
-    let ballast = disk.fill();
+    disk.fill();
     let (status, text) = upload(&[b'x'; 500_000]);
     assert!(status == 422 && text.contains("No space left on device"), "{status} {text}");
     let names = || -> Vec<String> {
@@ -103,7 +103,7 @@ fn an_upload_to_a_full_disk_is_an_error_and_leaves_nothing() {
         (names(), fs::read(place.join("uploads/a.csv")).unwrap()),
         (vec!["a.csv".to_owned()], b"user\nann\n".to_vec())
     );
-    fs::remove_file(&ballast).unwrap();
+    disk.free();
     assert_eq!(upload(&[b'x'; 500_000]).0, 200);
 }
 

@@ -264,7 +264,7 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     // A submission by another process is rejected in one line, and existing jobs continue when there is space. The
     // store is opened before: with a full disk, opening can be what fails.
     let queue = SqliteStore::open(&small.join("jobs.db"), &store::Options::default()).unwrap();
-    let ballast = disk.fill();
+    disk.fill();
     let more = |id: String| Job {
         id: Some(id),
         request: JobRequest {
@@ -279,7 +279,7 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     let told = queue.submit((0..100).map(|number| more(format!("a{number}"))).collect()).wait().unwrap_err();
     let StoreError::NoSpace(_, taken) = told else { panic!("{told}") };
     assert!(told.to_string().starts_with("no space left for the store") && !told.to_string().contains('\n'), "{told}");
-    fs::remove_file(&ballast).unwrap();
+    disk.free();
     assert_eq!(queue.submit(vec![more("b".into())]).wait().unwrap().len(), 1);
     drop(queue);
     let output = running.finish();
@@ -342,12 +342,12 @@ fn results_without_space_are_written_when_there_is_some() {
     let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "small/out.jsonl", "--url", &url, "-q"];
     let running = weir.start(&[&args[..], &["--max-concurrency", "1"]].concat());
     until("some requests", TIMEOUT, || server.requests() >= 20);
-    let ballast = disk.fill();
+    disk.fill();
     let stuck = fs::metadata(small.join("out.jsonl")).unwrap().len();
     let told = || fs::read(small.join("out.jsonl")).unwrap().iter().filter(|byte| **byte == b'\n').count();
     until("answers that there is no room for", TIMEOUT, || server.requests() as usize >= told() + 2);
     assert!(fs::metadata(small.join("out.jsonl")).unwrap().len() < stuck + 4096 * 2, "there was room");
-    fs::remove_file(&ballast).unwrap();
+    disk.free();
     let output = running.finish();
     assert_eq!(output.code, 0, "{output:?}");
     fs::copy(small.join("out.jsonl"), weir.path("out.jsonl")).unwrap();
