@@ -61,16 +61,17 @@ set -m
 trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130' INT TERM
 
 # Most tests wait for a service or a clock; more of them than cores run side by side. Fuzzing takes the processor time
-# that they leave.
+# that those in Python leave.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
 # Targets of fuzzing are built with instrumentation, by their script.
 packages=(--workspace --exclude weir-fuzz --locked)
 step build cargo test "${packages[@]}" --no-run
+step rust cargo test "${packages[@]}" --no-fail-fast
+step benches cargo build "${packages[@]}" --benches
+# Cargo builds one thing at a time in a folder, and tests in Rust build examples.
 fuzz=(nice -n 19 scripts/fuzz.sh --shared 3)
 start fuzz "${fuzz[@]}"
 fuzzing=$started
-step rust cargo test "${packages[@]}" --no-fail-fast
-step benches cargo build "${packages[@]}" --benches
 # Tests in Python wait, too; each file stays in one worker, which has its services and its browser.
 step python .venv/bin/python -m pytest -q -n $(($(nproc) + 2)) --dist loadfile
 follow fuzz "$fuzzing" "${fuzz[@]}"
