@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from weir._run_parts import Interval
@@ -62,7 +63,8 @@ def _times(name: str, times: Sequence[PointTimes | None]) -> dict[str, list[floa
 def data_frame(series: Sequence[Interval]) -> Any:
     """Return the time series as a data frame of pandas, with the start of each interval as the index."""
     try:
-        import pandas  # noqa: PLC0415  weir does not depend on it
+        # weir does not depend on it, nor do its types.
+        pandas = import_module("pandas")
     except ImportError as error:
         raise ImportError("to_pandas needs pandas; install it with: pip install pandas") from error
     return pandas.DataFrame(columns(series)).set_index("t_s")

@@ -7,7 +7,6 @@ const ROWS_PER_DOUBLING = 6;
 /// What a map shows of a bin: its times, and of these p50, p99 and the maximum in milliseconds.
 const RESPONSE_TIMES = { times: (bin) => bin.times, p50: (bin) => bin.q[0], p99: (bin) => bin.q[2], max: (bin) => bin.q[3] };
 const EVENT_GAPS = { times: (bin) => bin.streams?.gaps ?? NO_TIMES, p50: (bin) => bin.s?.[2] ?? null, p99: (bin) => bin.s?.[3] ?? null, max: (bin) => bin.longestGap ?? null };
-const NO_TIMES = { cells: [], counts: [] };
 
 class HeatChart extends LiveChart {
   /// Takes the bins to be drawn; `of` is what is shown of them.
