@@ -244,5 +244,5 @@ def test_it_fits_narrow_windows_and_keeps_the_rules_of_accessibility(
             browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         for width in (320, 768, 1280):
             browser.size(width, 900)
-            assert browser.evaluate("document.documentElement.scrollWidth") <= width, (view, width)
+            wait(browser, f"document.documentElement.scrollWidth <= {width}")
         assert axe(browser).bad == [], view
