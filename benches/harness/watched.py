@@ -18,12 +18,12 @@ from harness.trial import Bench, Trial, rounds, shown
 
 CONNECTIONS, RATE = 100, 2_000
 CLOSED, OPEN = f"closed loop, {CONNECTIONS} connections", f"open loop, {RATE:,} requests/s"
-PLAIN, NOBODY, PAGE, PAGES = "weir", "weir --web, nobody looks", "weir --web, one page", "weir --web, 20 pages"
+PLAIN, NO_PAGE, PAGE, PAGES = "weir", "weir --web, no page", "weir --web, one page", "weir --web, 20 pages"
 LINES, STATSD, SCRAPE = "weir --out-jsonl", "weir --out-statsd", "weir --out-prometheus PORT"
 #: Flags of each, and the number of pages; {port} is a free port, {folder} one of the trial.
 CONTENDERS: dict[str, tuple[tuple[str, ...], int]] = {
     PLAIN: ((), 0),
-    NOBODY: (("--web=127.0.0.1:{port}", "--web-token={token}"), 0),
+    NO_PAGE: (("--web=127.0.0.1:{port}", "--web-token={token}"), 0),
     PAGE: (("--web=127.0.0.1:{port}", "--web-token={token}"), 1),
     PAGES: (("--web=127.0.0.1:{port}", "--web-token={token}"), 20),
     LINES: (("--out-jsonl={folder}/intervals.jsonl",), 0),

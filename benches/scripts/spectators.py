@@ -1,4 +1,4 @@
-"""Pages that watch a load: so many readers of its events, on a core, until killed.
+"""Readers of the event stream of a live page, as many as asked for, until killed.
 
 python benches/scripts/spectators.py PORT COUNT TOKEN
 """

@@ -8,8 +8,8 @@
 //!   [`attempt_log`]: the attempt log
 //! - [`PermitPool`]: concurrency limits; `admission`: admission of a call; `upstream_guard`: circuit breaker and
 //!   throttle
-//! - `attempt`: one attempt; `host_permit`: its host and permits; `headers`: its own headers; `upload`: a request body that the caller still sends;
-//!   `counts`: counters
+//! - `attempt`: one attempt; `host_permit`: its host and permits; `headers`: its own headers; `upload`: a request body
+//!   that the caller still sends; `counts`: counters
 //!
 //! What to launch, what to cancel and when to respond is decided in [`weir_decide::call::hedge`] and done here.
 
