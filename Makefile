@@ -8,6 +8,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 # Duration of each fuzz target.
 SECONDS := 10
+# Targets that run in the time that the tests leave.
+BESIDE :=
 # Sections of `make bench`: closed, open, truth, memory, scenario, scripts, http2, streams, llm, watched, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
 BENCH := all
 
@@ -18,9 +20,9 @@ demo: ## start a service, load it in two ways, and explain the results (40 s)
 	@scripts/setup.sh demo
 	@scripts/demo.sh
 
-test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets
+test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets; BESIDE="check studies" for these, too
 	scripts/setup.sh test
-	scripts/test.sh
+	scripts/test.sh $(BESIDE)
 
 studies: ## run every study of studies/ for a minute
 	scripts/setup.sh studies
