@@ -204,6 +204,7 @@ stamp() { echo "$2" >".venv/stamps/$1"; }
 
 digest() { cat -- "$@" | sha256sum | cut -d' ' -f1; }
 
+# Large packages come with --no-compile: Python compiles the few modules that are imported, pip all of them, for a minute.
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@" </dev/null; }
 
 venv() {
@@ -237,7 +238,7 @@ tools() {
     now=$(digest pyproject.toml)
     if ! is_done tools "$now"; then
         say "installing the development tools"
-        pip install -r <(requirements project optional-dependencies dev)
+        pip install --no-compile -r <(requirements project optional-dependencies dev)
         stamp tools "$now"
     fi
 }
@@ -271,7 +272,7 @@ optional() {
     now=$(requirements project optional-dependencies "$1" | digest -)
     if ! is_done "$1" "$now"; then
         say "installing $2"
-        if pip install -r <(requirements project optional-dependencies "$1"); then
+        if pip install --no-compile -r <(requirements project optional-dependencies "$1"); then
             stamp "$1" "$now"
         else
             say "without $2, which could not be installed: $3"
