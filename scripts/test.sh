@@ -94,23 +94,24 @@ in_python() {
 
 # Cargo builds one thing at a time in a folder.
 computing() {
-    run build behind cargo test "${packages[@]}" --no-run --all-targets
+    run build behind cargo test "${packages[@]}" --no-run
     # Some of them have a clock, too.
-    run unit nice -n 5 cargo test "${packages[@]}" --no-fail-fast --lib --bins
+    run unit nice -n 5 .venv/bin/python scripts/rust_tests.py unit
     run doc nice -n 5 cargo test "${packages[@]}" --no-fail-fast --doc
+    run benches behind cargo build "${packages[@]}" --benches
     [[ $beside != *" check "* ]] || run check behind make check
     run fuzz behind scripts/fuzz.sh --shared 3
 }
 
 in_rust() {
     ended build
-    run integration env WEIR_EXAMPLES_BUILT=1 cargo test "${packages[@]}" --no-fail-fast --test '*'
+    run integration env WEIR_EXAMPLES_BUILT=1 .venv/bin/python scripts/rust_tests.py integration
 }
 
 lane in_python
 lane computing
 lane in_rust
-for step in build unit doc integration python $* fuzz; do show "$step"; done
+for step in build unit doc benches integration python $* fuzz; do show "$step"; done
 
 if [ ${#failed[@]} = 0 ]; then
     echo "test: all passed"
