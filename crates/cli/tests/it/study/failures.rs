@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{GOOD, SHORT, cells, failure, json, study};
+use super::{GOOD, SHORT, cells, counted, failure, json, study};
 use weir_testing::Weir;
 
 #[test]
@@ -30,7 +30,7 @@ command = "echo '{\"other\": 1}'"
 [metrics]
 rate = "higher"
 "#;
-    let text = SHORT.replace("repeats = 2", "repeats = 1").replace("ready = \"10s\"", "ready = \"3s\"");
+    let text = counted().replace("repeats = 2", "repeats = 1").replace("ready = \"10s\"", "ready = \"3s\"");
     let output = study(&weir, &format!("{text}{bad}{GOOD}"));
     assert_eq!(output.code, 0, "{output:?}");
     let found = json(&output);

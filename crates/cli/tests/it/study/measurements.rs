@@ -4,14 +4,16 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{GOOD, SHORT, assert_tidy, cells, json, study};
+use super::{GOOD, SHORT, assert_tidy, cells, counted, json, study};
 use weir_testing::Weir;
 
 #[test]
 fn variants_are_measured_at_each_point_in_each_round_and_reported() {
     let weir = Weir::new();
-    let text =
-        SHORT.replace("connections = 2", "connections = \"{connections}\"").replace("repeats = 2", "repeats = 3");
+    let text = SHORT
+        .replace("connections = 2", "connections = \"{connections}\"")
+        .replace("repeats = 2", "repeats = 3")
+        .replace("200ms", "500ms");
     let slow = GOOD.replace("good]", "slow]").replace("1ms", "20ms");
     let output = study(&weir, &format!("question = \"Which?\"\n{text}\n[sweep]\nconnections = [1, 4]\n{GOOD}{slow}"));
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
@@ -79,14 +81,15 @@ fn the_schema_of_findings_is_closed_and_has_descriptions() {
 #[test]
 fn measurements_are_saved_and_reused_unless_their_definition_changes() {
     let weir = Weir::new();
+    let text = format!("{}{GOOD}", counted());
     let begun =
         |found: &Value| cells(found, "good").iter().map(|cell| cell["started_unix_s"].as_f64().unwrap()).collect();
-    let first: Vec<f64> = begun(&json(&study(&weir, &format!("{SHORT}{GOOD}"))));
-    let again: Vec<f64> = begun(&json(&study(&weir, &format!("{SHORT}{GOOD}"))));
+    let first: Vec<f64> = begun(&json(&study(&weir, &text)));
+    let again: Vec<f64> = begun(&json(&study(&weir, &text)));
     assert_eq!(first, again, "nothing was measured again");
-    let more: Vec<f64> = begun(&json(&study(&weir, &format!("{SHORT}{GOOD}").replace("repeats = 2", "repeats = 3"))));
+    let more: Vec<f64> = begun(&json(&study(&weir, &text.replace("repeats = 2", "repeats = 3"))));
     assert_eq!((more.len(), &more[..2]), (3, &first[..]), "only what was missing");
-    let other: Vec<f64> = begun(&json(&study(&weir, &format!("{SHORT}{GOOD}").replace("1ms", "2ms"))));
+    let other: Vec<f64> = begun(&json(&study(&weir, &text.replace("1ms", "2ms"))));
     assert!(other.iter().all(|at| !more.contains(at)), "all measured again: {more:?} {other:?}");
     let rerun = weir.run(&["study", "study.toml", "--format", "json", "--quiet", "--rerun"]);
     let rerun: Vec<f64> = begun(&json(&rerun));

@@ -31,6 +31,12 @@ connections = 2
 duration = "200ms"
 "#;
 
+/// The short study by a number of requests: on a busy machine, a response may take as long as its load does otherwise, and
+/// a load without a success has failed.
+fn counted() -> String {
+    SHORT.replace("duration = \"200ms\"", "requests = 100")
+}
+
 fn study(weir: &Weir, text: &str) -> Output {
     weir.write("study.toml", text);
     weir.run(&["study", "study.toml", "--format", "json", "--quiet"])
