@@ -20,6 +20,9 @@ work=$PWD/target/package
 tools=$work/tools
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 1577836800)}
 export SOURCE_DATE_EPOCH
+# Places in panics and logs are those of the sources, not of this machine: the same bytes from any folder.
+registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
+export RUSTFLAGS="--remap-path-prefix=$registry=registry --remap-path-prefix=$PWD=weir ${RUSTFLAGS:-}"
 # Linked programs: the folder of a profile is its name, but that of dev.
 built=target/$triple/${profile/#dev/debug}
 name=weir-$version-x86_64-linux
