@@ -23,6 +23,14 @@ export SOURCE_DATE_EPOCH
 # Places in panics and logs are those of the sources, not of this machine: the same bytes from any folder.
 registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
 export RUSTFLAGS="--remap-path-prefix=$registry=registry --remap-path-prefix=$PWD=weir ${RUSTFLAGS:-}"
+# LuaJIT registers the frames of what it compiles with the unwinder, as a section. zig links that of LLVM, where this
+# function takes a single frame, and that for sections has a name of its own. Without it an error that a compiled loop of
+# a script raises would end the process.
+flags=$(sed -n 's/^TARGET_FLAGS = "\(.*\)"/\1/p' .cargo/config.toml)
+for each in add:register remove:deregister; do
+    flags+=" -D__${each#*:}_frame=__unw_${each%:*}_dynamic_eh_frame_section"
+done
+export TARGET_FLAGS=$flags TARGET_LDFLAGS=-lunwind
 # Linked programs: the folder of a profile is its name, but that of dev.
 built=target/$triple/${profile/#dev/debug}
 name=weir-$version-x86_64-linux

@@ -194,7 +194,7 @@ FOCUS = """(() => {
         marked: getComputedStyle(element).outlineStyle !== "none" || getComputedStyle(element).boxShadow !== "none",
     };
 })()"""
-"""What has the focus: its place in the document, its name, whether it can be seen, and whether it is marked."""
+"""What has the focus: its place on the page, its name, whether it can be seen, and whether it is marked."""
 
 
 @pytest.mark.parametrize("page", ["index.html", "load.html", "commands/load.html", "python-api/load.html"])
