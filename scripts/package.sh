@@ -126,8 +126,10 @@ wheel() {
     mkdir -p $scripts
     cp "$built/weir" $scripts/weir
     rm -f "dist/weir_http-$py_version"-*.whl
-    # The extension is abi3: one wheel for Python 3.10 and later.
-    maturin build --profile "$profile" --target "$triple" --zig --compatibility manylinux2014 --out dist
+    # The extension is abi3: one wheel for Python 3.10 and later. `maturin --zig` would give the linker another path than
+    # cargo-zigbuild does, and so compile everything again; in the place of cargo it gets the same.
+    AS_CARGO="maturin build --profile $profile --target $triple --compatibility manylinux2014 --out dist" \
+        CARGO=$PWD/scripts/package/as_cargo.sh cargo-zigbuild zigbuild --target "$triple.$glibc" -p weir-python
     local wheel=("dist/weir_http-$py_version"-*.whl)
     python3 scripts/package/glibc.py "$glibc" "${wheel[0]}"
     say "${wheel[0]}: $(stat -c %s "${wheel[0]}" | numfmt --to=iec --format=%.1f)"
