@@ -8,6 +8,7 @@ mod file;
 mod headers;
 mod health;
 mod host_pattern;
+mod include;
 mod key_source;
 mod listener;
 mod parse;
@@ -38,7 +39,7 @@ pub use self::health::{HealthCheck, HealthProbe};
 pub use self::host_pattern::HostMatch;
 pub use self::key_source::KeySource;
 pub use self::listener::ListenerConfig;
-pub use self::parse::parse;
+pub use self::parse::{parse, parse_file};
 pub(crate) use self::pattern::{
     MAX_SEGMENT_CAPTURES, PathSegment, captures as path_captures, segments as path_segments,
 };

@@ -1,5 +1,7 @@
 //! Parses a whole configuration.
 
+use std::env;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,21 +10,40 @@ use super::problem::{Diagnostic, Diagnostics};
 use super::proxies::networks;
 use super::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
 use super::route::{ParsedRoute, RouteScope, check_conflicts, route};
-use super::{Config, PolicyConfig, Proxies, RouteAction, RouteConfig, UpstreamConfig, cluster, policy, upstream};
-use weir_document as document;
+use super::{
+    Config, PolicyConfig, Proxies, RouteAction, RouteConfig, UpstreamConfig, cluster, include, policy, upstream,
+};
+use weir_document::{self as document, DocumentFile, INCLUDE_KEY};
 use weir_http::path::PathRule;
 use weir_server::MAX_WORKERS;
 
-/// Parses a configuration. Files that it names are relative to `folder`, and are read as well.
+/// Parses a configuration. Files that it names are relative to `folder`, and are read as well; so are the environment
+/// variables that it refers to.
 ///
 /// # Errors
 /// All errors in it, in order of position; of a text that is not TOML, the first.
 pub fn parse(text: &str, folder: &Path) -> Result<Config, Vec<Diagnostic>> {
-    let (config, warnings) = document::parse(text, folder, config)?;
+    parse_document(DocumentFile { folder: folder.to_owned(), text: text.to_owned(), ..DocumentFile::default() })
+}
+
+/// As [`parse`], of the text of a file.
+///
+/// # Errors
+/// As of [`parse`].
+pub fn parse_file(text: String, path: &Path) -> Result<Config, Vec<Diagnostic>> {
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    parse_document(DocumentFile { name: String::new(), path: fs::canonicalize(path).unwrap_or_default(), folder, text })
+}
+
+fn parse_document(first: DocumentFile) -> Result<Config, Vec<Diagnostic>> {
+    let lookup = |name: &str| env::var(name);
+    let (config, warnings) = document::parse_with_includes(first, &lookup, &include::find, config)?;
     Ok(Config { warnings, ..config })
 }
 
 fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
+    // It has been read.
+    let _ = root.get(INCLUDE_KEY);
     let listen = root.get("listen").and_then(|node| listen_address(&node));
     let listeners = listeners(root);
     let admin = root.get("admin").and_then(|node| listen_address(&node));

@@ -29,7 +29,6 @@ const WINDOW_BYTES: RangeInclusive<u64> = 1024..=(1 << 31) - 1;
 
 pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     let table = named.node.table()?;
-    let notes = named.node.diagnostics();
     let mut read = UpstreamConfig::new(named.key);
     match table.get("urls") {
         Some(node) => read.hosts = hosts(&node),
@@ -74,7 +73,7 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     }
     if let Some(node) = table.get("tls") {
         if let Some(tls) = node.table() {
-            (read.tls, read.server_name) = certificates(&tls, notes.folder);
+            (read.tls, read.server_name) = certificates(&tls);
         }
         if !read.hosts.is_empty() && !read.hosts.iter().any(|host| host.url.starts_with("https:")) {
             node.warn("none of the urls is https", "write them as https://, or leave it out");
@@ -203,7 +202,7 @@ fn one_host(node: &DocumentNode<'_>) -> Option<HostConfig> {
 }
 
 fn parse_host(node: &DocumentNode<'_>, text: &str, weight: u32) -> Option<HostConfig> {
-    match host(text, node.diagnostics().folder) {
+    match host(text, node.folder()) {
         Ok(host) => Some(HostConfig { weight, ..host }),
         Err((what, remedy)) => {
             // A password must not be printed.
@@ -247,11 +246,11 @@ pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, Str
     Ok(HostConfig { url: format!("{scheme}://{authority}"), socket: None, weight: 1 })
 }
 
-fn certificates(table: &DocumentTable<'_>, folder: &Path) -> (TlsOptions, Option<String>) {
+fn certificates(table: &DocumentTable<'_>) -> (TlsOptions, Option<String>) {
     let mut unreadable = false;
     let mut path = |key| -> Option<PathBuf> {
         let node = table.get(key)?;
-        let path = folder.join(node.string()?);
+        let path = node.folder().join(node.string()?);
         if let Err(why) = file::read(&path) {
             node.error(format!("cannot read {}: {why}", path.display()), "");
             unreadable = true;
