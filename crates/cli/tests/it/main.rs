@@ -18,6 +18,7 @@ mod gate_access_log;
 mod gate_admin;
 mod gate_cli;
 mod gate_front;
+mod gate_includes;
 mod gate_life;
 mod gate_listeners;
 mod gate_overload;
