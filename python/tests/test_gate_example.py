@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,7 @@ def example(tmp_path: Path) -> Iterator[Example]:
                 started(*command, "--port", str(ports[name]), env={**os.environ, "VERSION": version}, silent=True)
             )
         for name in RELEASES:
-            until("a release listens", lambda port=ports[name]: is_listening(port))  # type: ignore[misc]
+            until("a release listens", partial(is_listening, ports[name]))
         options = ["--config", "gate.toml", "--drain-delay", f"{DRAIN_DELAY_S}s", "--grace", "20s"]
         gate = stack.enter_context(started(str(binary()), "gate", *options, env=env, cwd=folder))
         assert gate.stdout

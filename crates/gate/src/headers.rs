@@ -123,12 +123,16 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
 /// Whether a header has a proxy's caller, host or path. `_` counts as `-`, since CGI and WSGI do not distinguish them.
 fn is_forwarding_header(name: &str) -> bool {
     const FORWARDING_HEADERS: [&str; 4] = ["forwarded", "x-real-ip", "x-original-url", "x-rewrite-url"];
-    let is = |known: &str| name.len() == known.len() && has_prefix(name, known);
-    has_prefix(name, "x-forwarded-") || FORWARDING_HEADERS.into_iter().any(is)
+    has_prefix(name, "x-forwarded-") || FORWARDING_HEADERS.into_iter().any(|known| has_same_spelling(name, known))
+}
+
+/// Whether two names are the same to an upstream that does not distinguish `-` and `_`.
+pub(super) fn has_same_spelling(name: &str, known: &str) -> bool {
+    name.len() == known.len() && has_prefix(name, known)
 }
 
 fn has_prefix(name: &str, known: &str) -> bool {
-    let same = |(ours, theirs): (u8, u8)| ours == theirs || (ours, theirs) == (b'_', b'-');
+    let same = |(ours, theirs): (u8, u8)| ours == theirs || matches!((ours, theirs), (b'_' | b'-', b'_' | b'-'));
     name.len() >= known.len() && name.bytes().zip(known.bytes()).all(same)
 }
 

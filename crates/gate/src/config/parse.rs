@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::client_headers::client_certificate_headers;
 use super::listener::{listen_address, listeners};
 use super::problem::{Diagnostic, Diagnostics};
 use super::proxies::networks;
@@ -57,6 +58,8 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         node.error(format!("metrics and health are both {:?}", pages.metrics), "give each a path of its own");
     }
     let trusted_proxies = root.get("trusted_proxies").map(|node| networks(&node)).unwrap_or_default();
+    let certificate_headers =
+        root.get("client_certificate_headers").and_then(|node| Some(client_certificate_headers(&node.table()?)));
     let mut paths = PathRule::default();
     if let Some(merge) = root.get("merge_slashes").and_then(|node| node.boolean()) {
         paths.merge_slashes = merge;
@@ -97,6 +100,9 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     let distributed_limits = cluster.as_ref().and_then(cluster::distributed_limits);
     root.check_unknown_keys();
     check_conflicts(&routes, &names.listeners, notes);
+    if let Some(headers) = &certificate_headers {
+        headers.check_routes(&routes, notes);
+    }
     for it in &routes {
         if it.route.hosts.is_empty() && [&pages.metrics, &pages.health].contains(&&it.route.path) {
             it.path.warn("path of the gateway's own metrics or health", "give metrics or health another path");
@@ -130,6 +136,7 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         metrics,
         health,
         trusted_proxies: Arc::new(Proxies::new(trusted_proxies)),
+        client_certificate_headers: Arc::new(certificate_headers.unwrap_or_default()),
         path_rule: paths,
         upstreams,
         routes: routes.into_iter().map(|it| it.route).collect(),

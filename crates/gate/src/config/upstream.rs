@@ -14,7 +14,7 @@ use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;
 use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, MAX_HOSTS, OutlierRule};
-use weir_http::client::{Http2Limits, Protocol};
+use weir_http::client::{Http2Limits, Protocol, ProxyVersion};
 use weir_http::target::Target;
 use weir_http::tls::{Tls, TlsError, TlsOptions};
 
@@ -63,6 +63,7 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     }
     let limit = |node: &DocumentNode<'_>| node.integer(1..=MAX_COUNT).map(|number| number as usize);
     read.max_connections = table.get("max_connections").and_then(|node| limit(&node));
+    read.proxy_protocol = proxy_protocol(&table);
     read.admission = protection::upstream_admission(&table);
     read.breaker = table.get("breaker").as_ref().and_then(protection::breaker);
     if let Some(node) = table.get("throttle") {
@@ -107,6 +108,19 @@ fn consistent_hash(table: &DocumentTable<'_>, read: &mut UpstreamConfig) {
     }
 }
 
+/// Version of the PROXY protocol. A connection is for one client then, so there is nothing to keep or to limit.
+fn proxy_protocol(table: &DocumentTable<'_>) -> Option<ProxyVersion> {
+    let node = table.get("proxy_protocol")?;
+    let version = node.choice(&[("v1", ProxyVersion::V1), ("v2", ProxyVersion::V2)]);
+    for key in ["max_connections", "max_connection_requests", "max_connection_age"] {
+        if let Some(node) = table.get(key) {
+            let what = format!("{key} and proxy_protocol exclude each other: each attempt has a connection of its own");
+            node.error(what, "write max_in_flight instead, or leave it out");
+        }
+    }
+    version
+}
+
 /// Warns of `resolve` without a name to resolve.
 fn check_resolve(table: &DocumentTable<'_>, read: &UpstreamConfig) {
     let Some(node) = table.get("resolve") else { return };
@@ -145,6 +159,7 @@ impl UpstreamConfig {
             hosts: Vec::new(),
             protocol: Protocol::default(),
             http2: Http2Limits::default(),
+            proxy_protocol: None,
             balance: BalancePolicy::default(),
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),
