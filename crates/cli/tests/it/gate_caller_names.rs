@@ -96,7 +96,7 @@ fn the_header_comes_first_and_names_the_connection() {
 fn upstreams_get_the_certificates_of_clients_and_no_forged_ones() {
     let server = Server::start(|seen| {
         let all = ["x-client-subject", "x-client-cn", "x-client-san", "x_client_cn"];
-        Reply::ok(all.map(|name| seen.header(name).unwrap_or("-")).join(" "))
+        Reply::ok(&all.map(|name| seen.header(name).unwrap_or("-")).join(" "))
     });
     let (authority, weir) = (Authority::new(), Weir::new());
     authority.issue("localhost").files(&weir, "site");

@@ -27,6 +27,7 @@ mod gate_peers;
 mod gate_policies;
 mod gate_routes;
 mod gate_share;
+mod gate_smuggling;
 mod gate_tls;
 mod gate_upstreams;
 mod gate_wire;
