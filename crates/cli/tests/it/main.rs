@@ -22,6 +22,7 @@ mod gate_front;
 mod gate_includes;
 mod gate_life;
 mod gate_listeners;
+mod gate_metrics;
 mod gate_noise;
 mod gate_overload;
 mod gate_peers;
