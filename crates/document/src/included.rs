@@ -20,7 +20,7 @@ const MAX_FILES: usize = 1000;
 /// One file of a document.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentFile {
-    /// Name in messages; empty for the document's first file.
+    /// Name in messages; empty for a document's first file.
     pub name: String,
     /// Identity, by which a file that includes itself is found; empty if unknown.
     pub path: PathBuf,

@@ -10,7 +10,7 @@ use super::included::DocumentFile;
 /// Error or warning.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
-    /// Name of the included file that has it; empty for the document's own.
+    /// Name of the included file that has it; empty for a document's first file.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
@@ -42,7 +42,7 @@ impl fmt::Display for Diagnostic {
 impl std::error::Error for Diagnostic {}
 
 impl Diagnostic {
-    /// Text with the name of its file: `document` for the document's own, which it does not know.
+    /// Text with the name of its file; `document` is that of the first one, which is unknown here.
     pub fn with_file(&self, document: &str) -> String {
         if self.file.is_empty() { format!("{document}:{self}") } else { self.to_string() }
     }
@@ -51,7 +51,7 @@ impl Diagnostic {
 /// Collector of errors and warnings while a text is read.
 #[derive(Debug)]
 pub struct Diagnostics<'a> {
-    /// Files of the document; the offsets of each follow those of the one before.
+    /// Files, whose offsets follow one another.
     files: Vec<FileLines<'a>>,
     /// Folder to which paths in the first file are relative.
     pub folder: &'a Path,
