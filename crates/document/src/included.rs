@@ -33,15 +33,21 @@ pub struct DocumentFile {
 /// Files that a pattern names, in order; the file has the key. An error is a message without position.
 pub type FindFiles<'f> = &'f dyn Fn(&DocumentFile, &str) -> Result<Vec<DocumentFile>, String>;
 
-/// Error or warning about a key `include`.
-#[derive(Debug)]
-pub(super) struct IncludeProblem {
-    /// Index of the file that has the key.
+/// Place of a key `include`, or of one of its patterns.
+#[derive(Clone, Debug)]
+struct IncludeKey {
+    /// Index of its file.
     file: usize,
     /// Offset in it.
     start: usize,
-    /// Path of the key.
+    /// Path of keys.
     path: String,
+}
+
+/// Error or warning about a key `include`.
+#[derive(Debug)]
+pub(super) struct IncludeProblem {
+    at: IncludeKey,
     message: String,
     remedy: &'static str,
     is_warning: bool,
@@ -64,96 +70,86 @@ impl IncludedFiles {
 
     /// `chain` has the files that include one another up to this one.
     fn read_from(&mut self, file: usize, chain: &mut Vec<usize>, lookup: VariableLookup<'_>, find: FindFiles<'_>) {
-        for (start, path, pattern) in self.patterns(file) {
+        for (text, at) in self.patterns(file) {
             // A reference without a value is reported with all others.
-            let pattern = match expand(&pattern, lookup) {
-                Ok(expanded) => expanded.map_or(pattern, |expanded| expanded.text),
-                Err(_) => continue,
-            };
-            let mut problem = |is_warning, message: String, remedy| {
-                self.problems.push(IncludeProblem { file, start, path: path.clone(), message, remedy, is_warning });
-            };
-            let found = match find(&self.files[file], &pattern) {
-                Ok(found) => found,
-                Err(message) => {
-                    problem(false, message, "");
-                    continue;
-                }
-            };
-            if found.is_empty() {
-                problem(true, format!("no file matches {pattern:?}"), "");
-            }
-            for next in found {
-                let is_same = |known: &DocumentFile| !known.path.as_os_str().is_empty() && known.path == next.path;
-                if let Some(known) = self.files.iter().position(is_same) {
-                    if let Some(at) = chain.iter().position(|index| *index == known) {
-                        let names = chain[at..].iter().map(|index| self.files[*index].name.as_str());
-                        let names: Vec<&str> = names.filter(|name| !name.is_empty()).chain([&*next.name]).collect();
-                        let message = format!("a file includes itself: {}", names.join(" -> "));
-                        let (path, remedy) = (path.clone(), "leave one of them out");
-                        self.problems.push(IncludeProblem { file, start, path, message, remedy, is_warning: false });
-                    }
-                    continue;
-                }
-                if self.files.len() == MAX_FILES {
-                    let (path, message) = (path.clone(), format!("more than {MAX_FILES} files"));
-                    self.problems.push(IncludeProblem {
-                        file,
-                        start,
-                        path,
-                        message,
-                        remedy: "include fewer",
-                        is_warning: false,
-                    });
-                    return;
-                }
-                self.files.push(next);
-                chain.push(self.files.len() - 1);
-                self.read_from(self.files.len() - 1, chain, lookup, find);
-                chain.pop();
+            let Ok(expanded) = expand(&text, lookup) else { continue };
+            let text = expanded.map_or(text, |expanded| expanded.text);
+            match find(&self.files[file], &text) {
+                Err(message) => self.problems.push(at.error(message, "")),
+                Ok(found) if found.is_empty() => self.problems.push(at.warning(format!("no file matches {text:?}"))),
+                Ok(found) => found.into_iter().for_each(|next| self.include(next, &at, chain, lookup, find)),
             }
         }
     }
 
-    /// The patterns of a file, each with its offset and its path. Invalid ones are reported.
-    fn patterns(&mut self, file: usize) -> Vec<(usize, String, String)> {
+    /// Adds a file, and what it includes, unless it is there already.
+    fn include(
+        &mut self,
+        next: DocumentFile,
+        at: &IncludeKey,
+        chain: &mut Vec<usize>,
+        lookup: VariableLookup<'_>,
+        find: FindFiles<'_>,
+    ) {
+        let is_same = |known: &DocumentFile| !known.path.as_os_str().is_empty() && known.path == next.path;
+        if let Some(known) = self.files.iter().position(is_same) {
+            if let Some(first) = chain.iter().position(|index| *index == known) {
+                let names = chain[first..].iter().map(|index| self.files[*index].name.as_str());
+                let names: Vec<&str> = names.filter(|name| !name.is_empty()).chain([&*next.name]).collect();
+                let message = format!("a file includes itself: {}", names.join(" -> "));
+                self.problems.push(at.error(message, "leave one of them out"));
+            }
+        } else if self.files.len() == MAX_FILES {
+            self.problems.push(at.error(format!("more than {MAX_FILES} files"), "include fewer"));
+        } else {
+            self.files.push(next);
+            chain.push(self.files.len() - 1);
+            self.read_from(self.files.len() - 1, chain, lookup, find);
+            chain.pop();
+        }
+    }
+
+    /// The patterns of a file, and where they are. Invalid ones are reported.
+    fn patterns(&mut self, file: usize) -> Vec<(String, IncludeKey)> {
+        const REMEDY: &str = r#"write it as include = ["routes/*.toml"]"#;
         // Syntax errors are reported with all others.
         let (document, _) = DeTable::parse_recoverable(&self.files[file].text);
         let Some(value) = document.get_ref().get(INCLUDE_KEY) else { return Vec::new() };
-        let mut invalid = Vec::new();
+        let DeValue::Array(list) = value.get_ref() else {
+            let at = IncludeKey { file, start: value.span().start, path: INCLUDE_KEY.to_owned() };
+            self.problems.push(at.error("invalid list of files".to_owned(), REMEDY));
+            return Vec::new();
+        };
         let mut patterns = Vec::new();
-        match value.get_ref() {
-            DeValue::Array(list) => {
-                for (index, value) in list.iter().enumerate() {
-                    let at = (value.span().start, format!("{INCLUDE_KEY}[{index}]"));
-                    match value.get_ref() {
-                        DeValue::String(text) if !text.is_empty() => patterns.push((at.0, at.1, text.to_string())),
-                        _ => invalid.push((at.0, at.1, "invalid file name")),
-                    }
-                }
+        for (index, value) in list.iter().enumerate() {
+            let at = IncludeKey { file, start: value.span().start, path: format!("{INCLUDE_KEY}[{index}]") };
+            match value.get_ref() {
+                DeValue::String(text) if !text.is_empty() => patterns.push((text.to_string(), at)),
+                _ => self.problems.push(at.error("invalid file name".to_owned(), REMEDY)),
             }
-            _ => invalid.push((value.span().start, INCLUDE_KEY.to_owned(), "invalid list of files")),
         }
-        let remedy = r#"write it as include = ["routes/*.toml"]"#;
-        self.problems.extend(invalid.into_iter().map(|(start, path, message)| IncludeProblem {
-            file,
-            start,
-            path,
-            message: message.to_owned(),
-            remedy,
-            is_warning: false,
-        }));
         patterns
+    }
+}
+
+impl IncludeKey {
+    fn error(&self, message: String, remedy: &'static str) -> IncludeProblem {
+        IncludeProblem { at: self.clone(), message, remedy, is_warning: false }
+    }
+
+    fn warning(&self, message: String) -> IncludeProblem {
+        IncludeProblem { at: self.clone(), message, remedy: "", is_warning: true }
     }
 }
 
 impl IncludeProblem {
     pub(super) fn report(self, notes: &Diagnostics<'_>) {
-        let start = notes.first_offset(self.file) + self.start;
+        let IncludeKey { file, start, path } = &self.at;
+        let start = notes.first_offset(*file) + start;
         if self.is_warning {
-            notes.warning(start, &self.path, self.message, self.remedy);
+            notes.warning(start, path, self.message, self.remedy);
         } else {
-            notes.error(start, &self.path, self.message, self.remedy);
+            notes.error(start, path, self.message, self.remedy);
         }
     }
 }

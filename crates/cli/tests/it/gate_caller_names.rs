@@ -10,7 +10,7 @@ const ALL: &str = "[[routes]]\nmatch = { path = \"/{*rest}\" }\n";
 
 /// A gateway that names clients to the second gateway, by this version and with TLS or without, and the second one in
 /// front of the server.
-fn chain(server: &Server, version: &str, authority: Option<&Authority>) -> (Serving, Serving) {
+fn chain(server: &Server, (version, protocol): (&str, &str), authority: Option<&Authority>) -> (Serving, Serving) {
     let (inner, outer) = (Weir::new(), Weir::new());
     let (mut tls, mut trust, mut scheme) = ("", "", "http");
     if let Some(authority) = authority {
@@ -32,7 +32,7 @@ fn chain(server: &Server, version: &str, authority: Option<&Authority>) -> (Serv
         "gate.toml",
         format!(
             "listeners = [{{ address = \"127.0.0.1:0\", proxy_protocol = [\"127.0.0.1\"] }}]\n[upstreams.backend]\n\
-             urls = [\"{scheme}://{}\"]\nproxy_protocol = \"{version}\"\n{trust}\
+             urls = [\"{scheme}://{}\"]\nproxy_protocol = \"{version}\"\nprotocol = \"{protocol}\"\n{trust}\
              health = {{ check = {{ tcp = true, interval = \"50ms\" }} }}\n{ALL}",
             inner.address
         ),
@@ -44,7 +44,13 @@ fn chain(server: &Server, version: &str, authority: Option<&Authority>) -> (Serv
 fn upstreams_get_the_address_of_each_client() {
     let server = Server::start(|seen| Reply::ok(seen.header("x-forwarded-for").unwrap()));
     let authority = Authority::new();
-    for (version, authority) in [("v1", None), ("v2", None), ("v2", Some(&authority))] {
+    for (version, authority) in [
+        (("v1", "auto"), None),
+        (("v2", "auto"), None),
+        (("v2", "http2"), None),
+        (("v2", "auto"), Some(&authority)),
+        (("v1", "http1"), Some(&authority)),
+    ] {
         let (outer, inner) = chain(&server, version, authority);
         // In turn, so that a connection that is kept would carry another client's request.
         for _ in 0..3 {
@@ -55,8 +61,8 @@ fn upstreams_get_the_address_of_each_client() {
             ] {
                 let mut connection = Raw::connect(&outer.address);
                 connection.send(format!("{header}GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
-                assert_eq!(connection.answer().text(), client, "{version}");
-                assert_eq!(connection.get("/").text(), client, "{version}");
+                assert_eq!(connection.answer().text(), client, "{version:?}");
+                assert_eq!(connection.get("/").text(), client, "{version:?}");
             }
         }
         let output = outer.stop();

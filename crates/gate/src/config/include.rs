@@ -12,15 +12,18 @@ use weir_document::DocumentFile;
 /// # Errors
 /// A file or folder cannot be read.
 pub(super) fn find(from: &DocumentFile, pattern: &str) -> Result<Vec<DocumentFile>, String> {
-    matching(&from.folder, pattern)?.into_iter().map(read).collect()
+    if pattern.contains(char::is_control) {
+        return Err(format!("invalid file name {pattern:?}"));
+    }
+    matching(&from.folder, pattern)?.iter().map(|path| read(path)).collect()
 }
 
 /// Reads an included file.
-fn read(path: PathBuf) -> Result<DocumentFile, String> {
+fn read(path: &Path) -> Result<DocumentFile, String> {
     let failed = |why: &str| format!("cannot read {}: {why}", path.display());
-    let bytes = file::read(&path).map_err(|why| failed(&why))?;
+    let bytes = file::read(path).map_err(|why| failed(&why))?;
     let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8"))?;
-    let identity = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+    let identity = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     Ok(DocumentFile { name: path.display().to_string(), path: identity, folder, text })
 }

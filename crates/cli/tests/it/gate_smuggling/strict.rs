@@ -96,6 +96,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(String, usize)>, &'static st
         if value.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {
             return Err("a control character in a field");
         }
+        if ["content_length", "transfer_encoding"].iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            return Err("a name that some services take for a framing one");
+        }
         if name.eq_ignore_ascii_case("content-length") {
             if length.is_some() || value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
                 return Err("an ambiguous length");

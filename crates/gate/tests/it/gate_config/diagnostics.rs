@@ -157,6 +157,10 @@ fn pieces() -> impl Strategy<Value = String> {
         "balance",
         "hash_by",
         "resolve",
+        "include",
+        "proxy_protocol",
+        "client_certificate_headers",
+        "workers",
     ];
     let values = [
         "1",
@@ -183,6 +187,11 @@ fn pieces() -> impl Strategy<Value = String> {
         "[{ name = \"b\", weight = 1 }]",
         "{ a = { regex = \"b\" } }",
         "{ upstream = \"b\" }",
+        "\"${WEIR_TEST_NOT_SET}\"",
+        "\"${WEIR_TEST_NOT_SET:-1}\"",
+        "[\"*.toml\", \"a\\nb\"]",
+        "\"v1\"",
+        "{ san = \"x-a\" }",
         "{ after = \"1s\" }",
         "[{ after = \"1s\", attempts = 9 }]",
         "[{ address = \"127.0.0.1:0\", tls = { certificates = [{ cert = \"a\", key = 1 }] } }]",
