@@ -1,6 +1,7 @@
 //! One attempt: sends the request, reads the response's head and as much of its body as success depends on.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
@@ -71,7 +72,10 @@ pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
         body,
         upgrade: request.upgrade,
     };
-    let sent = client.send(host_permit.origin(), outgoing).await;
+    let origin = host_permit.origin();
+    let named = request.client.filter(|_| origin.names_clients()).map(|client| Arc::new(origin.for_client(client)));
+    let sent = client.send(named.as_ref().unwrap_or(origin), outgoing).await;
+    drop(named);
     headers.recycle(extra_headers);
     let response = match sent {
         Ok(response) => response,

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::attempt_log::{AttemptStatus, CallTrace};
+use super::latency_histogram::LatencyHistogram;
 use weir_decide::admission::{self, Priority};
 use weir_decide::base::failure::FailureKind;
 use weir_decide::call::grpc::Code;
@@ -16,6 +18,8 @@ pub struct CallCounts {
     deadline_exceeded: AtomicU64,
     client_closed: AtomicU64,
     budget_exhausted: AtomicU64,
+    /// Times from a call's beginning to the head of its response, or its failure.
+    pub latencies: LatencyHistogram,
     rejected: [[AtomicU64; Priority::ALL.len()]; admission::RejectionReason::ALL.len()],
 }
 
@@ -88,6 +92,10 @@ pub struct UpstreamCounts {
     by_class: [AtomicU64; 5],
     by_grpc: [AtomicU64; 17],
     in_flight: AtomicU64,
+    /// Hedges by outcome, in the order of [`Self::hedges`].
+    hedges: [AtomicU64; 3],
+    /// Times from an attempt's beginning to its success or failure; without cancelled ones.
+    pub latencies: LatencyHistogram,
 }
 
 /// Names of launch reasons, in the order of [`reason_index`].
@@ -159,6 +167,31 @@ impl UpstreamCounts {
             STATUS_CLASSES.into_iter().zip(&self.by_class).map(|(class, counter)| (class, counter.load(Relaxed)));
         let codes = Code::all().zip(&self.by_grpc).map(|(code, counter)| (code.name(), counter.load(Relaxed)));
         kinds.chain(classes).chain(codes)
+    }
+
+    /// Counts the latencies of a call's attempts, and its hedges; once, at its end.
+    pub(super) fn count_ended(&self, trace: &CallTrace) {
+        for attempt in &trace.attempts {
+            let outcome = match &attempt.end {
+                AttemptStatus::Won(_) => 0,
+                AttemptStatus::Failed(..) => 1,
+                AttemptStatus::Cancelled | AttemptStatus::Running => 2,
+            };
+            if outcome < 2 {
+                self.latencies.record(attempt.ended - attempt.launched);
+            }
+            if matches!(attempt.reason, LaunchReason::Stage(_) | LaunchReason::Failure(_)) {
+                self.hedges[outcome].fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// Hedges of calls that have ended, by outcome: `won` (its response was the call's), `failed`, or `cancelled` (another
+    /// attempt was faster).
+    pub fn hedges(&self) -> [(&'static str, u64); 3] {
+        let [won, failed, cancelled] = &self.hedges;
+        [("won", won), ("failed", failed), ("cancelled", cancelled)]
+            .map(|(name, counter)| (name, counter.load(Relaxed)))
     }
 
     /// Attempts in flight, until the last byte of their responses.

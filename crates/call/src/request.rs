@@ -1,5 +1,7 @@
 //! Request of a call.
 
+use std::net::SocketAddr;
+
 use http::{HeaderMap, Method};
 
 use super::plan::CallPlan;
@@ -29,6 +31,8 @@ pub struct CallRequest<'a> {
     pub priority: Priority,
     /// Key of the call, by which an upstream with consistent hashing chooses its host.
     pub key: Option<u64>,
+    /// Address of the caller, for an upstream whose connections name it by the PROXY protocol.
+    pub client: Option<SocketAddr>,
     /// Order within a priority: higher values are shed later; see [`super::CallEngine::spread`].
     pub spread: u8,
 }
@@ -46,6 +50,7 @@ impl<'a> CallRequest<'a> {
             trace: None,
             priority: Priority::Normal,
             key: None,
+            client: None,
             spread: 0,
         }
     }

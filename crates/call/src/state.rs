@@ -222,6 +222,8 @@ impl<'a> CallState<'a> {
             self.request.plan.upstream.counts.cancelled();
             self.call_trace.revoke();
         }
+        self.request.plan.counts.latencies.record(self.now - self.call_trace.began);
+        self.request.plan.upstream.counts.count_ended(&self.call_trace);
         let call_trace = std::mem::take(&mut self.call_trace);
         let (timer, deadline) = (&self.engine.timer, self.deadline);
         let deadline = || (deadline < Nanos::NEVER).then(|| timer.sleep_until(deadline));
@@ -249,6 +251,7 @@ impl Drop for CallState<'_> {
             self.record_outcome(CallOutcome::ClientClosed);
             let mut call_trace = std::mem::take(&mut self.call_trace);
             call_trace.cancel_running(self.engine.timer.now());
+            self.request.plan.upstream.counts.count_ended(&call_trace);
             (self.on_cancel)(call_trace);
         }
     }

@@ -1,22 +1,28 @@
 //! Reader of hand-written TOML documents: all errors at once, each with line, column and remedy.
 //!
 //! - [`problem`]: errors and warnings
-//! - `read`: typed access to values; type errors are collected, and reading continues
-//! - `words`: syntax of times, statuses and sizes
+//! - [`read`]: typed access to values; type errors are collected, and reading continues
+//! - [`units`]: syntax of times, statuses and sizes
+//! - `included`: documents of several files; [`variables`]: references to environment variables in strings
 
+mod included;
 pub mod problem;
 pub mod read;
 pub mod units;
+pub mod variables;
 
 use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use self::included::{DocumentFile, FindFiles, INCLUDE_KEY};
 pub use self::problem::Diagnostic;
 
+use self::included::{FileReader, IncludedFiles};
 use self::problem::Diagnostics;
 use self::read::DocumentTable;
+use self::variables::VariableLookup;
 
 /// Parses a document: `take` reads its values and reports errors. Relative paths are resolved against `folder`.
 /// Returns the result of `take` and warnings.
@@ -30,6 +36,38 @@ pub fn parse<T>(
 ) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
     let notes = Diagnostics::new(text, folder);
     let Some(document) = document(text, &notes) else { return Err(syntax_errors(notes)) };
+    let taken = take(&DocumentTable::root(&document, &notes), &notes);
+    let (problems, warnings) = notes.finish();
+    if problems.is_empty() { Ok((taken, warnings)) } else { Err(problems) }
+}
+
+/// As [`parse`], for a document that includes files, and whose strings have references to variables. The key
+/// [`INCLUDE_KEY`] of included files is not left to `take`.
+///
+/// # Errors
+/// All errors, by file and position; syntax errors only, if a file is not valid TOML.
+pub fn parse_with_includes<T>(
+    first: DocumentFile,
+    lookup: VariableLookup<'_>,
+    find: FindFiles<'_>,
+    take: impl FnOnce(&DocumentTable<'_>, &Diagnostics<'_>) -> T,
+) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let IncludedFiles { files, problems } = IncludedFiles::read(first, lookup, find);
+    let mut notes = Diagnostics::of_files(&files);
+    let mut tables = Vec::new();
+    for (index, file) in files.iter().enumerate() {
+        let first = notes.first_offset(index);
+        let table = file_table(&file.text, first, &notes);
+        tables.push(table.map(|table| FileReader { first, lookup, notes: &mut notes }.table(table, "")));
+    }
+    let Some(tables) = tables.into_iter().collect::<Option<Vec<_>>>() else { return Err(syntax_errors(notes)) };
+    problems.into_iter().for_each(|problem| problem.report(&notes));
+    let mut tables = tables.into_iter();
+    let mut document = tables.next().unwrap_or_default();
+    for mut table in tables {
+        table.remove(INCLUDE_KEY);
+        included::join(&mut document, table, &notes);
+    }
     let taken = take(&DocumentTable::root(&document, &notes), &notes);
     let (problems, warnings) = notes.finish();
     if problems.is_empty() { Ok((taken, warnings)) } else { Err(problems) }
@@ -65,9 +103,14 @@ pub fn parse_with_override<T>(
 
 /// Parsed text; None if it is not valid TOML, which is reported.
 fn document<'t>(text: &'t str, notes: &Diagnostics<'_>) -> Option<DeTable<'t>> {
+    file_table(text, 0, notes)
+}
+
+/// As [`document`], of a file whose first byte has this offset.
+fn file_table<'t>(text: &'t str, first: usize, notes: &Diagnostics<'_>) -> Option<DeTable<'t>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
-        let start = error.span().map_or(text.len(), |span| span.start);
+        let start = first + error.span().map_or(text.len(), |span| span.start);
         notes.error(start, "", format!("invalid TOML: {}", error.message()), "");
     }
     errors.is_empty().then(|| document.into_inner())
@@ -76,7 +119,8 @@ fn document<'t>(text: &'t str, notes: &Diagnostics<'_>) -> Option<DeTable<'t>> {
 fn syntax_errors(notes: Diagnostics<'_>) -> Vec<Diagnostic> {
     let mut problems = notes.finish().0;
     // Further errors on a line mostly follow from the first.
-    problems.dedup_by_key(|problem| problem.line);
+    problems.retain(|problem| problem.path.is_empty());
+    problems.dedup_by(|next, before| (&next.file, next.line) == (&before.file, before.line));
     problems
 }
 

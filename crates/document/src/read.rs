@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -24,6 +25,16 @@ pub struct DocumentNode<'a> {
 impl<'a> DocumentNode<'a> {
     fn new(value: &'a Spanned<DeValue<'a>>, path: String, diagnostics: &'a Diagnostics<'a>) -> Self {
         Self { value: value.get_ref(), start: value.span().start, path, diagnostics }
+    }
+
+    /// Folder to which paths in this value are relative.
+    pub fn folder(&self) -> &'a Path {
+        self.diagnostics.folder_at(self.start)
+    }
+
+    /// Text of a value that was one reference to a variable, and may stand for a number or a boolean.
+    fn variable_text(&self) -> Option<&'a str> {
+        if self.diagnostics.is_one_reference(self.start) { self.value.as_str() } else { None }
     }
 
     /// Errors and warnings so far.
@@ -62,9 +73,10 @@ impl<'a> DocumentNode<'a> {
         self.value.is_str()
     }
 
-    /// Whether the value is a whole number.
+    /// Whether the value is a whole number, or a variable with one.
     pub fn is_integer(&self) -> bool {
-        self.value.is_integer()
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        self.value.is_integer() || self.variable_text().is_some_and(is_number)
     }
 
     /// Value as parsed.
@@ -72,10 +84,12 @@ impl<'a> DocumentNode<'a> {
         self.value
     }
 
-    /// Value as text for messages; long strings are truncated.
+    /// Value as text for messages; long strings are truncated. A string with references to variables is shown as it was
+    /// written: the variable may be a secret.
     pub fn display(&self) -> String {
         match self.value {
             DeValue::String(text) => {
+                let text = self.diagnostics.written(self.start).unwrap_or(text);
                 let short: String = text.chars().take(60).collect();
                 let dots = if short.len() < text.len() { "..." } else { "" };
                 format!("{short:?}{dots}")
@@ -100,16 +114,24 @@ impl<'a> DocumentNode<'a> {
 
     /// Boolean; None, with an error, if the value is another.
     pub fn boolean(&self) -> Option<bool> {
-        let yes = self.value.as_bool();
+        let yes = self.as_boolean();
         if yes.is_none() {
             self.expected("boolean", "write true or false");
         }
         yes
     }
 
+    /// Boolean; None if the value is another.
+    pub fn as_boolean(&self) -> Option<bool> {
+        self.value.as_bool().or_else(|| self.variable_text()?.parse().ok())
+    }
+
     /// Whole number of this range; None, with an error, if the value is another.
     pub fn integer(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        let number = self.value.as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
+        let number = match self.variable_text() {
+            Some(text) => Some(text).filter(|_| self.is_integer()).and_then(|text| text.parse().ok()),
+            None => self.value.as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok()),
+        };
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
             let kind = if self.is_integer() { "number" } else { "whole number" };
@@ -123,7 +145,7 @@ impl<'a> DocumentNode<'a> {
         let number = match self.value {
             DeValue::Integer(n) if n.radix() == 10 => n.as_str().parse::<f64>().ok(),
             DeValue::Float(n) => n.as_str().parse().ok(),
-            _ => None,
+            _ => self.variable_text().and_then(|text| text.parse().ok()),
         };
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
@@ -209,10 +231,14 @@ impl<'a> DocumentNode<'a> {
             self.expected("list", "write it in brackets, [ ... ]");
             return None;
         };
-        let node = |(index, value): (usize, &'a Spanned<DeValue<'a>>)| {
+        // A list may be from several files, and is counted in each.
+        let (mut file, mut index) = (None, 0);
+        let node = |value: &'a Spanned<DeValue<'a>>| {
+            let of = self.diagnostics.file_index(value.span().start);
+            index = if file.replace(of) == Some(of) { index + 1 } else { 0 };
             Self::new(value, format!("{}[{index}]", self.path), self.diagnostics)
         };
-        Some(list.iter().enumerate().map(node).collect())
+        Some(list.iter().map(node).collect())
     }
 
     /// Table; None, with an error, if the value is another.
@@ -275,6 +301,11 @@ impl<'a> DocumentTable<'a> {
         members
     }
 
+    /// Folder to which paths in this table are relative.
+    pub fn folder(&self) -> &'a Path {
+        self.diagnostics.folder_at(self.start)
+    }
+
     /// Reports an error at this table.
     pub fn error(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.diagnostics.error(self.start, &self.path, what, remedy);
@@ -308,7 +339,7 @@ pub fn named_nodes<'a>(node: Option<&DocumentNode<'a>>) -> Vec<NamedNode<'a>> {
 }
 
 /// `at.key`, with quotes where TOML requires them.
-fn join_path(at: &str, key: &str) -> String {
+pub(crate) fn join_path(at: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let dot = if at.is_empty() { "" } else { "." };
     if bare { format!("{at}{dot}{key}") } else { format!("{at}{dot}{key:?}") }

@@ -151,7 +151,7 @@ impl CallerPolicy {
 
 impl CertificateField {
     /// Values of this part of a client's certificate; the first one identifies the client.
-    fn values(self, client: &ClientIdentity) -> Vec<&str> {
+    pub(super) fn values(self, client: &ClientIdentity) -> Vec<&str> {
         match self {
             Self::Subject => Some(client.subject.as_str()).filter(|subject| !subject.is_empty()).into_iter().collect(),
             Self::CommonName => client.common_name.as_deref().into_iter().collect(),

@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri
 use super::caller::{CallerPolicy, CallerPolicyConfig};
 use super::cluster_hash::cluster_hash;
 use super::config::{
-    DeadlineFrom, DeadlineLocation, HostRule, KeySource, LocalResponse, Proxies, RequestLimits, ResponseRule, Rewrite,
-    RouteConfig, SuccessRule,
+    ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, HostRule, KeySource, LocalResponse, Proxies,
+    RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
 };
 use super::json_merge::JsonMerge;
 use super::local_responses;
@@ -40,6 +40,7 @@ pub(super) struct GateRoute {
     pub(super) buffer: usize,
     pub(super) limits: RequestLimits,
     pub(super) proxies: Arc<Proxies>,
+    pub(super) client_certificate_headers: Arc<ClientCertificateHeaders>,
     pub(super) caller_policy: Arc<CallerPolicy>,
     /// ID of its rate limit among cluster-wide limits.
     pub(super) rate_limit_id: Option<u64>,
@@ -77,11 +78,11 @@ impl GateRoute {
     pub(super) fn new(
         asked: &RouteConfig,
         upstreams: Vec<(String, Arc<Upstream>, Option<KeySource>)>,
-        proxies: &Arc<Proxies>,
+        config: &Config,
         now: Nanos,
         cluster_salt: Option<u64>,
     ) -> Result<Self, String> {
-        let policy = &asked.policy;
+        let (policy, proxies) = (&asked.policy, &config.trusted_proxies);
         let permits = asked.admission.as_ref().map(|terms| Arc::new(PermitPool::new(terms, now)));
         let mut sides = Vec::new();
         for (name, upstream, hash_by) in upstreams {
@@ -108,6 +109,7 @@ impl GateRoute {
             buffer: policy.max_buffer_bytes,
             limits: asked.limits,
             proxies: Arc::clone(proxies),
+            client_certificate_headers: Arc::clone(&config.client_certificate_headers),
             caller_policy: Arc::new(CallerPolicy::new(CallerPolicyConfig::of(asked, proxies), cluster_salt)),
             rate_limit_id: rate,
             admission_config: asked.admission.clone(),

@@ -123,12 +123,22 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
 /// Whether a header has a proxy's caller, host or path. `_` counts as `-`, since CGI and WSGI do not distinguish them.
 fn is_forwarding_header(name: &str) -> bool {
     const FORWARDING_HEADERS: [&str; 4] = ["forwarded", "x-real-ip", "x-original-url", "x-rewrite-url"];
-    let is = |known: &str| name.len() == known.len() && has_prefix(name, known);
-    has_prefix(name, "x-forwarded-") || FORWARDING_HEADERS.into_iter().any(is)
+    has_prefix(name, "x-forwarded-") || FORWARDING_HEADERS.into_iter().any(|known| has_same_spelling(name, known))
+}
+
+/// Whether a name frames a body for an upstream that does not distinguish `-` and `_`, and for this gateway does not.
+fn is_framing_lookalike(name: &str) -> bool {
+    let is = |known: &str| name.contains('_') && has_same_spelling(name, known);
+    is("content-length") || is("transfer-encoding")
+}
+
+/// Whether two names are the same to an upstream that does not distinguish `-` and `_`.
+pub(super) fn has_same_spelling(name: &str, known: &str) -> bool {
+    name.len() == known.len() && has_prefix(name, known)
 }
 
 fn has_prefix(name: &str, known: &str) -> bool {
-    let same = |(ours, theirs): (u8, u8)| ours == theirs || (ours, theirs) == (b'_', b'-');
+    let same = |(ours, theirs): (u8, u8)| ours == theirs || matches!((ours, theirs), (b'_' | b'-', b'_' | b'-'));
     name.len() >= known.len() && name.bytes().zip(known.bytes()).all(same)
 }
 
@@ -143,7 +153,7 @@ pub(super) fn set_forwarded(
 ) {
     let is_removed = |name: &HeaderName| {
         let name = name.as_str();
-        is_forwarding_header(name) && (!trusted || name.contains('_'))
+        is_forwarding_header(name) && (!trusted || name.contains('_')) || is_framing_lookalike(name)
     };
     if headers.keys().any(is_removed) {
         let names: Vec<HeaderName> = headers.keys().filter(|name| is_removed(name)).cloned().collect();
@@ -295,6 +305,10 @@ mod tests {
         set_forwarded(&mut trusted, &client, None, "http", true);
         let lines: Vec<_> = trusted.get_all("forwarded").iter().collect();
         assert_eq!(lines, ["for=6.6.6.6", "for=\"[::1]\""]);
+        let mut framed = headers(&[("content_length", "0"), ("transfer_encoding", "chunked"), ("content-length", "4")]);
+        set_forwarded(&mut framed, &client, None, "http", true);
+        let names = ["content-length", "content_length", "transfer_encoding"];
+        assert_eq!(names.map(|name| framed.contains_key(name)), [true, false, false]);
         assert_eq!((trusted.get("x-real-ip").unwrap().as_bytes(), trusted.get("x_real_ip")), (&b"6.6.6.6"[..], None));
     }
 

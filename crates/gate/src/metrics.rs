@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -13,6 +13,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use super::config_cell::ConfigCell;
 use super::distributed_limits::{DistributedLimits, State as Cluster};
 use super::gate_route::GateRoute;
+use weir_call::LatencyBuckets;
 use weir_decide::admission::Slots;
 use weir_decide::upstream::circuit_breaker::State;
 use weir_machine::lock::lock;
@@ -41,6 +42,19 @@ fn encode_family<M: EncodeMetric>(
     Ok(())
 }
 
+/// A histogram of latencies, as a metric.
+struct EncodedLatencies(LatencyBuckets);
+
+impl EncodeMetric for EncodedLatencies {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        encoder.encode_histogram::<NoLabelSet>(self.0.sum_s, self.0.count(), &self.0.buckets, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Histogram
+    }
+}
+
 /// Calls of a route by outcome, over all its upstreams.
 fn sum_outcomes(route: &GateRoute) -> [(&'static str, u64); 5] {
     let mut sums = route.plan().counts.outcomes();
@@ -65,6 +79,13 @@ impl Collector for GateMetrics {
         });
         encode_family(e, MetricType::Counter, "gate_calls", "Calls by outcome", calls)?;
         let route = |name: &str| vec![("route", name.to_owned())];
+        let latencies = setup.routes.iter().map(|one| {
+            let mut sum = one.plan().counts.latencies.read();
+            one.sides[1..].iter().for_each(|side| sum.add(&side.plan.counts.latencies.read()));
+            (route(&one.name), EncodedLatencies(sum))
+        });
+        let help = "From a call's beginning to the head of its response, or its failure";
+        encode_family(e, MetricType::Histogram, "gate_call_seconds", help, latencies)?;
         let sides = setup.routes.iter().flat_map(|one| one.sides.iter().map(move |side| (one, side)));
         let rejections = sides.flat_map(|(one, side)| {
             let seen = side.plan.counts.rejections().filter(|(_, _, n)| *n > 0);
@@ -132,6 +153,14 @@ impl Collector for GateMetrics {
             one.upstream.counts.outcomes().map(|(outcome, n)| counter(label(name, "outcome", outcome), n))
         });
         encode_family(e, MetricType::Counter, "gate_attempts_ended", "Attempts by outcome", ended)?;
+        let hedges = all.iter().flat_map(|(name, one)| {
+            one.upstream.counts.hedges().map(|(outcome, n)| counter(label(name, "outcome", outcome), n))
+        });
+        encode_family(e, MetricType::Counter, "gate_hedges", "Hedges of ended calls by outcome", hedges)?;
+        let latencies =
+            all.iter().map(|(name, one)| (of(name), EncodedLatencies(one.upstream.counts.latencies.read())));
+        let help = "From an attempt's beginning to its success or failure; without cancelled ones";
+        encode_family(e, MetricType::Histogram, "gate_attempt_seconds", help, latencies)?;
         let failures = all.iter().flat_map(|(name, one)| {
             let seen = one.upstream.counts.failures().filter(|(_, n)| *n > 0);
             seen.map(move |(kind, n)| counter(label(name, "kind", kind), n))

@@ -83,12 +83,13 @@ impl Mirror {
         let Some((body, permit)) = self.admit(now, request, body) else { return };
         self.counts.sent.fetch_add(1, Relaxed);
         let (engine, method, headers) = (engine.clone(), request.method.clone(), request.headers.clone());
-        let (target, spread) = (request.target.to_owned(), request.spread);
+        let (target, spread, client) = (request.target.to_owned(), request.spread, request.client);
         tokio::task::spawn_local(async move {
             let request = CallRequest {
                 // Under overload copies go first.
                 priority: Priority::Low,
                 spread,
+                client,
                 ..CallRequest::new(&permit.0.plan, &method, &target, &headers)
             };
             if let Ok(mut response) = engine.call(&request, body).await {

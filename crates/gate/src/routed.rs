@@ -93,6 +93,7 @@ impl RoutedRequest<'_> {
             trace: traced.map(|traced| traced.context),
             priority,
             key: self.key,
+            client: Some(self.context.peer()),
             spread,
         };
         if self.context.is_described() {
@@ -265,6 +266,8 @@ impl RoutedRequest<'_> {
         let trusted = route.proxies.contains(self.context.peer().ip());
         let scheme = if self.context.tls().is_some() { "https" } else { "http" };
         headers::set_forwarded(headers, self.context.client_address(), host.as_ref(), scheme, trusted);
+        let client = self.context.tls().and_then(|tls| tls.client.as_ref());
+        route.client_certificate_headers.apply(headers, client, trusted);
         route.rewrite_request(headers);
     }
 

@@ -142,7 +142,7 @@ impl GateRuntime {
         let sides = sides.collect::<Result<Vec<_>, String>>()?;
         let mirror_upstream = asked.mirror.as_ref().map(|mirror| find(&mirror.upstream)).transpose()?;
         let mirror_upstream = mirror_upstream.map(|found| Arc::clone(&found.upstream));
-        let mut route = GateRoute::new(asked, sides, &config.trusted_proxies, now, cluster_salt)?;
+        let mut route = GateRoute::new(asked, sides, config, now, cluster_salt)?;
         let kept_route = before.and_then(|before| before.routes.iter().find(|kept| kept.name == route.name));
         if let (Some(rule), Some(upstream)) = (&asked.mirror, mirror_upstream) {
             let kept = kept_route.and_then(|kept| kept.mirror.as_ref());
@@ -255,6 +255,7 @@ pub(super) fn connect_options(
         address: None,
         tls,
         server_name: asked.server_name.clone(),
+        proxy_protocol: asked.proxy_protocol,
         protocol: asked.protocol,
         http2: asked.http2,
         connect_timeout: asked.connect_timeout,

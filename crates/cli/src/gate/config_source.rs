@@ -62,9 +62,8 @@ impl ConfigSource {
 
     fn read_file(&self, path: &Path) -> Result<Config, ConfigErrors> {
         let text = fs::read_to_string(path).map_err(|error| vec![format!("cannot read {}: {error}", self.name())])?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let named = |problem: &Diagnostic| format!("{}:{problem}", self.name());
-        config::parse(&text, folder).map_err(|problems| problems.iter().map(named).collect())
+        let named = |problem: &Diagnostic| problem.with_file(&self.name());
+        config::parse_file(text, path).map_err(|problems| problems.iter().map(named).collect())
     }
 }
 

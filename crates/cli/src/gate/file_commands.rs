@@ -74,7 +74,7 @@ fn read(path: &Path, messages: &Messages) -> Result<Config, ConfigErrors> {
     let source = ConfigSource::of_file(path.to_owned());
     let config = source.load(Policy::default())?;
     for warning in &config.warnings {
-        messages.note(&format!("{}:{warning}", source.name()));
+        messages.note(&warning.with_file(&source.name()));
     }
     gate::check(&config).map_err(|error| match error {
         GateError::Config(why) => vec![format!("{}: {why}", source.name())],

@@ -208,7 +208,7 @@ impl GateArgs {
             config.admin = Some(admin.clone());
         }
         for warning in &config.warnings {
-            messages.note(&format!("{}:{warning}", self.source.name()));
+            messages.note(&warning.with_file(&self.source.name()));
         }
         Ok(config)
     }

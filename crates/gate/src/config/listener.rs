@@ -1,9 +1,8 @@
 //! Parses `[[listeners]]`, and other addresses to listen on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::file;
-use super::problem::Diagnostics;
 use super::proxies::networks;
 use super::read::{DocumentNode, DocumentTable};
 use weir_server::tls::{CertificateFiles, ClientAuth, MinTlsVersion, ServerTls, ServerTlsError, ServerTlsOptions};
@@ -41,7 +40,7 @@ pub(super) fn listen_address(node: &DocumentNode<'_>) -> Option<ListenAddress> {
         node.expected("address", ADDRESS_REMEDY);
     }
     match address? {
-        ListenAddress::Unix(path) => Some(ListenAddress::Unix(node.diagnostics().folder.join(path))),
+        ListenAddress::Unix(path) => Some(ListenAddress::Unix(node.folder().join(path))),
         other => Some(other),
     }
 }
@@ -84,7 +83,7 @@ fn listener(node: &DocumentNode<'_>) -> Option<ListenerConfig> {
     let address = address.as_ref().and_then(listen_address);
     let name = table.get("name").and_then(|node| name(&node));
     let (tls_node, redirect_node) = (table.get("tls"), table.get("redirect_to_https"));
-    let tls = tls_node.as_ref().and_then(|node| tls(&node.table()?, node.diagnostics()));
+    let tls = tls_node.as_ref().and_then(|node| tls(&node.table()?));
     let redirect_to_https = redirect_node.as_ref().and_then(redirect);
     if let (Some(_), Some(node)) = (&tls_node, &redirect_node) {
         node.error("redirect_to_https on a listener with TLS", "leave it out; it is for a listener without");
@@ -116,7 +115,7 @@ fn redirect(node: &DocumentNode<'_>) -> Option<u16> {
     if node.is_integer() {
         return node.integer(1..=u64::from(u16::MAX)).and_then(|port| u16::try_from(port).ok());
     }
-    match node.value().as_bool() {
+    match node.as_boolean() {
         Some(is_on) => is_on.then_some(HTTPS_PORT),
         None => {
             node.expected("value", "write true, or the port of HTTPS in the new URL");
@@ -125,14 +124,13 @@ fn redirect(node: &DocumentNode<'_>) -> Option<u16> {
     }
 }
 
-fn tls(table: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Option<ServerTlsOptions> {
-    let folder = notes.folder;
+fn tls(table: &DocumentTable<'_>) -> Option<ServerTlsOptions> {
     let certificates_node = table.get("certificates");
     let nodes = certificates_node.as_ref().and_then(DocumentNode::list).unwrap_or_default();
     if certificates_node.as_ref().is_none_or(|node| node.value().as_array().is_some_and(|list| list.is_empty())) {
         table.error("certificates missing", r#"write certificates = [{ cert = "site.pem", key = "site-key.pem" }]"#);
     }
-    let client_ca = table.get("client_ca").and_then(|node| path(&node, folder));
+    let client_ca = table.get("client_ca").and_then(|node| path(&node));
     let auth_node = table.get("client_auth");
     let words = [("required", ClientAuth::Required), ("optional", ClientAuth::Optional)];
     let client_auth = auth_node.as_ref().and_then(|node| node.choice(&words)).unwrap_or_default();
@@ -144,7 +142,7 @@ fn tls(table: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Option<ServerTlsOp
     table.check_unknown_keys();
     let tables: Vec<Option<DocumentTable<'_>>> = nodes.iter().map(DocumentNode::table).collect();
     let parsed: Vec<Option<CertificateFiles>> =
-        tables.iter().map(|table| table.as_ref().and_then(|table| certificate(table, folder))).collect();
+        tables.iter().map(|table| table.as_ref().and_then(certificate)).collect();
     let is_whole = parsed.iter().all(Option::is_some);
     let certificates: Vec<CertificateFiles> = parsed.into_iter().flatten().collect();
     let options = ServerTlsOptions { certificates, client_ca, client_auth, min_version };
@@ -174,22 +172,22 @@ fn report_files(options: &ServerTlsOptions, table: &DocumentTable<'_>, certifica
     }
 }
 
-fn certificate(table: &DocumentTable<'_>, folder: &Path) -> Option<CertificateFiles> {
+fn certificate(table: &DocumentTable<'_>) -> Option<CertificateFiles> {
     let (cert, key, ocsp) = (table.get("cert"), table.get("key"), table.get("ocsp"));
     table.check_unknown_keys();
     if cert.is_none() || key.is_none() {
         table.error("cert and key belong together", r#"write { cert = "site.pem", key = "site-key.pem" }"#);
     }
     let ocsp = match &ocsp {
-        Some(node) => Some(path(node, folder)?),
+        Some(node) => Some(path(node)?),
         None => None,
     };
-    Some(CertificateFiles { cert: path(&cert?, folder)?, key: path(&key?, folder)?, ocsp })
+    Some(CertificateFiles { cert: path(&cert?)?, key: path(&key?)?, ocsp })
 }
 
 /// A file relative to the configuration; None, with an error, if it cannot be read.
-fn path(node: &DocumentNode<'_>, folder: &Path) -> Option<PathBuf> {
-    let path = folder.join(node.string()?);
+fn path(node: &DocumentNode<'_>) -> Option<PathBuf> {
+    let path = node.folder().join(node.string()?);
     match file::read(&path) {
         Ok(_) => Some(path),
         Err(why) => {

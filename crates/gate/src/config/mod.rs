@@ -1,6 +1,7 @@
 //! Configuration of the gateway, as data: upstreams, policies, routes.
 
 mod caller;
+mod client_headers;
 mod cluster;
 mod condition;
 mod difference;
@@ -8,6 +9,7 @@ mod file;
 mod headers;
 mod health;
 mod host_pattern;
+mod include;
 mod key_source;
 mod listener;
 mod parse;
@@ -28,22 +30,23 @@ mod upstream;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
 pub use self::caller::{CallerFrom, CertificateField, PriorityRule};
+pub use self::client_headers::ClientCertificateHeaders;
 pub use self::condition::{Condition, ConditionSource, ValueCondition, ValuePattern};
 pub use self::difference::{ConfigChange, PartChangeKind, differences};
 pub use self::health::{HealthCheck, HealthProbe};
 pub use self::host_pattern::HostMatch;
 pub use self::key_source::KeySource;
 pub use self::listener::ListenerConfig;
-pub use self::parse::parse;
+pub use self::parse::{parse, parse_file};
 pub(crate) use self::pattern::{
     MAX_SEGMENT_CAPTURES, PathSegment, captures as path_captures, segments as path_segments,
 };
 pub use self::redirect::{FixedReply, RedirectRule, RouteAction};
 pub use self::request_limit::RequestLimits;
+pub use self::response::{DeadlineFrom, DeadlineLocation, LocalResponse, ResponseRule};
 pub use self::smart::{FlagConfig, SMART_CONFIG, from_flags, smart};
 pub use self::traffic::{MirrorRule, WeightedUpstream};
 pub use self::units::{budget, quantile};
@@ -58,7 +61,7 @@ use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
 pub use weir_document::Diagnostic;
 use weir_document::{problem, read};
-use weir_http::client::{Http2Limits, Protocol};
+use weir_http::client::{Http2Limits, Protocol, ProxyVersion};
 use weir_http::path::PathRule;
 use weir_http::tls::TlsOptions;
 use weir_redis::RedisAddress;
@@ -84,6 +87,8 @@ pub struct Config {
     pub health: Option<String>,
     /// Networks of the proxies whose forwarding headers are kept and extended.
     pub trusted_proxies: Arc<Proxies>,
+    /// Request headers with the caller's certificate, for all routes.
+    pub client_certificate_headers: Arc<ClientCertificateHeaders>,
     /// Rules of the normal form of paths.
     pub path_rule: PathRule,
     /// Upstreams, each with a unique name.
@@ -120,6 +125,8 @@ pub struct UpstreamConfig {
     pub protocol: Protocol,
     /// Limits of connections with HTTP/2.
     pub http2: Http2Limits,
+    /// Header of the PROXY protocol that connections begin with; None for none.
+    pub proxy_protocol: Option<ProxyVersion>,
     /// Load balancing.
     pub balance: BalancePolicy,
     /// Timeout of name resolution, connection and TLS together.
@@ -289,54 +296,6 @@ pub enum HostRule {
     Set(HeaderValue),
 }
 
-/// A deadline that callers give in the target.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DeadlineFrom {
-    /// Location of the deadline in the target.
-    pub location: DeadlineLocation,
-    /// Unit of the number.
-    pub unit: Nanos,
-    /// Exclusive lower bound, in units.
-    pub above: u64,
-    /// Response if the deadline is missing or not a whole number.
-    pub invalid_response: LocalResponse,
-    /// Response if the deadline is not above the bound.
-    pub too_low_response: LocalResponse,
-}
-
-/// Location of a deadline in the target.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeadlineLocation {
-    /// This capture of the path.
-    Path(String),
-    /// This parameter of the query; the first of its name.
-    Query(String),
-}
-
-/// Custom responses of a route.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ResponseRule {
-    /// Members that are added to the JSON object of a success.
-    pub merge: Vec<(String, serde_json::Value)>,
-    /// Response when the deadline has passed.
-    pub deadline_exceeded: Option<LocalResponse>,
-    /// Response when all attempts have failed; None passes the last upstream response on.
-    pub failed: Option<LocalResponse>,
-    /// Response to a rejected call; its status follows from the reason of the rejection.
-    pub rejected: Option<LocalResponse>,
-}
-
-/// A response of the gateway's own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalResponse {
-    /// Status, 200 to 599.
-    pub status: u16,
-    /// Content-Type.
-    pub content_type: HeaderValue,
-    /// Body.
-    pub body: Bytes,
-}
-
 impl Default for Config {
     /// No upstream and no route; the defaults of everything else.
     fn default() -> Self {
@@ -348,6 +307,7 @@ impl Default for Config {
             metrics: None,
             health: None,
             trusted_proxies: Arc::default(),
+            client_certificate_headers: Arc::default(),
             path_rule: PathRule::default(),
             upstreams: Vec::new(),
             routes: Vec::new(),

@@ -1,28 +1,50 @@
 //! Parses a whole configuration.
 
+use std::env;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::client_headers::client_certificate_headers;
 use super::listener::{listen_address, listeners};
 use super::problem::{Diagnostic, Diagnostics};
 use super::proxies::networks;
 use super::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
 use super::route::{ParsedRoute, RouteScope, check_conflicts, route};
-use super::{Config, PolicyConfig, Proxies, RouteAction, RouteConfig, UpstreamConfig, cluster, policy, upstream};
-use weir_document as document;
+use super::{
+    Config, PolicyConfig, Proxies, RouteAction, RouteConfig, UpstreamConfig, cluster, include, policy, upstream,
+};
+use weir_document::{self as document, DocumentFile, INCLUDE_KEY};
 use weir_http::path::PathRule;
 use weir_server::MAX_WORKERS;
 
-/// Parses a configuration. Files that it names are relative to `folder`, and are read as well.
+/// Parses a configuration. Files that it names are relative to `folder`, and are read as well; so are the environment
+/// variables that it refers to.
 ///
 /// # Errors
 /// All errors in it, in order of position; of a text that is not TOML, the first.
 pub fn parse(text: &str, folder: &Path) -> Result<Config, Vec<Diagnostic>> {
-    let (config, warnings) = document::parse(text, folder, config)?;
+    parse_document(DocumentFile { folder: folder.to_owned(), text: text.to_owned(), ..DocumentFile::default() })
+}
+
+/// As [`parse`], of the text of a file.
+///
+/// # Errors
+/// As of [`parse`].
+pub fn parse_file(text: String, path: &Path) -> Result<Config, Vec<Diagnostic>> {
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    parse_document(DocumentFile { name: String::new(), path: fs::canonicalize(path).unwrap_or_default(), folder, text })
+}
+
+fn parse_document(first: DocumentFile) -> Result<Config, Vec<Diagnostic>> {
+    let lookup = |name: &str| env::var(name);
+    let (config, warnings) = document::parse_with_includes(first, &lookup, &include::find, config)?;
     Ok(Config { warnings, ..config })
 }
 
 fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
+    // It has been read.
+    let _ = root.get(INCLUDE_KEY);
     let listen = root.get("listen").and_then(|node| listen_address(&node));
     let listeners = listeners(root);
     let admin = root.get("admin").and_then(|node| listen_address(&node));
@@ -36,6 +58,8 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         node.error(format!("metrics and health are both {:?}", pages.metrics), "give each a path of its own");
     }
     let trusted_proxies = root.get("trusted_proxies").map(|node| networks(&node)).unwrap_or_default();
+    let certificate_headers =
+        root.get("client_certificate_headers").and_then(|node| Some(client_certificate_headers(&node.table()?)));
     let mut paths = PathRule::default();
     if let Some(merge) = root.get("merge_slashes").and_then(|node| node.boolean()) {
         paths.merge_slashes = merge;
@@ -76,6 +100,9 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     let distributed_limits = cluster.as_ref().and_then(cluster::distributed_limits);
     root.check_unknown_keys();
     check_conflicts(&routes, &names.listeners, notes);
+    if let Some(headers) = &certificate_headers {
+        headers.check_routes(&routes, notes);
+    }
     for it in &routes {
         if it.route.hosts.is_empty() && [&pages.metrics, &pages.health].contains(&&it.route.path) {
             it.path.warn("path of the gateway's own metrics or health", "give metrics or health another path");
@@ -109,6 +136,7 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         metrics,
         health,
         trusted_proxies: Arc::new(Proxies::new(trusted_proxies)),
+        client_certificate_headers: Arc::new(certificate_headers.unwrap_or_default()),
         path_rule: paths,
         upstreams,
         routes: routes.into_iter().map(|it| it.route).collect(),

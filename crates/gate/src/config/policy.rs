@@ -263,7 +263,7 @@ fn codes(node: &DocumentNode<'_>) -> Codes {
 }
 
 fn schema(node: &DocumentNode<'_>) -> Option<serde_json::Value> {
-    let path = node.diagnostics().folder.join(node.string()?);
+    let path = node.folder().join(node.string()?);
     let report = |what: String| node.error(what, "give a file with a JSON Schema");
     let bytes = file::read(&path).map_err(|why| report(format!("cannot read {}: {why}", path.display()))).ok()?;
     let value = serde_json::from_slice(&bytes);

@@ -1,14 +1,62 @@
-//! Parses deadlines in the target and custom responses.
+//! Deadlines in the target and custom responses, and their parser.
 
 use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::{Map, Value};
 use toml::de::DeValue;
 
+use super::headers;
 use super::problem::suggestion;
 use super::read::{DocumentNode, DocumentTable};
-use super::{DeadlineFrom, DeadlineLocation, LocalResponse, ResponseRule, headers};
 use weir_decide::Nanos;
+
+/// A deadline that callers give in the target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadlineFrom {
+    /// Location of the deadline in the target.
+    pub location: DeadlineLocation,
+    /// Unit of the number.
+    pub unit: Nanos,
+    /// Exclusive lower bound, in units.
+    pub above: u64,
+    /// Response if the deadline is missing or not a whole number.
+    pub invalid_response: LocalResponse,
+    /// Response if the deadline is not above the bound.
+    pub too_low_response: LocalResponse,
+}
+
+/// Location of a deadline in the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeadlineLocation {
+    /// This capture of the path.
+    Path(String),
+    /// This parameter of the query; the first of its name.
+    Query(String),
+}
+
+/// Custom responses of a route.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResponseRule {
+    /// Members that are added to the JSON object of a success.
+    pub merge: Vec<(String, serde_json::Value)>,
+    /// Response when the deadline has passed.
+    pub deadline_exceeded: Option<LocalResponse>,
+    /// Response when all attempts have failed; None passes the last upstream response on.
+    pub failed: Option<LocalResponse>,
+    /// Response to a rejected call; its status follows from the reason of the rejection.
+    pub rejected: Option<LocalResponse>,
+}
+
+/// A response of the gateway's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalResponse {
+    /// Status, 200 to 599.
+    pub status: u16,
+    /// Content-Type.
+    pub content_type: HeaderValue,
+    /// Body.
+    pub body: Bytes,
+}
 
 /// Maximum of a lower bound, in any unit.
 const MAX_DEADLINE_UNITS: u64 = 1_000_000_000_000;

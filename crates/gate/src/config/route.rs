@@ -263,7 +263,7 @@ fn check_retryable(table: &DocumentTable<'_>, policy: &PolicyConfig, methods: &[
 /// Reports routes that match the same requests, or none.
 pub(super) fn check_conflicts(parsed: &[ParsedRoute<'_>], listeners: &[&str], notes: &Diagnostics<'_>) {
     let routes: Vec<RouteConfig> = parsed.iter().map(|it| it.route.clone()).collect();
-    let line = |route: usize| notes.position(parsed[route].path.start()).0;
+    let place = |other: usize, from: usize| notes.place(parsed[other].path.start(), parsed[from].path.start());
     for conflict in conflicts_of_listeners(&routes, listeners) {
         match conflict {
             RouteConflict::Duplicate { route, earlier, method } => {
@@ -273,11 +273,11 @@ pub(super) fn check_conflicts(parsed: &[ParsedRoute<'_>], listeners: &[&str], no
                     None => format!("{path} has a route already"),
                 };
                 let remedy =
-                    format!("see line {}; make them differ in path, methods, host or conditions", line(earlier));
+                    format!("see {}; make them differ in path, methods, host or conditions", place(earlier, route));
                 parsed[route].path.error(what, remedy);
             }
             RouteConflict::Unreachable { route, covered_by } => {
-                let what = format!("the route can never match: the one of line {} comes first", line(covered_by));
+                let what = format!("the route can never match: the one of {} comes first", place(covered_by, route));
                 parsed[route].path.warn(what, "make it more specific, write it before that one, or leave it out");
             }
         }

@@ -14,7 +14,7 @@ use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;
 use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, MAX_HOSTS, OutlierRule};
-use weir_http::client::{Http2Limits, Protocol};
+use weir_http::client::{Http2Limits, Protocol, ProxyVersion};
 use weir_http::target::Target;
 use weir_http::tls::{Tls, TlsError, TlsOptions};
 
@@ -29,7 +29,6 @@ const WINDOW_BYTES: RangeInclusive<u64> = 1024..=(1 << 31) - 1;
 
 pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     let table = named.node.table()?;
-    let notes = named.node.diagnostics();
     let mut read = UpstreamConfig::new(named.key);
     match table.get("urls") {
         Some(node) => read.hosts = hosts(&node),
@@ -64,6 +63,7 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     }
     let limit = |node: &DocumentNode<'_>| node.integer(1..=MAX_COUNT).map(|number| number as usize);
     read.max_connections = table.get("max_connections").and_then(|node| limit(&node));
+    read.proxy_protocol = proxy_protocol(&table);
     read.admission = protection::upstream_admission(&table);
     read.breaker = table.get("breaker").as_ref().and_then(protection::breaker);
     if let Some(node) = table.get("throttle") {
@@ -74,7 +74,7 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     }
     if let Some(node) = table.get("tls") {
         if let Some(tls) = node.table() {
-            (read.tls, read.server_name) = certificates(&tls, notes.folder);
+            (read.tls, read.server_name) = certificates(&tls);
         }
         if !read.hosts.is_empty() && !read.hosts.iter().any(|host| host.url.starts_with("https:")) {
             node.warn("none of the urls is https", "write them as https://, or leave it out");
@@ -106,6 +106,19 @@ fn consistent_hash(table: &DocumentTable<'_>, read: &mut UpstreamConfig) {
     for node in hash_by.iter().chain(&max_load) {
         node.error("only for consistent hashing", r#"write balance = "consistent-hash", or leave it out"#);
     }
+}
+
+/// Version of the PROXY protocol. A connection is for one client then, so there is nothing to keep or to limit.
+fn proxy_protocol(table: &DocumentTable<'_>) -> Option<ProxyVersion> {
+    let node = table.get("proxy_protocol")?;
+    let version = node.choice(&[("v1", ProxyVersion::V1), ("v2", ProxyVersion::V2)]);
+    for key in ["max_connections", "max_connection_requests", "max_connection_age"] {
+        if let Some(node) = table.get(key) {
+            let what = format!("{key} and proxy_protocol exclude each other: each attempt has a connection of its own");
+            node.error(what, "write max_in_flight instead, or leave it out");
+        }
+    }
+    version
 }
 
 /// Warns of `resolve` without a name to resolve.
@@ -146,6 +159,7 @@ impl UpstreamConfig {
             hosts: Vec::new(),
             protocol: Protocol::default(),
             http2: Http2Limits::default(),
+            proxy_protocol: None,
             balance: BalancePolicy::default(),
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),
@@ -203,7 +217,7 @@ fn one_host(node: &DocumentNode<'_>) -> Option<HostConfig> {
 }
 
 fn parse_host(node: &DocumentNode<'_>, text: &str, weight: u32) -> Option<HostConfig> {
-    match host(text, node.diagnostics().folder) {
+    match host(text, node.folder()) {
         Ok(host) => Some(HostConfig { weight, ..host }),
         Err((what, remedy)) => {
             // A password must not be printed.
@@ -247,11 +261,11 @@ pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, Str
     Ok(HostConfig { url: format!("{scheme}://{authority}"), socket: None, weight: 1 })
 }
 
-fn certificates(table: &DocumentTable<'_>, folder: &Path) -> (TlsOptions, Option<String>) {
+fn certificates(table: &DocumentTable<'_>) -> (TlsOptions, Option<String>) {
     let mut unreadable = false;
     let mut path = |key| -> Option<PathBuf> {
         let node = table.get(key)?;
-        let path = folder.join(node.string()?);
+        let path = node.folder().join(node.string()?);
         if let Err(why) = file::read(&path) {
             node.error(format!("cannot read {}: {why}", path.display()), "");
             unreadable = true;

@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
@@ -53,7 +54,7 @@ pub(super) async fn connect_origin(origin: &Origin, timer: &Timer) -> Result<Cli
 }
 
 async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Result<ClientSocket, SendError> {
-    let plain = match &origin.address {
+    let mut plain = match &origin.address {
         OriginAddress::Unix(path) => {
             step.set(FailureKind::Connect);
             let connected = UnixStream::connect(path).await;
@@ -65,6 +66,10 @@ async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Re
             PlainSocket::Tcp(connect_first(addresses, timer).await?)
         }
     };
+    if !origin.preamble.is_empty() {
+        let written = plain.write_all(&origin.preamble).await;
+        written.map_err(|error| connect_error(&error, &display_address(&origin.address)))?;
+    }
     let Some(tls) = &origin.tls else { return Ok(ClientSocket::Plain(plain)) };
     step.set(FailureKind::Tls);
     let connector = TlsConnector::from(Arc::clone(&tls.config));

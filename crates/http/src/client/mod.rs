@@ -7,6 +7,7 @@
 //! - [`Client`]: one per event loop; [`Origin`]: the upstream; [`OutgoingRequest`] to [`IncomingBody`]
 //! - `pool`: the connections to an origin; `connect`: a new one; `socket`: its bytes, `unacknowledged`: those that the
 //!   origin has not received; `progress_timeout`: its progress timeout
+//! - `proxy_header`: the PROXY protocol before a connection's first byte
 //! - `request`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
 //!   the unwanted rest of one; `http2`: the same over HTTP/2
 //! - [`PostTarget`]: messages that are posted, such as those to a collector
@@ -24,6 +25,7 @@ mod origin;
 mod pool;
 mod post_target;
 mod progress_timeout;
+mod proxy_header;
 mod request;
 pub mod response;
 mod socket;
@@ -42,6 +44,7 @@ pub use self::origin::{ConnectOptions, Http2Limits, Origin, Protocol};
 pub use self::pool::ClientCounts;
 use self::pool::{Checkout, PooledConnection, update_counts};
 pub use self::post_target::{PostTarget, wait_of};
+pub use self::proxy_header::ProxyVersion;
 use self::request::RequestWriter;
 pub use self::request::{BodyStream, OutgoingBody, OutgoingRequest};
 use self::response::HeadParser;

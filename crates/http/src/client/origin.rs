@@ -9,6 +9,7 @@ use http::HeaderValue;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
+use super::proxy_header::ProxyVersion;
 use crate::target::Target;
 use crate::tls::{Tls, TlsError, TlsOptions};
 use weir_decide::Nanos;
@@ -45,6 +46,8 @@ pub struct ConnectOptions {
     pub tls: Option<Arc<ClientConfig>>,
     /// Server name, sent as SNI and verified; None: the URL's host.
     pub server_name: Option<String>,
+    /// Header of the PROXY protocol that begins each connection; None: none.
+    pub proxy_protocol: Option<ProxyVersion>,
     /// HTTP version.
     pub protocol: Protocol,
     /// Limits of connections with HTTP/2.
@@ -71,6 +74,7 @@ impl Default for ConnectOptions {
             address: None,
             tls: None,
             server_name: None,
+            proxy_protocol: None,
             protocol: Protocol::Auto,
             http2: Http2Limits::default(),
             connect_timeout: Nanos::from_secs(5),
@@ -96,6 +100,9 @@ pub struct Origin {
     /// Host header of requests without one.
     pub(super) host: HeaderValue,
     pub(super) tls: Option<Tls>,
+    proxy_protocol: Option<ProxyVersion>,
+    /// First bytes of each connection, before TLS.
+    pub(super) preamble: Vec<u8>,
     pub(super) protocol: Protocol,
     pub(super) http2: Http2Limits,
     pub(super) connect_timeout: Nanos,
@@ -119,7 +126,6 @@ impl Origin {
     /// # Errors
     /// If its name is not valid in a certificate, or the system has no trusted certificates.
     pub fn new(target: &Target, reach: &ConnectOptions) -> Result<Self, TlsError> {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         let host_header = target.host_header();
         let named = || TlsError::Name(target.host.clone());
         let tls = if target.tls {
@@ -141,7 +147,7 @@ impl Origin {
             None
         };
         Ok(Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: next_id(),
             address: match (&reach.socket, reach.address) {
                 (Some(path), _) => OriginAddress::Unix(path.clone()),
                 (None, Some(address)) => OriginAddress::Inet(address.ip().to_string(), address.port()),
@@ -151,6 +157,8 @@ impl Origin {
             pools: AtomicUsize::new(0),
             host: HeaderValue::from_str(&host_header).map_err(|_| named())?,
             tls,
+            proxy_protocol: reach.proxy_protocol,
+            preamble: reach.proxy_protocol.map(|version| version.header(None)).unwrap_or_default(),
             protocol: reach.protocol,
             http2: reach.http2,
             connect_timeout: reach.connect_timeout,
@@ -160,6 +168,35 @@ impl Origin {
             max_requests: reach.max_requests.unwrap_or(u64::MAX),
             max_age: reach.max_age.unwrap_or(Nanos::NEVER),
         })
+    }
+
+    /// Whether connections name the client that they are for, by the PROXY protocol.
+    pub fn names_clients(&self) -> bool {
+        self.proxy_protocol.is_some()
+    }
+
+    /// The same origin for one client, which connections name. Each carries one request: another client's may not follow,
+    /// and a pool for each client would keep connections that nothing uses again.
+    #[must_use]
+    pub fn for_client(&self, client: SocketAddr) -> Self {
+        Self {
+            id: next_id(),
+            address: self.address.clone(),
+            name: self.name.clone(),
+            pools: AtomicUsize::new(0),
+            host: self.host.clone(),
+            tls: self.tls.clone(),
+            proxy_protocol: self.proxy_protocol,
+            preamble: self.proxy_protocol.map(|version| version.header(Some(client))).unwrap_or_default(),
+            protocol: self.protocol,
+            http2: self.http2,
+            connect_timeout: self.connect_timeout,
+            stall_timeout: self.stall_timeout,
+            idle_timeout: self.idle_timeout,
+            max_connections: self.max_connections,
+            max_requests: 1,
+            max_age: self.max_age,
+        }
     }
 
     /// Host and port as text; of an origin with an address of its own the address.
@@ -186,6 +223,11 @@ impl Origin {
     pub fn host(&self) -> &HeaderValue {
         &self.host
     }
+}
+
+fn next_id() -> u64 {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
 
 /// An address as text.

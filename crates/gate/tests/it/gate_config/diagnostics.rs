@@ -68,6 +68,22 @@ fn routes_in_single_brackets_are_an_error() {
 }
 
 #[test]
+fn routes_do_not_depend_on_headers_that_callers_may_forge() {
+    for route in [
+        "match = { path = \"/\", headers = { x-a = true } }",
+        "match = { path = \"/\" }\ncaller = { header = \"X-A\" }\nrate_limit = \"1/1s\"",
+        "match = { path = \"/\" }\npriority_from = { header = \"x-a\" }",
+        "match = { path = \"/\" }\nsticky = { header = \"x-a\" }\nupstream = [{ name = \"a\", weight = 1 }]",
+    ] {
+        let text =
+            format!("client_certificate_headers.san = \"x-a\"\nupstreams.a.urls = [\"http://h\"]\n[[routes]]\n{route}");
+        let problems = config::parse(&text, Path::new("")).unwrap_err();
+        let [problem] = problems.as_slice() else { panic!("{problems:?}\n{text}") };
+        assert_eq!(problem.message, "the route depends on \"x-a\" of its callers, who may have forged it", "{text}");
+    }
+}
+
+#[test]
 fn an_upstream_has_at_most_64_hosts() {
     let urls = |count: usize| format!("urls = [{}]", r#""http://h","#.repeat(count));
     assert_eq!(parsed(&document("upstream", &urls(64))).upstreams[0].hosts.len(), 64);
@@ -141,6 +157,10 @@ fn pieces() -> impl Strategy<Value = String> {
         "balance",
         "hash_by",
         "resolve",
+        "include",
+        "proxy_protocol",
+        "client_certificate_headers",
+        "workers",
     ];
     let values = [
         "1",
@@ -167,6 +187,11 @@ fn pieces() -> impl Strategy<Value = String> {
         "[{ name = \"b\", weight = 1 }]",
         "{ a = { regex = \"b\" } }",
         "{ upstream = \"b\" }",
+        "\"${WEIR_TEST_NOT_SET}\"",
+        "\"${WEIR_TEST_NOT_SET:-1}\"",
+        "[\"*.toml\", \"a\\nb\"]",
+        "\"v1\"",
+        "{ san = \"x-a\" }",
         "{ after = \"1s\" }",
         "[{ after = \"1s\", attempts = 9 }]",
         "[{ address = \"127.0.0.1:0\", tls = { certificates = [{ cert = \"a\", key = 1 }] } }]",

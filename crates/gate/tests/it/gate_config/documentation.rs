@@ -20,6 +20,10 @@ fn every_example_of_the_documentation_is_a_configuration() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("order.schema.json"), r#"{"type": "object"}"#).unwrap();
     write_certificates(folder.path());
+    // What an example includes.
+    fs::write(folder.path().join("upstreams.toml"), "upstreams.backend.urls = [\"http://h\"]\n").unwrap();
+    fs::create_dir(folder.path().join("routes")).unwrap();
+    fs::write(folder.path().join("routes/shop.toml"), "[[routes]]\nmatch = { path = \"/shop\" }\n").unwrap();
     let mut examples = 0;
     for block in text.split("```toml\n").skip(1) {
         let example = block.split("```").next().unwrap();
@@ -42,10 +46,12 @@ fn every_example_of_the_documentation_is_a_configuration() {
 #[test]
 fn every_key_is_in_the_documentation() {
     let text = documentation();
+    let list = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gate/keys.md")).unwrap();
     // The error of an unknown key lists the known ones, unless it is similar to one.
     let asked = [
         ("top", "zzzzzz = 1"),
         ("top", "cluster = { zzzzzz = 1 }"),
+        ("top", "client_certificate_headers = { zzzzzz = 1 }"),
         ("top", "listeners = [{ zzzzzz = 1, tls = { zzzzzz = 1, certificates = [{ zzzzzz = 1 }] } }]"),
         ("more", "zzzzzz = 1"),
         ("more", "tls = { zzzzzz = 1, insecure = true }"),
@@ -81,6 +87,9 @@ fn every_key_is_in_the_documentation() {
         assert!(!about.is_empty(), "{fragment}");
         for key in about.iter().flat_map(|problem| problem.remedy.split('"').skip(1).step_by(2)) {
             assert!(text.contains(&format!("`{key}`")), "{key} of {fragment}");
+            // Responses are described once.
+            let is_listed = list.contains(&format!("`{key}`")) || list.contains(&format!(".{key}`"));
+            assert!(is_listed, "{key} of {fragment} in keys.md");
         }
     }
 }
