@@ -77,6 +77,12 @@ class Suite:
             file.write_text(json.dumps(data), "utf-8")
 
 
+@pytest.fixture(autouse=True)
+def _without_other_plugins(pytester: pytest.Pytester) -> None:
+    """LangSmith, which another test needs, has one that takes two seconds of each start."""
+    pytester.plugins = ["no:langsmith_plugin"]
+
+
 @pytest.fixture
 def suite(pytester: pytest.Pytester, upstream: weir.Service) -> Suite:
     return Suite(pytester, upstream.url)
