@@ -19,7 +19,8 @@ from conftest import Service
 
 import weir
 
-TIMEOUT_S = 60.0
+# Ray starts several interpreters for each agent, which take turns on a busy machine.
+TIMEOUT_S = 240.0
 
 
 def until(what: str, condition: Callable[[], bool]) -> None:

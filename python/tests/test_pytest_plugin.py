@@ -346,9 +346,9 @@ def test_ctrl_c_ends_the_session_and_keeps_the_run(pytester: pytest.Pytester, se
     pytester.makepyfile("def test_load(weir_load):\n    weir_load('/', connections=2, duration='10m')")
     command = [sys.executable, "-m", "pytest", "--weir", "--weir-url", service.url]
     with started(*command, cwd=pytester.path) as process:
-        assert service.asked.wait(30)
+        assert service.asked.wait(120)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (2, ""), out
     assert re.search(r"  interrupted, .*  \S+::test_load$", out, re.M), out
     assert "Interrupted: after" in out
