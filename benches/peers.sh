@@ -7,6 +7,7 @@ set -u
 OHA=1.16.0
 K6=v1.8.1
 GUIDELLM=0.8.1
+AIPERF=0.13.0
 LOCUST=2.47.0
 JMETER=5.6.3
 CLIENTS="aiohttp==3.14.5 uvloop==0.23.0 httpx==0.28.1 httpx2==2.16.2 requests==2.34.2 curl_cffi==0.16.3 pycurl==7.49.0
@@ -19,7 +20,7 @@ ARQ=0.28.0
 
 root=$(cd "$(dirname "$0")" && pwd)/out/peers
 mkdir -p "$root/bin"
-PATH="$root/bin:$root/venv/bin:$root/guidellm/bin:$PATH:/usr/sbin"
+PATH="$root/bin:$root/venv/bin:$root/guidellm/bin:$root/aiperf/bin:$PATH:/usr/sbin"
 missing=0
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -162,6 +163,7 @@ from_cargo oha "$OHA"
 from_go k6 "go.k6.io/k6@$K6"
 from_pip locust "$LOCUST"
 from_uv guidellm "$GUIDELLM"
+from_uv aiperf "$AIPERF"
 from_maven "$JMETER"
 from_source civetweb-functions civetweb.c civetweb libcivetweb-dev
 from_source microhttpd-functions microhttpd.c microhttpd libmicrohttpd-dev

@@ -20,6 +20,17 @@ work=$PWD/target/package
 tools=$work/tools
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 1577836800)}
 export SOURCE_DATE_EPOCH
+# Places in panics and logs are those of the sources, not of this machine: the same bytes from any folder.
+registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
+export RUSTFLAGS="--remap-path-prefix=$registry=registry --remap-path-prefix=$PWD=weir ${RUSTFLAGS:-}"
+# LuaJIT registers the frames of what it compiles with the unwinder, as a section. zig links that of LLVM, where this
+# function takes a single frame, and that for sections has a name of its own. Without it an error that a compiled loop of
+# a script raises would end the process.
+flags=$(sed -n 's/^TARGET_FLAGS = "\(.*\)"/\1/p' .cargo/config.toml)
+for each in add:register remove:deregister; do
+    flags+=" -D__${each#*:}_frame=__unw_${each%:*}_dynamic_eh_frame_section"
+done
+export TARGET_FLAGS=$flags TARGET_LDFLAGS=-lunwind
 # Linked programs: the folder of a profile is its name, but that of dev.
 built=target/$triple/${profile/#dev/debug}
 name=weir-$version-x86_64-linux
@@ -115,8 +126,10 @@ wheel() {
     mkdir -p $scripts
     cp "$built/weir" $scripts/weir
     rm -f "dist/weir_http-$py_version"-*.whl
-    # The extension is abi3: one wheel for Python 3.10 and later.
-    maturin build --profile "$profile" --target "$triple" --zig --compatibility manylinux2014 --out dist
+    # The extension is abi3: one wheel for Python 3.10 and later. `maturin --zig` would give the linker another path than
+    # cargo-zigbuild does, and so compile everything again; in the place of cargo it gets the same.
+    AS_CARGO="maturin build --profile $profile --target $triple --compatibility manylinux2014 --out dist" \
+        CARGO=$PWD/scripts/package/as_cargo.sh cargo-zigbuild zigbuild --target "$triple.$glibc" -p weir-python
     local wheel=("dist/weir_http-$py_version"-*.whl)
     python3 scripts/package/glibc.py "$glibc" "${wheel[0]}"
     say "${wheel[0]}: $(stat -c %s "${wheel[0]}" | numfmt --to=iec --format=%.1f)"

@@ -29,7 +29,7 @@ main() {
     rust "$purpose"
     case $purpose in
         demo) venv && demonstration ;;
-        test) venv && tools && suite ;;
+        test) venv && suite ;;
         studies) venv && tools && package release ;;
         docs) venv && site && package dev ;;
         check) venv && tools ;;
@@ -151,9 +151,10 @@ demonstration() {
     wait "$packages"
 }
 
-# What the tests need: packages that they use, and meanwhile weir.
+# What the tests need: packages that they use, and meanwhile weir. Its backend is one of the tools, too.
 suite() {
-    { examples && axe && ray && frameworks && site; } &
+    backend
+    { tools; examples; axe; ray; frameworks; site; } &
     local packages=$!
     package dev
     wait "$packages"
@@ -203,6 +204,7 @@ stamp() { echo "$2" >".venv/stamps/$1"; }
 
 digest() { cat -- "$@" | sha256sum | cut -d' ' -f1; }
 
+# Large packages come with --no-compile: Python compiles the few modules that are imported, pip all of them, for a minute.
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@" </dev/null; }
 
 venv() {
@@ -236,7 +238,7 @@ tools() {
     now=$(digest pyproject.toml)
     if ! is_done tools "$now"; then
         say "installing the development tools"
-        pip install -r <(requirements project optional-dependencies dev)
+        pip install --no-compile -r <(requirements project optional-dependencies dev)
         stamp tools "$now"
     fi
 }
@@ -270,7 +272,7 @@ optional() {
     now=$(requirements project optional-dependencies "$1" | digest -)
     if ! is_done "$1" "$now"; then
         say "installing $2"
-        if pip install -r <(requirements project optional-dependencies "$1"); then
+        if pip install --no-compile -r <(requirements project optional-dependencies "$1"); then
             stamp "$1" "$now"
         else
             say "without $2, which could not be installed: $3"
@@ -293,6 +295,9 @@ site() {
     optional docs Sphinx "the documentation's site cannot be built"
 }
 
+# What builds the package.
+backend() { pip install -r <(requirements build-system requires); }
+
 # The package, built in this profile, unless WEIR_PROFILE names another: tests share what is compiled with those in Rust,
 # and measurements need a build with optimisation.
 package() {
@@ -301,7 +306,7 @@ package() {
         -not -path 'python/tests/*' -print0 | sort -z | xargs -0 sha256sum | digest -)
     if ! is_done package "$now" || ! [ -x .venv/bin/weir ]; then
         say "building weir in the profile $profile and installing it into .venv (some minutes the first time)"
-        pip install -r <(requirements build-system requires)
+        backend
         WEIR_PROFILE=$profile PATH="$PWD/.venv/bin:$PATH" pip install --no-build-isolation --no-deps --force-reinstall .
         stamp package "$now"
     fi

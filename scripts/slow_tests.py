@@ -9,13 +9,14 @@ run beside it, as in `make test`. A failed test is listed too, and the exit code
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+import rust_tests
 
 ROOT = Path(__file__).parents[1]
 # `test gate::closes ... ok <1.234s>`, as libtest prints it with --report-time.
@@ -39,7 +40,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=5, help="shortest duration that is listed [%(default)s]")
     parser.add_argument("--package", action="append", default=[], help="only the Rust tests of this package")
     args = parser.parse_args()
-    tests = [test for program in _programs(args.package) for test in _rust(*program)]
+    chosen = [flag for package in args.package for flag in ("--package", package)] or rust_tests.PACKAGES
+    tests = [test for program in rust_tests.programs(chosen) for test in _rust(program)]
     if not args.package:
         tests += _python()
     tests.sort(key=lambda test: -test.seconds)
@@ -50,27 +52,14 @@ def main() -> int:
     return int(any(test.is_failed for test in tests))
 
 
-def _programs(packages: list[str]) -> list[tuple[Path, Path]]:
-    """Test programs, each with the folder of its package."""
-    chosen = [flag for package in packages for flag in ("--package", package)] or ["--workspace"]
-    command = ["cargo", "test", "--locked", "--no-run", "--message-format=json", *chosen]
-    built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    messages = [json.loads(line) for line in built.stdout.splitlines()]
-    return [
-        (Path(message["executable"]), Path(message["manifest_path"]).parent)
-        for message in messages
-        if message["reason"] == "compiler-artifact" and message["executable"] and message["profile"]["test"]
-    ]
-
-
-def _rust(program: Path, folder: Path) -> list[TimedTest]:
+def _rust(program: rust_tests.Program) -> list[TimedTest]:
     # Durations are an unstable option of libtest, which this variable allows at run time.
-    environment = os.environ | {"RUSTC_BOOTSTRAP": "1"}
+    environment = program.environment() | {"RUSTC_BOOTSTRAP": "1"}
     environment.setdefault("RUST_TEST_THREADS", str(3 * (os.cpu_count() or 1)))
-    command = [str(program), "-Zunstable-options", "--report-time"]
-    done = subprocess.run(command, cwd=folder, env=environment, check=False, stdout=subprocess.PIPE, text=True)
+    command = [str(program.path), "-Zunstable-options", "--report-time"]
+    done = subprocess.run(command, cwd=program.folder, env=environment, check=False, stdout=subprocess.PIPE, text=True)
     found = [RUST_LINE.match(line) for line in done.stdout.splitlines()]
-    room = folder.relative_to(ROOT)
+    room = program.folder.relative_to(ROOT)
     return [
         TimedTest(float(match["seconds"]), f"{room}: {match['name']}", match["end"] != "ok") for match in found if match
     ]

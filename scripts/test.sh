@@ -1,49 +1,69 @@
 #!/usr/bin/env bash
 # Runs the whole suite; continues after a failure, and lists all failures at the end.
 #
-#     scripts/test.sh        after scripts/setup.sh test
+#     scripts/test.sh [check] [studies]        after scripts/setup.sh test
 #
-# The output of each step is saved in target/suite/. The exit code is 1 if any step failed.
+# Steps run side by side where one of them waits: tests in Python beside the build of those in Rust, then the tests of the
+# binary beside those that compute and the targets of fuzzing. Named targets of make are steps, too, in the time that is
+# left. The output of a step is shown whole, one step after the other, and saved in target/suite/. The exit code is 1 if
+# any step failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 kept=target/suite
 mkdir -p "$kept"
+rm -f "$kept"/*.log "$kept"/*.end
 failed=()
 
-# Starts a command under a name. Its output goes to a file and not to a pipe, which a process that is left behind would
-# keep open.
-start() {
-    local log=$kept/$1.log
+# Runs a command as a step: the output goes to a file and not to a pipe, which a process that is left behind would keep
+# open; then its status and its times to another one.
+run() {
+    local name=$1 log=$kept/$1.log status=0 TIMEFORMAT='%R s, processor time %U s + %S s'
     shift
-    : >"$log"
-    "$@" >"$log" 2>&1 </dev/null &
-    started=$!
+    local said=$*
+    echo "== ${said#behind }" >"$log"
+    { time "$@" >>"$log" 2>&1 </dev/null; } 2>"$kept/$name.took" || status=$?
+    echo "$status $(tail -1 "$kept/$name.took"), ended after $SECONDS s" >"$kept/$name.new"
+    mv "$kept/$name.new" "$kept/$name.end"
 }
 
-# Shows the output of a started command until its end: its name, its process, the command.
-follow() {
-    local name=$1 running=$2 log=$kept/$1.log status=0
-    shift 2
-    printf '== %s\n' "$*"
-    tail -n +1 -s 0.2 -f --pid="$running" "$log" &
-    local shown=$!
-    wait "$running" || status=$?
-    wait "$shown"
-    # In this shell: another one has no children yet.
-    times >"$kept/times"
-    printf -- '-- %s: ended after %s s; processor time of all that has ended: %s\n' "$name" "$SECONDS" "$(tail -1 "$kept/times")"
-    if [ "$status" != 0 ]; then
-        failed+=("$name ($*) ended with $status")
-        mapfile -t -O "${#failed[@]}" failed < <(named "$log")
+# Runs a command where no other needs the processor: what only computes takes nothing from what is timed.
+behind() {
+    if chrt --idle 0 true 2>/dev/null; then
+        chrt --idle 0 "$@"
+    else
+        nice -n 19 "$@"
     fi
 }
 
-step() {
-    start "$@"
-    local name=$1
-    shift
-    follow "$name" "$started" "$@"
+# Starts a function of steps, one after the other, beside all others.
+lane() {
+    {
+        trap 'exit 130' INT TERM
+        "$@"
+    } &
+    lanes+=($!)
+}
+lanes=()
+
+# Waits for the end of a step, or of all lanes if they were killed.
+ended() {
+    while [ ! -e "$kept/$1.end" ] && kill -0 "${lanes[@]}" 2>/dev/null; do sleep 0.2; done
+    [ -e "$kept/$1.end" ]
+}
+
+# Shows the output of a step from its beginning to its end.
+show() {
+    local name=$1 log=$kept/$1.log status times
+    while [ ! -e "$log" ] && kill -0 "${lanes[@]}" 2>/dev/null; do sleep 0.2; done
+    ended "$name" &
+    tail -n +1 -s 0.2 -f --pid=$! "$log"
+    ended "$name" && read -r status times <"$kept/$name.end" || { status=137 times=killed; }
+    printf -- '-- %s: %s\n' "$name" "$times"
+    if [ "$status" != 0 ]; then
+        failed+=("$name ($(sed 's/^== //;q' "$log")) ended with $status")
+        mapfile -t -O "${#failed[@]}" failed < <(named "$log")
+    fi
 }
 
 # Names of failed tests and fuzz targets, from the output of their programs.
@@ -55,26 +75,43 @@ named() {
         -e 's/^error: could not compile (.*)$/    could not compile \1/p' "$1"
 }
 
-# Each step is a process group of its own, which does not ignore Ctrl-C as other background jobs do; the trap forwards
+# Each lane is a process group of its own, which does not ignore Ctrl-C as other background jobs do; the trap forwards
 # the signal to it.
 set -m
 trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130' INT TERM
 
-# Most tests wait for a service or a clock; more of them than cores run side by side. Fuzzing takes the processor time
-# that those in Python leave.
+# Most tests wait for a service or a clock; more of them than cores run side by side.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
 # Targets of fuzzing are built with instrumentation, by their script.
 packages=(--workspace --exclude weir-fuzz --locked)
-step build cargo test "${packages[@]}" --no-run
-step rust cargo test "${packages[@]}" --no-fail-fast
-step benches cargo build "${packages[@]}" --benches
-# Cargo builds one thing at a time in a folder, and tests in Rust build examples.
-fuzz=(nice -n 19 scripts/fuzz.sh --shared 3)
-start fuzz "${fuzz[@]}"
-fuzzing=$started
-# Tests in Python wait, too; each file stays in one worker, which has its services and its browser.
-step python .venv/bin/python -m pytest -q -n $(($(nproc) + 2)) --dist loadfile
-follow fuzz "$fuzzing" "${fuzz[@]}"
+beside=" $* "
+
+in_python() {
+    # They wait, too; each file stays in one worker, which has its services and its browser.
+    run python .venv/bin/python -m pytest -q -n $(($(nproc) + 2)) --dist loadfile
+    [[ $beside != *" studies "* ]] || run studies make studies
+}
+
+# Cargo builds one thing at a time in a folder.
+computing() {
+    run build behind cargo test "${packages[@]}" --no-run
+    # Some of them have a clock, too.
+    run unit nice -n 5 .venv/bin/python scripts/rust_tests.py unit
+    run doc nice -n 5 cargo test "${packages[@]}" --no-fail-fast --doc
+    run benches behind cargo build "${packages[@]}" --benches
+    [[ $beside != *" check "* ]] || run check behind make check
+    run fuzz behind scripts/fuzz.sh --shared 3
+}
+
+in_rust() {
+    ended build
+    run integration env WEIR_EXAMPLES_BUILT=1 .venv/bin/python scripts/rust_tests.py integration
+}
+
+lane in_python
+lane computing
+lane in_rust
+for step in build unit doc benches integration python $* fuzz; do show "$step"; done
 
 if [ ${#failed[@]} = 0 ]; then
     echo "test: all passed"

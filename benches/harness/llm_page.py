@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import llm, results
+from harness.llm_clients import WEIR
 from harness.results import Section, Value
 from harness.streams import deviation
 from harness.table import Row, number, table
@@ -21,7 +22,7 @@ def write(section: Section) -> Iterator[str]:
         f"`weir serve llm` on the other core: 50 ms of prefill, {llm.TOKENS} tokens per response at a known pace, and a"
         f" record of when each token was handed over to be written. Closed loop, one core for the client,"
         f" {section.plan['delay_s']} s per run, rounds: {section.plan['slow_rounds']}. TTFT is from the send, so that"
-        " the record knows it; TPOT is (last chunk - first) / (tokens - 1), which guidellm calls ITL."
+        " the record knows it; TPOT is (last chunk - first) / (tokens - 1), which guidellm and AIPerf call ITL."
     )
     header = ["client", "TTFT p50", "record", "TTFT p99", "record", "TPOT p50", "record", "TPOT p99", "record"]
     for streams in llm.CASES:
@@ -69,12 +70,12 @@ def judge(section: Section) -> Iterator[Goal]:
     for streams in llm.CASES:
         case = llm.case(streams)
         for time in TIMES:
-            found = section.median(case, llm.WEIR, _off(time))
+            found = section.median(case, WEIR, _off(time))
             promise = f"{case}: every percentile of weir's {time} within 1% + 50 us of the record"
             yield at_most(promise, found, 1.0, "{:.2f} of that")
     largest = llm.case(max(llm.CASES))
-    found = section.median(largest, llm.WEIR, results.memory)
+    found = section.median(largest, WEIR, results.memory)
     yield at_most(f"{largest}: at most {MAX_MEMORY_MB:.0f} MB", found, MAX_MEMORY_MB, "{:.1f} MB")
     busiest = llm.case(100)
-    found = section.median(busiest, llm.WEIR, results.cpu)
+    found = section.median(busiest, WEIR, results.cpu)
     yield at_most(f"{busiest}: at most {MAX_CHUNK_US:g} us CPU per token", found, MAX_CHUNK_US, "{:.2f} us")

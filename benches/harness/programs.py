@@ -27,6 +27,7 @@ VERSION_FLAGS = {
     "k6": "version",
     "locust": "--version",
     "guidellm": "--version",
+    "aiperf": "--version",
     "jmeter": "--version",
     "civetweb-functions": "--version",
     "microhttpd-functions": "--version",
@@ -94,7 +95,7 @@ def build() -> dict[str, Path]:
 
 def peers() -> dict[str, Path]:
     """Find the peers on PATH or where peers.sh installs them."""
-    places = [str(PEERS / "bin"), str(PEERS / "venv" / "bin"), str(PEERS / "guidellm" / "bin")]
+    places = [str(PEERS / folder) for folder in ("bin", "venv/bin", "guidellm/bin", "aiperf/bin")]
     path = os.pathsep.join([*places, os.environ.get("PATH", ""), "/usr/sbin"])
     found = {name: shutil.which(name, path=path) for name in VERSION_FLAGS}
     return {name: Path(place) for name, place in found.items() if place}

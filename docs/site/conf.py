@@ -46,12 +46,14 @@ html_title = "weir"
 html_static_path = [str(_HERE / "static")]
 html_search_scorer = str(_HERE / "scorer.js")
 html_css_files = ["weir.css"]
+html_js_files = [("weir.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
 html_theme_options = {"navigation_with_keys": True}
-pygments_style = "tango"
-pygments_dark_style = "github-dark"
+# Colours of code with enough contrast on the theme's own background.
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
 
 # What is copied: commands without their prompt and output.
 # A loop has `> ` before its other lines; so has a request that `weir run` prints, which is output.

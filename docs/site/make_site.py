@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from website import beside, check, commands, contents, links, python_api, repository, schemas
+from website import access, beside, check, commands, contents, links, python_api, repository, schemas
 from website.page import Page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,6 +88,7 @@ def build(weir: str, out: Path, work: Path) -> int:
     if subprocess.run(command, check=False).returncode:
         return 1
     _slim(out / "_static" / "pygments.css")
+    access.mend(out)
     for name in schemas.names(ROOT):
         shutil.copyfile(ROOT / "docs" / name, out / name)
     beside.write(out, pages, sections, ABOUT)

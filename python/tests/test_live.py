@@ -190,6 +190,33 @@ def test_hostile_names_are_text(browser: Browser, service: Service, start: Start
     assert browser.complaints() == []
 
 
+def test_steps_that_a_script_names_as_it_goes_are_in_the_table(
+    browser: Browser, service: Service, start: Start, tmp_path: Path
+) -> None:
+    script = tmp_path / "shop.py"
+    script.write_text("""
+import weir
+
+
+class Shopper(weir.User):
+    @weir.task
+    async def shop(self):
+        for n in range(1000):
+            await self.get("/status?code=200", name=f"step {n}" if n < 3 else "many")
+            await weir.sleep(0.05)
+""")
+    live = start("-s", str(script), service.url, "--users", "1", "-d", "60s")
+    browser.open(live.url)
+    wait(browser, "document.querySelectorAll('#steps tbody th').length === 4")
+    names = browser.evaluate("[...document.querySelectorAll('#steps tbody th')].map((name) => name.textContent)")
+    assert names == ["step 0", "step 1", "step 2", "many"]
+    # A page that comes later knows all of them at once.
+    browser.open("about:blank")
+    browser.open(live.spectator_url)
+    wait(browser, "document.querySelectorAll('#steps tbody th').length === 4")
+    assert browser.complaints() == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_narrow_windows_and_keeps_the_rules_of_accessibility(
     browser: Browser, service: Service, start: Start, scheme: str

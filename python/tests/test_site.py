@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pytest
 from browser import Browser
 from naming import ROOT
+from pages import axe
 from programs import finished
 
 SITE = ROOT / "docs" / "site"
@@ -151,3 +152,62 @@ def test_a_page_fits_its_window_and_loads_nothing_from_elsewhere(
     loaded = browser.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
     assert loaded
     assert [url for url in loaded if not url.startswith(address)] == []
+
+
+SCHEMES = ("light", "dark")
+
+
+def pages_of(built: Path) -> list[str]:
+    """Pages of the site, without those that only lead to another one."""
+    return sorted(page.relative_to(built).as_posix() for page in built.rglob("*.html"))
+
+
+def test_no_page_has_a_fault_of_accessibility(built: Path, address: str, browser: Browser) -> None:
+    pages = pages_of(built)
+    assert len(pages) > 150
+    browser.size(1280, 800)
+    faults = []
+    for scheme in SCHEMES:
+        browser.prefer(scheme)
+        # Dark pages have other colours alone: a page of each kind is enough.
+        for page in pages if scheme == SCHEMES[0] else ONE_OF_EACH_KIND:
+            browser.open(f"{address}/{page}")
+            faults += [(page, scheme, rule, nodes[:3]) for rule, nodes in axe(browser).bad]
+    assert faults == []
+
+
+ONE_OF_EACH_KIND = [
+    "index.html", "start.html", "load.html", "scenarios/hurl.html", "scripts/python.html", "gate/policies.html",
+    "commands/load.html", "python-api/load.html", "schemas/run.html", "glossary.html", "benchmarks.html",
+    "search.html", "genindex.html",
+]  # fmt: skip
+"""Pages with each kind of content: prose, tables, code of each language, what is made from the program, lists."""
+
+FOCUS = """(() => {
+    const all = [...document.querySelectorAll("a[href], button, input, label, summary, [tabindex]")];
+    const element = document.activeElement;
+    const box = element.getBoundingClientRect();
+    return {
+        index: all.indexOf(element),
+        name: `${element.tagName} ${element.innerText || element.getAttribute("aria-label") || ""}`.trim(),
+        seen: box.width > 0 && box.height > 0 && getComputedStyle(element).visibility === "visible",
+        marked: getComputedStyle(element).outlineStyle !== "none" || getComputedStyle(element).boxShadow !== "none",
+    };
+})()"""
+"""What has the focus: its place on the page, its name, whether it can be seen, and whether it is marked."""
+
+
+@pytest.mark.parametrize("page", ["index.html", "load.html", "commands/load.html", "python-api/load.html"])
+def test_the_keyboard_reaches_links_in_their_order(page: str, address: str, browser: Browser) -> None:
+    browser.size(1280, 800)
+    browser.open(f"{address}/{page}")
+    places, unseen = [], []
+    for _ in range(60):
+        browser.press("Tab")
+        focus = browser.evaluate(FOCUS)
+        places.append(focus["index"])
+        if not (focus["seen"] and focus["marked"]):
+            unseen.append(focus["name"])
+    assert len(set(places)) == len(places), "the keyboard is trapped"
+    assert places == sorted(places)
+    assert unseen == []

@@ -89,3 +89,20 @@ def test_a_page_without_a_place_is_an_error(website: ModuleType) -> None:
 def test_pages_are_short_enough_to_be_read() -> None:
     lengths = {path.relative_to(ROOT): len(path.read_text("utf-8").splitlines()) for path in ROOT.glob("docs/**/*.md")}
     assert {str(page): lines for page, lines in lengths.items() if lines > MAX_LINES} == {}
+
+
+def test_pages_are_mended_for_screen_readers(website: ModuleType) -> None:
+    access = importlib.import_module("website.access")
+    html = (
+        '<aside class="sidebar-drawer">1</aside><aside class="toc-drawer no-toc">2</aside>'
+        '<tr><th class="head"><p></p></th><th class="head text-right"><p>ms</p></th></tr>'
+        '<span>(</span>\n\n<dl>\n<dd><em>url</em>,</dd>\n<dd><em>rate</em></dd>\n</dl>\n\n<span>)</span>'
+        "<dl>\n<dt>term</dt>\n<dd>text</dd>\n</dl>"
+    )
+    assert access.mended(html) == (
+        '<aside aria-label="Site navigation" class="sidebar-drawer">1</aside>'
+        '<aside aria-label="On this page" class="toc-drawer no-toc">2</aside>'
+        '<tr><td></td><th class="head text-right"><p>ms</p></th></tr>'
+        '<span>(</span>\n\n<div class="sig-parameters">\n<div><em>url</em>,</div>\n<div><em>rate</em></div>\n</div>'
+        "\n\n<span>)</span><dl>\n<dt>term</dt>\n<dd>text</dd>\n</dl>"
+    )

@@ -18,6 +18,10 @@ _CURRENT = re.compile(r'\[workspace\.package\]\nversion = "([^"]+)"')
 
 PLACES = {
     "Cargo.toml": ['version = "{}"\nedition', 'weir-[a-z0-9-]+ = {{ path = "[^"]+", version = "{}"'],
+    ".github/ISSUE_TEMPLATE/fault.yml": ["placeholder: weir {} "],
+    "docs/agents.md": ["weir-http=={}\n"],
+    "docs/install.md": [" weir:{} load "],
+    "docs/scenarios.md": ["User-Agent: weir/{}\n"],
     "extras/helm/weir-gate/Chart.yaml": [r"\nversion: {}\n", r"\nappVersion: {}\n"],
     "examples/agents/Dockerfile": ["weir-http=={}"],
     "examples/compose/compose.yaml": ["WEIR_VERSION={} ", "WEIR_VERSION:-{}}}"],

@@ -48,16 +48,22 @@ main() {
     exit 1
 }
 
-# A load of a service that the same command serves, with `weir` as the arguments say: the first two commands of a reader.
+# A load of a service that the same command serves: the first two commands of a reader. Arguments are how `weir` is
+# called, then, after --, further flags of the load.
 first_report() {
-    local out=$work/service.out url code pid
+    local out=$work/service.out url code pid command=()
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        command+=("$1")
+        shift
+    done
+    [ $# = 0 ] || shift
     rm -f "$out"
-    "$@" serve httpbin --port 0 -q >"$out" &
+    "${command[@]}" serve httpbin --port 0 -q >"$out" &
     pid=$!
     # The first line has the address; the service takes connections by then.
     until [ -s "$out" ]; do kill -0 "$pid" && sleep 0.02 || return 1; done
     url=$(sed 's/.*"listening":"\([^"]*\)".*/\1/' "$out")
-    "$@" load "$url/" -n 200 -c 4 --slo "errors<1%"
+    "${command[@]}" load "$url/" -n 200 -c 4 --slo "errors<1%" "$@"
     code=$?
     kill "$pid"
     wait "$pid"
@@ -113,8 +119,25 @@ try_binary() {
     [ -f "$archive" ] || { skip binary "no archive in dist/"; return; }
     rm -rf "$folder" && mkdir -p "$folder" && tar -xzf "$archive" --strip-components=1 -C "$folder"
     step "binary: a service and a load" first_report "$folder/weir"
+    step "binary: an error that a compiled loop of a script raises is caught" script_error "$folder/weir"
     step "binary: manual and completions" test -s "$folder/man/weir-load.1.gz" -a -s "$folder/completions/_weir"
     rm -rf "$folder"
+}
+
+# The unwinder that the linker has added finds the frames of code that LuaJIT compiled: without them the process ends.
+script_error() {
+    cat >"$work/long.lua" <<'LUA'
+local times = {}
+for i = 1, 1000 do times[i] = 1 end
+times[900] = 2000000000
+local ok, message = pcall(function()
+    local length = 0
+    for i = 1, 1000 do length = length + #string.rep("ab", times[i]) end
+    return length
+end)
+assert(not ok and message:find("memory"), tostring(message))
+LUA
+    first_report "$@" -- -s "$work/long.lua"
 }
 
 # --- Packages of the system, in a root that debootstrap has made

@@ -9,9 +9,22 @@ use std::time::Duration;
 
 use weir_testing::{Reply, Server};
 
-/// Output of an example for this URL. It is built from the same packages as the tests, so that nothing is compiled twice;
-/// for the same reason without what cargo sets for this test, since build scripts run again if their variables change.
+/// Output of an example for this URL.
 fn run(example: &str, url: &str) -> String {
+    // scripts/test.sh has built all of them, and builds other things while this runs: cargo would wait for their end.
+    if env::var_os("WEIR_EXAMPLES_BUILT").is_none() {
+        build(example);
+    }
+    let test = env::current_exe().unwrap();
+    let program = test.parent().and_then(Path::parent).unwrap().join("examples").join(example);
+    let ended = Command::new(program).arg(url).output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    String::from_utf8(ended.stdout).unwrap()
+}
+
+/// Builds an example from the same packages as the tests, so that nothing is compiled twice; for the same reason without
+/// what cargo sets for this test, since build scripts run again if their variables change.
+fn build(example: &str) {
     let build = ["build", "--quiet", "--locked", "--workspace", "--example", example];
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(build).current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -21,11 +34,6 @@ fn run(example: &str, url: &str) -> String {
     }
     let built = cargo.output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let test = env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples").join(example);
-    let ended = Command::new(program).arg(url).output().unwrap();
-    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-    String::from_utf8(ended.stdout).unwrap()
 }
 
 #[test]

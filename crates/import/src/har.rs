@@ -17,13 +17,16 @@ use crate::request_words::words;
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
 use crate::static_file::is_static_file;
-use crate::tree::{SourceNode, parse_json};
+use crate::tree::{SourceNode, parse_json_to};
 
 /// Shortest wait between two requests that a user makes; below it the page does.
 const MIN_THINK_MS: i64 = 500;
 
 /// Longest wait that is kept.
 const MAX_THINK_MS: i64 = 60_000;
+
+/// Depth of an entry: in a list in the object of the log in the object of the file. Entries are read one at a time.
+const ENTRY_DEPTH: usize = 3;
 
 /// Longest recorded body that is looked into.
 const MAX_RECORDED_BYTES: usize = 4 << 20;
@@ -34,18 +37,19 @@ pub(crate) fn read(
     settings: &ImportSettings,
     session: &mut ImportSession,
 ) -> Result<Vec<ImportedScenario>, Mismatch> {
-    let root = parse_json(text)?;
+    let root = parse_json_to(text, ENTRY_DEPTH)?;
     let entries = root.get("log").and_then(|log| log.get("entries"));
     let Some(entries) = entries else {
         return Err(Mismatch::new(root.line, "\"log\" with \"entries\"", root.noun()));
     };
     let mut entries: Vec<(Option<i64>, &SourceNode<'_>)> =
-        entries.items().iter().map(|entry| (started_ms(entry), entry)).collect();
+        entries.items().iter().map(|entry| (started_ms(&entry.read()), entry)).collect();
     // Some tools write entries in the order of their ends.
     if entries.iter().all(|(start, _)| start.is_some()) {
         entries.sort_by_key(|(start, _)| *start);
     }
     let pages = root.get("log").map(|log| log.items_of("pages")).unwrap_or_default();
+    let pages: Vec<SourceNode<'_>> = pages.iter().map(SourceNode::read).collect();
     let title = |page: &SourceNode<'_>| Some((page.text_of("id")?, page.text_of("title").unwrap_or_default()));
     let mut reader = HarReader {
         settings,
@@ -58,9 +62,8 @@ pub(crate) fn read(
     let mut scenario = ImportedScenario::default();
     let mut recorded = Vec::new();
     for (start, entry) in entries {
-        if let Some(step) = reader.entry(entry, start, session) {
-            // One for each step; an entry without a response has no values.
-            recorded.push(entry.get("response").unwrap_or(entry));
+        if let Some(step) = reader.entry(&entry.read(), start, session) {
+            recorded.push(entry);
             session.push(&mut scenario, step);
         }
     }
@@ -72,8 +75,10 @@ pub(crate) fn read(
     let is_known =
         |value: &str| known.contains(value) || percent_decoded(value).is_some_and(|decoded| known.contains(&decoded));
     if !known.is_empty() {
-        for (step, response) in scenario.steps.iter_mut().zip(recorded) {
-            step.recorded = values(&recorded_response(response), &is_known);
+        for (step, entry) in scenario.steps.iter_mut().zip(recorded) {
+            if let Some(response) = entry.read().get("response") {
+                step.recorded = values(&recorded_response(response), &is_known);
+            }
         }
     }
     session.end(&mut scenario);
@@ -342,6 +347,7 @@ fn started_ms(entry: &SourceNode<'_>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::parse_json;
 
     #[test]
     fn times_have_zones_and_fractions() {

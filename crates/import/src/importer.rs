@@ -1,5 +1,7 @@
 //! An import from its files to its result.
 
+use std::borrow::Cow;
+
 use crate::bruno;
 use crate::collection::{Import, ImportedScenario};
 use crate::curl;
@@ -17,12 +19,12 @@ use crate::session::ImportSession;
 use crate::settings::ImportSettings;
 
 /// File that is imported.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ImportFile<'a> {
     /// Name for messages.
     pub name: &'a str,
-    /// Content.
-    pub text: &'a str,
+    /// Content. Text that is owned is freed once it is read.
+    pub text: Cow<'a, str>,
     /// Kind; told from the content without one.
     pub kind: Option<ImportKind>,
 }
@@ -32,15 +34,18 @@ pub struct ImportFile<'a> {
 ///
 /// # Errors
 /// The first file that is of no known kind, or not of the kind that it should be.
-pub fn import(files: &[ImportFile<'_>], settings: &ImportSettings) -> Result<Import, ImportError> {
+pub fn import<'a>(
+    files: impl IntoIterator<Item = ImportFile<'a>>,
+    settings: &ImportSettings,
+) -> Result<Import, ImportError> {
     let mut session = ImportSession::default();
     let mut whole = ImportedScenario::default();
     let mut separate = Vec::new();
     for file in files {
         file.name.clone_into(&mut session.file);
-        let kind = file.kind.or_else(|| detect(file.name, file.text)).ok_or_else(|| unknown(file))?;
+        let kind = file.kind.or_else(|| detect(file.name, &file.text)).ok_or_else(|| unknown(&file))?;
         session.import.kinds.push(kind);
-        let scenarios = read(kind, file.text, settings, &mut session).map_err(|found| found.in_file(file.name))?;
+        let scenarios = read(kind, &file.text, settings, &mut session).map_err(|found| found.in_file(file.name))?;
         for scenario in scenarios {
             match kind {
                 ImportKind::Jmx => separate.push(scenario),

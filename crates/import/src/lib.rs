@@ -2,8 +2,8 @@
 //!
 //! ```
 //! use weir_import::{ImportFile, ImportSettings, import, to_hurl};
-//! let file = ImportFile { name: "-", text: "curl -XPOST http://shop/items -d name=tea", kind: None };
-//! let import = import(&[file], &ImportSettings::default()).expect("a command of cURL");
+//! let file = ImportFile { name: "-", text: "curl -XPOST http://shop/items -d name=tea".into(), kind: None };
+//! let import = import([file], &ImportSettings::default()).expect("a command of cURL");
 //! assert_eq!(to_hurl(&import.scenarios[0]), "POST http://shop/items\n[Form]\nname: tea\n");
 //! ```
 //!

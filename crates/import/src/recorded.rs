@@ -164,7 +164,7 @@ fn json_candidates(
                 });
             }
         }
-        SourceValue::Null | SourceValue::Bool(_) => {}
+        SourceValue::Null | SourceValue::Bool(_) | SourceValue::Unread(_) => {}
     }
 }
 

@@ -155,7 +155,8 @@ mod tests {
 
     fn hurl(entries: &[String]) -> String {
         let text = format!("{{\"log\": {{\"version\": \"1.2\", \"entries\": [\n{}\n]}}}}", entries.join(",\n"));
-        let imported = import(&[ImportFile { name: "x.har", text: &text, kind: None }], &ImportSettings::default());
+        let imported =
+            import([ImportFile { name: "x.har", text: (&text).into(), kind: None }], &ImportSettings::default());
         imported.unwrap().scenarios.iter().map(to_hurl).collect()
     }
 

@@ -15,6 +15,7 @@ use super::page_server::{PageListener, page_urls};
 use weir_load::LoadControl;
 use weir_machine::lock::lock;
 use weir_measure::live_marks::LiveMarks;
+use weir_measure::run_steps::StepFacts;
 use weir_measure::slo::Slo;
 use weir_measure::{Run, RunProgress};
 use weir_report::page::{self, Tone};
@@ -37,7 +38,7 @@ impl LivePage {
     /// One line: an address that cannot be listened on, or is not of this machine alone without a token.
     pub fn start(
         listener: PageListener<'_>,
-        subject: PageSubject,
+        mut subject: PageSubject,
         control: LoadControl,
         logger: &Logger,
     ) -> Result<Self, String> {
@@ -48,6 +49,7 @@ impl LivePage {
             health: Mutex::new(LiveHealth::new(marks, model, spins)),
             rules: listener.rules()?,
             control,
+            steps: Mutex::new(std::mem::take(&mut subject.steps)),
             subject,
             run: listener.random()?,
             store: Mutex::default(),
@@ -64,9 +66,15 @@ impl LivePage {
         page_urls(&self.shared.rules, &self.server)
     }
 
-    /// Takes the progress of the run.
-    pub fn update(&self, progress: &RunProgress<'_>) {
+    /// Takes the progress of the run; `steps` are asked for where an interval has more than those that are known.
+    pub fn update(&self, progress: &RunProgress<'_>, steps: impl FnOnce() -> Vec<StepFacts>) {
         if let Some(interval) = progress.interval {
+            let mut names = lock(&self.shared.steps);
+            if interval.steps.len() > names.len() {
+                let facts = if progress.named_steps.is_empty() { steps() } else { progress.named_steps.to_vec() };
+                *names = facts.into_iter().map(|step| step.name).collect();
+            }
+            drop(names);
             let cpu = lock(&self.shared.health).add(progress, self.shared.control.load().until());
             lock(&self.shared.store).add(LiveBin::of(progress.number, interval, cpu));
             self.shared.ticks.fetch_add(1, Ordering::Relaxed);

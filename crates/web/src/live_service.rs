@@ -18,6 +18,7 @@ use super::event_body::{EventBody, event};
 use super::live_shared::LiveShared;
 use super::web_reply::{OpenStream, admit, error, json_reply, reply, since};
 use weir_decide::load::live_load::LoadChange;
+use weir_machine::lock::lock;
 use weir_server::{RequestContext, ResponseBody, Service, ServiceReply, Timer};
 
 /// Service of the page.
@@ -103,12 +104,17 @@ async fn send_events(
     parts: &mpsc::Sender<Bytes>,
 ) -> Result<(), mpsc::error::SendError<Bytes>> {
     let mut wakes = shared.wakes.subscribe();
+    // Counted before the greeting: a step between the two is sent twice, and not left out.
+    let mut step_count = lock(&shared.steps).len();
     parts.send(event("hello", &shared.hello(role))).await?;
     let mut version = None;
     loop {
         wakes.borrow_and_update();
         // Before the last look, so that nothing that came before the end is left out.
         let end = shared.end();
+        if let Some(steps) = shared.more_steps(&mut step_count) {
+            parts.send(event("steps", &steps)).await?;
+        }
         if let Some(missed) = shared.missed(&mut since) {
             parts.send(event("bins", &missed)).await?;
         }

@@ -21,7 +21,7 @@ use weir_report::page::{ChartLevel, ValueUnit};
 pub struct PageSubject {
     /// Subject, e.g. `GET http://localhost:8080/`.
     pub title: String,
-    /// Names of the steps of its scenarios, in order.
+    /// Names of the steps of its scenarios, in order; of a program those so far.
     pub steps: Vec<String>,
     /// Objectives as given.
     pub objectives: Vec<String>,
@@ -45,6 +45,8 @@ pub(crate) struct LiveShared {
     pub(crate) rules: AccessRules,
     pub(crate) control: LoadControl,
     pub(crate) subject: PageSubject,
+    /// Names of the steps so far; a program names its own as it goes.
+    pub(crate) steps: Mutex<Vec<String>>,
     /// Name of the run, by which a page notices another one at the same address.
     pub(crate) run: String,
     pub(crate) store: Mutex<LiveStore>,
@@ -79,7 +81,7 @@ impl LiveShared {
             "run": self.run,
             "title": subject.title,
             "kind": kind,
-            "steps": subject.steps,
+            "steps": *lock(&self.steps),
             "reads_events": subject.reads_events,
             "time_objectives": levels(&ValueUnit::Milliseconds),
             "rate_objectives": levels(&ValueUnit::PerSecond),
@@ -88,6 +90,14 @@ impl LiveShared {
             "may_change": role == WebRole::Operator,
             "max_bins": MAX_BINS,
         })
+    }
+
+    /// Names of all steps, if there are more than a page knows.
+    pub(crate) fn more_steps(&self, known: &mut usize) -> Option<Value> {
+        let steps = lock(&self.steps);
+        let has_more = steps.len() > *known;
+        *known = steps.len();
+        has_more.then(|| json!(*steps))
     }
 
     /// Bins that a page lacks, and the number of the interval after them; `None` if it lacks none.

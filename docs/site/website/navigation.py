@@ -28,7 +28,8 @@ class Navigation:
         """Lists of all sections on the page `current`; `address` has that of another page, relative to it."""
         parts = []
         for caption, names in self._sections:
-            parts.append(f'<p class="caption" role="heading"><span class="caption-text">{escape(caption)}</span></p>')
+            title = f'<span class="caption-text">{escape(caption)}</span>'
+            parts.append(f'<p class="caption" role="heading" aria-level="2">{title}</p>')
             parts.append(f"<ul>{''.join(self._item(name, current, address, 1) for name in names)}</ul>")
         return "".join(parts)
 

@@ -15,9 +15,9 @@ crate::target!(|bytes: &[u8]| {
     // One more: the kind is told from the content.
     let kind = ImportKind::ALL.get(usize::from(*first) % (kinds + 1)).copied();
     let files: Vec<ImportFile<'_>> =
-        text.split("\n----\n").map(|text| ImportFile { name: "file", text, kind }).collect();
+        text.split("\n----\n").map(|text| ImportFile { name: "file", text: text.into(), kind }).collect();
     let settings = ImportSettings { all: first & 0x80 != 0, ..ImportSettings::default() };
-    let import = match import(&files, &settings) {
+    let import = match import(files, &settings) {
         Ok(import) => import,
         Err(error) => {
             let lines = text.split('\n').count() + 1;

@@ -52,7 +52,7 @@ pub(crate) fn import_scenarios(path: &Path) -> Result<Option<ImportedScenarios>,
     if detect(&name, &text).is_none() {
         return Ok(None);
     }
-    let input = ImportInput::of_text(path, text);
+    let mut input = ImportInput::of_text(path, text);
     let mut import = input.import(&ImportSettings::default())?;
     import.map_files(&mut |file, name| input.path_of(file, name).is_file().then(|| name.to_owned()));
     let sources = sources(&import, path)?;

@@ -65,14 +65,17 @@ impl ImportInput {
         Self { files: vec![file], kind: Some(ImportKind::Har) }
     }
 
-    /// Imports the files.
+    /// Imports the files, whose texts are gone after it.
     ///
     /// # Errors
     /// One line with file, line and what is expected there.
-    pub(crate) fn import(&self, settings: &ImportSettings) -> Result<Import, String> {
-        let files: Vec<ImportFile<'_>> =
-            self.files.iter().map(|file| ImportFile { name: &file.name, text: &file.text, kind: self.kind }).collect();
-        import(&files, settings).map_err(|error| error.to_string())
+    pub(crate) fn import(&mut self, settings: &ImportSettings) -> Result<Import, String> {
+        let kind = self.kind;
+        let files = self.files.iter_mut().map(|file| {
+            let text = std::mem::take(&mut file.text).into();
+            ImportFile { name: &file.name, text, kind }
+        });
+        import(files, settings).map_err(|error| error.to_string())
     }
 
     /// Path of a file that an imported file names.

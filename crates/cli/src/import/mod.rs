@@ -99,7 +99,7 @@ pub(super) fn run(asked: &ImportArgs, messages: &Messages) -> u8 {
 fn try_run(asked: &ImportArgs, messages: &Messages) -> Result<(), String> {
     let settings =
         ImportSettings { only: asked.only.clone(), all: asked.all, correlate: !asked.no_correlate, seed: asked.seed };
-    let input = ImportInput::read(&asked.files, asked.from.map(FromKind::kind))?;
+    let mut input = ImportInput::read(&asked.files, asked.from.map(FromKind::kind))?;
     let import = input.import(&settings)?;
     if import.active_steps() == 0 && asked.to == ToFormat::Hurl {
         let hint = if asked.only.is_empty() { "" } else { "; --only chooses none" };

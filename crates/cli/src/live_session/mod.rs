@@ -205,7 +205,7 @@ impl LiveSession {
         self.draw(progress, plan);
         #[cfg(feature = "web")]
         if let Some(page) = &self.page {
-            page.update(progress);
+            page.update(progress, || plan.step_facts());
         }
     }
 

@@ -58,7 +58,7 @@ impl RecordOutcome<'_> {
         if text.len() > LARGE_BYTES {
             messages.note(&format!("making the scenario of {} MiB", text.len() >> 20));
         }
-        let input = ImportInput::of_recording("the recording", text);
+        let mut input = ImportInput::of_recording("the recording", text);
         let import = input.import(&self.settings)?;
         if import.active_steps() == 0 {
             messages.error(&format!("no request was recorded{}", self.reason()));

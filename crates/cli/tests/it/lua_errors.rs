@@ -183,3 +183,23 @@ fn an_error_of_done_is_reported_after_the_result() {
     assert_eq!((output.code, output.json().requests.ok), (2, 4));
     assert_eq!(output.one_line(), "users.lua:2: 4 seen (in done)");
 }
+
+/// The length of the string is known in the compiled loop alone, where a function of LuaJIT in C raises the error: the
+/// unwinder has to find the frame of code that was not there when the program was linked.
+#[test]
+fn an_error_that_a_compiled_loop_raises_is_caught() {
+    let script = "local times = {}
+        for i = 1, 1000 do times[i] = 1 end
+        times[900] = 2000000000
+        local ok, message = pcall(function()
+            local length = 0
+            for i = 1, 1000 do length = length + #string.rep('ab', times[i]) end
+            return length
+        end)
+        assert(not ok and message:find('memory'), tostring(message))";
+    let (server, folder) = (Server::hello(), Weir::new());
+    folder.write("long.lua", script);
+    let output = folder.run(&["load", "-s", "long.lua", &server.url("/"), "-c", "1", "-t", "1", "-n", "5", "-q"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+    assert_eq!(server.requests(), 5);
+}

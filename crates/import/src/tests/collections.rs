@@ -32,8 +32,8 @@ fn a_collection_has_its_folders_variables_authentication_and_checks() {
         {"key": "scheme", "value": "http", "enabled": true}, {"key": "user", "value": "ada", "enabled": true},
         {"key": "token", "value": "old", "enabled": false}]}"#;
     let files = [("shop.json", POSTMAN), ("dev.json", environment)];
-    let files = files.map(|(name, text)| ImportFile { name, text, kind: None });
-    let made = import(&files, &ImportSettings::default()).unwrap();
+    let files = files.map(|(name, text)| ImportFile { name, text: text.into(), kind: None });
+    let made = import(files, &ImportSettings::default()).unwrap();
     let expected = "# @name login\nPOST {{scheme}}://shop/login\nX-Id: {{newUuid}}\n[Options]\nlocation: true\n{\"user\": \"{{user}}\"}\nHTTP 200\n\
         [Captures]\ntoken: jsonpath \"$.token\"\n\n\
         # left out: a script before the request, 1 line: pm.sendRequest('http://h', () => {});\n# @name item\n\
@@ -51,7 +51,7 @@ fn a_collection_has_its_folders_variables_authentication_and_checks() {
 #[test]
 fn only_a_folder_is_taken() {
     let settings = ImportSettings { only: vec!["account".into()], ..ImportSettings::default() };
-    let made = import(&[ImportFile { name: "a", text: POSTMAN, kind: None }], &settings).unwrap();
+    let made = import([ImportFile { name: "a", text: POSTMAN.into(), kind: None }], &settings).unwrap();
     assert_eq!(made.scenarios[0].steps.len(), 1);
     assert_eq!(omissions(&made), Vec::<String>::new(), "what belongs to other steps is not an omission");
 }

@@ -47,7 +47,7 @@ components:
 ";
 
 fn pets(settings: &ImportSettings) -> crate::Import {
-    import(&[ImportFile { name: "pets.yaml", text: PETS, kind: None }], settings).unwrap()
+    import([ImportFile { name: "pets.yaml", text: PETS.into(), kind: None }], settings).unwrap()
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_same_seed_makes_the_same_values() {
         \x20     parameters:\n        - {name: n, in: formData, type: integer}\n        - {name: s, in: formData, type: string, format: uuid}\n";
     let made = |seed| {
         let settings = ImportSettings { all: true, seed, ..ImportSettings::default() };
-        to_hurl(&import(&[ImportFile { name: "a", text, kind: None }], &settings).unwrap().scenarios[0])
+        to_hurl(&import([ImportFile { name: "a", text: text.into(), kind: None }], &settings).unwrap().scenarios[0])
     };
     assert_eq!(made(1), made(1));
     assert_ne!(made(1), made(2));

@@ -13,7 +13,7 @@ use crate::{Import, ImportFile, ImportSettings, import, to_hurl};
 /// Import of one file.
 fn imported(text: &str) -> Import {
     let settings = ImportSettings { all: true, ..ImportSettings::default() };
-    import(&[ImportFile { name: "file", text, kind: None }], &settings).unwrap()
+    import([ImportFile { name: "file", text: text.into(), kind: None }], &settings).unwrap()
 }
 
 /// Scenario of one file, as text.

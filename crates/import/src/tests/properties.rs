@@ -86,7 +86,7 @@ proptest! {
     ) {
         let text = har(&format!("http://h/{path}"), &header, media_type, &body);
         let settings = ImportSettings { correlate: false, ..ImportSettings::default() };
-        let import = import(&[ImportFile { name: "a.har", text: &text, kind: None }], &settings).unwrap();
+        let import = import([ImportFile { name: "a.har", text: (&text).into(), kind: None }], &settings).unwrap();
         let step = &import.scenarios[0].steps[0];
         prop_assert!(!step.is_disabled, "{:?}", import.omissions);
         let written = to_hurl(&import.scenarios[0]);
@@ -118,10 +118,10 @@ proptest! {
     fn a_command_that_is_written_is_read_as_the_same_request(header in hostile(), body in hostile()) {
         let text = har("http://h/a?b=c", &header, "text/plain", &body);
         let settings = ImportSettings { correlate: false, ..ImportSettings::default() };
-        let first = import(&[ImportFile { name: "a.har", text: &text, kind: None }], &settings).unwrap();
+        let first = import([ImportFile { name: "a.har", text: (&text).into(), kind: None }], &settings).unwrap();
         prop_assume!(!body.is_empty());
         let command = to_curl(&first).replace("\"${base_url}\"", "'http://h'");
-        let again = import(&[ImportFile { name: "a.sh", text: &command, kind: Some(ImportKind::Curl) }], &settings).unwrap();
+        let again = import([ImportFile { name: "a.sh", text: (&command).into(), kind: Some(ImportKind::Curl) }], &settings).unwrap();
         let (first, again) = (&first.scenarios[0].steps[0].request, &again.scenarios[0].steps[0].request);
         prop_assert_eq!(&first.body, &again.body, "{}", command);
         prop_assert_eq!(first.header("X-A").map(fixed).unwrap_or_default(), again.header("X-A").map(fixed).unwrap_or_default());
@@ -130,7 +130,7 @@ proptest! {
     #[test]
     fn nothing_panics_and_what_is_made_is_a_scenario(text in "[ -~\n]{0,200}", kind in 0_usize..8) {
         let kind = ImportKind::ALL[kind];
-        if let Ok(import) = import(&[ImportFile { name: "a", text: &text, kind: Some(kind) }], &ImportSettings::default()) {
+        if let Ok(import) = import([ImportFile { name: "a", text: (&text).into(), kind: Some(kind) }], &ImportSettings::default()) {
             for scenario in &import.scenarios {
                 let written = to_hurl(scenario);
                 let file = weir_hurl::parse(&written);
@@ -150,7 +150,7 @@ proptest! {
             let start = at.index(text.len() + 1);
             text.replace_range(start..(start + length).min(text.len()), &new);
         }
-        match import(&[ImportFile { name: "a", text: &text, kind: Some(ImportKind::Har) }], &ImportSettings::default()) {
+        match import([ImportFile { name: "a", text: (&text).into(), kind: Some(ImportKind::Har) }], &ImportSettings::default()) {
             Ok(import) => {
                 for scenario in &import.scenarios {
                     let written = to_hurl(scenario);

@@ -22,7 +22,7 @@ const SHOP: &str = r#"{"log": {"version": "1.2", "entries": [
 #[test]
 fn values_of_responses_that_come_again_are_captured() {
     let settings = ImportSettings::default();
-    let import = import(&[ImportFile { name: "shop.har", text: SHOP, kind: None }], &settings).unwrap();
+    let import = import([ImportFile { name: "shop.har", text: SHOP.into(), kind: None }], &settings).unwrap();
     let expected = "# token: 21 characters of the JSON at $.token that come again in the header Authorization of request 2\n\
         # id: 6 characters of the JSON at $.id that come again in the URL of request 2 and 1 more\n\
         POST {{base_url}}/login\n{\"user\": \"ada\", \"password\": \"{{password}}\"}\nHTTP 200\n[Captures]\n\
@@ -38,7 +38,7 @@ fn values_of_responses_that_come_again_are_captured() {
 #[test]
 fn without_correlation_the_values_stay_or_are_secrets() {
     let settings = ImportSettings { correlate: false, ..ImportSettings::default() };
-    let import = import(&[ImportFile { name: "shop.har", text: SHOP, kind: None }], &settings).unwrap();
+    let import = import([ImportFile { name: "shop.har", text: SHOP.into(), kind: None }], &settings).unwrap();
     let shown = to_hurl(&import.scenarios[0]);
     assert!(!shown.contains("[Captures]") && shown.contains("/users/123456/cart"), "{shown}");
     assert_eq!(value(&import, "bearer_token"), Some("t1-0-59ea4717472f1c4b"));
@@ -83,7 +83,7 @@ fn pages_are_comments_and_what_only_browsers_say_is_dropped() {
         [entry("a", "/", ""), entry("b", "/logo.png", ""), entry("b", "/items", ""), gone].join(",")
     );
     let settings = ImportSettings::default();
-    let import = import(&[ImportFile { name: "x.har", text: &text, kind: None }], &settings).unwrap();
+    let import = import([ImportFile { name: "x.har", text: (&text).into(), kind: None }], &settings).unwrap();
     let headers = "Origin: {{base_url}}\nReferer: http://h:10/a\n";
     let expected = format!(
         "# page: Start\nGET {{{{base_url}}}}/\n{headers}\n\

@@ -11,8 +11,17 @@ use crate::error::Mismatch;
 /// # Errors
 /// The first syntax error.
 pub(crate) fn parse_json(text: &str) -> Result<SourceNode<'_>, Mismatch> {
+    parse_json_to(text, usize::MAX)
+}
+
+/// Parses a JSON document whose lists and objects at `depth` are checked and left unread, until [`SourceNode::read`]
+/// reads one: the tree of a recording takes several times the memory of its text.
+///
+/// # Errors
+/// The first syntax error, at any depth.
+pub(crate) fn parse_json_to(text: &str, depth: usize) -> Result<SourceNode<'_>, Mismatch> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = JsonTreeReader { text, at: 0, line: 1, counted: 0 };
+    let mut reader = JsonTreeReader { text, at: 0, line: 1, counted: 0, max_depth: depth };
     let node = reader.value(0)?;
     reader.skip_spaces();
     if reader.at < text.len() { Err(reader.mismatch("the end of the file")) } else { Ok(node) }
@@ -24,6 +33,14 @@ struct JsonTreeReader<'a> {
     /// Line of the byte at `counted`.
     line: u32,
     counted: usize,
+    /// Depth of what is left unread.
+    max_depth: usize,
+}
+
+/// Reads a value that was left unread; its syntax has been checked.
+pub(super) fn read_unread(text: &str, line: u32) -> SourceNode<'_> {
+    let mut reader = JsonTreeReader { text, at: 0, line, counted: 0, max_depth: usize::MAX };
+    reader.value(0).unwrap_or(SourceNode { line, value: SourceValue::Null })
 }
 
 impl<'a> JsonTreeReader<'a> {
@@ -61,7 +78,7 @@ impl<'a> JsonTreeReader<'a> {
         if depth > MAX_DEPTH {
             return Err(self.mismatch(&format!("at most {MAX_DEPTH} lists and objects within one another")));
         }
-        let line = self.line();
+        let (line, start) = (self.line(), self.at);
         let value = match self.peek() {
             Some(b'{') => self.map(depth)?,
             Some(b'[') => self.list(depth)?,
@@ -71,6 +88,12 @@ impl<'a> JsonTreeReader<'a> {
             Some(b'f') if self.eat("false") => SourceValue::Bool(false),
             Some(b'n') if self.eat("null") => SourceValue::Null,
             _ => return Err(self.mismatch("a JSON value")),
+        };
+        let value = match value {
+            SourceValue::Map(_) | SourceValue::List(_) if depth == self.max_depth => {
+                SourceValue::Unread(&self.text[start..self.at])
+            }
+            value => value,
         };
         Ok(SourceNode { line, value })
     }
@@ -189,6 +212,23 @@ mod tests {
         assert_eq!(error("{\"a\": \"x"), "1: expected a string with a closing quote, found '\"x'");
         assert_eq!(error(""), "1: expected a JSON value, found the end of the file");
         assert!(error(&"[".repeat(100_000)).contains("at most 100 lists"));
+    }
+
+    #[test]
+    fn what_is_left_unread_is_read_later_with_its_lines() {
+        let text = "{\"log\": {\n\"entries\": [\n{\"a\": 1},\n[{\"b\":\n\"x\"}], 7]}}";
+        let (whole, partly) = (parse_json(text).unwrap(), parse_json_to(text, 3).unwrap());
+        fn entries<'a>(root: &SourceNode<'a>) -> Vec<SourceNode<'a>> {
+            root.get("log").unwrap().items_of("entries").to_vec()
+        }
+        for (whole, unread) in entries(&whole).iter().zip(entries(&partly)) {
+            assert!(unread.get("a").is_none() && unread.line == whole.line);
+            let read = unread.read();
+            assert_eq!((read.to_json(), read.line), (whole.to_json(), whole.line));
+        }
+        let read = entries(&partly)[1].read();
+        assert_eq!(read.items()[0].get("b").unwrap().line, 5);
+        assert_eq!(parse_json_to("[{\n\"a\": }]", 1).unwrap_err().line, 2);
     }
 
     proptest! {

@@ -6,7 +6,7 @@ mod yaml;
 
 use crate::error::Mismatch;
 
-pub(crate) use self::json::parse_json;
+pub(crate) use self::json::{parse_json, parse_json_to};
 pub(crate) use self::node::{SourceNode, SourceValue};
 use self::yaml::parse_yaml;
 

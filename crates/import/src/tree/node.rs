@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::json::read_unread;
+
 /// Value with its line.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceNode<'a> {
@@ -21,6 +23,8 @@ pub(crate) enum SourceValue<'a> {
     List(Vec<SourceNode<'a>>),
     /// Members in order.
     Map(Vec<(SourceText<'a>, SourceNode<'a>)>),
+    /// A list or an object as JSON, to be read by [`SourceNode::read`].
+    Unread(&'a str),
 }
 
 /// Text of a document. A string of JSON keeps its escape sequences until it is asked for: recorded bodies make up most
@@ -93,6 +97,14 @@ fn code_point(text: &str) -> (char, usize) {
 }
 
 impl<'a> SourceNode<'a> {
+    /// The node with all that is below it.
+    pub(crate) fn read(&self) -> Self {
+        match self.value {
+            SourceValue::Unread(text) => read_unread(text, self.line),
+            _ => self.clone(),
+        }
+    }
+
     /// Member of a map; the first one of its name.
     pub(crate) fn get(&self, key: &str) -> Option<&SourceNode<'a>> {
         match &self.value {
@@ -142,7 +154,7 @@ impl<'a> SourceNode<'a> {
             SourceValue::Text(text) => Some(text.get().into_owned()),
             SourceValue::Number(digits) => Some(digits.clone().into_owned()),
             SourceValue::Bool(value) => Some(value.to_string()),
-            SourceValue::Null | SourceValue::List(_) | SourceValue::Map(_) => None,
+            SourceValue::Null | SourceValue::List(_) | SourceValue::Map(_) | SourceValue::Unread(_) => None,
         }
     }
 
@@ -169,6 +181,7 @@ impl<'a> SourceNode<'a> {
             SourceValue::Text(_) => "a string",
             SourceValue::List(_) => "a list",
             SourceValue::Map(_) => "an object",
+            SourceValue::Unread(_) => "a list or an object",
         }
     }
 
@@ -184,6 +197,7 @@ impl<'a> SourceNode<'a> {
             SourceValue::Null => out.push_str("null"),
             SourceValue::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
             SourceValue::Number(digits) => out.push_str(digits),
+            SourceValue::Unread(text) => out.push_str(text),
             SourceValue::Text(text) => out.push_str(&quoted(&text.get())),
             SourceValue::List(items) => {
                 out.push('[');

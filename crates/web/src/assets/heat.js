@@ -37,8 +37,10 @@ class HeatChart extends LiveChart {
     const base = cellOf(lowMs * 1e6), cellsOfRow = CELLS_PER_DOUBLING / ROWS_PER_DOUBLING;
     const rows = Math.max(1, Math.ceil((cellOf(highMs * 1e6) - base) / cellsOfRow)), columns = Math.min(width, Math.max(1, this.bins.length));
     const grid = this.gridOf(columns, rows, base, cellsOfRow);
-    Object.assign(this.canvas, { width: columns, height: rows });
-    this.canvas.style.cssText = `left:${this.left}px;top:${TOP}px;width:${width}px;height:${bottom - TOP}px`;
+    // A canvas that is given its own size again is made anew.
+    if (this.canvas.width !== columns || this.canvas.height !== rows) Object.assign(this.canvas, { width: columns, height: rows });
+    const place = `left:${this.left}px;top:${TOP}px;width:${width}px;height:${bottom - TOP}px`;
+    if (this.place !== place) this.canvas.style.cssText = this.place = place;
     this.plot.prepend(this.canvas);
     paintGrid(this.canvas, grid, this.colour ??= getComputedStyle(this.canvas).color);
   }
@@ -57,25 +59,46 @@ class HeatChart extends LiveChart {
       const start = store.start(bin), seconds = store.seconds(bin);
       const first = Math.max(0, columnOf(start)), last = Math.min(columns - 1, Math.max(columnOf(start + seconds) - 1, columnOf(start)));
       if (first > last || !seconds) continue;
-      const { cells, counts } = this.of.times(bin);
-      for (let i = 0; i < cells.length; i++) {
-        const row = rows - 1 - Math.floor((cells[i] - base) / cellsOfRow);
-        if (row < 0 || row >= rows) continue;
-        for (let column = first; column <= last; column++) grid[row * columns + column] += counts[i] / seconds;
+      const own = this.rowsOf(this.of.times(bin), rows, base, cellsOfRow);
+      for (let i = 0; i < own.length; i += 2) {
+        const at = own[i] * columns, level = own[i + 1] / seconds;
+        for (let column = first; column <= last; column++) grid[at + column] += level;
       }
     }
     return grid;
+  }
+
+  /// Pairs of a row and its number of requests. A list of times never changes, so that only those of the last bin are
+  /// new, until the axis is another one.
+  rowsOf(times, rows, base, cellsOfRow) {
+    const axis = `${rows} ${base}`;
+    if (this.rows?.axis !== axis) this.rows = { axis, known: new WeakMap() };
+    let own = this.rows.known.get(times);
+    if (own) return own;
+    own = [];
+    const { cells, counts } = times;
+    for (let i = 0; i < cells.length; i++) {
+      const row = rows - 1 - Math.floor((cells[i] - base) / cellsOfRow);
+      if (row < 0 || row >= rows) continue;
+      // Cells ascend, so that those of a row follow each other.
+      if (own[own.length - 2] === row) own[own.length - 1] += counts[i]; else own.push(row, counts[i]);
+    }
+    own = Float64Array.from(own);
+    this.rows.known.set(times, own);
+    return own;
   }
 }
 
 /// Colours a grid: the more requests, the less is seen of the ground; by the root, so that single ones are seen, too.
 function paintGrid(canvas, grid, colour) {
-  const [red, green, blue] = colour.match(/[\d.]+/g).map(Number), most = Math.sqrt(grid.reduce((a, b) => Math.max(a, b), 0));
+  const [red, green, blue] = colour.match(/[\d.]+/g).map(Number);
+  let most = 0;
+  for (let i = 0; i < grid.length; i++) if (grid[i] > most) most = grid[i];
   const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height), { data } = image;
   for (let i = 0; i < grid.length; i++) {
     if (!grid[i]) continue;
     data[4 * i] = red; data[4 * i + 1] = green; data[4 * i + 2] = blue;
-    data[4 * i + 3] = 30 + 225 * Math.sqrt(grid[i]) / most;
+    data[4 * i + 3] = 30 + 225 * Math.sqrt(grid[i] / most);
   }
   context.putImageData(image, 0, 0);
 }

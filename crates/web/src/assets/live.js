@@ -152,6 +152,7 @@ follow(() => page.store && page.store.next !== null ? `?since=${page.store.next}
     if (hello.may_change) (page.controls ??= new Controls()).begin(hello.kind);
     page.onHello?.();
   },
+  steps: (steps) => { page.hello.steps = steps; },
   bins: (bins) => { page.store.take(bins); draw(); },
   load: (load) => { page.load = load; page.controls?.show(load); draw(); showState(); },
   end: showEnd,

@@ -8,18 +8,22 @@ const MAX_BANDS = 3;
 function drawLine(chart, group, line, from, to) {
   const [start, end] = chart.inSight(line, from, to);
   const { xs, y } = line;
+  const px = new Float64Array(end - start);
+  for (let i = start; i < end; i++) px[i - start] = chart.toX(xs[i]);
+  // Where points are closer than pixels, whole ones are exact enough, and written faster.
+  const place = end - start > (chart.right - chart.left) / 2 ? Math.round : fixed;
   let d = "", joined = false;
   for (let i = start; i < end;) {
     if (y[i] === null) { joined = false; i++; continue; }
-    const column = Math.floor(chart.toX(xs[i]));
+    const column = Math.floor(px[i - start]);
     let low = i, high = i;
     const first = i;
-    for (i++; i < end && y[i] !== null && Math.floor(chart.toX(xs[i])) === column; i++) {
+    for (i++; i < end && y[i] !== null && Math.floor(px[i - start]) === column; i++) {
       if (y[i] < y[low]) low = i;
       if (y[i] > y[high]) high = i;
     }
     for (const j of low === high ? [low] : low < high ? [low, high] : [high, low]) {
-      d += `${joined ? "L" : "M"}${fixed(chart.toX(xs[j]))} ${fixed(chart.toY(y[j]))}`;
+      d += `${joined ? "L" : "M"}${place(px[j - start])} ${fixed(chart.toY(y[j]))}`;
       joined = true;
     }
     const alone = low === high && (first === 0 || y[first - 1] === null) && (i >= y.length || y[i] === null);
@@ -31,7 +35,7 @@ function drawLine(chart, group, line, from, to) {
     let last = -1;
     for (let i = start; i < end; i++) {
       if (line.low[i] === null || line.high[i] === null) continue;
-      const x = fixed(chart.toX(xs[i])), column = Math.floor(x);
+      const x = place(px[i - start]), column = Math.floor(px[i - start]);
       const [a, b] = [chart.toY(line.low[i]), chart.toY(line.high[i])];
       if (column === last) {
         upper[upper.length - 1][1] = Math.min(upper[upper.length - 1][1], b);
@@ -53,7 +57,7 @@ function drawLine(chart, group, line, from, to) {
     for (let i = start; i < end; i++) {
       if (y[i] === null) continue;
       const kind = line.untrusted?.includes(i) ? `dot hollow ${hue}` : `dot ${hue}`;
-      group.append(shape("circle", { class: kind, cx: fixed(chart.toX(xs[i])), cy: fixed(chart.toY(y[i])), r: 2.5 }));
+      group.append(shape("circle", { class: kind, cx: fixed(px[i - start]), cy: fixed(chart.toY(y[i])), r: 2.5 }));
     }
   }
 }
