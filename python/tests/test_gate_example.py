@@ -50,6 +50,8 @@ def is_listening(port: int) -> bool:
 
 @dataclass(frozen=True)
 class Reply:
+    """A response, read to its end."""
+
     status: int
     headers: dict[str, str]
     text: str

@@ -12,7 +12,7 @@ use super::read::join_path;
 use super::variables::{VariableLookup, expand};
 
 /// Key of the list of files.
-pub const INCLUDE_KEY: &str = "include";
+pub(super) const INCLUDE_KEY: &str = "include";
 
 /// Maximum files of a document.
 const MAX_FILES: usize = 1000;

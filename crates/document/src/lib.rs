@@ -16,10 +16,11 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use self::included::{DocumentFile, FindFiles, INCLUDE_KEY};
+pub use self::included::{DocumentFile, FindFiles};
+
 pub use self::problem::Diagnostic;
 
-use self::included::{FileReader, IncludedFiles};
+use self::included::{FileReader, INCLUDE_KEY, IncludedFiles};
 use self::problem::Diagnostics;
 use self::read::DocumentTable;
 use self::variables::VariableLookup;
@@ -42,7 +43,7 @@ pub fn parse<T>(
 }
 
 /// As [`parse`], for a document that includes files, and whose strings have references to variables. The key
-/// [`INCLUDE_KEY`] of included files is not left to `take`.
+/// `include` of included files is not left to `take`.
 ///
 /// # Errors
 /// All errors, by file and position; syntax errors only, if a file is not valid TOML.

@@ -1,6 +1,7 @@
 //! Callers that do harm: floods and dribbles, among callers that have to be served all the same; and files that are
 //! half written.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "a test has a clock of its own")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

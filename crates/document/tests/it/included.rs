@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::env::VarError;
 use std::path::PathBuf;
 
+use weir_document::read::DocumentTable;
 use weir_document::{DocumentFile, parse_with_includes};
 
 /// Files by name; the first one that is read is `main`.
@@ -55,7 +56,7 @@ impl Files {
             if let Some(text) = root.get("text").and_then(|node| node.string()) {
                 lines.push(format!("text {text}"));
             }
-            for member in root.get("tables").and_then(|node| node.table()).iter().flat_map(|table| table.members()) {
+            for member in root.get("tables").and_then(|node| node.table()).iter().flat_map(DocumentTable::members) {
                 lines.push(format!("table {} in {:?}", member.key, member.node.folder()));
             }
             for node in root.get("list").and_then(|node| node.list()).unwrap_or_default() {

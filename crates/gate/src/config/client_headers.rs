@@ -17,13 +17,13 @@ pub struct ClientCertificateHeaders(pub Vec<(CertificateField, HeaderName)>);
 /// Parses the table; each header has one field.
 pub(super) fn client_certificate_headers(table: &DocumentTable<'_>) -> ClientCertificateHeaders {
     let fields = [
-        ("subject", CertificateField::Subject),
-        ("common_name", CertificateField::CommonName),
-        ("san", CertificateField::AlternativeName),
+        (table.get("subject"), CertificateField::Subject),
+        (table.get("common_name"), CertificateField::CommonName),
+        (table.get("san"), CertificateField::AlternativeName),
     ];
     let mut all: Vec<(CertificateField, HeaderName)> = Vec::new();
-    for (key, field) in fields {
-        let Some(node) = table.get(key) else { continue };
+    for (node, field) in fields {
+        let Some(node) = node else { continue };
         let Some(name) = node.string().and_then(|text| headers::name(&node, text)) else { continue };
         headers::check_reserved(&node, std::iter::once(&name), true);
         if all.iter().any(|(_, known)| *known == name) {

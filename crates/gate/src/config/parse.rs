@@ -14,7 +14,7 @@ use super::route::{ParsedRoute, RouteScope, check_conflicts, route};
 use super::{
     Config, PolicyConfig, Proxies, RouteAction, RouteConfig, UpstreamConfig, cluster, include, policy, upstream,
 };
-use weir_document::{self as document, DocumentFile, INCLUDE_KEY};
+use weir_document::{self as document, DocumentFile};
 use weir_http::path::PathRule;
 use weir_server::MAX_WORKERS;
 
@@ -44,7 +44,7 @@ fn parse_document(first: DocumentFile) -> Result<Config, Vec<Diagnostic>> {
 
 fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     // It has been read.
-    let _ = root.get(INCLUDE_KEY);
+    let _ = root.get("include");
     let listen = root.get("listen").and_then(|node| listen_address(&node));
     let listeners = listeners(root);
     let admin = root.get("admin").and_then(|node| listen_address(&node));
