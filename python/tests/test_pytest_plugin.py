@@ -344,8 +344,7 @@ def test_workers_of_xdist_take_turns_and_report_to_one_summary(suite: Suite) -> 
 
 def test_ctrl_c_ends_the_session_and_keeps_the_run(pytester: pytest.Pytester, service: Service) -> None:
     pytester.makepyfile("def test_load(weir_load):\n    weir_load('/', connections=2, duration='10m')")
-    command = [sys.executable, "-m", "pytest", "--weir", "--weir-url", service.url]
-    with started(*command, cwd=pytester.path) as process:
+    with started(sys.executable, "-m", "pytest", "--weir", "--weir-url", service.url, cwd=pytester.path) as process:
         assert service.asked.wait(120)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
