@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::path::PathBuf;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::document_file::DocumentFile;
 use super::problem::Diagnostics;
 use super::read::join_path;
 use super::variables::{VariableLookup, expand};
@@ -16,19 +16,6 @@ pub(super) const INCLUDE_KEY: &str = "include";
 
 /// Maximum files of a document.
 const MAX_FILES: usize = 1000;
-
-/// One file of a document.
-#[derive(Clone, Debug, Default)]
-pub struct DocumentFile {
-    /// Name in messages; empty for a document's first file.
-    pub name: String,
-    /// Identity, by which a file that includes itself is found; empty if unknown.
-    pub path: PathBuf,
-    /// Folder to which paths in it are relative.
-    pub folder: PathBuf,
-    /// Content.
-    pub text: String,
-}
 
 /// Files that a pattern names, in order; the file has the key. An error is a message without position.
 pub type FindFiles<'f> = &'f dyn Fn(&DocumentFile, &str) -> Result<Vec<DocumentFile>, String>;

@@ -3,8 +3,9 @@
 //! - [`problem`]: errors and warnings
 //! - [`read`]: typed access to values; type errors are collected, and reading continues
 //! - [`units`]: syntax of times, statuses and sizes
-//! - `included`: documents of several files; [`variables`]: references to environment variables in strings
+//! - `document_file`, `included`: documents of several files; [`variables`]: references to environment variables in strings
 
+mod document_file;
 mod included;
 pub mod problem;
 pub mod read;
@@ -16,8 +17,8 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use self::included::{DocumentFile, FindFiles};
-
+pub use self::document_file::DocumentFile;
+pub use self::included::FindFiles;
 pub use self::problem::Diagnostic;
 
 use self::included::{FileReader, INCLUDE_KEY, IncludedFiles};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use super::included::DocumentFile;
+use super::document_file::DocumentFile;
 
 /// Error or warning.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,16 @@
+//! A file of a document.
+
+use std::path::PathBuf;
+
+/// One file of a document.
+#[derive(Clone, Debug, Default)]
+pub struct DocumentFile {
+    /// Name in messages; empty for a document's first file.
+    pub name: String,
+    /// Identity, by which a file that includes itself is found; empty if unknown.
+    pub path: PathBuf,
+    /// Folder to which paths in it are relative.
+    pub folder: PathBuf,
+    /// Content.
+    pub text: String,
+}
