@@ -96,7 +96,7 @@ def test_pages_are_mended_for_screen_readers(website: ModuleType) -> None:
     html = (
         '<aside class="sidebar-drawer">1</aside><aside class="toc-drawer no-toc">2</aside>'
         '<tr><th class="head"><p></p></th><th class="head text-right"><p>ms</p></th></tr>'
-        '<span>(</span>\n\n<dl>\n<dd><em>url</em>,</dd>\n<dd><em>rate</em></dd>\n</dl>\n\n<span>)</span>'
+        "<span>(</span>\n\n<dl>\n<dd><em>url</em>,</dd>\n<dd><em>rate</em></dd>\n</dl>\n\n<span>)</span>"
         "<dl>\n<dt>term</dt>\n<dd>text</dd>\n</dl>"
     )
     assert access.mended(html) == (

@@ -37,10 +37,15 @@ struct JsonTreeReader<'a> {
     max_depth: usize,
 }
 
-/// Reads a value that was left unread; its syntax has been checked.
-pub(super) fn read_unread(text: &str, line: u32) -> SourceNode<'_> {
-    let mut reader = JsonTreeReader { text, at: 0, line, counted: 0, max_depth: usize::MAX };
-    reader.value(0).unwrap_or(SourceNode { line, value: SourceValue::Null })
+impl<'a> SourceNode<'a> {
+    /// The node with all that is below it.
+    pub(crate) fn read(&self) -> Self {
+        let SourceValue::Unread(text) = self.value else { return self.clone() };
+        let line = self.line;
+        let mut reader = JsonTreeReader { text, at: 0, line, counted: 0, max_depth: usize::MAX };
+        // The syntax has been checked.
+        reader.value(0).unwrap_or(Self { line, value: SourceValue::Null })
+    }
 }
 
 impl<'a> JsonTreeReader<'a> {

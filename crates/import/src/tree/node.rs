@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::json::read_unread;
-
 /// Value with its line.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceNode<'a> {
@@ -97,14 +95,6 @@ fn code_point(text: &str) -> (char, usize) {
 }
 
 impl<'a> SourceNode<'a> {
-    /// The node with all that is below it.
-    pub(crate) fn read(&self) -> Self {
-        match self.value {
-            SourceValue::Unread(text) => read_unread(text, self.line),
-            _ => self.clone(),
-        }
-    }
-
     /// Member of a map; the first one of its name.
     pub(crate) fn get(&self, key: &str) -> Option<&SourceNode<'a>> {
         match &self.value {
