@@ -14,7 +14,7 @@ from programs import binary, finished
 TABLE = "docs/gate/coming-from.md"
 PAGE = "docs/gate/translations.md"
 RULES = ROOT / "extras" / "prometheus" / "weir-gate.rules.yml"
-PROXIES = ("nginx", "haproxy", "yaml")
+PROXIES = ("nginx", "text", "yaml")
 """Languages of the other proxies' configurations, in the order of weir's."""
 
 
@@ -47,7 +47,7 @@ def test_nginx_accepts_its_side(tmp_path: Path) -> None:
 
 
 def test_haproxy_accepts_its_side(tmp_path: Path) -> None:
-    [text] = blocks(PAGE, "haproxy")
+    [text] = blocks(PAGE, "text")
     (tmp_path / "haproxy.cfg").write_text(text)
     done = finished(program("haproxy"), "-c", "-f", str(tmp_path / "haproxy.cfg"))
     assert done.returncode == 0, done.stdout + done.stderr
