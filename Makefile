@@ -13,8 +13,6 @@ as_linted = CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ \
 
 # Duration of each fuzz target.
 SECONDS := 10
-# Targets that run in the time that the tests leave.
-BESIDE :=
 # Sections of `make bench`: closed, open, truth, memory, scenario, scripts, http2, streams, llm, watched, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
 BENCH := all
 
@@ -25,9 +23,9 @@ demo: ## start a service, load it in two ways, and explain the results (40 s)
 	@scripts/setup.sh demo
 	@scripts/demo.sh
 
-test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets; BESIDE="check studies" for these, too
+test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets
 	scripts/setup.sh test
-	scripts/test.sh $(BESIDE)
+	scripts/test.sh
 
 studies: ## run every study of studies/ for a minute
 	scripts/setup.sh studies

@@ -303,7 +303,7 @@ backend() { pip install -r <(requirements build-system requires); }
 package() {
     local now profile=${WEIR_PROFILE:-$1}
     now=$profile-$(find src crates python Cargo.toml Cargo.lock pyproject.toml README.md -type f -not -name '*.pyc' \
-        -not -path 'python/tests/*' -print0 | sort -z | xargs -0 sha256sum | digest -)
+        -not -path 'python/tests/*' -not -path 'python/weir.data/*' -print0 | sort -z | xargs -0 sha256sum | digest -)
     if ! is_done package "$now" || ! [ -x .venv/bin/weir ]; then
         say "building weir in the profile $profile and installing it into .venv (some minutes the first time)"
         backend

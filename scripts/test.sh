@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # Runs the whole suite; continues after a failure, and lists all failures at the end.
 #
-#     scripts/test.sh [check] [studies]        after scripts/setup.sh test
+#     scripts/test.sh        after scripts/setup.sh test
 #
-# Steps run side by side where one of them waits: tests in Python beside the build of those in Rust, then the tests of the
-# binary beside those that compute and the targets of fuzzing. Named targets of make are steps, too, in the time that is
-# left. The output of a step is shown whole, one step after the other, and saved in target/suite/. The exit code is 1 if
-# any step failed.
+# The output of a step is shown whole, one step after the other, and saved in target/suite/. The exit code is 1 if any
+# step failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,20 +18,10 @@ failed=()
 run() {
     local name=$1 log=$kept/$1.log status=0 TIMEFORMAT='%R s, processor time %U s + %S s'
     shift
-    local said=$*
-    echo "== ${said#behind }" >"$log"
+    echo "== $*" >"$log"
     { time "$@" >>"$log" 2>&1 </dev/null; } 2>"$kept/$name.took" || status=$?
     echo "$status $(tail -1 "$kept/$name.took"), ended after $SECONDS s" >"$kept/$name.new"
     mv "$kept/$name.new" "$kept/$name.end"
-}
-
-# Runs a command where no other needs the processor: what only computes takes nothing from what is timed.
-behind() {
-    if chrt --idle 0 true 2>/dev/null; then
-        chrt --idle 0 "$@"
-    else
-        nice -n 19 "$@"
-    fi
 }
 
 # Starts a function of steps, one after the other, beside all others.
@@ -84,34 +72,25 @@ trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
 # Targets of fuzzing are built with instrumentation, by their script.
 packages=(--workspace --exclude weir-fuzz --locked)
-beside=" $* "
 
-in_python() {
+in_order() {
+    run build cargo test "${packages[@]}" --no-run
+    run unit .venv/bin/python scripts/rust_tests.py unit
+    run doc cargo test "${packages[@]}" --no-fail-fast --doc
+    run benches cargo build "${packages[@]}" --benches
+    run integration env WEIR_EXAMPLES_BUILT=1 .venv/bin/python scripts/rust_tests.py integration
     # They wait, too; each file stays in one worker, which has its services and its browser.
     run python .venv/bin/python -m pytest -q -n $(($(nproc) + 2)) --dist loadfile
-    [[ $beside != *" studies "* ]] || run studies make studies
 }
 
-# Cargo builds one thing at a time in a folder.
-computing() {
-    run build behind cargo test "${packages[@]}" --no-run
-    # Some of them have a clock, too.
-    run unit nice -n 5 .venv/bin/python scripts/rust_tests.py unit
-    run doc nice -n 5 cargo test "${packages[@]}" --no-fail-fast --doc
-    run benches behind cargo build "${packages[@]}" --benches
-    [[ $beside != *" check "* ]] || run check behind make check
-    run fuzz behind scripts/fuzz.sh --shared 3
+# Fuzzing takes the processor time that tests in Python leave.
+fuzzing() {
+    ended integration && run fuzz nice -n 19 scripts/fuzz.sh --shared 3
 }
 
-in_rust() {
-    ended build
-    run integration env WEIR_EXAMPLES_BUILT=1 .venv/bin/python scripts/rust_tests.py integration
-}
-
-lane in_python
-lane computing
-lane in_rust
-for step in build unit doc benches integration python $* fuzz; do show "$step"; done
+lane in_order
+lane fuzzing
+for step in build unit doc benches integration python fuzz; do show "$step"; done
 
 if [ ${#failed[@]} = 0 ]; then
     echo "test: all passed"
