@@ -59,7 +59,7 @@ fn a_load_has_the_mix_of_a_log() {
         combined(&[(2, "GET /gone", 404, "0.000")]).repeat(9),
     ];
     weir.write("access.log", log.concat());
-    let run = weir.load(&server.url(""), &["--mix-from", "access.log", "-r", "1000", "-d", "400ms"]);
+    let run = weir.load(&server.url(""), &["--mix-from", "access.log", "-r", "1000", "-n", "400"]);
     assert_eq!((run.requests.total, run.requests.ok), (400, 400));
     let with = |part: &str| lines(&server).iter().filter(|line| line.contains(part)).count();
     assert_eq!((with("GET /items/") + with("GET /a?b=%7B%7Bc%7D%7D "), with("/gone")), (400, 0));
