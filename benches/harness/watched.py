@@ -30,7 +30,7 @@ CONTENDERS: dict[str, tuple[tuple[str, ...], int]] = {
     STATSD: (("--out-statsd=127.0.0.1:{port}",), 0),
     SCRAPE: (("--out-prometheus=127.0.0.1:{port}",), 0),
 }
-#: System time of a closed loop drifts more from run to run than a page costs, so that it has so many times the rounds.
+#: Rounds of the closed loop per round of the open loop: its system time varies more between runs than a page costs.
 CLOSED_ROUNDS = 4
 TOKEN = "watched-by-benchmarks"
 DRAWN, CHROMIUM = "10,000 intervals and 50 steps", "Chromium"
