@@ -94,46 +94,64 @@ async fn serve<S: Service>(
         }
     };
     watch.set_opened(is_http2);
-    let service = || service_fn(|request| Rc::clone(home).handle(Rc::clone(watch), request));
-    let mut io = TokioIo::new(stream);
-    let ended = if is_http2 {
-        let mut builder = http2::Builder::new(LocalExecutor);
-        builder.max_header_list_size(home.max_head_bytes as u32).max_concurrent_streams(250);
-        let connection = pin!(builder.serve_connection(io, service()));
-        let ended = drive_until_closed(watch, connection, http2::Connection::graceful_shutdown, || false).await;
-        // The buffer never shrinks.
-        ended.unwrap_or(Ok(()))
-    } else {
-        let mut builder = http1::Builder::new();
-        builder.max_buf_size(home.max_head_bytes).max_headers(home.max_header_fields).half_close(false);
-        // With a part of the next head read, a new connection would be replaced again at once, endlessly.
-        let mut may_shrink = true;
-        let (connection, ended) = loop {
-            let mut connection = builder.serve_connection(io, service());
-            let leave = http1::Connection::graceful_shutdown;
-            let ended =
-                drive_until_closed(watch, Pin::new(&mut connection), leave, || may_shrink && watch.can_shrink()).await;
-            if let Some(ended) = ended {
-                break (connection, ended);
-            }
-            // hyper keeps the memory of the largest head or body. Between two requests a connection is only its socket,
-            // so it is replaced by a new one.
-            let parts = connection.into_parts();
-            let mut socket = parts.io.into_inner();
-            may_shrink = parts.read_buf.is_empty();
-            socket.unread(&parts.read_buf);
-            io = TokioIo::new(socket);
-            watch.set_shrunk();
-            home.memory_reclaimer.record_freed();
-        };
-        if let Some(tunnel) = watch.take_tunnel().filter(|_| ended.is_ok()) {
-            let parts = connection.into_parts();
-            run_tunnel(home, watch, parts.io.into_inner(), &parts.read_buf, tunnel).await;
-        }
-        ended
+    let ended = match is_http2 {
+        true => serve_http2(home, watch, stream).await,
+        false => serve_http1(home, watch, stream).await,
     };
     if ended.is_err_and(|error| error.is_parse()) {
         home.accounting.metrics.record_end("malformed");
+    }
+}
+
+async fn serve_http2<S: Service>(
+    home: &Rc<ThreadContext<S>>,
+    watch: &Rc<ConnectionState>,
+    stream: ServedStream,
+) -> hyper::Result<()> {
+    let service = service_fn(|request| Rc::clone(home).handle(Rc::clone(watch), request));
+    let mut builder = http2::Builder::new(LocalExecutor);
+    builder.max_header_list_size(home.max_head_bytes as u32).max_concurrent_streams(250);
+    let connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = drive_until_closed(watch, connection, http2::Connection::graceful_shutdown, || false).await;
+    // It never rests.
+    ended.unwrap_or(Ok(()))
+}
+
+async fn serve_http1<S: Service>(
+    home: &Rc<ThreadContext<S>>,
+    watch: &Rc<ConnectionState>,
+    mut stream: ServedStream,
+) -> hyper::Result<()> {
+    let mut builder = http1::Builder::new();
+    builder.max_buf_size(home.max_head_bytes).max_headers(home.max_header_fields).half_close(false);
+    // With a part of the next head read, a new connection would be replaced again at once, endlessly.
+    let mut may_rest = true;
+    loop {
+        let service = service_fn(|request| Rc::clone(home).handle(Rc::clone(watch), request));
+        let mut connection = builder.serve_connection(TokioIo::new(stream), service);
+        let leave = http1::Connection::graceful_shutdown;
+        let ended = drive_until_closed(watch, Pin::new(&mut connection), leave, || may_rest && watch.can_rest()).await;
+        if let Some(ended) = ended {
+            if let Some(tunnel) = watch.take_tunnel().filter(|_| ended.is_ok()) {
+                let parts = connection.into_parts();
+                run_tunnel(home, watch, parts.io.into_inner(), &parts.read_buf, tunnel).await;
+            }
+            return ended;
+        }
+        // hyper keeps the memory of the largest head or body, and that of a call in progress. Between two requests a
+        // connection is only its socket, so it is replaced by a new one when more comes.
+        let parts = connection.into_parts();
+        stream = parts.io.into_inner();
+        may_rest = parts.read_buf.is_empty();
+        stream.unread(&parts.read_buf);
+        drop(parts.read_buf);
+        watch.set_resting();
+        home.memory_reclaimer.record_freed();
+        // An end is one here, with or without an error.
+        if may_rest && !stream.wait_for_bytes().await.unwrap_or(false) {
+            return Ok(());
+        }
+        watch.set_active();
     }
 }
 

@@ -25,6 +25,9 @@ pub(super) enum CloseMode {
 /// hyper's usual read buffer, in bytes; more is held for a large head or body.
 const DEFAULT_BUFFER_BYTES: usize = 8 * 1024;
 
+/// Idle time after which a connection gives back the memory of its last request.
+const REST_AFTER: Nanos = Nanos::from_secs(2);
+
 /// Where a connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionOrigin {
@@ -53,6 +56,15 @@ enum ConnectionStage {
     Http2,
 }
 
+/// Whether a connection has no more memory than its socket needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    No,
+    /// It has been idle for a while, and is to free the rest.
+    Wanted,
+    Resting,
+}
+
 #[derive(Debug)]
 pub(super) struct ConnectionState {
     /// The peer, or the client that a trusted proxy has named.
@@ -79,6 +91,7 @@ pub(super) struct ConnectionState {
     client_address: OnceCell<HeaderValue>,
     /// Whether more memory is held for reads than a usual head needs.
     grown: Cell<bool>,
+    rest: Cell<Rest>,
     /// Peer of the upgraded connection.
     tunnel: RefCell<Option<Box<dyn Tunnel>>>,
 }
@@ -105,6 +118,7 @@ impl ConnectionState {
             receive_delay: Cell::new(Nanos::ZERO),
             client_address: OnceCell::new(),
             grown: Cell::new(false),
+            rest: Cell::new(Rest::No),
             tunnel: RefCell::default(),
         }
     }
@@ -238,22 +252,34 @@ impl ConnectionState {
         }
     }
 
-    /// Whether more memory is held than usual.
-    pub(super) fn is_grown(&self) -> bool {
-        self.grown.get()
+    /// Has the connection's task free memory if it has been idle for a while.
+    pub(super) fn rest_if_idle(&self, now: Nanos) {
+        let is_idle = self.timeout_tracker.get().idle_time(now) >= REST_AFTER;
+        if is_idle && self.stage.get() == ConnectionStage::Http1 && self.rest.get() == Rest::No {
+            self.rest.set(Rest::Wanted);
+            if let Some(task) = &*self.task.borrow() {
+                task.wake_by_ref();
+            }
+        }
     }
 
-    /// Whether that memory can be freed: the connection continues, and nothing is in progress.
-    pub(super) fn can_shrink(&self) -> bool {
-        self.is_grown()
+    /// Whether memory is to be freed, and can be: the connection continues, and nothing is in progress.
+    pub(super) fn can_rest(&self) -> bool {
+        (self.grown.get() || self.rest.get() == Rest::Wanted)
             && self.close_mode() == CloseMode::Open
             && self.timeout_tracker.get().is_drained()
             && !self.expects_bytes()
     }
 
     /// Records that the memory was freed.
-    pub(super) fn set_shrunk(&self) {
+    pub(super) fn set_resting(&self) {
         self.grown.set(false);
+        self.rest.set(Rest::Resting);
+    }
+
+    /// Records that the next bytes are there.
+    pub(super) fn set_active(&self) {
+        self.rest.set(Rest::No);
     }
 
     /// Connects the connection to `tunnel` after the current response.

@@ -156,6 +156,7 @@ async fn sweep<S: Service>(home: Rc<ThreadContext<S>>) {
         }
         for (_, watch) in &*home.connections.borrow() {
             watch.check_peer();
+            watch.rest_if_idle(now);
             if let Some(expired) = watch.expired(now, &home.timeouts) {
                 home.accounting.metrics.record_end(match expired {
                     TimeoutKind::Idle => "idle",

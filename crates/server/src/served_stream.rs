@@ -1,9 +1,11 @@
 //! The bytes of a connection as HTTP sees them: with TLS or without.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
@@ -45,6 +47,18 @@ impl ServedStream {
                 tls.consumed = 0;
             }
         }
+    }
+
+    /// Waits for the next bytes without holding a buffer for them; returns whether there are any, or else the end.
+    pub(super) async fn wait_for_bytes(&mut self) -> io::Result<bool> {
+        poll_fn(|cx| {
+            let mut bytes = [MaybeUninit::uninit(); 4096];
+            let mut buffer = ReadBuf::uninit(&mut bytes);
+            ready!(Pin::new(&mut *self).poll_read(cx, &mut buffer))?;
+            self.unread(buffer.filled());
+            Poll::Ready(Ok(!buffer.filled().is_empty()))
+        })
+        .await
     }
 
     /// From now on a shutdown does not close the connection: the other end may continue.

@@ -187,3 +187,36 @@ fn floods_of_fields_are_rejected_and_cost_no_attempt() {
     assert_eq!(server.requests(), 2);
     gate.stop();
 }
+
+/// Callers keep connections that they do not use. Such a connection is its socket and little else, with TLS or without,
+/// and serves its next request as before: also one that comes in pieces.
+#[test]
+fn idle_connections_give_their_memory_back_and_go_on() {
+    const COUNT: u64 = 200;
+    let (authority, server) = (Authority::new(), Server::hello());
+    let mut secured = secure(&authority, &server, &[]);
+    let address = secured.address.clone();
+    let client = TlsClient::build().trusting(&authority);
+    let mut tls: Vec<Raw> = (0..20).map(|_| client.connect(&address, "localhost")).collect();
+    let mut gate = Serving::gate(&["--upstream", &server.url("")]);
+    let mut plain: Vec<Raw> = (0..COUNT).map(|_| gate.connect()).collect();
+    for client in tls.iter_mut().chain(&mut plain) {
+        assert_eq!(client.get("/").text(), "hello");
+    }
+    let busy = gate.running().status_kib("VmRSS");
+    // A call in progress has more than 16 KiB.
+    until("freed memory", PATIENCE, || gate.running().status_kib("VmRSS") + COUNT * 8 < busy);
+    for client in tls.iter_mut().chain(&mut plain) {
+        client.send("GET / HT");
+        client.send("TP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        assert_eq!((client.answer().text(), client.answer().text()), ("hello", "hello"));
+    }
+    // And rests again; the end of either side is noticed.
+    until("freed memory", PATIENCE, || gate.running().status_kib("VmRSS") + COUNT * 8 < busy);
+    plain.truncate(1);
+    until("closed connections", PATIENCE, || gate.metric("weir_connections_open") <= 2.0);
+    gate.signal(Signal::TERM);
+    assert!(plain[0].rest().is_empty());
+    assert_eq!(gate.finish().code, 0);
+    assert!(secured.running().is_alive());
+}

@@ -74,6 +74,11 @@ impl TimeoutTracker {
         self.is_idle() && self.write.is_none()
     }
 
+    /// For how long it has been idle with all responses written; zero if it is not.
+    pub fn idle_time(&self, now: Nanos) -> Nanos {
+        if self.is_drained() && self.tunnel.is_none() { now - self.idle } else { Nanos::ZERO }
+    }
+
     /// Records received bytes.
     pub fn received(&mut self, now: Nanos) {
         if let Some(last) = &mut self.tunnel {
@@ -181,6 +186,23 @@ mod tests {
         let timeouts = TimeoutTracker::new(Nanos::from_secs(5));
         assert_eq!(at(&timeouts, 80), None);
         assert_eq!(at(&timeouts, 81), Some(TimeoutKind::Idle));
+    }
+
+    #[test]
+    fn a_connection_is_idle_from_the_end_of_its_last_request() {
+        let s = Nanos::from_secs;
+        let mut timeouts = TimeoutTracker::new(s(1));
+        assert_eq!(timeouts.idle_time(s(4)), s(3));
+        timeouts.received(s(4));
+        assert_eq!(timeouts.idle_time(s(5)), Nanos::ZERO, "a part of a head is there");
+        timeouts.request_began();
+        timeouts.stalled(s(6));
+        timeouts.request_ended(s(6));
+        assert_eq!(timeouts.idle_time(s(9)), Nanos::ZERO, "the response is not written");
+        timeouts.wrote(s(9));
+        assert_eq!(timeouts.idle_time(s(9)), s(3));
+        timeouts.switched(s(10));
+        assert_eq!(timeouts.idle_time(s(20)), Nanos::ZERO, "it is another protocol");
     }
 
     #[test]
