@@ -186,6 +186,7 @@ def test_hostile_names_are_text(browser: Browser, gateway: Gateway) -> None:
     browser.evaluate(f"""
         (() => {{
             const evil = {json.dumps(EVIL)}, ask = window.fetch;
+            let turn = 0;
             window.fetch = async (...what) => {{
                 const state = await (await ask(...what)).json();
                 const call = {{ age_ms: 5, stage: evil, route: evil, client: evil, method: evil, target: evil }};
@@ -194,7 +195,7 @@ def test_hostile_names_are_text(browser: Browser, gateway: Gateway) -> None:
                 route.name = upstream.name = evil;
                 route.rejected = [{{ upstream: evil, reason: evil, priority: evil, count: 3 }}];
                 upstream.failures = {{ [evil]: 1 }};
-                upstream.circuit = evil;
+                upstream.circuit = `${{evil}}${{turn++}}`;
                 upstream.hosts.forEach((host) => {{ host.host = host.condition = evil; }});
                 state.limits = [{{ upstream: evil, limit: 1, in_flight: 1, queue_length: 1, shed_threshold: 0, gradient: null }}];
                 return new Response(JSON.stringify(state));
@@ -202,6 +203,7 @@ def test_hostile_names_are_text(browser: Browser, gateway: Gateway) -> None:
         }})()
     """)
     wait(browser, "document.querySelectorAll('#calls tbody tr').length === 2")
+    wait(browser, "document.querySelectorAll('#events tbody tr').length > 0")
     for table in ("routes", "rejected", "upstreams", "failures", "hosts", "limits", "events", "calls"):
         assert any(EVIL in cell for row in cells(browser, table) for cell in row), table
     browser.evaluate("document.querySelector('#hosts button').click()")

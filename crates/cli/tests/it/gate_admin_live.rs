@@ -56,12 +56,11 @@ fn its_files_are_its_own_and_nothing_else_is_a_script() {
 
 #[test]
 fn counters_are_those_of_calls_attempts_and_hosts() {
-    // Each second response is a failure.
-    let flaky = Server::start(|seen| match seen.number % 2 {
-        0 => Reply::raw("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
+    let flaky = Server::start(|seen| match seen.number % 4 {
+        3 => Reply::raw("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
         _ => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
     });
-    let gate = Serving::gate(&["--upstream", &flaky.url(""), "--retries", "3", "--admin", "0"]);
+    let gate = Serving::gate(&["--upstream", &flaky.url(""), "--retries", "3", "--budget", "none", "--admin", "0"]);
     for _ in 0..10 {
         assert_eq!(gate.get("/").status, 200);
     }

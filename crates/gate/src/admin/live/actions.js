@@ -22,11 +22,9 @@ class Actions {
     Object.assign(this, { dialog: byId("question"), done, chosen: null });
     byId("cancel").addEventListener("click", () => this.dialog.close());
     byId("confirm").addEventListener("click", () => {
-      const chosen = this.chosen;
       this.dialog.close();
-      if (chosen) this.send(...chosen);
+      this.send(...this.chosen);
     });
-    this.dialog.addEventListener("close", () => { this.chosen = null; });
     byId("drain").hidden = !mayChange;
     byId("drain").addEventListener("click", () => this.ask(byId("drain").dataset.action));
     byId("by-name").hidden = mayChange;
