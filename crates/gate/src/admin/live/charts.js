@@ -14,9 +14,9 @@ class WindowChart extends LiveChart {
   }
 
   /// Takes the lines up to now. A range that was chosen stays until it has left the window.
-  take(values, now, marks) {
-    const from = now - SPAN_S;
-    this.x.marked = Array.from({ length: SPAN_S / 60 + 1 }, (_, i) => (Math.ceil(from / 60) + i) * 60).filter((s) => s <= now);
+  take(values, [from, now], marks) {
+    const step = now - from > 150 ? 60 : now - from > 75 ? 30 : 15;
+    this.x.marked = Array.from({ length: SPAN_S / step + 1 }, (_, i) => (Math.ceil(from / step) + i) * step).filter((s) => s <= now);
     if (this.view && this.view[0] < from) this.view = null;
     this.show(values, [from, now], { marks });
   }
@@ -40,10 +40,10 @@ class Charts {
   }
 
   update(history, now) {
-    const { marks } = history;
-    this.calls.take(CALL_LINES.map(([name]) => history.rates("all", name)), now, marks);
-    this.times.take([0.5, 0.99].map((q) => history.quantiles(q, "all")), now, marks);
-    this.extra.take(EXTRA_LINES.map(([name]) => history.rates("all", name)), now, marks);
+    const { marks } = history, window = [history.from(now), now];
+    this.calls.take(CALL_LINES.map(([name]) => history.rates("all", name)), window, marks);
+    this.times.take([0.5, 0.99].map((q) => history.quantiles(q, "all")), window, marks);
+    this.extra.take(EXTRA_LINES.map(([name]) => history.rates("all", name)), window, marks);
     const wanted = new Map(history.state.limits.map((limit) => [keyOf(...limitOf(limit)), limitOf(limit)]));
     for (const [key, chart] of this.limits) {
       if (wanted.has(key)) continue;
@@ -60,7 +60,7 @@ class Charts {
         chart.figure.dataset.chart = `limit-${Charts.made = (Charts.made ?? 0) + 1}`;
         this.limits.set(key, chart);
       }
-      chart.take(["limit", "in_flight", "queue_length"].map((of) => history.levels(kind, name, of)), now, marks);
+      chart.take(["limit", "in_flight", "queue_length"].map((of) => history.levels(kind, name, of)), window, marks);
     }
     byId("limits-section").hidden = !wanted.size;
   }
@@ -70,13 +70,13 @@ class Charts {
   }
 }
 
-/// Path of a small line over the whole window, from 0 to its maximum.
-function sparkPath({ xs, y }, now) {
+/// Path of a small line over the window, from 0 to its maximum.
+function sparkPath({ xs, y }, [from, now]) {
   const most = y.reduce((most, v) => Math.max(most, v ?? 0), 0) || 1;
   let d = "", joined = false;
   for (let i = 0; i < xs.length; i++) {
     if (y[i] === null) { joined = false; continue; }
-    const x = (xs[i] - now + SPAN_S) / SPAN_S * 100;
+    const x = (xs[i] - from) / (now - from) * 100;
     if (x < 0) continue;
     d += `${joined ? "L" : "M"}${x.toFixed(1)} ${(19 - 18 * y[i] / most).toFixed(1)}`;
     if (!joined && (i + 1 === xs.length || y[i + 1] === null)) d += "h.1";

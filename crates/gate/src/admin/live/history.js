@@ -1,7 +1,9 @@
 // What the gateway has counted, over the last minutes. It gives counters since its start; rates are their differences,
 // by its own clock, so that a page that asks late has the mean of the time between, and nothing is lost.
 
-const SPAN_S = 300, WINDOW_S = 10;
+const SPAN_S = 300, MIN_SPAN_S = 60, WINDOW_S = 10;
+/// States that come closer together are one: a rate over less would be chance.
+const MIN_STEP_S = 0.5;
 
 /// Keys that were made: a key in hundreds of states is one string.
 const keys = new Map();
@@ -93,7 +95,12 @@ class History {
     const isRestart = Boolean(last) && last.run !== state.run;
     if (isRestart) this.mark(x, "restarted", "bad");
     this.state = state;
-    this.rows.push({ x, at: state.now_s, run: state.run, ...countersOf(state), before: isRestart ? null : last ?? null });
+    const row = { x, at: state.now_s, run: state.run, ...countersOf(state), before: isRestart ? null : last ?? null };
+    if (last && !isRestart && last === this.rows[this.rows.length - 1] && state.now_s - last.at < MIN_STEP_S) {
+      this.rows.pop();
+      row.before = last.before;
+    }
+    this.rows.push(row);
     // What has left the window is not kept by the row after it.
     while (this.rows.length > 2 && this.rows[1].x < x - SPAN_S) this.rows.shift();
     if (this.rows[0].before) this.rows[0].before = null;
@@ -109,6 +116,11 @@ class History {
 
   mark(x, words, tone) {
     this.marks.push([x, words, tone]);
+  }
+
+  /// Beginning of what is drawn: the last minutes, or less while the page is young.
+  from(now) {
+    return Math.max(now - SPAN_S, Math.min(this.rows[0]?.x ?? now, now - MIN_SPAN_S));
   }
 
   /// The last state.

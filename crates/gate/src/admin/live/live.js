@@ -85,8 +85,7 @@ async function ask() {
     const response = await fetch("live.json", { cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
     if (!response.ok) throw new Error(`status ${response.status}`);
     take(await response.json());
-  } catch (error) {
-    console.debug(error);
+  } catch {
     lost();
   }
   render();

@@ -18,11 +18,11 @@ const number = (words, tone = "") => ({ kind: "n", words, tone });
 const spark = (line, hue = 0) => ({ kind: "spark", line, hue });
 const button = (words, label, act) => ({ kind: "act", words, label, act });
 
-function fillCell(node, cell, now) {
+function fillCell(node, cell, window) {
   switch (cell.kind) {
     case "spark":
       if (!node.firstChild) node.append(sparkline(cell.hue));
-      node.firstChild.firstChild.setAttribute("d", sparkPath(cell.line, now));
+      node.firstChild.firstChild.setAttribute("d", sparkPath(cell.line, window));
       break;
     case "act":
       if (!node.firstChild) {
@@ -41,7 +41,7 @@ function fillCell(node, cell, now) {
 }
 
 /// Rows of a table in place of those before: pairs of a key and cells, of which the first is a heading.
-function fillTable(id, rows, now) {
+function fillTable(id, rows, window) {
   byId(`${id}-section`).hidden = !rows.length;
   const body = byId(id).tBodies[0];
   const known = new Map(Array.from(body.rows, (line) => [line.dataset.key, line]));
@@ -50,7 +50,7 @@ function fillTable(id, rows, now) {
     line.dataset.key = key;
     known.delete(key);
     if (body.rows[at] !== line) body.insertBefore(line, body.rows[at] ?? null);
-    cells.forEach((cell, i) => fillCell(line.cells[i], cell, now));
+    cells.forEach((cell, i) => fillCell(line.cells[i], cell, window));
   });
   for (const line of known.values()) line.remove();
 }
@@ -78,7 +78,7 @@ function showFigures(history) {
 }
 
 function showTables(history, now, ask) {
-  const { state } = history;
+  const { state } = history, window = [history.from(now), now];
   const toned = (v, tone) => number(perSecond(v), v > 0 ? tone : "");
   fillTable("routes", state.routes.map(({ name, retry_budget_remaining: budget }) => {
     const rate = (of) => history.rate("route", name, of);
@@ -86,13 +86,13 @@ function showTables(history, now, ask) {
       number(ratio(rate("succeeded"), rate("calls"))), toned(rate("failed"), "bad"), toned(rate("deadline_exceeded"), "bad"),
       toned(rate("rejected"), "doubt"), number(perSecond(rate("client_closed"))), number(quantile(history.quantile(0.5, "route", name))),
       number(quantile(history.quantile(0.99, "route", name))), number(budget === null ? NONE : units.count.show(budget), budget === 0 ? "doubt" : "")]];
-  }), now);
+  }), window);
   fillTable("local", state.local_routes.map(({ name, responses }) =>
-    [keyOf(name), [text(name), number(perSecond(history.rate("local", name))), spark(history.rates("local", name)), number(units.count.show(responses))]]), now);
+    [keyOf(name), [text(name), number(perSecond(history.rate("local", name))), spark(history.rates("local", name)), number(units.count.show(responses))]]), window);
   fillTable("rejected", state.routes.flatMap(({ name, rejected }) => rejected.map(({ upstream, reason, priority, count }) => {
     const of = ["rejected", name, upstream, reason, priority];
     return [keyOf(...of), [text(wordsOf(reason)), text(name), text(upstream), text(priority), toned(history.rate(...of), "doubt"), spark(history.rates(...of), 4), number(units.count.show(count))]];
-  })), now);
+  })), window);
   fillTable("upstreams", state.upstreams.map(({ name, in_flight, circuit, throttled_fraction, panicking }) => {
     const rate = (...of) => history.rate("upstream", name, ...of);
     const failed = history.fraction(["upstream", name, "ended", "failed"], ["upstream", name, "ended", "won"]);
@@ -101,16 +101,16 @@ function showTables(history, now, ask) {
       number(units.count.show(in_flight)), number(perSecond(rate("retried"))), number(perSecond(rate("retries", "won"))), number(perSecond(rate("hedged"))), number(perSecond(rate("hedges", "won"))),
       number(quantile(history.quantile(0.5, "upstream", name))), number(quantile(history.quantile(0.99, "upstream", name))),
       text(guards.filter(Boolean).join(", ") || "normal", guards.some(Boolean) ? "bad" : "")]];
-  }), now);
+  }), window);
   fillTable("failures", state.upstreams.flatMap(({ name, failures }) => Object.entries(failures).map(([kind, count]) =>
-    [keyOf(name, kind), [text(kind), text(name), toned(history.rate("failure", name, kind), "bad"), spark(history.rates("failure", name, kind), "bad"), number(units.count.show(count))]])), now);
-  fillTable("hosts", state.upstreams.flatMap(({ name, hosts }) => hosts.map((host) => hostRow(history, name, host, ask))), now);
+    [keyOf(name, kind), [text(kind), text(name), toned(history.rate("failure", name, kind), "bad"), spark(history.rates("failure", name, kind), "bad"), number(units.count.show(count))]])), window);
+  fillTable("hosts", state.upstreams.flatMap(({ name, hosts }) => hosts.map((host) => hostRow(history, name, host, ask))), window);
   fillTable("limits", state.limits.map((limit) => {
     const [kind, name] = limitOf(limit);
     const { in_flight, queue_length, gradient, shed_threshold: threshold } = limit;
     return [keyOf(kind, name), [text(`${kind} ${name}`), number(units.count.show(limit.limit)), number(units.count.show(in_flight)), number(units.count.show(queue_length), queue_length > 0 ? "doubt" : ""),
       number(gradient === null ? "fixed" : gradient.toFixed(2)), number(threshold.toFixed(2), threshold > 0 ? "doubt" : "")]];
-  }), now);
+  }), window);
   showCalls(state.calls);
 }
 
