@@ -57,6 +57,8 @@ pub mod serve;
 mod server_args;
 #[cfg(any(feature = "gate", feature = "serve", all(feature = "history", feature = "web")))]
 mod server_lifecycle;
+#[cfg(any(feature = "gate", feature = "serve", all(feature = "history", feature = "web")))]
+mod service_manager;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 mod stream_args;

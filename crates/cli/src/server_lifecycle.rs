@@ -1,12 +1,14 @@
 //! Lifecycle of a server: address on stdout, signals, graceful shutdown.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::exit;
+use super::service_manager;
 
 /// Signal listener of a server.
 #[derive(Debug)]
@@ -29,41 +31,49 @@ impl ServerLifecycle {
         Ok(Self { signals: signals.map_err(|error| format!("cannot listen for Ctrl-C: {error}"))? })
     }
 
-    /// Prints the address on stdout, and waits for the signal that ends the server; each SIGHUP before calls `hangup`.
+    /// Prints the address on stdout, and waits for the signal that ends the server.
     ///
     /// # Errors
     /// One line, if stdout cannot be written.
-    pub(super) fn run_until_signal(&mut self, url: &str, hangup: impl FnMut()) -> Result<ExitSignal, String> {
-        self.announce_and_wait(&serde_json::json!({ "listening": url }), hangup)
+    pub(super) fn run_until_signal(&mut self, url: &str) -> Result<ExitSignal, String> {
+        self.announce(&serde_json::json!({ "listening": url }))?;
+        Ok(self.wait(|_| ControlFlow::Continue(())))
     }
 
-    /// The same with this line on stdout.
+    /// Prints a line on stdout that says where the server listens, and tells systemd.
     ///
     /// # Errors
     /// One line, if stdout cannot be written.
-    pub(super) fn announce_and_wait(
-        &mut self,
-        line: &serde_json::Value,
-        mut hangup: impl FnMut(),
-    ) -> Result<ExitSignal, String> {
+    pub(super) fn announce(&self, line: &serde_json::Value) -> Result<(), String> {
         writeln!(io::stdout(), "{line}")
             .and_then(|()| io::stdout().flush())
             .map_err(|error| format!("cannot write to stdout: {error}"))?;
+        service_manager::notify("READY=1");
+        Ok(())
+    }
+
+    /// Waits for the signal that ends the server; each of the others before calls `on_other`, which may end it, too.
+    pub(super) fn wait(&mut self, mut on_other: impl FnMut(i32) -> ControlFlow<()>) -> ExitSignal {
         loop {
             match self.signals.forever().next() {
-                Some(SIGHUP) => hangup(),
-                other => return Ok(ExitSignal(other.unwrap_or(SIGTERM))),
+                None => return ExitSignal(SIGTERM),
+                Some(signal @ (SIGINT | SIGTERM)) => return ExitSignal(signal),
+                Some(other) if on_other(other).is_break() => return ExitSignal(other),
+                Some(_) => {}
             }
         }
     }
 
-    /// Stops the server and returns the exit code; a second signal meanwhile calls `at_once`.
+    /// Stops the server and returns the exit code; another SIGINT or SIGTERM meanwhile calls `at_once`.
     pub(super) fn finish(self, end: ExitSignal, at_once: impl FnOnce() + Send, stop: impl FnOnce()) -> u8 {
+        if matches!(end.0, SIGINT | SIGTERM) {
+            service_manager::notify("STOPPING=1");
+        }
         let mut signals = self.signals;
         let handle = signals.handle();
         thread::scope(|scope| {
             scope.spawn(move || {
-                if signals.forever().any(|signal| signal != SIGHUP) {
+                if signals.forever().any(|signal| matches!(signal, SIGINT | SIGTERM)) {
                     at_once();
                 }
             });

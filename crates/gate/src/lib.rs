@@ -61,7 +61,9 @@ use weir_decide::Nanos;
 use weir_otlp::{Exporter, ExporterCloseHandle, ExporterError};
 pub use weir_server::StopReport;
 use weir_server::tls::{ServerTls, ServerTlsError};
-use weir_server::{self as server, BoundAddress, ListenAddress, ListenerOptions, Logger, RunningServer, ServerError};
+use weir_server::{
+    self as server, BoundAddress, ListenAddress, ListenSockets, ListenerOptions, Logger, RunningServer, ServerError,
+};
 
 /// Options of a gateway beside its configuration.
 #[derive(Clone, Debug, Default)]
@@ -176,7 +178,8 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
             None => None,
         };
         let (address, proxy_protocol) = (listener.address.clone(), listener.proxy_protocol.clone());
-        listeners.push(ListenerOptions { address, tls: own, proxy_protocol });
+        let name = format!("listener {}", listener.name);
+        listeners.push(ListenerOptions { name, address, tls: own, proxy_protocol });
     }
     if listeners.is_empty() {
         listeners.push(ListenerOptions::plain(ListenAddress::Tcp(server.host.clone(), server.port)));
@@ -310,6 +313,27 @@ impl Gate {
         report
     }
 
+    /// Copies of the sockets of all listeners, to be passed on to another process.
+    pub fn listen_sockets(&self) -> Vec<ListenSockets> {
+        let admin = self.admin.as_ref().map(AdminServer::listen_sockets);
+        admin.into_iter().chain([self.server.listen_sockets()]).collect()
+    }
+
+    /// Leaves the place to another process that has [`Self::listen_sockets`]; see [`RunningServer::hand_over`].
+    pub fn hand_over(self, grace: Duration) -> StopReport {
+        drop(self.certificate_watch);
+        // Its requests are for the new gateway.
+        if let Some(admin) = self.admin {
+            admin.hand_over();
+        }
+        let report = self.server.hand_over(grace);
+        drop(self.renewal_thread);
+        if let Some(exporter) = self.exporter {
+            exporter.close(TRACE_FLUSH_TIMEOUT);
+        }
+        report
+    }
+
     /// A handle that stops the gateway from another thread.
     pub fn stop_handle(&self) -> GateStopHandle {
         GateStopHandle { server: self.server.stop_handle(), traces: self.exporter.as_ref().map(Exporter::close_handle) }
@@ -333,6 +357,11 @@ impl GateStopHandle {
     /// Sets whether health checks say that nothing more is to be sent here. Calls are served all the same.
     pub fn set_draining(&self, is_draining: bool) {
         self.server.set_draining(is_draining);
+    }
+
+    /// Has each HTTP/1 connection end after its next response; see [`server::StopHandle`].
+    pub fn close_connections_after_responses(&self) {
+        self.server.close_connections_after_responses();
     }
 
     /// Ends the gateway without waiting for requests in flight or the last traces.

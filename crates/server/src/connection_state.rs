@@ -286,6 +286,13 @@ impl ConnectionState {
         std::future::pending().await
     }
 
+    /// Ends this connection once its peer knows: by GOAWAY, or after the next response, which says so.
+    pub(super) fn leave(&self) {
+        if self.stage.get() == ConnectionStage::Http2 {
+            self.set_close_mode(CloseMode::Drain);
+        }
+    }
+
     /// Ends this connection after its pending responses, since the server stops.
     pub(super) fn drain(&self) {
         let has_more = match self.stage.get() {

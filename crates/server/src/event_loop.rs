@@ -14,7 +14,8 @@ use super::Service;
 use super::accepted_socket::AcceptedSocket;
 use super::connection::drive;
 use super::connection_state::{CloseMode, ConnectionOrigin};
-use super::listen::{ListenSocket, ListenerOptions, ListenerRules};
+use super::listen::{ListenSocket, ListenerRules};
+use super::listener_options::ListenerOptions;
 use super::server_state::ShutdownRequest;
 use super::thread_context::ThreadContext;
 use weir_decide::Nanos;
@@ -108,14 +109,21 @@ async fn accept_all<S: Service>(
 
 /// Awaits the pending responses, up to the grace time.
 async fn drain<S: Service>(home: &ThreadContext<S>, mut stop: Receiver<ShutdownRequest>) {
+    let mut leaves = matches!(*stop.borrow(), ShutdownRequest::LeaveUntil(_));
     for (_, watch) in &*home.connections.borrow() {
-        watch.drain();
+        if leaves { watch.leave() } else { watch.drain() }
     }
     let mut rest = pin!(home.service.shutdown(&home.local));
     let mut rested = false;
     while !rested || !home.connections.borrow().is_empty() {
         let until = match *stop.borrow_and_update() {
-            ShutdownRequest::DrainUntil(until) => until,
+            ShutdownRequest::LeaveUntil(until) => until,
+            ShutdownRequest::DrainUntil(until) => {
+                if std::mem::take(&mut leaves) {
+                    home.connections.borrow().iter().for_each(|(_, watch)| watch.drain());
+                }
+                until
+            }
             ShutdownRequest::Run | ShutdownRequest::Now => Nanos::ZERO,
         };
         if until <= home.accounting.clock.now() {

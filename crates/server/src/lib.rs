@@ -5,6 +5,7 @@
 //!   [`StaticBody`]: its response
 //! - [`start`], [`start_on`]: start a service as a [`RunningServer`]; [`ListenAddress`], [`ListenerOptions`]: where it
 //!   listens, on sockets of its own or of `systemd`
+//! - [`Handover`], [`NextProcess`]: sockets that one process passes on to the next
 //! - `event_loop`: one thread; `thread_context`: the state that its connections share; `framing`: checks of a request's
 //!   framing; `request_log`, `request_info`, `open_requests`: records of requests
 //! - `connection`, `connection_state`: one connection, from the system's socket (`accepted_socket`) over timeouts
@@ -20,8 +21,10 @@ mod connection;
 mod connection_state;
 mod event_loop;
 mod framing;
+mod handover;
 mod listen;
 mod listen_address;
+mod listener_options;
 mod metrics;
 mod network;
 mod open_requests;
@@ -56,15 +59,18 @@ pub use self::access_log::AccessLogOptions;
 pub use self::access_log_format::{AccessLogFormat, LogTemplate};
 pub use self::body::{BodyError, RequestBody, ResponseBody};
 pub use self::connection_state::TlsPeer;
-pub use self::listen::{BoundAddress, ListenerOptions};
+pub use self::handover::{HandedSockets, Handover, HandoverError, ListenSockets, NextProcess};
+pub use self::listen::BoundAddress;
 pub use self::listen_address::ListenAddress;
+pub use self::listener_options::ListenerOptions;
 pub use self::metrics::MetricsHandle;
 pub use self::network::{Network, Proxies};
 pub use self::open_requests::OpenRequestsHandle;
 pub use self::proxy_header::ProxyHeader;
 pub use self::request_context::{BodyPrefix, ReadBodyError, RequestBodyStream, RequestContext};
 pub use self::request_info::RequestInFlight;
-pub use self::running_server::{RunningServer, StopHandle, StopReport, start, start_on};
+pub use self::running_server::{RunningServer, StopHandle, start, start_on};
+pub use self::server_state::StopReport;
 pub use self::static_body::StaticBody;
 use weir_decide::service::timeouts::Timeouts;
 pub use weir_machine::timer::Timer;
@@ -188,6 +194,8 @@ pub struct Options {
     pub uses_receive_timestamps: bool,
     /// Whether requests in flight can be listed; see [`RunningServer::open_requests`].
     pub lists_requests: bool,
+    /// Sockets of the process whose place this one takes, used for their addresses.
+    pub handed: HandedSockets,
     /// Logger for problems.
     pub logger: Logger,
 }
@@ -220,6 +228,7 @@ impl Default for Options {
             builtin_paths: BuiltinPaths::default(),
             uses_receive_timestamps: false,
             lists_requests: false,
+            handed: HandedSockets::default(),
             logger: Logger::new(|_| {}),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -12,31 +12,15 @@ use std::sync::Arc;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, ipproto, listen, socket_with, sockopt};
 
+use super::handover::HandedSockets;
 use super::listen_address::ListenAddress;
+use super::listener_options::ListenerOptions;
 use super::network::Proxies;
 use super::systemd;
 use super::tls::ServerTls;
 
 /// Backlog of a listener; the kernel limits it to `net.core.somaxconn`.
 const LISTEN_BACKLOG: i32 = 4096;
-
-/// An address to listen on, and the protocols below HTTP of its connections.
-#[derive(Clone, Debug)]
-pub struct ListenerOptions {
-    /// The address.
-    pub address: ListenAddress,
-    /// TLS; None for connections without.
-    pub tls: Option<Arc<ServerTls>>,
-    /// Networks of the proxies whose connections begin with a header of the PROXY protocol.
-    pub proxy_protocol: Proxies,
-}
-
-impl ListenerOptions {
-    /// An address whose connections begin with HTTP.
-    pub fn plain(address: ListenAddress) -> Self {
-        Self { address, tls: None, proxy_protocol: Proxies::default() }
-    }
-}
 
 /// What a listener's connections begin with.
 #[derive(Debug)]
@@ -72,11 +56,29 @@ pub(super) enum ListenSocket {
     Unix(UnixListener),
 }
 
+impl ListenSocket {
+    fn try_clone(&self) -> io::Result<Self> {
+        match self {
+            Self::Tcp(socket) => socket.try_clone().map(Self::Tcp),
+            Self::Unix(socket) => socket.try_clone().map(Self::Unix),
+        }
+    }
+}
+
+impl AsFd for ListenSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(socket) => socket.as_fd(),
+            Self::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
 /// Sockets of one address.
 #[derive(Debug)]
 pub(super) struct BoundListener {
     pub(super) address: BoundAddress,
-    /// One for each event loop.
+    /// At least one for each event loop.
     pub(super) sockets: Vec<ListenSocket>,
     /// Path to remove at the end.
     pub(super) created: Option<CreatedSocket>,
@@ -86,6 +88,13 @@ pub(super) struct BoundListener {
 #[derive(Debug)]
 pub(super) struct CreatedSocket(PathBuf);
 
+impl CreatedSocket {
+    /// Leaves the file to another process, which listens on the same socket.
+    pub(super) fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
 impl Drop for CreatedSocket {
     fn drop(&mut self) {
         // It may be gone already.
@@ -94,12 +103,21 @@ impl Drop for CreatedSocket {
 }
 
 impl BoundListener {
-    /// Opens `count` sockets of one address; the kernel distributes connections among them.
+    /// Opens `count` sockets of one address; the kernel distributes connections among them. Those that another process
+    /// has `handed` on for it are used in place of new ones, all of them: connections may wait in each.
     ///
     /// # Errors
     /// If the host has no address, or the address is not available.
-    pub(super) fn open(address: &ListenAddress, count: usize) -> io::Result<Self> {
-        match address {
+    pub(super) fn open(listener: &ListenerOptions, count: usize, handed: &HandedSockets) -> io::Result<Self> {
+        let handed = handed.take(listener);
+        if !handed.is_empty() {
+            let mut bound = inherited(handed, count)?;
+            if let ListenAddress::Unix(path) = &listener.address {
+                bound.created = Some(CreatedSocket(path.clone()));
+            }
+            return Ok(bound);
+        }
+        match &listener.address {
             ListenAddress::Tcp(host, port) => {
                 let (address, sockets) = tcp_listeners(host, *port, count)?;
                 let sockets = sockets.into_iter().map(ListenSocket::Tcp).collect();
@@ -108,20 +126,27 @@ impl BoundListener {
             ListenAddress::Unix(path) => {
                 let listener = unix_listener(path)?;
                 let created = Some(CreatedSocket(path.clone()));
-                let sockets = copies(count, || listener.try_clone().map(ListenSocket::Unix))?;
+                let sockets =
+                    (0..count).map(|_| listener.try_clone().map(ListenSocket::Unix)).collect::<io::Result<_>>()?;
                 Ok(Self { address: BoundAddress::Unix(path.clone()), sockets, created })
             }
-            ListenAddress::Systemd(name) => inherited(systemd::socket(name)?, count),
+            ListenAddress::Systemd(name) => inherited(vec![systemd::socket(name)?], count),
         }
     }
 }
 
-fn copies(count: usize, copy: impl Fn() -> io::Result<ListenSocket>) -> io::Result<Vec<ListenSocket>> {
-    (0..count).map(|_| copy()).collect()
+/// Sockets of one address that another process has opened, and copies of them if there are fewer than `count`.
+fn inherited(sockets: Vec<OwnedFd>, count: usize) -> io::Result<BoundListener> {
+    let mut all = sockets.into_iter().map(inherited_socket).collect::<io::Result<Vec<_>>>()?;
+    for number in all.len()..count {
+        let copy = all[number % all.len()].1.try_clone()?;
+        all.push((all[0].0.clone(), copy));
+    }
+    let address = all[0].0.clone();
+    Ok(BoundListener { address, sockets: all.into_iter().map(|(_, socket)| socket).collect(), created: None })
 }
 
-/// A socket that another process has opened.
-fn inherited(socket: OwnedFd, count: usize) -> io::Result<BoundListener> {
+fn inherited_socket(socket: OwnedFd) -> io::Result<(BoundAddress, ListenSocket)> {
     let no_listener = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
     if !sockopt::socket_acceptconn(&socket)? || sockopt::socket_type(&socket)? != SocketType::STREAM {
         return Err(no_listener("it is not a listening stream socket; write ListenStream= and Accept=no"));
@@ -131,16 +156,14 @@ fn inherited(socket: OwnedFd, count: usize) -> io::Result<BoundListener> {
         let listener = UnixListener::from(socket);
         listener.set_nonblocking(true)?;
         let path = listener.local_addr()?.as_pathname().unwrap_or(Path::new("")).to_owned();
-        let sockets = copies(count, || listener.try_clone().map(ListenSocket::Unix))?;
-        return Ok(BoundListener { address: BoundAddress::Unix(path), sockets, created: None });
+        return Ok((BoundAddress::Unix(path), ListenSocket::Unix(listener)));
     }
     let address = SocketAddr::try_from(address).map_err(|_| no_listener("it is neither a TCP nor a Unix socket"))?;
     // Connections inherit the option, which saves a call for each.
     sockopt::set_tcp_nodelay(&socket, true)?;
     let listener = TcpListener::from(socket);
     listener.set_nonblocking(true)?;
-    let sockets = copies(count, || listener.try_clone().map(ListenSocket::Tcp))?;
-    Ok(BoundListener { address: BoundAddress::Tcp(address), sockets, created: None })
+    Ok((BoundAddress::Tcp(address), ListenSocket::Tcp(listener)))
 }
 
 /// Listens on a path. A socket there of a server that has crashed is replaced, one of a running server is not.

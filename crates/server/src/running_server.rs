@@ -15,25 +15,18 @@ use tokio::sync::{Notify, mpsc, watch as channel};
 use super::access_log::{AccessLog, AccessLogWriter};
 use super::coarse_clock::CoarseClock;
 use super::event_loop::{self, ThreadListener, run_on_current_thread};
-use super::listen::{BoundAddress, BoundListener, CreatedSocket, ListenSocket, ListenerOptions};
+use super::handover::ListenSockets;
+use super::listen::{BoundAddress, BoundListener, CreatedSocket, ListenSocket};
 use super::listen_address::ListenAddress;
+use super::listener_options::ListenerOptions;
 use super::metrics::{MetricsHandle, ServerMetrics};
 use super::open_requests::{self, OpenRequests, OpenRequestsHandle, OpenRequestsQuery};
 use super::request_log::RequestAccounting;
-use super::server_state::{ServerState, ShutdownRequest};
+use super::server_state::{ServerState, ShutdownRequest, StopReport};
 use super::thread_context::{MemoryReclaimer, ThreadContext};
 use super::{Options, ServerError, Service, Timer};
 use weir_decide::Nanos;
 use weir_machine::{self as machine, clock::Clock};
-
-/// What the end of a server's grace time has cut off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StopReport {
-    /// Requests whose responses were not complete.
-    pub requests: u64,
-    /// Upgraded connections (WebSocket) that were open.
-    pub tunnels: u64,
-}
 
 /// A running server; stops at once when dropped.
 #[derive(Debug)]
@@ -47,6 +40,7 @@ pub struct RunningServer {
     threads: Vec<JoinHandle<()>>,
     access_log: Option<AccessLog>,
     created_sockets: Vec<CreatedSocket>,
+    listen_sockets: ListenSockets,
 }
 
 /// Starts a service on the host and port of its options; it accepts connections when this returns.
@@ -72,14 +66,16 @@ pub fn start_on<S: Service>(
     let _ = machine::allow_open_files(machine::max_connections().min(1 << 20));
     let workers = options.workers.max(1);
     let (mut addresses, mut created_sockets) = (Vec::new(), Vec::new());
+    let listen_sockets = ListenSockets::default();
     let mut of_threads: Vec<Vec<ThreadSocket>> = (0..workers).map(|_| Vec::new()).collect();
     for (index, listener) in listeners.iter().enumerate() {
         let failed = |error| ServerError::Listen(listener.address.clone(), error);
-        let bound = BoundListener::open(&listener.address, workers).map_err(failed)?;
+        let bound = BoundListener::open(listener, workers, &options.handed).map_err(failed)?;
         addresses.push(bound.address);
         created_sockets.extend(bound.created);
-        for (sockets, socket) in of_threads.iter_mut().zip(bound.sockets) {
-            sockets.push(ThreadSocket { index, socket, options: listener.clone() });
+        for (number, socket) in bound.sockets.into_iter().enumerate() {
+            listen_sockets.add(listener, &socket)?;
+            of_threads[number % workers].push(ThreadSocket { index, socket, options: listener.clone() });
         }
     }
     let log = match &options.access_log {
@@ -104,6 +100,7 @@ pub fn start_on<S: Service>(
         threads: Vec::new(),
         access_log: log,
         created_sockets,
+        listen_sockets,
     };
     let (ready, all_ready) = std::sync::mpsc::channel();
     for sockets in of_threads {
@@ -236,15 +233,30 @@ impl RunningServer {
     pub fn stop(mut self, grace: Duration) -> StopReport {
         self.stop_handle().stop(grace);
         self.finish();
-        StopReport {
-            requests: self.state.cut_requests.load(Ordering::Relaxed),
-            tunnels: self.state.cut_tunnels.load(Ordering::Relaxed),
-        }
+        self.state.report()
+    }
+
+    /// Copies of the listening sockets, to be passed on to another process.
+    pub fn listen_sockets(&self) -> ListenSockets {
+        self.listen_sockets.clone()
+    }
+
+    /// Leaves the place to another process that has [`Self::listen_sockets`]: as [`Self::stop`], but no connection is
+    /// closed on which a request may be on its way. Those of HTTP/1 end after their next response, which says so, and
+    /// idle ones at the end of `grace`.
+    pub fn hand_over(mut self, grace: Duration) -> StopReport {
+        self.created_sockets.drain(..).for_each(CreatedSocket::keep);
+        let handle = self.stop_handle();
+        handle.close_connections_after_responses();
+        handle.send(ShutdownRequest::LeaveUntil(self.clock.now() + grace.into()));
+        self.finish();
+        self.state.report()
     }
 
     /// Handle by which another thread stops the server, or ends the grace time.
     pub fn stop_handle(&self) -> StopHandle {
-        StopHandle { clock: self.clock, stop: self.stop.clone(), state: Arc::clone(&self.state) }
+        let (state, listen_sockets) = (Arc::clone(&self.state), self.listen_sockets.clone());
+        StopHandle { clock: self.clock, stop: self.stop.clone(), state, listen_sockets }
     }
 
     fn finish(&mut self) {
@@ -254,6 +266,7 @@ impl RunningServer {
         if let Some(log) = self.access_log.take() {
             log.close();
         }
+        self.listen_sockets.close();
         self.created_sockets.clear();
     }
 }
@@ -264,14 +277,26 @@ pub struct StopHandle {
     clock: Clock,
     stop: channel::Sender<ShutdownRequest>,
     state: Arc<ServerState>,
+    listen_sockets: ListenSockets,
 }
 
 impl StopHandle {
     /// Stops accepting connections; pending responses have `grace` from now, in place of an earlier one. Returns at
     /// once.
     pub fn stop(&self, grace: Duration) {
+        self.send(ShutdownRequest::DrainUntil(self.clock.now() + grace.into()));
+    }
+
+    fn send(&self, request: ShutdownRequest) {
+        self.listen_sockets.close();
         // An event loop without a receiver has stopped.
-        let _ = self.stop.send(ShutdownRequest::DrainUntil(self.clock.now() + grace.into()));
+        let _ = self.stop.send(request);
+    }
+
+    /// Has each HTTP/1 connection end after its next response, which says so: clients come again by new connections,
+    /// which may reach another server. Requests are served all the same.
+    pub fn close_connections_after_responses(&self) {
+        self.state.closes_connections.store(true, Ordering::Relaxed);
     }
 
     /// Sets whether the health check says that nothing more is to be sent here. Requests are served all the same.

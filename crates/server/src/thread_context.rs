@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::{HeaderMap, Request, Response, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body as _, Incoming};
 use slab::Slab;
 use tokio::sync::Notify;
@@ -111,7 +111,10 @@ impl<S: Service> ThreadContext<S> {
             self.service.handle(&self.local, request, &turn).await
         };
         match reply {
-            ServiceReply::Response(answer) => {
+            ServiceReply::Response(mut answer) => {
+                if version < Version::HTTP_2 && self.state.closes_connections() {
+                    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
                 entry.set_status(answer.status().as_u16());
                 if whole && version < Version::HTTP_2 && (last || has_connection_close(answer.headers())) {
                     watch.close_after_response();
@@ -151,7 +154,7 @@ impl<S: Service> ThreadContext<S> {
 
     fn metrics_response(&self) -> Response<ResponseBody> {
         let mut answer = Response::new(self.accounting.metrics.render().into());
-        let kind = header::HeaderValue::from_static(MetricsHandle::CONTENT_TYPE);
+        let kind = HeaderValue::from_static(MetricsHandle::CONTENT_TYPE);
         answer.headers_mut().insert(header::CONTENT_TYPE, kind);
         answer
     }

@@ -261,6 +261,12 @@ fn no_success_reason(runs: &[(String, Run)]) -> Option<String> {
     let failures = run.failures.iter().map(|(kind, count)| format!("{kind}: {count}"));
     let seen = responses.chain(failures).collect::<Vec<_>>().join(", ");
     let url = &run.target.url;
+    if run.requests.ok > 0 {
+        let count = run.requests.ok;
+        return Some(format!(
+            "all {count} good responses from {url} came after the load's time; give it a longer duration"
+        ));
+    }
     Some(if seen.is_empty() {
         format!("no request was sent to {url}")
     } else {

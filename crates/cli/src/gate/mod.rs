@@ -4,14 +4,16 @@ mod config_source;
 mod file_commands;
 mod listener_args;
 mod policy;
+mod upgrade;
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGHUP, SIGUSR2};
 
 use self::config_source::ConfigSource;
 use self::file_commands::FileCommand;
@@ -24,7 +26,7 @@ use super::server_lifecycle::ServerLifecycle;
 use weir_decide::base::units;
 use weir_gate::config::{Config, DistributedLimitConfig, ListenerConfig};
 use weir_gate::{self as gate, Gate, GateError, OtlpOptions, StopReport};
-use weir_server::{AccessLogFormat, Logger, MAX_WORKERS, Options};
+use weir_server::{AccessLogFormat, Handover, Logger, MAX_WORKERS, Options};
 
 /// Flags of `weir gate`.
 #[derive(Debug, Args)]
@@ -141,9 +143,13 @@ fn check(args: &GateArgs, messages: &Messages) -> Result<u8, ConfigErrors> {
 }
 
 fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
-    let mut life = ServerLifecycle::new(&[SIGHUP]).map_err(|why| vec![why])?;
+    let mut life = ServerLifecycle::new(&[SIGHUP, SIGUSR2]).map_err(|why| vec![why])?;
+    let handover = Handover::from_environment().map_err(|error| vec![error.to_string()])?;
     let config = args.config(&messages)?;
-    let server = args.server(&config, messages);
+    let mut server = args.server(&config, messages);
+    if let Some(handover) = &handover {
+        server.handed = handover.sockets();
+    }
     let options = gate::Options {
         call_logger: args.attempt_log.then(|| Logger::new(move |text| messages.block(text))),
         otlp: args.otlp.clone().map(|url| OtlpOptions { url, sample_fraction: args.otlp_sample }),
@@ -151,9 +157,26 @@ fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
     };
     let gate = gate::start(&config, options, &server).map_err(|error| args.gate_errors(&error))?;
     let line = announcement(&gate, config.listeners.len());
-    let end = life.announce_and_wait(&line, || args.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
+    life.announce(&line).map_err(|why| vec![why])?;
+    if let Some(handover) = handover {
+        handover.report_ready();
+    }
+    let mut is_replaced = false;
+    let end = life.wait(|signal| match signal {
+        SIGUSR2 => {
+            is_replaced = upgrade::start_next(&gate, &messages);
+            if is_replaced { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+        _ => {
+            args.reload(&gate, &server, &messages);
+            ControlFlow::Continue(())
+        }
+    });
     let stopper = gate.stop_handle();
     stopper.set_draining(true);
+    if !args.drain_delay.is_zero() {
+        stopper.close_connections_after_responses();
+    }
     let (hurry, hurried) = mpsc::channel();
     let at_once = move || {
         stopper.stop_now();
@@ -161,6 +184,9 @@ fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
         let _ = hurry.send(());
     };
     let stop = || {
+        if is_replaced {
+            return report_cut(gate.hand_over(args.server_args.grace), &messages);
+        }
         let is_hurried = !args.drain_delay.is_zero() && hurried.recv_timeout(args.drain_delay).is_ok();
         let grace = if is_hurried { Duration::ZERO } else { args.server_args.grace };
         report_cut(gate.stop(grace), &messages);

@@ -161,7 +161,7 @@ fn try_run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
     let mut lifecycle = ServerLifecycle::new(&[])?;
     let grace = args.service_args().server_args.grace;
     let running = args.start(Logger::new(move |text| messages.note(text)))?;
-    let end = lifecycle.run_until_signal(&running.url(), || ())?;
+    let end = lifecycle.run_until_signal(&running.url())?;
     let stopper = running.stop_handle();
     let at_once = || {
         if let Some(stopper) = stopper {

@@ -59,7 +59,7 @@ fn try_run(asked: &UiArgs, args: &[OsString], messages: Messages) -> Result<u8, 
     let [operator, spectator] = page.urls();
     // Also with --quiet: without the token the page cannot be opened.
     messages.always(&format!("page {operator} (to watch only: {spectator})"));
-    let end = lifecycle.run_until_signal(&page.url(), || {})?;
+    let end = lifecycle.run_until_signal(&page.url())?;
     let killer = page.killer();
     Ok(lifecycle.finish(end, move || killer.kill(), move || page.stop()))
 }

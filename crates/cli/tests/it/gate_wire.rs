@@ -125,6 +125,29 @@ fn large_bodies_stream_through_in_both_directions() {
     assert_eq!(client.get("/status/200").status, 200);
 }
 
+/// gRPC-Web has its trailers in its body, whose last frame has 0x80 as its first byte. Nothing of it is gRPC to the
+/// gateway: neither the content type nor the frames are changed, and a failed call is a response.
+#[test]
+fn grpc_web_passes_through_unchanged() {
+    let frames = b"\x00\x00\x00\x00\x02hi\x80\x00\x00\x00\x10grpc-status: 14\r\n";
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web+proto\r\nContent-Length: {}\r\n\r\n",
+        frames.len()
+    );
+    let response = [head.as_bytes(), frames].concat();
+    let server = Server::start(move |_| Reply::nothing().send(response.clone()));
+    let gate = plain(&server);
+    let mut client = gate.connect();
+    client.send(
+        "POST /echo.Echo/Say HTTP/1.1\r\nHost: test\r\nContent-Type: application/grpc-web+proto\r\nX-Grpc-Web: 1\r\n\
+         Content-Length: 7\r\n\r\n\x00\x00\x00\x00\x02yo",
+    );
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/grpc-web+proto")));
+    assert_eq!(answer.body, frames);
+    assert_eq!((server.requests(), answer.header("grpc-status")), (1, None));
+}
+
 /// Requests that two implementations may read differently. No part of them may reach the upstream as a separate
 /// request, and the next caller must get its own response.
 #[test]

@@ -212,8 +212,9 @@ fn connections_grow_as_needed_and_no_further() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(100)));
     let run = load(&server.url("/"), &["-r", "100", "-d", "1s"]);
     assert_eq!((run.requests.ok, run.requests.waited), (100, 0));
-    // 10 are in flight at a time; a busy machine has a few more.
-    assert!((10..40).contains(&run.connections.opened), "{}", run.connections.opened);
+    // 10 are in flight at a time; on a busy machine as many as become due while the slowest one is.
+    let most = (run.response_ms.max / 10.0).ceil() as u64 + 1;
+    assert!((10..=most).contains(&run.connections.opened), "{} of {most}", run.connections.opened);
 
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(100)));
     let run = load(&server.url("/"), &["-r", "100", "-d", "500ms", "-c", "3", "-t", "2"]);

@@ -32,6 +32,7 @@ mod gate_routes;
 mod gate_share;
 mod gate_smuggling;
 mod gate_tls;
+mod gate_upgrade;
 mod gate_upstreams;
 mod gate_wire;
 mod history;

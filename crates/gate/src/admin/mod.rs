@@ -14,6 +14,7 @@ mod upstream_page;
 
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -25,9 +26,12 @@ use super::config_cell::ConfigCell;
 use super::local_responses;
 use weir_machine::lock::lock;
 use weir_server::{
-    self as server, BuiltinPaths, ListenAddress, ListenerOptions, MetricsHandle, OpenRequestsHandle, Options,
-    RequestContext, ResponseBody, RunningServer, ServerError, ServiceReply, StopHandle, Timer,
+    self as server, BuiltinPaths, ListenAddress, ListenSockets, ListenerOptions, MetricsHandle, OpenRequestsHandle,
+    Options, RequestContext, ResponseBody, RunningServer, ServerError, ServiceReply, StopHandle, Timer,
 };
+
+/// Time for admin requests in flight when another process takes the gateway's place.
+const HANDOVER_GRACE: Duration = Duration::from_secs(1);
 
 /// Access to the gateway.
 #[derive(Debug)]
@@ -90,7 +94,8 @@ impl AdminServer {
             ListenAddress::Unix(_) | ListenAddress::Systemd(_) => false,
         };
         let service = AdminService { state: Arc::clone(&state), is_local };
-        let server = server::start_on(service, &options, &[ListenerOptions::plain(address.clone())])?;
+        let listener = ListenerOptions { name: "admin".to_owned(), ..ListenerOptions::plain(address.clone()) };
+        let server = server::start_on(service, &options, &[listener])?;
         Ok(Self { server, state })
     }
 
@@ -100,6 +105,16 @@ impl AdminServer {
             Some(address @ server::BoundAddress::Unix(_)) => address.to_string(),
             _ => self.server.url(),
         }
+    }
+
+    /// Copies of its sockets.
+    pub(super) fn listen_sockets(&self) -> ListenSockets {
+        self.server.listen_sockets()
+    }
+
+    /// Leaves its requests to another process, which has its sockets.
+    pub(super) fn hand_over(self) {
+        self.server.hand_over(HANDOVER_GRACE);
     }
 
     /// Shows a configuration from now on.

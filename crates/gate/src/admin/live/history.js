@@ -85,15 +85,19 @@ function quantileOf(counts, q) {
 /// States of the last minutes, oldest first. A row without a run is a time at which the gateway was not reachable.
 class History {
   constructor() {
-    Object.assign(this, { rows: [], marks: [], state: null });
+    Object.assign(this, { rows: [], marks: [], state: null, ended: new Set() });
   }
 
   /// Takes a state that came at a time in seconds. Returns whether it is new, and whether it is that of another start.
   take(state, x) {
     const last = this.last();
-    if (last && last.run === state.run && state.now_s <= last.at) return { isNew: false };
+    // A process that another one has taken the place of may respond once more.
+    if (this.ended.has(state.run) || last && last.run === state.run && state.now_s <= last.at) return { isNew: false };
     const isRestart = Boolean(last) && last.run !== state.run;
-    if (isRestart) this.mark(x, "restarted", "bad");
+    if (isRestart) {
+      this.ended.add(last.run);
+      this.mark(x, "restarted", "bad");
+    }
     this.state = state;
     const row = { x, at: state.now_s, run: state.run, ...countersOf(state), before: isRestart ? null : last ?? null };
     if (last && !isRestart && last === this.rows[this.rows.length - 1] && state.now_s - last.at < MIN_STEP_S) {

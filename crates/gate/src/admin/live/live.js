@@ -44,7 +44,7 @@ function take(state) {
     page.lostSince = null;
   }
   const { isNew, isRestart } = history.take(state, x);
-  if (isRestart) note(x, "The gateway was restarted: its counters begin anew", "bad", "");
+  if (isRestart) note(x, "The gateway was started anew: its counters begin at 0", "bad", "");
   else if (isNew && before) noteChanges(before, state, x);
   page.version ??= state.version;
   byId("version").hidden = state.version === page.version;
