@@ -66,7 +66,10 @@ class Page:
         return self.text.split("\n", 1)[0].removeprefix("# ")
 
     def rows(self, heading: str, *, table: int = 0) -> list[dict[str, str]]:
-        """Return the rows of a table below a heading, also the title, by column; `table` counts from 0."""
+        """Return the rows of a table below a heading, also the title, by column; `table` counts from 0.
+
+        Of columns with the same name each has that of the column before it, too: "TTFT p50 record".
+        """
         below = re.split(rf"(?m)^#+ {re.escape(heading)}$", self.text, maxsplit=1)
         if len(below) != 2:
             raise LookupError(f"{self.name}: no heading {heading!r}")
@@ -74,7 +77,8 @@ class Page:
         if len(tables) <= table:
             raise LookupError(f"{self.name}: no table {table} below {heading!r}")
         header, _, *lines = ([cell.strip() for cell in line[1:-1].split("|")] for line in tables[table].splitlines())
-        return [dict(zip(header, line, strict=True)) for line in lines]
+        names = [f"{header[at - 1]} {name}" if header.count(name) > 1 else name for at, name in enumerate(header)]
+        return [dict(zip(names, line, strict=True)) for line in lines]
 
     def cell(self, heading: str, row: str, column: str, *, table: int = 0) -> str:
         """Return a cell of the row that begins with `row`: one cell, or two joined by ` / `, without marks."""
