@@ -327,7 +327,7 @@ def test_it_fits_narrow_windows_and_keeps_the_rules_of_accessibility(
     assert axe(browser).bad == []
 
 
-def test_a_page_of_a_name_cannot_change_anything(browser: Browser, gateway: Gateway) -> None:
+def test_a_foreign_page_cannot_change_anything(browser: Browser, gateway: Gateway) -> None:
     """A page on another port of this machine, as one of another site would be, is rejected."""
     with running_service() as foreign:
         browser.open(foreign.url)
