@@ -10,7 +10,7 @@
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
 //!  │ ├──► tui ──► live ──────────────► measure, decide
-//!  │ ├──► web ───► server, report, load, machine, measure, decide
+//!  │ ├──► web ───► server, report, page, load, machine, measure, decide
 //!  │ ├──► otlp ───► server, http, machine, decide
 //!  │ ├──► outputs ► server, http, machine, measure, decide
 //!  │ ├──► bulk ──► send, live, machine, measure, decide
@@ -18,13 +18,13 @@
 //!  │ ├──► capacity ─► agents, load, machine, measure, decide
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
-//!  │ ├──► report ───────────────────► measure, decide
+//!  │ ├──► report ─► page ───────────► measure, decide
 //!  │ ├──► llm ──────────────────────► events, json, decide
 //!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
 //!  │ ├──► load ──► scenario, hurl, events, json, http, machine, measure, decide
 //!  │ ├──► record ─► import, http, machine, decide
 //!  │ ├──► serve ─► server, events ──► machine, decide
-//!  │ ├──► gate ──► otlp, server, call, http, document, redis
+//!  │ ├──► gate ──► otlp, server, page, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
 //!  │ └──► send ──► call, http, redis, machine, decide
 //!  │                            └───► http
@@ -34,6 +34,7 @@
 //!                 scenario ────────► hurl, json, decide
 //!                 events ──────────► json
 //!                 http2
+//!                 page
 //! ```
 //!
 //! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
@@ -63,6 +64,7 @@
 //! - [`agents`] several processes, on one machine or many, that generate one load together
 //! - [`capacity`] search for the highest load at which all objectives are met
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
+//! - [`page`] style and charts of all pages
 //! - [`web`] page on which a load is watched and changed while it runs
 //! - [`otlp`] OpenTelemetry traces: spans, and their export to a collector
 //! - [`outputs`] outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD
@@ -104,6 +106,7 @@ pub use weir_machine as machine;
 pub use weir_measure as measure;
 pub use weir_otlp as otlp;
 pub use weir_outputs as outputs;
+pub use weir_page as page;
 pub use weir_record as record;
 pub use weir_redis as redis;
 pub use weir_report as report;

@@ -9,6 +9,7 @@ use weir_decide::base::failure::FailureKind;
 use weir_decide::call::grpc::Code;
 use weir_decide::call::hedge::LaunchReason;
 use weir_decide::call::policy::AttemptFailure;
+use weir_decide::upstream::hosts::HostTotals;
 
 /// Counters of one plan's calls, by outcome.
 #[derive(Debug, Default)]
@@ -94,12 +95,18 @@ pub struct UpstreamCounts {
     in_flight: AtomicU64,
     /// Hedges by outcome, in the order of [`Self::hedges`].
     hedges: [AtomicU64; 3],
+    /// Retries by outcome, in the same order.
+    retries: [AtomicU64; 3],
     /// Times from an attempt's beginning to its success or failure; without cancelled ones.
     pub latencies: LatencyHistogram,
 }
 
 /// Names of launch reasons, in the order of [`reason_index`].
 const LAUNCH_REASONS: [&str; 4] = ["first", "stage", "failure", "retry"];
+
+fn by_outcome([won, failed, cancelled]: &[AtomicU64; 3]) -> [(&'static str, u64); 3] {
+    [("won", won), ("failed", failed), ("cancelled", cancelled)].map(|(name, counter)| (name, counter.load(Relaxed)))
+}
 
 fn reason_index(why: LaunchReason) -> usize {
     match why {
@@ -158,6 +165,11 @@ impl UpstreamCounts {
             .map(|(name, counter)| (name, counter.load(Relaxed)))
     }
 
+    /// Attempts that have ended, without cancelled ones.
+    pub(super) fn totals(&self) -> HostTotals {
+        HostTotals { succeeded: self.won.load(Relaxed), failed: self.failed_attempts.load(Relaxed) }
+    }
+
     /// Failures by kind, class of status, and gRPC code.
     pub fn failures(&self) -> impl Iterator<Item = (&'static str, u64)> {
         const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -169,7 +181,7 @@ impl UpstreamCounts {
         kinds.chain(classes).chain(codes)
     }
 
-    /// Counts the latencies of a call's attempts, and its hedges; once, at its end.
+    /// Counts the latencies of a call's attempts, its hedges and its retries; once, at its end.
     pub(super) fn count_ended(&self, trace: &CallTrace) {
         for attempt in &trace.attempts {
             let outcome = match &attempt.end {
@@ -180,8 +192,13 @@ impl UpstreamCounts {
             if outcome < 2 {
                 self.latencies.record(attempt.ended - attempt.launched);
             }
-            if matches!(attempt.reason, LaunchReason::Stage(_) | LaunchReason::Failure(_)) {
-                self.hedges[outcome].fetch_add(1, Relaxed);
+            let extra = match attempt.reason {
+                LaunchReason::First => None,
+                LaunchReason::Stage(_) | LaunchReason::Failure(_) => Some(&self.hedges),
+                LaunchReason::Retry(_) => Some(&self.retries),
+            };
+            if let Some(by_outcome) = extra {
+                by_outcome[outcome].fetch_add(1, Relaxed);
             }
         }
     }
@@ -189,9 +206,12 @@ impl UpstreamCounts {
     /// Hedges of calls that have ended, by outcome: `won` (its response was the call's), `failed`, or `cancelled` (another
     /// attempt was faster).
     pub fn hedges(&self) -> [(&'static str, u64); 3] {
-        let [won, failed, cancelled] = &self.hedges;
-        [("won", won), ("failed", failed), ("cancelled", cancelled)]
-            .map(|(name, counter)| (name, counter.load(Relaxed)))
+        by_outcome(&self.hedges)
+    }
+
+    /// Retries of calls that have ended, by outcome.
+    pub fn retries(&self) -> [(&'static str, u64); 3] {
+        by_outcome(&self.retries)
     }
 
     /// Attempts in flight, until the last byte of their responses.

@@ -11,7 +11,9 @@ use weir_decide::admission::AdmissionConfig;
 use weir_decide::call::latency_quantile::LatencyQuantile;
 use weir_decide::upstream::circuit_breaker::{BreakerRule, State};
 use weir_decide::upstream::client_throttle::ThrottleRule;
-use weir_decide::upstream::hosts::{BalancePolicy, HostBalancer, HostOutcome, HostSlot, OutlierRule};
+use weir_decide::upstream::hosts::{
+    BalancePolicy, HostBalancer, HostCondition, HostOutcome, HostSlot, HostTotals, OutlierRule,
+};
 use weir_decide::upstream::rendezvous::Candidate;
 use weir_http::client::Origin;
 use weir_machine::lock::lock;
@@ -34,8 +36,12 @@ pub struct HostState {
     pub origin: Arc<Origin>,
     /// Whether it is ejected, or failed its last health check.
     pub is_ejected: bool,
-    /// Attempts in flight; 0 for the only host of an upstream, which are not counted by host.
-    pub in_flight: u32,
+    /// Whether it gets attempts, and why not.
+    pub condition: HostCondition,
+    /// Attempts in flight.
+    pub in_flight: u64,
+    /// Attempts that have ended.
+    pub totals: HostTotals,
 }
 
 /// Hosts by slot, and which of them gets an attempt.
@@ -146,7 +152,16 @@ impl Upstream {
             slot,
             origin: Arc::clone(&table.origins[slot.index]),
             is_ejected: table.balancer.is_ejected(now, slot.index),
-            in_flight: table.balancer.in_flight(slot.index),
+            condition: table.balancer.condition(now, slot.index),
+            // Attempts at the only host are counted by upstream alone.
+            in_flight: match self.only {
+                Some(_) => self.counts.in_flight(),
+                None => table.balancer.in_flight(slot.index).into(),
+            },
+            totals: match self.only {
+                Some(_) => self.counts.totals(),
+                None => table.balancer.totals(slot.index),
+            },
         };
         table.balancer.slots().map(state).collect()
     }
@@ -159,6 +174,12 @@ impl Upstream {
     /// Records the result of a health check.
     pub fn health_checked(&self, now: Nanos, host: HostSlot, ok: bool) {
         self.table().balancer.health_checked(now, host, ok);
+    }
+
+    /// Ejects a host until it is restored, or a health check of it succeeds. Returns whether it did: not if too few hosts
+    /// would be left.
+    pub fn eject_by_operator(&self, host: HostSlot) -> bool {
+        self.table().balancer.eject_by_operator(host)
     }
 
     /// Adds a circuit breaker and a throttle.

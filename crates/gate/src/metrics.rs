@@ -56,7 +56,7 @@ impl EncodeMetric for EncodedLatencies {
 }
 
 /// Calls of a route by outcome, over all its upstreams.
-fn sum_outcomes(route: &GateRoute) -> [(&'static str, u64); 5] {
+pub(super) fn sum_outcomes(route: &GateRoute) -> [(&'static str, u64); 5] {
     let mut sums = route.plan().counts.outcomes();
     for side in &route.sides[1..] {
         for (sum, (_, count)) in sums.iter_mut().zip(side.plan.counts.outcomes()) {
@@ -64,6 +64,13 @@ fn sum_outcomes(route: &GateRoute) -> [(&'static str, u64); 5] {
         }
     }
     sums
+}
+
+/// Latencies of a route's calls, over all its upstreams.
+pub(super) fn sum_latencies(route: &GateRoute) -> LatencyBuckets {
+    let mut sum = route.plan().counts.latencies.read();
+    route.sides[1..].iter().for_each(|side| sum.add(&side.plan.counts.latencies.read()));
+    sum
 }
 
 impl Collector for GateMetrics {
@@ -79,11 +86,7 @@ impl Collector for GateMetrics {
         });
         encode_family(e, MetricType::Counter, "gate_calls", "Calls by outcome", calls)?;
         let route = |name: &str| vec![("route", name.to_owned())];
-        let latencies = setup.routes.iter().map(|one| {
-            let mut sum = one.plan().counts.latencies.read();
-            one.sides[1..].iter().for_each(|side| sum.add(&side.plan.counts.latencies.read()));
-            (route(&one.name), EncodedLatencies(sum))
-        });
+        let latencies = setup.routes.iter().map(|one| (route(&one.name), EncodedLatencies(sum_latencies(one))));
         let help = "From a call's beginning to the head of its response, or its failure";
         encode_family(e, MetricType::Histogram, "gate_call_seconds", help, latencies)?;
         let sides = setup.routes.iter().flat_map(|one| one.sides.iter().map(move |side| (one, side)));

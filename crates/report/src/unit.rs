@@ -1,4 +1,4 @@
-//! Unit of a number, and its text form. `page/script/units.js` has the same rules; a test in a browser compares both.
+//! Unit of a number, and its text form. `script/units.js` of `weir-page` has the same rules; a test in a browser compares both.
 
 use crate::number_format;
 use weir_decide::Nanos;

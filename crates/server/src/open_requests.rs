@@ -25,13 +25,27 @@ impl OpenRequests {
         self.0.borrow_mut().try_remove(key);
     }
 
-    fn list(&self, now: Nanos) -> Vec<RequestInFlight> {
-        self.0.borrow().iter().map(|(_, request)| request.describe(now)).collect()
+    /// Number of all, and the oldest ones; only these are described, since the event loop waits for it.
+    fn oldest(&self, now: Nanos, limit: usize) -> OldestRequests {
+        let open = self.0.borrow();
+        let mut oldest: Vec<&Rc<RequestLogInfo>> = open.iter().map(|(_, request)| request).collect();
+        if limit > 0 && limit < oldest.len() {
+            oldest.select_nth_unstable_by_key(limit - 1, |request| request.began);
+        }
+        oldest.truncate(limit);
+        (open.len(), oldest.into_iter().map(|request| request.describe(now)).collect())
     }
 }
 
-/// A question to an event loop, with the way of its response.
-pub(super) type OpenRequestsQuery = oneshot::Sender<Vec<RequestInFlight>>;
+/// Number of requests in flight, and the oldest of them.
+type OldestRequests = (usize, Vec<RequestInFlight>);
+
+/// A question to an event loop: how many requests to describe, and the way of the response.
+#[derive(Debug)]
+pub(super) struct OpenRequestsQuery {
+    limit: usize,
+    listed: oneshot::Sender<OldestRequests>,
+}
 
 /// Responds to questions until the server has ended.
 pub(super) async fn respond(
@@ -41,7 +55,7 @@ pub(super) async fn respond(
 ) {
     while let Some(query) = queries.recv().await {
         // The asker may be gone.
-        let _ = query.send(requests.list(clock.now()));
+        let _ = query.listed.send(requests.oldest(clock.now(), query.limit));
     }
 }
 
@@ -52,17 +66,25 @@ pub struct OpenRequestsHandle(pub(super) Vec<mpsc::UnboundedSender<OpenRequestsQ
 impl OpenRequestsHandle {
     /// All requests in flight, the oldest first. Event loops that have ended have none.
     pub async fn list(&self) -> Vec<RequestInFlight> {
+        self.oldest(usize::MAX).await.1
+    }
+
+    /// Number of requests in flight, and the oldest `limit` of them, the oldest first.
+    pub async fn oldest(&self, limit: usize) -> (usize, Vec<RequestInFlight>) {
         let ask = |event_loop: &mpsc::UnboundedSender<OpenRequestsQuery>| {
-            let (query, listed) = oneshot::channel();
-            event_loop.send(query).ok().map(|()| listed)
+            let (listed, list) = oneshot::channel();
+            event_loop.send(OpenRequestsQuery { limit, listed }).ok().map(|()| list)
         };
         // All are asked before the first one responds.
         let lists: Vec<_> = self.0.iter().filter_map(ask).collect();
-        let mut all = Vec::new();
+        let (mut count, mut all) = (0, Vec::new());
         for list in lists {
-            all.extend(list.await.unwrap_or_default());
+            let (of_one, oldest) = list.await.unwrap_or_default();
+            count += of_one;
+            all.extend(oldest);
         }
         all.sort_by_key(|request: &RequestInFlight| std::cmp::Reverse(request.age));
-        all
+        all.truncate(limit);
+        (count, all)
     }
 }

@@ -44,14 +44,14 @@ const SCRIPT: &str = concat!(
 
 /// One file, since the first paint waits for each: that of reports, and what is new.
 static PAGE_STYLE: LazyLock<String> =
-    LazyLock::new(|| [weir_report::page::STYLE, include_str!("assets/live.css")].concat());
+    LazyLock::new(|| [weir_page::STYLE, weir_page::LIVE_STYLE, include_str!("assets/live.css")].concat());
 
 /// File of the page of a load.
 pub(crate) fn asset(path: &str) -> Option<PageAsset> {
     let (content_type, text) = match path {
         "/" => ("text/html; charset=utf-8", HTML),
         "/page.css" => ("text/css; charset=utf-8", PAGE_STYLE.as_str()),
-        "/charts.js" => ("text/javascript; charset=utf-8", weir_report::page::CHART_MODULE),
+        "/charts.js" => ("text/javascript; charset=utf-8", weir_page::CHART_MODULE),
         "/live.js" => ("text/javascript; charset=utf-8", SCRIPT),
         _ => return None,
     };

@@ -10,15 +10,15 @@ use weir_testing::{Answer, Gate, Raw, Reply, Server, Serving, Weir, over_http2, 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Address of the admin listener.
-fn admin(gate: &Serving) -> String {
+pub(super) fn admin(gate: &Serving) -> String {
     gate.announced["admin"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned()
 }
 
-fn get(gate: &Serving, path: &str) -> Answer {
+pub(super) fn get(gate: &Serving, path: &str) -> Answer {
     admin_request(gate, "GET", path, "")
 }
 
-fn admin_request(gate: &Serving, method: &str, path: &str, headers: &str) -> Answer {
+pub(super) fn admin_request(gate: &Serving, method: &str, path: &str, headers: &str) -> Answer {
     let address = admin(gate);
     let mut connection = Raw::connect(&address);
     connection.send(format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\n{headers}\r\n"));
@@ -26,7 +26,7 @@ fn admin_request(gate: &Serving, method: &str, path: &str, headers: &str) -> Ans
 }
 
 /// A server that holds its responses until the gate is open.
-fn holding() -> (Gate, Server) {
+pub(super) fn holding() -> (Gate, Server) {
     let held = Gate::default();
     let server = Server::start({
         let held = held.clone();

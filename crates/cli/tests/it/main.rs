@@ -16,6 +16,7 @@ mod compare;
 mod doctor;
 mod gate_access_log;
 mod gate_admin;
+mod gate_admin_live;
 mod gate_caller_names;
 mod gate_cli;
 mod gate_front;

@@ -1,5 +1,8 @@
 //! Requests that a web page has a browser send to the admin listener: to another port of the reader's own machine
 //! (cross-site requests), or under a name of the page's that resolves to it (DNS rebinding).
+//!
+//! The listener's own page may change something where it was opened by an address or `localhost`, on any listener: only a
+//! name can be made to resolve to another machine. Such a page has the listener's address as its origin, with the port.
 
 use std::net::IpAddr;
 
@@ -8,21 +11,32 @@ use http::{HeaderMap, Method, Uri, header};
 /// Why a request is rejected, if it is.
 pub(super) fn rejection(method: &Method, headers: &HeaderMap, uri: &Uri, is_local: bool) -> Option<&'static str> {
     let changes = !matches!(*method, Method::GET | Method::HEAD);
-    // Browsers send one with every request of a page that may change something.
-    if changes && headers.contains_key(header::ORIGIN) {
-        return Some("changes are not made for web pages: the request has an Origin");
-    }
-    if !is_local {
-        return None;
-    }
     let of_header = || headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = uri.authority().map(http::uri::Authority::as_str).or_else(of_header)?;
+    let host = uri.authority().map(http::uri::Authority::as_str).or_else(of_header);
+    // Browsers send one with every request of a page that may change something.
+    if changes && headers.contains_key(header::ORIGIN) && !host.is_some_and(|host| is_own_page(headers, host)) {
+        return Some("changes are made for no web page but GET /live, opened by an address: the request has an Origin");
+    }
+    (is_local && host.is_some_and(|host| !is_unambiguous(host)))
+        .then_some("this listener is for this machine: use its address or localhost")
+}
+
+/// Whether a request is one of the page that this listener has at this host.
+fn is_own_page(headers: &HeaderMap, host: &str) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let origin = origins.next().and_then(|origin| origin.to_str().ok()?.strip_prefix("http://"));
+    let is_cross = headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin");
+    origin == Some(host) && origins.next().is_none() && !is_cross && is_unambiguous(host)
+}
+
+/// Whether a host, with or without a port, is an address or `localhost`, and not a name that a page could have made to
+/// resolve to this machine.
+fn is_unambiguous(host: &str) -> bool {
     let name = match host.rfind(':') {
         Some(colon) if !host[colon..].contains(']') => &host[..colon],
         _ => host,
     };
-    (!is_address(name) && !name.eq_ignore_ascii_case("localhost"))
-        .then_some("this listener is for this machine: use its address or localhost")
+    is_address(name) || name.eq_ignore_ascii_case("localhost")
 }
 
 /// Whether a host to listen on is this machine alone.
@@ -40,7 +54,7 @@ fn is_address(name: &str) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-    use http::HeaderValue;
+    use http::{HeaderName, HeaderValue};
 
     use super::*;
 
@@ -55,6 +69,19 @@ mod tests {
             ("POST", "127.0.0.1:9901", None, true, false),
             ("POST", "127.0.0.1:9901", Some("https://evil.example"), true, true),
             ("POST", "gate.internal", Some("null"), false, true),
+            // The listener's own page, by an address; under a name it may be one that was rebound.
+            ("POST", "127.0.0.1:9901", Some("http://127.0.0.1:9901"), true, false),
+            ("DELETE", "localhost:9901", Some("http://localhost:9901"), true, false),
+            ("POST", "[::1]:9901", Some("http://[::1]:9901"), true, false),
+            ("POST", "192.0.2.7:9901", Some("http://192.0.2.7:9901"), false, false),
+            ("POST", "gate.internal:9901", Some("http://gate.internal:9901"), false, true),
+            ("POST", "evil.example:9901", Some("http://evil.example:9901"), true, true),
+            // Another port, another scheme, another name of the same machine.
+            ("POST", "127.0.0.1:9901", Some("http://127.0.0.1:8080"), true, true),
+            ("POST", "127.0.0.1:9901", Some("https://127.0.0.1:9901"), true, true),
+            ("POST", "127.0.0.1:9901", Some("http://localhost:9901"), true, true),
+            ("POST", "127.0.0.1:9901", Some("127.0.0.1:9901"), true, true),
+            ("POST", "127.0.0.1:9901", Some(""), true, true),
             ("GET", "127.0.0.1:9901", Some("https://evil.example"), true, false),
         ] {
             let mut headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
@@ -64,6 +91,24 @@ mod tests {
             let found = rejection(&method.parse().unwrap(), &headers, &"/".parse().unwrap(), is_local);
             assert_eq!(found.is_some(), is_rejected, "{method} {host} {origin:?} {is_local}");
         }
+    }
+
+    #[test]
+    fn a_browser_that_names_another_site_is_not_the_own_page() {
+        let own = [(header::HOST, "127.0.0.1:9901"), (header::ORIGIN, "http://127.0.0.1:9901")];
+        let of = |more: &[(HeaderName, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in own.iter().chain(more) {
+                headers.append(name, HeaderValue::from_static(value));
+            }
+            rejection(&Method::POST, &headers, &Uri::from_static("/drain"), true).is_some()
+        };
+        let site = HeaderName::from_static("sec-fetch-site");
+        assert!(!of(&[]) && !of(&[(site.clone(), "same-origin")]));
+        for site_of_another in ["cross-site", "same-site", "none", ""] {
+            assert!(of(&[(site.clone(), site_of_another)]), "{site_of_another}");
+        }
+        assert!(of(&[(header::ORIGIN, "http://127.0.0.1:9901")]), "two origins are none");
     }
 
     #[test]

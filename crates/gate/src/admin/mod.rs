@@ -2,10 +2,13 @@
 //! its own, so that it responds when the public listeners are overloaded, and has a thread of its own.
 //!
 //! - `pages`: the responses; `upstream_page`: upstreams, their hosts and limits; `config_page`: the configuration;
-//!   `browser_guard`: requests of web pages, which are rejected
+//!   `live_page`: a page in a browser, and `live_state`: what it reads; `browser_guard`: requests of other web pages,
+//!   which are rejected
 
 mod browser_guard;
 mod config_page;
+mod live_page;
+mod live_state;
 mod pages;
 mod upstream_page;
 
@@ -13,10 +16,11 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::Value;
 
+use self::live_state::LiveState;
 use super::config::Config;
 use super::config_cell::ConfigCell;
 use super::local_responses;
@@ -38,6 +42,7 @@ pub(super) struct AdminState {
     gateway: StopHandle,
     metrics: MetricsHandle,
     open_requests: OpenRequestsHandle,
+    live: LiveState,
     logger: server::Logger,
 }
 
@@ -73,6 +78,7 @@ impl AdminServer {
             gateway: gateway.stop_handle(),
             metrics: gateway.metrics(),
             open_requests: gateway.open_requests(),
+            live: LiveState::new(),
             logger: options.logger.clone(),
         });
         let options = Options {
@@ -125,39 +131,49 @@ impl server::Service for AdminService {
     }
 
     async fn handle(&self, (): &(), request: Request<Incoming>, _: &RequestContext) -> ServiceReply {
-        if let Some(why) = browser_guard::rejection(request.method(), request.headers(), request.uri(), self.is_local) {
-            return local_responses::text(StatusCode::FORBIDDEN, why).into();
-        }
-        self.respond(request.method(), request.uri().path(), request.uri().query()).await.into()
+        let (method, uri) = (request.method(), request.uri());
+        let mut response = match browser_guard::rejection(method, request.headers(), uri, self.is_local) {
+            Some(why) => local_responses::text(StatusCode::FORBIDDEN, why),
+            None => self.respond(method, uri.path(), uri.query()).await,
+        };
+        // A browser must not take a page of text for a script, nor one of a minute ago for the state now.
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response.into()
     }
 }
 
 impl AdminService {
     async fn respond(&self, method: &Method, path: &str, query: Option<&str>) -> Response<ResponseBody> {
-        let is_read = matches!(*method, Method::GET | Method::HEAD);
         let state = &*self.state;
-        match path {
-            "/drain" => return pages::drain(state, method),
-            "/" | "/metrics" | "/healthz" | "/readyz" | "/config" | "/upstreams" | "/limits" | "/calls" if !is_read => {
-                return local_responses::not_allowed("GET, HEAD");
-            }
-            "/" => return pages::index(),
-            "/metrics" => return pages::metrics(state),
-            "/healthz" => return local_responses::text(StatusCode::OK, "ok"),
-            "/readyz" => return pages::readiness(state),
-            "/config" => return pages::json(&lock(&state.config_page)),
-            "/upstreams" => return pages::json(&upstream_page::upstreams(&state.config_cell)),
-            "/limits" => return pages::json(&upstream_page::limits(&state.config_cell)),
-            "/calls" => return pages::calls(&state.open_requests.list().await),
-            _ => {}
+        if path == "/drain" {
+            return pages::drain(state, method);
         }
         let action = path.strip_prefix("/upstreams/").and_then(|rest| rest.rsplit_once('/'));
-        match action {
-            Some((upstream, action @ ("eject" | "restore"))) if *method == Method::POST => {
-                upstream_page::set_ejected(state, upstream, query, action == "eject")
-            }
-            Some((_, "eject" | "restore")) => local_responses::not_allowed("POST"),
-            _ => local_responses::text(StatusCode::NOT_FOUND, "no such page; GET / lists them"),
+        if let Some((upstream, action @ ("eject" | "restore"))) = action {
+            return match *method {
+                Method::POST => upstream_page::set_ejected(state, upstream, query, action == "eject"),
+                _ => local_responses::not_allowed("POST"),
+            };
+        }
+        let page = match path {
+            "/" => pages::index(),
+            "/metrics" => pages::metrics(state),
+            "/healthz" => local_responses::text(StatusCode::OK, "ok"),
+            "/readyz" => pages::readiness(state),
+            "/config" => pages::json(&lock(&state.config_page)),
+            "/upstreams" => pages::json(&upstream_page::upstreams(&state.config_cell)),
+            "/limits" => pages::json(&upstream_page::limits(&state.config_cell)),
+            "/calls" => pages::calls(&state.open_requests.list().await),
+            "/live.json" => state.live.response(state).await,
+            _ => match live_page::file(path) {
+                Some(file) => file,
+                None => return local_responses::text(StatusCode::NOT_FOUND, "no such page; GET / lists them"),
+            },
+        };
+        match *method {
+            Method::GET | Method::HEAD => page,
+            _ => local_responses::not_allowed("GET, HEAD"),
         }
     }
 }

@@ -16,6 +16,7 @@ GET  /config                             configuration in use
 GET  /upstreams                          upstreams: hosts, ejections, counts
 GET  /limits                             concurrency limits and queues
 GET  /calls                              calls in flight, the oldest first
+GET  /live                               all of it on a page, each second
 POST /drain                              readiness says no; DELETE takes it back
 POST /upstreams/NAME/eject?host=HOST     no attempts to a host
 POST /upstreams/NAME/restore?host=HOST   end of an ejection";
@@ -54,6 +55,7 @@ pub(super) fn drain(state: &AdminState, method: &Method) -> Response<ResponseBod
         _ => return local_responses::not_allowed("POST, DELETE"),
     };
     state.gateway.set_draining(drains);
+    state.live.forget();
     state.logger.log(if drains { "admin: draining: readiness says no" } else { "admin: ready again" });
     json(&json!({ "draining": drains }))
 }

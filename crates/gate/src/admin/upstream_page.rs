@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use super::{AdminState, pages};
 use crate::config_cell::ConfigCell;
 use crate::local_responses;
-use weir_call::PermitPool;
+use weir_call::{PermitPool, Upstream};
+use weir_decide::Nanos;
 use weir_decide::upstream::circuit_breaker::State;
 use weir_server::ResponseBody;
 
@@ -15,14 +16,13 @@ pub(super) fn upstreams(config_cell: &ConfigCell) -> Value {
     let (runtime, now) = (config_cell.get(), config_cell.now());
     let of = |(name, it): &(String, crate::runtime::UpstreamRuntime)| {
         let upstream = &it.upstream;
-        let hosts = upstream
-            .hosts(now)
-            .into_iter()
-            .map(|host| json!({ "host": host.origin.name(), "ejected": host.is_ejected, "in_flight": host.in_flight }));
-        let circuit = upstream.breaker_state(now).map(|state| match state {
-            State::Closed => "closed",
-            State::HalfOpen => "half-open",
-            State::Open => "open",
+        let hosts = upstream.hosts(now).into_iter().map(|host| {
+            json!({
+                "host": host.origin.name(),
+                "ejected": host.is_ejected,
+                "condition": host.condition.name(),
+                "in_flight": host.in_flight,
+            })
         });
         json!({
             "name": name,
@@ -31,14 +31,24 @@ pub(super) fn upstreams(config_cell: &ConfigCell) -> Value {
             "attempts_in_flight": upstream.counts.in_flight(),
             "attempts": counts(upstream.counts.outcomes()),
             "failures": counts(upstream.counts.failures().filter(|(_, count)| *count > 0)),
-            "circuit": circuit,
+            "circuit": circuit(upstream, now),
             "throttled_fraction": upstream.throttled_fraction(now),
         })
     };
     runtime.upstreams.iter().map(of).collect()
 }
 
-fn counts(all: impl IntoIterator<Item = (&'static str, u64)>) -> Value {
+/// Name of the state of an upstream's circuit breaker, if there is one.
+pub(super) fn circuit(upstream: &Upstream, now: Nanos) -> Option<&'static str> {
+    upstream.breaker_state(now).map(|state| match state {
+        State::Closed => "closed",
+        State::HalfOpen => "half-open",
+        State::Open => "open",
+    })
+}
+
+/// Counters by name.
+pub(super) fn counts(all: impl IntoIterator<Item = (&'static str, u64)>) -> Value {
     Value::Object(all.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect::<Map<_, _>>())
 }
 
@@ -88,14 +98,14 @@ pub(super) fn set_ejected(state: &AdminState, name: &str, query: Option<&str>, e
     let Some(host) = host else {
         return local_responses::text(StatusCode::NOT_FOUND, "no host of this name; GET /upstreams lists them");
     };
-    it.upstream.health_checked(now, host.slot, !eject);
     let host_name = host.origin.name();
-    // With too few hosts left all get attempts, this one as well.
-    if eject && it.upstream.is_panicking() {
+    if !eject {
         it.upstream.health_checked(now, host.slot, true);
+    } else if !it.upstream.eject_by_operator(host.slot) {
         let line = "not ejected: too few hosts would be left (health.panic_threshold of the upstream)";
         return local_responses::text(StatusCode::CONFLICT, line);
     }
+    state.live.forget();
     state.logger.log(&format!("admin: upstream {name}: {host_name} {}", if eject { "ejected" } else { "restored" }));
     pages::json(&json!({ "upstream": name, "host": host_name, "ejected": eject }))
 }

@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_ninth_line_has_a_colour_of_its_own_and_so_has_a_thirtieth() {
-        let style = include_str!("chart.css");
+        let style = weir_page::CHART_STYLE;
         let hues: std::collections::BTreeSet<String> = (0..36).map(hue).collect();
         assert_eq!(hues.len(), 36);
         for n in 0..HUE_COUNT {

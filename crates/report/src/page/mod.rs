@@ -8,8 +8,7 @@
 //! - [`table`]: tables of figures
 //! - [`svg`]: static picture of a chart, without the script
 //! - [`manifest`]: last section of every report
-//! - `html`: text that is HTML; `render`: the page as a file; `script/*.js`, `page.css` and `chart.css` are included
-//!   verbatim
+//! - `html`: text that is HTML; `render`: the page as a file, with the style and the script of `weir-page`
 
 pub mod bars;
 pub mod cells;
@@ -18,7 +17,6 @@ mod html;
 pub mod manifest;
 mod render;
 mod run;
-mod script;
 pub mod svg;
 pub mod table;
 
@@ -26,10 +24,9 @@ pub use self::bars::{BarChart, BarRow};
 pub use self::cells::{CellColumn, ChartCells};
 pub use self::chart::{Chart, ChartLevel, ChartLine, ChartSpan};
 pub use self::manifest::shell_quoted;
-pub use self::render::{STYLE, render};
+pub use self::render::render;
 pub(crate) use self::run::verdict as verdict_of_run;
 pub use self::run::{date, of_run, percentiles};
-pub use self::script::CHART_MODULE;
 pub use self::table::{PageTable, TableCell};
 pub use crate::axis::{AxisScale, ChartAxis};
 pub use crate::unit::ValueUnit;

@@ -8,13 +8,10 @@ use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA256, digest};
 
 use super::html::Html;
-use super::script::SCRIPT;
 use super::{
     BarChart, Block, Chart, KeyFigure, PageTable, ReportPage, Section, TableCell, Tone, VerdictPoint, chart, svg,
 };
-
-/// Style of all pages.
-pub const STYLE: &str = concat!(include_str!("chart.css"), include_str!("page.css"));
+use weir_page::{REPORT_SCRIPT, STYLE};
 
 /// The page as a file.
 pub fn render(page: &ReportPage) -> String {
@@ -33,7 +30,7 @@ pub fn render(page: &ReportPage) -> String {
         section(&mut html, part, &mut charts);
     }
     html.raw("</main>\n<script type=\"application/json\" id=\"charts\">").json(&chart::to_json(&charts));
-    html.raw("</script>\n<script>").raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
+    html.raw("</script>\n<script>").raw(REPORT_SCRIPT).raw("</script>\n</body>\n</html>\n");
     html.into_string()
 }
 
@@ -47,7 +44,7 @@ fn head(html: &mut Html, page: &ReportPage) {
     html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; ");
     html.raw("form-action 'none'; img-src data:; style-src 'sha256-").text(&sha256_base64(STYLE));
-    html.raw("'; script-src 'sha256-").text(&sha256_base64(SCRIPT)).raw("'\">\n");
+    html.raw("'; script-src 'sha256-").text(&sha256_base64(REPORT_SCRIPT)).raw("'\">\n");
     html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     html.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<title>").text(&page.title);
     // Without an icon of its own a page that comes from a server asks for one.

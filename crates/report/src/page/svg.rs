@@ -4,8 +4,8 @@ use super::cells::SHADES;
 use super::html::Html;
 use super::{BarRow, Chart, ChartCells, ChartLine};
 use crate::axis::AxisRange;
+use weir_page::CHART_STYLE;
 
-const STYLE: &str = include_str!("chart.css");
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 260.0;
 const TOP_MARGIN: f64 = 26.0;
@@ -64,7 +64,7 @@ pub fn file(chart: &Chart) -> String {
     html.raw(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-12 -8 664 334\" font-family=\"system-ui, sans-serif\" ",
     );
-    html.raw("role=\"img\" aria-label=\"").text(&chart.title).raw("\">\n<style>").raw(STYLE).raw("</style>\n");
+    html.raw("role=\"img\" aria-label=\"").text(&chart.title).raw("\">\n<style>").raw(CHART_STYLE).raw("</style>\n");
     rectangle(&mut html, "card", [-12.0, -8.0, WIDTH + 24.0, HEIGHT + HEAD + 16.0]);
     html.raw("<text class=\"title\" y=\"18\">").text(&chart.title).raw("</text>");
     let mut x = 0.0;

@@ -2,45 +2,15 @@
 
 const AXIS_X = { name: "since the start", unit: "s", scale: "linear" };
 
-/// Figure of a chart, before its lines are drawn.
-function figureOf(title, note, lines, number) {
-  const legend = element("ul", { class: "legend" });
-  lines.forEach(({ name, hue }) => legend.append(element("li", { class: `h${hue}` }, element("i"), name)));
-  const caption = element("figcaption", {}, element("h3", {}, title), element("p", {}, note));
-  const figure = element("figure", { class: "chart" }, caption, legend, element("div", { class: "plot" }));
-  figure.dataset.chart = number;
-  return figure;
-}
-
-class LiveChart extends Chart {
+class RunChart extends LiveChart {
   /// Figure and chart; `choose` is called with a range of seconds, or null.
   static make(title, note, y, lines, peers, choose) {
-    const figure = figureOf(title, note, lines, peers.length);
-    document.getElementById("plots").append(figure);
-    const spec = { title, axes: [{ ...AXIS_X }, y], lines: lines.map((line) => ({ ...line, xs: [], y: [] })), levels: [], spans: [], marks: [], group: "time" };
-    const chart = new this(figure, spec, peers);
-    chart.chosen = choose;
-    // A chart out of sight is drawn when it comes into it.
-    new IntersectionObserver((entries) => {
-      chart.isSeen = entries[entries.length - 1].isIntersecting;
-      if (chart.isSeen) chart.draw();
-    }).observe(figure);
-    peers.push(chart);
-    return chart;
+    return this.grow(document.getElementById("plots"), { title, note, axes: [{ ...AXIS_X }, y], lines }, peers, choose);
   }
 
-  /// Takes new points; a range that was chosen stays.
+  /// Takes new points from the start of the run to `end`.
   update(values, end, extra) {
-    this.spec.lines.forEach((line, i) => Object.assign(line, values[i]));
-    Object.assign(this.spec, extra);
-    this.whole = [0, Math.max(end, 1)];
-    this.plot.setAttribute("aria-valuemax", this.whole[1]);
-    if (this.isSeen) this.draw();
-  }
-
-  setView(view) {
-    super.setView(view);
-    this.chosen?.(this.view);
+    this.show(values, [0, Math.max(end, 1)], extra);
   }
 }
 
@@ -51,7 +21,7 @@ const CLASSES = [["2xx", "3", 200], ["3xx", "0", 300], ["4xx", "5", 400], ["5xx"
 function makeCharts({ kind, reads_events }, choose) {
   const peers = [];
   const isOpen = kind === "rate" || kind === "log";
-  const make = (title, note, y, lines) => LiveChart.make(title, note, y, lines, peers, choose);
+  const make = (title, note, y, lines) => RunChart.make(title, note, y, lines, peers, choose);
   const level = kind === "rate" ? [{ name: "set", hue: 2 }] : [];
   const rate = make("Throughput", "Requests by when they ended.", { ...PER_SECOND },
     [{ name: "ok", hue: 0 }, { name: "failed", hue: "bad" }, ...level]);

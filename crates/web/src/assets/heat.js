@@ -8,7 +8,7 @@ const ROWS_PER_DOUBLING = 6;
 const RESPONSE_TIMES = { times: (bin) => bin.times, p50: (bin) => bin.q[0], p99: (bin) => bin.q[2], max: (bin) => bin.q[3] };
 const EVENT_GAPS = { times: (bin) => bin.streams?.gaps ?? NO_TIMES, p50: (bin) => bin.s?.[2] ?? null, p99: (bin) => bin.s?.[3] ?? null, max: (bin) => bin.longestGap ?? null };
 
-class HeatChart extends LiveChart {
+class HeatChart extends RunChart {
   /// Takes the bins to be drawn; `of` is what is shown of them.
   updateHeat(bins, of, store, end, extra) {
     // The range of the map is that of its times; the line is what keys and pointer read.

@@ -160,4 +160,4 @@ follow(() => page.store && page.store.next !== null ? `?since=${page.store.next}
 });
 
 export { Store, authorization, byId, figureOf, forgetRun, page, reason, render };
-import { BOTTOM, Chart, TOP, element, scales, units } from "/charts.js";
+import { BOTTOM, LiveChart, TOP, element, figureOf, scales, units } from "/charts.js";

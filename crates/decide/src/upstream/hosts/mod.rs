@@ -2,6 +2,7 @@
 //!
 //! - `selection`: the host of the next attempt, by turns, load or a key
 //! - `comparison`: hosts that fail more or take longer than the others
+//! - `condition`: the state of a host as an operator sees it
 //!
 //! After a number of failures in a row a host is ejected (Envoy's outlier detection); each further ejection is twice as
 //! long, up to sixteen times the first. After its ejection a host gets one attempt at a time until one succeeds. A host
@@ -15,12 +16,14 @@
 //! attempt at a host that is gone counts for none.
 
 mod comparison;
+mod condition;
 mod selection;
 #[cfg(test)]
 mod tests;
 
 use self::comparison::HostSamples;
 pub use self::comparison::OutlierComparison;
+pub use self::condition::{HostCondition, HostTotals};
 use super::rendezvous::Candidate;
 use crate::Nanos;
 
@@ -111,6 +114,7 @@ struct BalancedHost {
     /// Start of the slow start; None if the host was there from the beginning.
     warms_since: Option<Nanos>,
     samples: HostSamples,
+    totals: HostTotals,
 }
 
 /// Hosts of one upstream.
@@ -128,6 +132,8 @@ pub struct HostBalancer {
     ejected: u64,
     /// Set of hosts that failed their last health check.
     unhealthy: u64,
+    /// Those of them that an operator has ejected.
+    by_operator: u64,
 }
 
 impl HostBalancer {
@@ -145,7 +151,7 @@ impl HostBalancer {
         let hosts: Vec<BalancedHost> =
             candidates.iter().take(MAX_HOSTS).map(|it| BalancedHost::new(*it, 0, None)).collect();
         let live = u64::MAX >> (MAX_HOSTS - hosts.len());
-        Self { hosts, balance, outlier_rule, slow_start: Nanos::ZERO, live, ejected: 0, unhealthy: 0 }
+        Self { hosts, balance, outlier_rule, slow_start: Nanos::ZERO, live, ejected: 0, unhealthy: 0, by_operator: 0 }
     }
 
     /// Sets the length of the slow start: a host that comes, or comes back from an ejection, has a tenth of its weight
@@ -166,6 +172,7 @@ impl HostBalancer {
         self.live &= kept;
         self.ejected &= kept;
         self.unhealthy &= kept;
+        self.by_operator &= kept;
         let mut placed = Vec::new();
         for (wanted, slot) in candidates.iter().zip(slots) {
             let slot = match slot {
@@ -227,6 +234,7 @@ impl HostBalancer {
         let Some(it) = self.hosts.get_mut(index).filter(is_same) else { return };
         it.in_flight = it.in_flight.saturating_sub(1);
         it.probing = false;
+        it.totals.add(outcome);
         match outcome {
             HostOutcome::Ok => self.succeeded(now, index),
             HostOutcome::Failed => {
@@ -265,6 +273,7 @@ impl HostBalancer {
                     self.hosts[host.index].warms_since = Some(now);
                 }
                 self.unhealthy &= !bit(host.index);
+                self.by_operator &= !bit(host.index);
                 self.restore(now, host.index);
             }
             false => self.unhealthy |= bit(host.index),
@@ -358,6 +367,7 @@ impl BalancedHost {
             probing: false,
             warms_since,
             samples: HostSamples::default(),
+            totals: HostTotals::default(),
         }
     }
 }
