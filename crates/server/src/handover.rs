@@ -1,5 +1,5 @@
-//! Listening sockets that one process passes on to the next, so that a new version takes over while no connection is
-//! refused.
+//! Listening sockets that one process passes on to the next, so that a new version takes over and each connection is
+//! accepted.
 //!
 //! The old process starts the new one with copies of its sockets, which are the same to the kernel: both accept
 //! connections from the same queue, until the new process has reported that it is ready and the old one stops.
@@ -149,14 +149,14 @@ impl Handover {
     pub fn report_ready(mut self) {
         self.sockets.close_rest();
         if let Some(mut ready) = self.ready.take() {
-            // If the old process is gone there is nobody to tell.
+            // If the old process is gone nothing reads it.
             let _ = ready.write_all(b"r");
         }
     }
 }
 
 impl Drop for Handover {
-    /// Without a report the end of this process is the answer: after its messages, not before.
+    /// Without a report the old process waits for the end of this one: its messages come first.
     fn drop(&mut self) {
         std::mem::forget(self.ready.take());
     }
