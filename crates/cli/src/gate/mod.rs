@@ -173,7 +173,8 @@ fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
         }
     });
     let stopper = gate.stop_handle();
-    stopper.set_draining(true);
+    // A health check over an old connection is one of the service, which goes on in the new process.
+    stopper.set_draining(!is_replaced);
     if !args.drain_delay.is_zero() {
         stopper.close_connections_after_responses();
     }

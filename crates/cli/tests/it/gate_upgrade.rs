@@ -111,6 +111,8 @@ fn a_new_process_takes_the_place_without_dropping_a_call() {
     });
     let gate = Generations::start(&to(&server.url(""), "/{*rest}"), &["--grace", "1h"], &[]);
     let (mut idle, mut busy) = (Raw::connect(&gate.address()), Raw::connect(&gate.address()));
+    let mut balancer = Raw::connect(&gate.address());
+    assert_eq!(balancer.get("/healthz").status, 200);
     assert_eq!(idle.get("/a").header("connection"), None);
     busy.send("GET /held HTTP/1.1\r\nHost: test\r\n\r\n");
     until("the held call", PATIENCE, || server.requests() == 2);
@@ -123,6 +125,8 @@ fn a_new_process_takes_the_place_without_dropping_a_call() {
     let last = idle.get("/a");
     assert_eq!((last.text(), last.header("connection")), ("fast", Some("close")), "the old process serves it");
     assert!(idle.rest().is_empty());
+    let check = balancer.get("/healthz");
+    assert_eq!((check.status, check.header("connection")), (200, Some("close")), "the service is not about to stop");
     held.open();
     let last = busy.answer();
     assert_eq!((last.text(), last.header("connection")), ("held", Some("close")));
