@@ -6,11 +6,6 @@ SHELL := /bin/bash
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-# What `cargo clippy -- -D warnings` sets: with it, documentation takes the crates as the lints have read them, and without
-# it reads all of them again.
-as_linted = CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ \
-	RUSTC_WORKSPACE_WRAPPER="$$(rustc --print sysroot)/bin/clippy-driver"
-
 # Duration of each fuzz target.
 SECONDS := 10
 # Sections of `make bench`: closed, open, truth, memory, scenario, scripts, http2, streams, llm, watched, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
@@ -38,11 +33,10 @@ docs: ## the documentation as a site: target/docs/html/index.html
 check: ## formatting, lints, types and docs; warnings are errors
 	scripts/setup.sh check
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	scripts/lint.sh
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy --strict
-	$(as_linted) RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
 
 bench: ## weir beside its peers, over two hours; BENCH="closed --quick" for less
 	scripts/setup.sh bench

@@ -55,7 +55,7 @@ def main() -> int:
 def _rust(program: rust_tests.Program) -> list[TimedTest]:
     # Durations are an unstable option of libtest, which this variable allows at run time.
     environment = program.environment() | {"RUSTC_BOOTSTRAP": "1"}
-    environment.setdefault("RUST_TEST_THREADS", str(3 * (os.cpu_count() or 1)))
+    environment.setdefault("RUST_TEST_THREADS", str(4 * (os.cpu_count() or 1)))
     command = [str(program.path), "-Zunstable-options", "--report-time"]
     done = subprocess.run(command, cwd=program.folder, env=environment, check=False, stdout=subprocess.PIPE, text=True)
     found = [RUST_LINE.match(line) for line in done.stdout.splitlines()]

@@ -34,7 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const TRIES: usize = 20;
 
 impl RedisServer {
-    /// Server with a sync each second. None without redis-server, see [`skip_without_server`].
+    /// Server with a sync each second. None without redis-server, which skips the test then.
     pub fn start() -> Option<Self> {
         Self::with(&["--appendonly", "yes", "--appendfsync", "everysec"])
     }
