@@ -302,7 +302,7 @@ fn names_of_the_system_go_by_its_files() {
     let route = |name: &str| format!("[[routes]]\nmatch = {{ path = \"/{name}\" }}\nupstream = \"{name}\"\n");
     let all = [("a", url("backend.test")), ("b", url("localhost")), ("c", url("api"))];
     let text: String =
-        all.iter().map(|(name, url)| upstream(name, url)).chain(all.map(|(name, _)| route(name))).collect();
+        all.iter().map(|(name, url)| upstream(name, url)).chain(all.iter().map(|(name, _)| route(name))).collect();
     weir.write("gate.toml", text);
     let gate = Serving::gate_with_hosts(weir, &["--config", "gate.toml"]);
     assert_eq!([gate.get("/a").text(), gate.get("/b").text()], ["hello", "hello"]);
