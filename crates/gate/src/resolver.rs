@@ -1,6 +1,6 @@
 //! Names of upstreams, resolved anew from time to time. One event loop does it for all.
 //!
-//! By the system's resolver, which follows all of `/etc` and does not report how long an answer is valid; or by DNS of the
+//! By the system's resolver, which follows all of `/etc` and does not report how long a response is valid; or by DNS of the
 //! gateway's own (`dns`). Until the first success an upstream has its names as hosts, so a gateway starts while its
 //! resolver is down. A resolver that fails, or knows no address, changes nothing.
 
@@ -104,7 +104,7 @@ impl HostLookup {
     fn wait_after(&mut self, found: &Result<ResolvedAddresses, String>) -> Nanos {
         match (&self.source, found) {
             (LookupSource::System(.., interval), _) => *interval,
-            (_, Ok(found)) => self.schedule.after_answer(found.ttl_s, found.partial_failure.is_none()),
+            (_, Ok(found)) => self.schedule.after_success(found.ttl_s, found.partial_failure.is_none()),
             (_, Err(_)) => self.schedule.after_failure(),
         }
     }

@@ -9,7 +9,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 
-use super::message::{self, DnsAnswer, DnsQuestion, RecordKind, ResponseError};
+use super::message::{self, DnsQuestion, DnsRecords, RecordKind, ResponseError};
 use super::servers::DnsServers;
 use weir_machine::timer::Timer;
 
@@ -23,7 +23,7 @@ pub(super) struct DnsClient {
     timer: Timer,
 }
 
-/// Reason why a question has no answer.
+/// Reason why a question has no records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LookupError {
     /// The name does not exist; by the server.
@@ -34,12 +34,12 @@ pub(super) enum LookupError {
     NoAddress(SocketAddr),
     /// The service's records lead to no address.
     NoTarget,
-    /// No server has answered: what each of them did.
+    /// No server has responded: what each of them did.
     Failed(String),
 }
 
-/// Reason why a server has not answered.
-enum ServerError {
+/// Reason why a server has given no records.
+enum ExchangeError {
     Response(ResponseError),
     Io(io::Error),
     Text(String),
@@ -57,7 +57,7 @@ impl fmt::Display for LookupError {
     }
 }
 
-impl fmt::Display for ServerError {
+impl fmt::Display for ExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Response(error) => write!(f, "{error}"),
@@ -67,13 +67,13 @@ impl fmt::Display for ServerError {
     }
 }
 
-impl From<io::Error> for ServerError {
+impl From<io::Error> for ExchangeError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<ResponseError> for ServerError {
+impl From<ResponseError> for ExchangeError {
     fn from(error: ResponseError) -> Self {
         Self::Response(error)
     }
@@ -85,16 +85,16 @@ impl DnsClient {
         Self { servers, timer: timer.clone() }
     }
 
-    /// Asks one server after another until one answers. That there is no such name or record is an answer, too.
-    pub(super) async fn ask(&self, question: &DnsQuestion) -> Result<DnsAnswer, LookupError> {
+    /// Asks one server after another until one of them says what there is, be it that there is no such name or record.
+    pub(super) async fn ask(&self, question: &DnsQuestion) -> Result<DnsRecords, LookupError> {
         let mut failures = Vec::new();
         for _ in 0..self.servers.attempts {
             failures.clear();
             for server in &self.servers.addresses {
                 match self.ask_server(*server, question).await {
-                    Ok(answer) => return Ok(answer),
-                    Err(ServerError::Response(ResponseError::NoName)) => return Err(LookupError::NoName(*server)),
-                    Err(ServerError::Response(ResponseError::NoRecord)) => {
+                    Ok(records) => return Ok(records),
+                    Err(ExchangeError::Response(ResponseError::NoName)) => return Err(LookupError::NoName(*server)),
+                    Err(ExchangeError::Response(ResponseError::NoRecord)) => {
                         return Err(LookupError::NoRecord(question.kind, *server));
                     }
                     Err(error) => failures.push(format!("{error} ({server})")),
@@ -104,49 +104,59 @@ impl DnsClient {
         Err(LookupError::Failed(failures.join(", ")))
     }
 
-    async fn ask_server(&self, server: SocketAddr, question: &DnsQuestion) -> Result<DnsAnswer, ServerError> {
+    async fn ask_server(&self, server: SocketAddr, question: &DnsQuestion) -> Result<DnsRecords, ExchangeError> {
         match self.exchange(server, question, true).await {
             // An old server does not know EDNS (RFC 6891, section 7).
-            Err(ServerError::Response(ResponseError::Refused("FORMERR" | "NOTIMP"))) => {
+            Err(ExchangeError::Response(ResponseError::ServerCode("FORMERR" | "NOTIMP"))) => {
                 self.exchange(server, question, false).await
             }
-            answered => answered,
+            done => done,
         }
     }
 
-    async fn exchange(&self, server: SocketAddr, question: &DnsQuestion, edns: bool) -> Result<DnsAnswer, ServerError> {
+    async fn exchange(
+        &self,
+        server: SocketAddr,
+        question: &DnsQuestion,
+        edns: bool,
+    ) -> Result<DnsRecords, ExchangeError> {
         let id = random_id()?;
-        let query = message::query(id, question, edns).map_err(ServerError::Text)?;
+        let query = message::query(id, question, edns).map_err(ExchangeError::Text)?;
         match self.in_time(over_udp(server, id, question, &query)).await {
-            Err(ServerError::Response(ResponseError::Truncated)) => {
+            Err(ExchangeError::Response(ResponseError::Truncated)) => {
                 self.in_time(over_tcp(server, id, question, &query)).await
             }
-            answered => answered,
+            done => done,
         }
     }
 
     async fn in_time(
         &self,
-        exchange: impl Future<Output = Result<DnsAnswer, ServerError>>,
-    ) -> Result<DnsAnswer, ServerError> {
+        exchange: impl Future<Output = Result<DnsRecords, ExchangeError>>,
+    ) -> Result<DnsRecords, ExchangeError> {
         let timeout = self.servers.timeout;
         tokio::select! {
-            answered = exchange => answered,
-            () = self.timer.sleep(timeout) => Err(ServerError::Text(format!("no response within {timeout}"))),
+            done = exchange => done,
+            () = self.timer.sleep(timeout) => Err(ExchangeError::Text(format!("no response within {timeout}"))),
         }
     }
 }
 
 /// An ID that a forger cannot guess.
-fn random_id() -> Result<u16, ServerError> {
+fn random_id() -> Result<u16, ExchangeError> {
     let mut bytes = [0; 2];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| ServerError::Text("the system has no random numbers".into()))?;
+    SystemRandom::new().fill(&mut bytes).map_err(|_| ExchangeError::Text("the system has no random numbers".into()))?;
     Ok(u16::from_be_bytes(bytes))
 }
 
 /// The first response to the query. The socket is new, so that its port is random, too, and connected, so that only the
 /// server's messages arrive.
-async fn over_udp(server: SocketAddr, id: u16, question: &DnsQuestion, query: &[u8]) -> Result<DnsAnswer, ServerError> {
+async fn over_udp(
+    server: SocketAddr,
+    id: u16,
+    question: &DnsQuestion,
+    query: &[u8],
+) -> Result<DnsRecords, ExchangeError> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -159,14 +169,19 @@ async fn over_udp(server: SocketAddr, id: u16, question: &DnsQuestion, query: &[
         let length = socket.recv(&mut bytes).await?;
         match message::response(id, question, &bytes[..length]) {
             Err(ResponseError::Foreign) => {}
-            answered => return Ok(answered?),
+            done => return Ok(done?),
         }
     }
 }
 
-async fn over_tcp(server: SocketAddr, id: u16, question: &DnsQuestion, query: &[u8]) -> Result<DnsAnswer, ServerError> {
+async fn over_tcp(
+    server: SocketAddr,
+    id: u16,
+    question: &DnsQuestion,
+    query: &[u8],
+) -> Result<DnsRecords, ExchangeError> {
     let mut stream = TcpStream::connect(server).await?;
-    let length = u16::try_from(query.len()).map_err(|_| ServerError::Text("the query is too long".into()))?;
+    let length = u16::try_from(query.len()).map_err(|_| ExchangeError::Text("the query is too long".into()))?;
     stream.write_all(&[&length.to_be_bytes(), query].concat()).await?;
     let length = stream.read_u16().await?;
     let mut bytes = vec![0; length.into()];

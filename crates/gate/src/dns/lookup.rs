@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::client::{DnsClient, LookupError};
 use super::hosts_file;
-use super::message::{DnsAnswer, DnsQuestion, RecordKind};
+use super::message::{DnsQuestion, DnsRecords, RecordKind};
 use super::name::DnsName;
 use super::servers::DnsServers;
 use super::service::{ServiceStep, TargetAddresses, service_step};
@@ -32,28 +32,28 @@ pub(crate) struct ResolvedAddresses {
     pub(crate) hosts: BTreeMap<SocketAddr, u32>,
     /// How long this is valid, in seconds.
     pub(crate) ttl_s: u32,
-    /// Why a part of it is from an earlier answer, or missing.
+    /// Why a part of it is from an earlier response, or missing.
     pub(crate) partial_failure: Option<String>,
 }
 
-/// Look-ups of a name, with the last answers.
+/// Look-ups of a name, with what was found last.
 pub(crate) struct NameLookup {
     name: LookupName,
     /// Servers to ask; empty: the system's.
     servers: Vec<SocketAddr>,
     timer: Timer,
-    /// Addresses by the last answers: a question that fails does not take them away.
+    /// Addresses that were found last: a question that fails does not take them away.
     last: BTreeMap<(DnsName, RecordKind), Vec<IpAddr>>,
 }
 
-/// Addresses of one name, from the answers for both families.
+/// Addresses of one name, of both families.
 struct FoundAddresses {
     addresses: Vec<IpAddr>,
     ttl_s: u32,
     failure: Option<String>,
 }
 
-type FamilyAnswers = [(RecordKind, Result<DnsAnswer, LookupError>); 2];
+type FamilyOutcomes = [(RecordKind, Result<DnsRecords, LookupError>); 2];
 
 impl NameLookup {
     /// Look-ups of a name at these servers; at the system's if there are none.
@@ -98,8 +98,8 @@ impl NameLookup {
     }
 
     async fn host(&mut self, client: &DnsClient, name: &DnsName, port: u16) -> Result<ResolvedAddresses, LookupError> {
-        let answers = ask_families(client, name).await;
-        let found = self.combine(name, answers)?;
+        let outcomes = ask_families(client, name).await;
+        let found = self.combine(name, outcomes)?;
         self.forget_all_but(&BTreeSet::from([name]));
         Ok(ResolvedAddresses {
             hosts: with_port(&found.addresses, port),
@@ -110,18 +110,18 @@ impl NameLookup {
 
     async fn service(&mut self, client: &DnsClient, name: &DnsName) -> Result<ResolvedAddresses, LookupError> {
         let question = DnsQuestion { name: name.clone(), kind: RecordKind::Srv };
-        let answer = client.ask(&question).await?;
-        let mut ttl_s = answer.ttl_s;
+        let records = client.ask(&question).await?;
+        let mut ttl_s = records.ttl_s;
         let mut failure: Option<String> = None;
         let mut targets: BTreeMap<DnsName, TargetAddresses> = BTreeMap::new();
-        for (target, addresses) in self.addresses_along(&answer) {
+        for (target, addresses) in self.addresses_along(&records) {
             targets.insert(target, TargetAddresses::Found(addresses));
         }
         loop {
-            match service_step(&answer.services, &targets) {
+            match service_step(&records.services, &targets) {
                 ServiceStep::Ask(names) => {
-                    for (target, answers) in ask_all(client, names).await {
-                        let known = match self.combine(&target, answers) {
+                    for (target, outcomes) in ask_all(client, names).await {
+                        let known = match self.combine(&target, outcomes) {
                             Ok(found) => {
                                 ttl_s = ttl_s.min(found.ttl_s);
                                 failure = failure.or(found.failure);
@@ -149,10 +149,10 @@ impl NameLookup {
         }
     }
 
-    /// Addresses of targets that came with an answer, also for the time when they do not.
-    fn addresses_along(&mut self, answer: &DnsAnswer) -> BTreeMap<DnsName, Vec<IpAddr>> {
+    /// Addresses of targets that came with a service's records, also for the time when they do not.
+    fn addresses_along(&mut self, records: &DnsRecords) -> BTreeMap<DnsName, Vec<IpAddr>> {
         let mut all: BTreeMap<DnsName, Vec<IpAddr>> = BTreeMap::new();
-        for along in &answer.target_addresses {
+        for along in &records.target_addresses {
             all.entry(along.target.clone()).or_default().push(along.address);
         }
         for (target, addresses) in &all {
@@ -164,19 +164,19 @@ impl NameLookup {
         all
     }
 
-    /// Addresses of both families: of one whose question has failed those that it had. If no question was answered with
-    /// addresses, the name has none, or that has failed.
-    fn combine(&mut self, name: &DnsName, answers: FamilyAnswers) -> Result<FoundAddresses, LookupError> {
+    /// Addresses of both families: of one whose question has failed those that it had. Without
+    /// any success the name has none, or a question has failed.
+    fn combine(&mut self, name: &DnsName, outcomes: FamilyOutcomes) -> Result<FoundAddresses, LookupError> {
         let mut found = FoundAddresses { addresses: Vec::new(), ttl_s: u32::MAX, failure: None };
-        let (mut is_answered, mut absent) = (false, None);
-        for (kind, answer) in answers {
+        let (mut has_success, mut absent) = (false, None);
+        for (kind, outcome) in outcomes {
             let key = (name.clone(), kind);
-            match answer {
-                Ok(answer) => {
-                    is_answered = true;
-                    found.ttl_s = found.ttl_s.min(answer.ttl_s);
-                    found.addresses.extend(&answer.addresses);
-                    self.last.insert(key, answer.addresses);
+            match outcome {
+                Ok(records) => {
+                    has_success = true;
+                    found.ttl_s = found.ttl_s.min(records.ttl_s);
+                    found.addresses.extend(&records.addresses);
+                    self.last.insert(key, records.addresses);
                 }
                 Err(LookupError::Failed(why)) => {
                     found.failure = found.failure.or(Some(why));
@@ -194,7 +194,7 @@ impl NameLookup {
             }
         }
         match (found.failure.take(), absent) {
-            (failure, _) if is_answered => Ok(FoundAddresses { failure, ..found }),
+            (failure, _) if has_success => Ok(FoundAddresses { failure, ..found }),
             (Some(why), _) => Err(LookupError::Failed(why)),
             (None, absent) => Err(absent.unwrap_or(LookupError::NoTarget)),
         }
@@ -215,7 +215,7 @@ fn with_port(addresses: &[IpAddr], port: u16) -> BTreeMap<SocketAddr, u32> {
     addresses.iter().map(|address| (SocketAddr::new(*address, port), 1)).collect()
 }
 
-async fn ask_families(client: &DnsClient, name: &DnsName) -> FamilyAnswers {
+async fn ask_families(client: &DnsClient, name: &DnsName) -> FamilyOutcomes {
     let question = |kind| DnsQuestion { name: name.clone(), kind };
     let (v4, v6) = (question(RecordKind::A), question(RecordKind::Aaaa));
     let (first, second) = tokio::join!(client.ask(&v4), client.ask(&v6));
@@ -223,13 +223,13 @@ async fn ask_families(client: &DnsClient, name: &DnsName) -> FamilyAnswers {
 }
 
 /// Asks for the addresses of several names at the same time.
-async fn ask_all(client: &DnsClient, names: Vec<DnsName>) -> Vec<(DnsName, FamilyAnswers)> {
+async fn ask_all(client: &DnsClient, names: Vec<DnsName>) -> Vec<(DnsName, FamilyOutcomes)> {
     let mut tasks = JoinSet::new();
     for name in &names {
         let (client, name) = (client.clone(), name.clone());
         tasks.spawn_local(async move {
-            let answers = ask_families(&client, &name).await;
-            (name, answers)
+            let outcomes = ask_families(&client, &name).await;
+            (name, outcomes)
         });
     }
     let mut all = Vec::new();

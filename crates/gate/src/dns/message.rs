@@ -1,15 +1,22 @@
-//! Messages of DNS (RFC 1035, RFC 2782, RFC 6891): a query as bytes, and what the bytes of a response answer to it.
+//! Messages of DNS (RFC 1035, RFC 2782, RFC 6891): a query as bytes, and the records that the bytes of a response have for it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use simple_dns::rdata::{OPT, RData};
-use simple_dns::{CLASS, Name, OPCODE, Packet, PacketFlag, Question, RCODE, ResourceRecord, TYPE, header_buffer};
+use simple_dns::{CLASS, Name, OPCODE, Packet, PacketFlag, Question, ResourceRecord, TYPE, header_buffer};
 
 use super::name::DnsName;
 
 /// Largest response over UDP that is asked for, which no network of today splits.
 pub(super) const MAX_UDP_BYTES: u16 = 1232;
+/// Codes of responses (RFC 1035, section 4.1.1).
+const NO_ERROR: u8 = 0;
+const FORMAT_ERROR: u8 = 1;
+const SERVER_FAILURE: u8 = 2;
+const NAME_ERROR: u8 = 3;
+const NOT_IMPLEMENTED: u8 = 4;
+const POLICY_ERROR: u8 = 5;
 /// Maximum length of a chain of aliases (CNAME).
 const MAX_ALIASES: usize = 16;
 /// From this bit on a time to live is negative, and counts as zero (RFC 2181, section 8).
@@ -48,7 +55,7 @@ pub struct SrvRecord {
     pub target: Option<DnsName>,
 }
 
-/// An address of a service's target that came with the answer.
+/// An address of a service's target that came with the service's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetAddress {
     /// Name of the host.
@@ -57,20 +64,20 @@ pub struct TargetAddress {
     pub address: IpAddr,
 }
 
-/// The answer to a question: at least one record.
+/// The records that a question has asked for: at least one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DnsAnswer {
+pub struct DnsRecords {
     /// Addresses, if they were asked for.
     pub addresses: Vec<IpAddr>,
     /// Records of the service, if they were asked for.
     pub services: Vec<SrvRecord>,
     /// Addresses of the targets of `services`, as far as they came along.
     pub target_addresses: Vec<TargetAddress>,
-    /// Shortest time to live of all that the answer is made of, in seconds.
+    /// Shortest time to live of all that this is made of, in seconds.
     pub ttl_s: u32,
 }
 
-/// Reason why a message has no answer.
+/// Reason why a message has no records for a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponseError {
     /// Not a response to this query: another ID or question. It may be forged, and the true response may still come.
@@ -81,8 +88,8 @@ pub enum ResponseError {
     NoName,
     /// The name has no record of this type.
     NoRecord,
-    /// The server could not, or did not want to answer: its code's name.
-    Refused(&'static str),
+    /// The server could not, or did not want to respond: its code's name.
+    ServerCode(&'static str),
     /// Not a message of DNS.
     Malformed(String),
 }
@@ -104,7 +111,7 @@ impl fmt::Display for ResponseError {
             Self::Truncated => f.write_str("a response that is cut off"),
             Self::NoName => f.write_str("the name does not exist (NXDOMAIN)"),
             Self::NoRecord => f.write_str("the name has no such record"),
-            Self::Refused(code) => f.write_str(code),
+            Self::ServerCode(code) => f.write_str(code),
             Self::Malformed(why) => write!(f, "an invalid message ({why})"),
         }
     }
@@ -135,11 +142,11 @@ pub fn query(id: u16, question: &DnsQuestion, edns: bool) -> Result<Vec<u8>, Str
     packet.build_bytes_vec().map_err(|error| error.to_string())
 }
 
-/// The answer of a message to the query with this ID and question.
+/// The records of a message for the query with this ID and question.
 ///
 /// # Errors
 /// Reason why it has none.
-pub fn response(id: u16, question: &DnsQuestion, bytes: &[u8]) -> Result<DnsAnswer, ResponseError> {
+pub fn response(id: u16, question: &DnsQuestion, bytes: &[u8]) -> Result<DnsRecords, ResponseError> {
     let is_ours = header_buffer::id(bytes) == Ok(id)
         && header_buffer::has_flags(bytes, PacketFlag::RESPONSE) == Ok(true)
         && header_buffer::opcode(bytes) == Ok(OPCODE::StandardQuery);
@@ -154,31 +161,31 @@ pub fn response(id: u16, question: &DnsQuestion, bytes: &[u8]) -> Result<DnsAnsw
         Err(error) => return Err(ResponseError::Malformed(error.to_string())),
     };
     // That of the header: the library looks for its extension, which version 0 of EDNS does not need, in other bits.
-    let code = header_buffer::rcode(bytes).unwrap_or(RCODE::Reserved);
+    let code = bytes.get(3).map_or(0, |flags| flags & 0x0f);
     match packet.questions.as_slice() {
         [asked] if is_question(asked, question) => {}
         // A server that has not understood the query does not repeat it.
-        [] if matches!(code, RCODE::FormatError | RCODE::NotImplemented) => {}
+        [] if matches!(code, FORMAT_ERROR | NOT_IMPLEMENTED) => {}
         _ => return Err(ResponseError::Foreign),
     }
     if is_truncated {
         return Err(ResponseError::Truncated);
     }
-    match (code, refusal(code)) {
-        (RCODE::NameError, _) => Err(ResponseError::NoName),
-        (_, Some(code)) => Err(ResponseError::Refused(code)),
-        _ => answer(question, &packet).ok_or(ResponseError::NoRecord),
+    match (code, code_name(code)) {
+        (NAME_ERROR, _) => Err(ResponseError::NoName),
+        (_, Some(name)) => Err(ResponseError::ServerCode(name)),
+        _ => records(question, &packet).ok_or(ResponseError::NoRecord),
     }
 }
 
-/// Name of a code with which a server gives no answer; None for the two that are answers.
-fn refusal(code: RCODE) -> Option<&'static str> {
+/// Name of a code of a response without records; None for the two that say what there is.
+fn code_name(code: u8) -> Option<&'static str> {
     match code {
-        RCODE::NoError | RCODE::NameError => None,
-        RCODE::FormatError => Some("FORMERR"),
-        RCODE::ServerFailure => Some("SERVFAIL"),
-        RCODE::NotImplemented => Some("NOTIMP"),
-        RCODE::Refused => Some("REFUSED"),
+        NO_ERROR | NAME_ERROR => None,
+        FORMAT_ERROR => Some("FORMERR"),
+        SERVER_FAILURE => Some("SERVFAIL"),
+        NOT_IMPLEMENTED => Some("NOTIMP"),
+        POLICY_ERROR => Some("REFUSED"),
         _ => Some("an unusual response code"),
     }
 }
@@ -190,8 +197,8 @@ fn is_question(asked: &Question<'_>, question: &DnsQuestion) -> bool {
 }
 
 /// The records of the question's name, or of the name that its aliases lead to.
-fn answer(question: &DnsQuestion, packet: &Packet<'_>) -> Option<DnsAnswer> {
-    let mut found = DnsAnswer { ttl_s: u32::MAX, ..DnsAnswer::default() };
+fn records(question: &DnsQuestion, packet: &Packet<'_>) -> Option<DnsRecords> {
+    let mut found = DnsRecords { ttl_s: u32::MAX, ..DnsRecords::default() };
     let mut name = question.name.clone();
     for _ in 0..MAX_ALIASES {
         let alias = records_of(&packet.answers, &name).find_map(|record| match &record.rdata {
@@ -258,7 +265,7 @@ impl RecordKind {
     }
 }
 
-impl DnsAnswer {
+impl DnsRecords {
     fn add_ttl(&mut self, ttl_s: u32) {
         let ttl_s = if ttl_s > MAX_TTL_S { 0 } else { ttl_s };
         self.ttl_s = self.ttl_s.min(ttl_s);

@@ -1,6 +1,6 @@
-//! DNS of the gateway's own: it reports how long an answer is valid, and has ports and weights (SRV).
+//! DNS of the gateway's own: it reports how long a response is valid, and has ports and weights (SRV).
 //!
-//! - `name`: a name as messages have it; [`message`]: a query as bytes, and what a response's bytes answer to it
+//! - `name`: a name as messages have it; [`message`]: a query as bytes, and what the bytes of a response have for it
 //! - `service`: the hosts that SRV records and the addresses of their targets make; `schedule`: when to ask again
 //! - `servers`: `/etc/resolv.conf`; `hosts_file`: `/etc/hosts`
 //! - `client`: a question to servers over UDP and TCP; `lookup`: all the questions of one host's name

@@ -7,7 +7,7 @@ use simple_dns::rdata::{A, AAAA, CNAME, OPT, RData, SRV};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, Question, RCODE, ResourceRecord};
 
 use super::super::message::{
-    DnsAnswer, DnsQuestion, RecordKind, ResponseError, SrvRecord, TargetAddress, query, response,
+    DnsQuestion, DnsRecords, RecordKind, ResponseError, SrvRecord, TargetAddress, query, response,
 };
 use super::name;
 
@@ -43,9 +43,9 @@ fn reply(asked: &DnsQuestion, change: impl FnOnce(&mut Packet<'_>)) -> Vec<u8> {
     packet.build_bytes_vec_compressed().unwrap()
 }
 
-fn addresses(list: &[&str], ttl_s: u32) -> Result<DnsAnswer, ResponseError> {
+fn addresses(list: &[&str], ttl_s: u32) -> Result<DnsRecords, ResponseError> {
     let addresses = list.iter().map(|text| text.parse().unwrap()).collect();
-    Ok(DnsAnswer { addresses, ttl_s, ..DnsAnswer::default() })
+    Ok(DnsRecords { addresses, ttl_s, ..DnsRecords::default() })
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn services_have_the_addresses_that_came_along() {
             vec![record("one.A.test", 9, v4(1)), record("one.a.test", 50, v6(1)), record("another.test", 1, v4(2))];
     });
     let along = |address: &str| TargetAddress { target: name("one.a.test"), address: address.parse().unwrap() };
-    let expected = DnsAnswer {
+    let expected = DnsRecords {
         addresses: Vec::new(),
         services: vec![
             SrvRecord { priority: 1, weight: 2, port: 3, target: Some(name("one.a.test")) },
@@ -113,13 +113,13 @@ fn responses_without_an_answer_say_why() {
     let answer = |change: fn(&mut Packet<'_>)| response(7, &asked, &reply(&asked, change));
     assert_eq!(answer(|_| {}), Err(ResponseError::NoRecord));
     assert_eq!(answer(|packet| *packet.rcode_mut() = RCODE::NameError), Err(ResponseError::NoName));
-    assert_eq!(answer(|packet| *packet.rcode_mut() = RCODE::ServerFailure), Err(ResponseError::Refused("SERVFAIL")));
+    assert_eq!(answer(|packet| *packet.rcode_mut() = RCODE::ServerFailure), Err(ResponseError::ServerCode("SERVFAIL")));
     assert_eq!(answer(|packet| packet.set_flags(PacketFlag::TRUNCATION)), Err(ResponseError::Truncated));
     let silent = answer(|packet| {
         packet.questions.clear();
         *packet.rcode_mut() = RCODE::FormatError;
     });
-    assert_eq!(silent, Err(ResponseError::Refused("FORMERR")));
+    assert_eq!(silent, Err(ResponseError::ServerCode("FORMERR")));
     let cut = reply(&asked, |packet| {
         packet.answers = vec![record("a.test", 60, v4(1))];
         packet.set_flags(PacketFlag::TRUNCATION);
@@ -197,20 +197,20 @@ proptest! {
         bytes in prop_oneof![proptest::collection::vec(any::<u8>(), 0..200), damaged()],
     ) {
         let id = bytes.get(..2).map_or(0, |id| u16::from_be_bytes([id[0], id[1]]));
-        let mut answered = 0;
+        let mut questions = 0;
         for asked in ["a.test", "_http._tcp.a.test", "_http._tcp.b.test", "one.a.test"] {
             for kind in [RecordKind::A, RecordKind::Aaaa, RecordKind::Srv] {
                 let asked = question(asked, kind);
                 prop_assert_eq!(response(id ^ 1, &asked, &bytes), Err(ResponseError::Foreign));
-                let Ok(answer) = response(id, &asked, &bytes) else { continue };
-                answered += 1;
-                prop_assert!(answer.addresses.iter().all(|it: &IpAddr| it.is_ipv4() == (kind == RecordKind::A)));
-                prop_assert!(answer.addresses.is_empty() || kind != RecordKind::Srv);
-                prop_assert!(answer.services.is_empty() || kind == RecordKind::Srv);
-                let targets: Vec<_> = answer.services.iter().filter_map(|it| it.target.clone()).collect();
-                prop_assert!(answer.target_addresses.iter().all(|along| targets.contains(&along.target)));
+                let Ok(found) = response(id, &asked, &bytes) else { continue };
+                questions += 1;
+                prop_assert!(found.addresses.iter().all(|it: &IpAddr| it.is_ipv4() == (kind == RecordKind::A)));
+                prop_assert!(found.addresses.is_empty() || kind != RecordKind::Srv);
+                prop_assert!(found.services.is_empty() || kind == RecordKind::Srv);
+                let targets: Vec<_> = found.services.iter().filter_map(|it| it.target.clone()).collect();
+                prop_assert!(found.target_addresses.iter().all(|along| targets.contains(&along.target)));
             }
         }
-        prop_assert!(answered <= 1);
+        prop_assert!(questions <= 1);
     }
 }

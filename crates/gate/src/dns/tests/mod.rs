@@ -1,3 +1,4 @@
+//! DNS by examples, and against naive oracles.
 #![allow(clippy::unwrap_used, reason = "a failed precondition fails the test")]
 
 mod files;

@@ -10,7 +10,7 @@ fn waits_after_failures_double_up_to_30_s() {
     let mut schedule = LookupSchedule::new(None);
     let waits: Vec<u64> = (0..8).map(|_| schedule.after_failure().0 / Nanos::SECOND.0).collect();
     assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
-    assert_eq!(schedule.after_answer(7, true), Nanos::from_secs(7));
+    assert_eq!(schedule.after_success(7, true), Nanos::from_secs(7));
     assert_eq!(schedule.after_failure(), Nanos::SECOND);
 }
 
@@ -27,7 +27,7 @@ proptest! {
                 Some((ttl_s, is_whole)) => {
                     let valid_s = interval.unwrap_or(u64::from(ttl_s.clamp(1, 300)));
                     let most_s = if is_whole { u64::MAX } else { 30 };
-                    (schedule.after_answer(ttl_s, is_whole), valid_s.min(most_s))
+                    (schedule.after_success(ttl_s, is_whole), valid_s.min(most_s))
                 }
                 None => {
                     let failures = history[..index].iter().rev().take_while(|outcome| outcome.is_none()).count();
