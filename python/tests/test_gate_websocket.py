@@ -136,7 +136,7 @@ def ways() -> Iterator[tuple[str, str]]:
 
 
 def spoken(url: str, frames: list[bytes], piece: int, replies: int) -> tuple[bytes, bytes]:
-    """Send frames in pieces of this size, and a close after so many replies, if any are awaited.
+    """Send frames in pieces of this size, and a close after this number of replies, if any are awaited.
 
     Return the head of the response and all bytes after it, up to the end.
     """
