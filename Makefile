@@ -33,10 +33,9 @@ docs: ## the documentation as a site: target/docs/html/index.html
 check: ## formatting, lints, types and docs; warnings are errors
 	scripts/setup.sh check
 	cargo fmt --all --check
-	scripts/lint.sh
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
-	.venv/bin/mypy --strict
+	.venv/bin/mypy --strict & types=$$!; scripts/lint.sh && wait $$types
 
 bench: ## weir beside its peers, over two hours; BENCH="closed --quick" for less
 	scripts/setup.sh bench

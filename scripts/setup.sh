@@ -2,6 +2,7 @@
 # Prepares a machine for a make target: system packages, .venv, and weir in it.
 #
 #     scripts/setup.sh demo|test|studies|docs|check|fuzz|bench
+#     scripts/setup.sh packages        what tests need in .venv besides weir
 #
 # A fresh Debian 12 with Rust (stable) is sufficient. Packages are installed where that is allowed (root, or sudo
 # without a password, and apt); elsewhere missing ones are printed in one line, and the exit code is 2. Another call
@@ -17,19 +18,20 @@ main() {
         demo | studies | docs) ;;
         # A browser for pages, npm for the accessibility checker, Redis for queues, shells for completions, a formatter for
         # manual pages; tests without their program are skipped.
-        test)
+        test | packages)
             spares=(chromium npm redis-server fish groff zsh)
             wants+=(c++ "${spares[@]}")
             ;;
         check | fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
-        *) fail "unknown target '$purpose'; choose demo, test, studies, docs, check, fuzz or bench" ;;
+        *) fail "unknown target '$purpose'; choose demo, test, packages, studies, docs, check, fuzz or bench" ;;
     esac
     system
     rust "$purpose"
     case $purpose in
         demo) venv && demonstration ;;
         test) venv && suite ;;
+        packages) venv && packages ;;
         studies) venv && tools && package release ;;
         docs) venv && site && package dev ;;
         check) venv && tools ;;
@@ -154,10 +156,19 @@ demonstration() {
 # What the tests need: packages that they use, and meanwhile weir. Its backend is one of the tools, too.
 suite() {
     backend
-    { tools; examples; axe; ray; frameworks; site; } &
+    packages &
     local packages=$!
     package dev
     wait "$packages"
+}
+
+packages() {
+    tools
+    examples
+    axe
+    ray
+    frameworks
+    site
 }
 
 # The command without the Python package: from a wheel in dist/ if there is one, else built.

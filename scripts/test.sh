@@ -79,8 +79,9 @@ in_order() {
     run doc cargo test "${packages[@]}" --no-fail-fast --doc
     run benches cargo build "${packages[@]}" --benches
     run integration env WEIR_EXAMPLES_BUILT=1 .venv/bin/python scripts/rust_tests.py integration
-    # They wait, too; each file stays in one worker, which has its services and its browser.
-    run python .venv/bin/python -m pytest -q -n $(($(nproc) + 2)) --dist loadfile
+    # They wait, too; each file stays in one worker, which has its services and its browser. The order is that of
+    # conftest.py: what takes longest begins.
+    run python .venv/bin/python -m pytest -q -n $((3 * $(nproc))) --dist loadfile --no-loadscope-reorder
 }
 
 # Fuzzing takes the processor time that tests in Python leave.

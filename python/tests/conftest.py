@@ -12,6 +12,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from browser import Browser, chromium
 
+LONG = ("test_agents", "test_site", "test_pytest_plugin", "test_how_to", "test_page_others", "test_package")
+"""Files whose tests take longest, in that order; they begin, so that none is left when all others are done."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first."""
+    order = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(LONG)))
+
 
 @dataclass(frozen=True)
 class Seen:
