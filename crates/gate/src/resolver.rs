@@ -23,6 +23,8 @@ use weir_http::client::PendingAddresses;
 use weir_machine::timer::Timer;
 use weir_server::Logger;
 
+/// Largest weight of a host in load balancing, which multiplies it by a hundred.
+const MAX_WEIGHT: u64 = 1_000_000;
 /// Timeout of a name at the system's resolver.
 const RESOLVE_TIMEOUT: Nanos = Nanos::from_secs(10);
 
@@ -205,9 +207,13 @@ impl ResolvedNames {
 
     /// All hosts: of a name one per address.
     fn upstream_hosts(&self) -> Vec<UpstreamHost> {
+        let product = |host: &ResolvedHost, weight: u32| u64::from(weight) * u64::from(host.config.weight);
+        let weights = |host: &ResolvedHost| host.addresses.iter().flatten().map(|(_, it)| *it).max().unwrap_or(1);
+        let most = self.hosts.iter().map(|host| product(host, weights(host))).max().unwrap_or(1);
         let mut all = Vec::new();
         for host in &self.hosts {
             let mut push = |address, weight| {
+                let weight = scaled_weight(product(host, weight), most);
                 let (pending, tls) = (host.pending.as_ref(), self.tls.clone());
                 // It was possible when the upstream was made.
                 if let Ok(origin) = host_origin(&self.config, &host.config, address, pending, tls) {
@@ -217,12 +223,42 @@ impl ResolvedNames {
             match &host.addresses {
                 Some(addresses) => {
                     for (address, weight) in addresses {
-                        push(Some(*address), weight.saturating_mul(host.config.weight));
+                        push(Some(*address), *weight);
                     }
                 }
-                None => push(None, host.config.weight),
+                None => push(None, 1),
             }
         }
         all
+    }
+}
+
+/// A weight of a record times that of its URL, at most [`MAX_WEIGHT`]; `most` is the largest of an upstream.
+fn scaled_weight(product: u64, most: u64) -> u32 {
+    let scaled = if most > MAX_WEIGHT {
+        u128::from(product) * u128::from(MAX_WEIGHT) / u128::from(most)
+    } else {
+        product.into()
+    };
+    u32::try_from(scaled).unwrap_or(u32::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn scaled_weights_keep_their_proportions(weights in proptest::collection::vec(1u64..65_535_000, 1..9)) {
+            let most = weights.iter().copied().max().unwrap();
+            for weight in weights {
+                let scaled = scaled_weight(weight, most);
+                prop_assert!((1..=MAX_WEIGHT).contains(&u64::from(scaled)));
+                let exact = weight as f64 * (MAX_WEIGHT as f64 / most as f64).min(1.0);
+                prop_assert!((f64::from(scaled) - exact).abs() < 1.0, "{scaled} {exact}");
+            }
+        }
     }
 }
