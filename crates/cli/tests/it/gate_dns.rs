@@ -263,7 +263,7 @@ fn a_name_that_is_gone_keeps_its_hosts_and_is_logged_once() {
         dns.set_records(records);
         dns.set_manner(manner);
         let before = dns.seen().len();
-        until("three more look-ups", PATIENCE, || dns.seen().len() >= before + 6);
+        until("two more look-ups", PATIENCE, || dns.seen().len() >= before + 4);
         assert_eq!(calls(&gate, 1), ["hello"]);
     };
     outage(DnsManner::Plain, "");

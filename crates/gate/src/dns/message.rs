@@ -9,7 +9,7 @@ use simple_dns::{CLASS, Name, OPCODE, Packet, PacketFlag, Question, ResourceReco
 use super::name::DnsName;
 
 /// Largest response over UDP that is asked for, which no network of today splits.
-pub(super) const MAX_UDP_BYTES: u16 = 1232;
+pub const MAX_UDP_BYTES: u16 = 1232;
 /// Codes of responses (RFC 1035, section 4.1.1).
 const NO_ERROR: u8 = 0;
 const FORMAT_ERROR: u8 = 1;
