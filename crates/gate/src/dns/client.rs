@@ -39,7 +39,7 @@ pub(super) enum LookupError {
 }
 
 /// Reason why a server has given no records.
-enum ExchangeError {
+enum DnsExchangeError {
     Response(ResponseError),
     Io(io::Error),
     Text(String),
@@ -57,7 +57,7 @@ impl fmt::Display for LookupError {
     }
 }
 
-impl fmt::Display for ExchangeError {
+impl fmt::Display for DnsExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Response(error) => write!(f, "{error}"),
@@ -67,13 +67,13 @@ impl fmt::Display for ExchangeError {
     }
 }
 
-impl From<io::Error> for ExchangeError {
+impl From<io::Error> for DnsExchangeError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<ResponseError> for ExchangeError {
+impl From<ResponseError> for DnsExchangeError {
     fn from(error: ResponseError) -> Self {
         Self::Response(error)
     }
@@ -93,8 +93,8 @@ impl DnsClient {
             for server in &self.servers.addresses {
                 match self.ask_server(*server, question).await {
                     Ok(records) => return Ok(records),
-                    Err(ExchangeError::Response(ResponseError::NoName)) => return Err(LookupError::NoName(*server)),
-                    Err(ExchangeError::Response(ResponseError::NoRecord)) => {
+                    Err(DnsExchangeError::Response(ResponseError::NoName)) => return Err(LookupError::NoName(*server)),
+                    Err(DnsExchangeError::Response(ResponseError::NoRecord)) => {
                         return Err(LookupError::NoRecord(question.kind, *server));
                     }
                     Err(error) => failures.push(format!("{error} ({server})")),
@@ -104,10 +104,10 @@ impl DnsClient {
         Err(LookupError::Failed(failures.join(", ")))
     }
 
-    async fn ask_server(&self, server: SocketAddr, question: &DnsQuestion) -> Result<DnsRecords, ExchangeError> {
+    async fn ask_server(&self, server: SocketAddr, question: &DnsQuestion) -> Result<DnsRecords, DnsExchangeError> {
         match self.exchange(server, question, true).await {
             // An old server does not know EDNS (RFC 6891, section 7).
-            Err(ExchangeError::Response(ResponseError::ServerCode("FORMERR" | "NOTIMP"))) => {
+            Err(DnsExchangeError::Response(ResponseError::ServerCode("FORMERR" | "NOTIMP"))) => {
                 self.exchange(server, question, false).await
             }
             done => done,
@@ -119,11 +119,11 @@ impl DnsClient {
         server: SocketAddr,
         question: &DnsQuestion,
         edns: bool,
-    ) -> Result<DnsRecords, ExchangeError> {
+    ) -> Result<DnsRecords, DnsExchangeError> {
         let id = random_id()?;
-        let query = message::query(id, question, edns).map_err(ExchangeError::Text)?;
+        let query = message::query(id, question, edns).map_err(DnsExchangeError::Text)?;
         match self.in_time(over_udp(server, id, question, &query)).await {
-            Err(ExchangeError::Response(ResponseError::Truncated)) => {
+            Err(DnsExchangeError::Response(ResponseError::Truncated)) => {
                 self.in_time(over_tcp(server, id, question, &query)).await
             }
             done => done,
@@ -132,20 +132,22 @@ impl DnsClient {
 
     async fn in_time(
         &self,
-        exchange: impl Future<Output = Result<DnsRecords, ExchangeError>>,
-    ) -> Result<DnsRecords, ExchangeError> {
+        exchange: impl Future<Output = Result<DnsRecords, DnsExchangeError>>,
+    ) -> Result<DnsRecords, DnsExchangeError> {
         let timeout = self.servers.timeout;
         tokio::select! {
             done = exchange => done,
-            () = self.timer.sleep(timeout) => Err(ExchangeError::Text(format!("no response within {timeout}"))),
+            () = self.timer.sleep(timeout) => Err(DnsExchangeError::Text(format!("no response within {timeout}"))),
         }
     }
 }
 
 /// An ID that a forger cannot guess.
-fn random_id() -> Result<u16, ExchangeError> {
+fn random_id() -> Result<u16, DnsExchangeError> {
     let mut bytes = [0; 2];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| ExchangeError::Text("the system has no random numbers".into()))?;
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| DnsExchangeError::Text("the system has no random numbers".into()))?;
     Ok(u16::from_be_bytes(bytes))
 }
 
@@ -156,7 +158,7 @@ async fn over_udp(
     id: u16,
     question: &DnsQuestion,
     query: &[u8],
-) -> Result<DnsRecords, ExchangeError> {
+) -> Result<DnsRecords, DnsExchangeError> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -179,9 +181,9 @@ async fn over_tcp(
     id: u16,
     question: &DnsQuestion,
     query: &[u8],
-) -> Result<DnsRecords, ExchangeError> {
+) -> Result<DnsRecords, DnsExchangeError> {
     let mut stream = TcpStream::connect(server).await?;
-    let length = u16::try_from(query.len()).map_err(|_| ExchangeError::Text("the query is too long".into()))?;
+    let length = u16::try_from(query.len()).map_err(|_| DnsExchangeError::Text("the query is too long".into()))?;
     stream.write_all(&[&length.to_be_bytes(), query].concat()).await?;
     let length = stream.read_u16().await?;
     let mut bytes = vec![0; length.into()];
