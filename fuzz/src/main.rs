@@ -47,6 +47,7 @@ targets![
     answers,
     cookies,
     datasets,
+    dns,
     events,
     gate_config,
     http2,

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use tokio::sync::Notify;
+
 use super::runtime::GateRuntime;
 use weir_decide::Nanos;
 use weir_machine::clock::Clock;
@@ -13,6 +15,8 @@ use weir_machine::lock::lock;
 #[derive(Debug)]
 pub(super) struct ConfigCell {
     runtime: Mutex<Arc<GateRuntime>>,
+    /// Wakes what waits for a replacement.
+    replaced: Notify,
     /// Number of replacements.
     version: AtomicU64,
     /// The clock of all event loops, set by the first one.
@@ -25,7 +29,12 @@ pub(super) struct CachedRuntime(RefCell<(u64, Arc<GateRuntime>)>);
 
 impl ConfigCell {
     pub(super) fn new(runtime: GateRuntime) -> Self {
-        Self { runtime: Mutex::new(Arc::new(runtime)), version: AtomicU64::new(0), clock: OnceLock::new() }
+        Self {
+            runtime: Mutex::new(Arc::new(runtime)),
+            replaced: Notify::new(),
+            version: AtomicU64::new(0),
+            clock: OnceLock::new(),
+        }
     }
 
     pub(super) fn get(&self) -> Arc<GateRuntime> {
@@ -36,6 +45,12 @@ impl ConfigCell {
     pub(super) fn replace(&self, runtime: GateRuntime) {
         *lock(&self.runtime) = Arc::new(runtime);
         self.version.fetch_add(1, Ordering::Release);
+        self.replaced.notify_one();
+    }
+
+    /// Waits for the next replacement; ends at once if there was one since the last call. For one task alone.
+    pub(super) async fn replaced(&self) {
+        self.replaced.notified().await;
     }
 
     /// Current time; zero before the first event loop has begun.

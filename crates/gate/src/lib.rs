@@ -9,7 +9,8 @@
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
-//! - `health_checks`, `grpc_health`: active health checks; `resolver`: names of upstreams; `metrics`: Prometheus metrics;
+//! - `health_checks`, `grpc_health`: active health checks; `resolver`: names of upstreams, [`dns`]: DNS of the
+//!   gateway's own; `metrics`: Prometheus metrics;
 //!   `call_spans`, `tracing`: traces for a collector
 //!
 //! Calls themselves, with their attempts, are in [`weir_call`].
@@ -24,6 +25,7 @@ pub mod config;
 mod config_cell;
 mod distributed_limit;
 mod distributed_limits;
+pub mod dns;
 mod gate_route;
 mod grpc_health;
 mod headers;

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use rustls::ClientConfig;
 
 use super::caller::CallerPolicyConfig;
 use super::cluster_hash::cluster_hash;
-use super::config::{Config, HealthCheck, RouteConfig, UpstreamConfig};
+use super::config::{Config, HealthCheck, HostConfig, RouteConfig, UpstreamConfig};
 use super::distributed_limit::DistributedLimit;
 use super::gate_route::{GateRoute, RouteSide, route_name};
 use super::listener_runtime::ListenerRuntime;
@@ -19,9 +19,8 @@ use weir_call::{Upstream, UpstreamHost};
 use weir_decide::Nanos;
 use weir_decide::call::policy::BudgetRule;
 use weir_decide::call::retry_budget::RetryBudget;
-use weir_http::client::{ConnectOptions, Origin};
+use weir_http::client::{ConnectOptions, Origin, PendingAddresses};
 use weir_http::path::PathRule;
-use weir_http::target::Target;
 use weir_http::tls::{Tls, TlsOptions};
 
 /// Runtime of a configuration.
@@ -67,6 +66,8 @@ pub(super) struct UpstreamRuntime {
     pub(super) health_check: Option<HealthCheck>,
     /// TLS towards its hosts, if one of them has it.
     pub(super) tls: Option<Arc<ClientConfig>>,
+    /// By host of the configuration: what connections wait for until the gateway has resolved the name itself.
+    pub(super) pending: Vec<Option<Arc<PendingAddresses>>>,
     /// Its configuration: a reload that does not change it keeps connections and health.
     pub(super) config: UpstreamConfig,
     /// Hash of its certificate files.
@@ -218,12 +219,12 @@ impl UpstreamRuntime {
         let certificates = digest(&asked.tls);
         let secure = asked.hosts.iter().any(|host| host.url.starts_with("https:"));
         let tls = if secure { Some(Tls::shared(&asked.tls).map_err(|error| error.to_string())?) } else { None };
-        let mut hosts = Vec::new();
+        let (mut hosts, mut pending) = (Vec::new(), Vec::new());
         for host in &asked.hosts {
-            let target = Target::parse(&host.url).map_err(|error| error.to_string())?;
-            let reach = connect_options(asked, host.socket.clone(), tls.clone());
-            let origin = Origin::new(&target, &reach).map_err(|error| error.to_string())?;
+            let waits = asked.asks_dns(host).then(Arc::default);
+            let origin = host_origin(asked, host, None, waits.as_ref(), tls.clone())?;
             hosts.push(UpstreamHost { origin: Arc::new(origin), weight: host.weight });
+            pending.push(waits);
         }
         let mut upstream = Upstream::new(hosts, asked.balance, asked.health)
             .with_guard(asked.breaker, asked.throttle)
@@ -238,21 +239,28 @@ impl UpstreamRuntime {
             upstream: Arc::new(upstream),
             health_check: asked.health_check.clone(),
             tls,
+            pending,
             config: asked.clone(),
             certificates_digest: certificates,
         })
     }
 }
 
-/// Connection options of an upstream's hosts.
-pub(super) fn connect_options(
+/// Origin of a host at an address of its name; without one the name is resolved for each connection, or its connections
+/// wait for the first addresses.
+///
+/// # Errors
+/// The host is invalid on this machine; in one line.
+pub(super) fn host_origin(
     asked: &UpstreamConfig,
-    socket: Option<PathBuf>,
+    host: &HostConfig,
+    address: Option<SocketAddr>,
+    pending: Option<&Arc<PendingAddresses>>,
     tls: Option<Arc<ClientConfig>>,
-) -> ConnectOptions {
-    ConnectOptions {
-        socket,
-        address: None,
+) -> Result<Origin, String> {
+    let options = ConnectOptions {
+        socket: host.socket.clone(),
+        address,
         tls,
         server_name: asked.server_name.clone(),
         proxy_protocol: asked.proxy_protocol,
@@ -264,7 +272,13 @@ pub(super) fn connect_options(
         max_connections: asked.max_connections,
         max_requests: asked.max_connection_requests,
         max_age: asked.max_connection_age,
-    }
+    };
+    let target = host.target().map_err(|error| error.to_string())?;
+    let origin = Origin::new(&target, &options).map_err(|error| error.to_string())?;
+    Ok(match pending.filter(|_| address.is_none()) {
+        Some(pending) => origin.with_pending(host.authority(), Arc::clone(pending)),
+        None => origin,
+    })
 }
 
 /// Hash of the contents of the certificate files.

@@ -8,6 +8,7 @@
 mod certificates;
 mod connection;
 mod disk;
+mod dns;
 mod http2;
 mod http2_service;
 mod noise;
@@ -27,6 +28,7 @@ mod wire;
 
 pub use certificates::{Authority, Pair};
 pub use disk::Disk;
+pub use dns::{DnsManner, DnsSeen, DnsServer};
 pub use h2::Reason;
 pub use http2::over_http2;
 pub use http2_service::{Http2Builder, Http2Reply, Http2Seen, Http2Service};

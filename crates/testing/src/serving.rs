@@ -55,11 +55,15 @@ impl Serving {
         url.split_once("://").map_or(url, |(_, address)| address).to_owned()
     }
 
-    /// `weir gate ARGS...` on a free port, which reads the file `hosts` of its folder in place of `/etc/hosts`.
+    /// `weir gate ARGS...` on a free port, which reads the file `hosts` of its folder in place of `/etc/hosts`, and
+    /// `resolv.conf`, if there is one, in place of `/etc/resolv.conf`.
     pub fn gate_with_hosts(weir: Weir, args: &[&str]) -> Self {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
-        command.args(["mount --bind hosts /etc/hosts && exec \"$@\"", "sh"]).arg(weir_path());
+        let servers =
+            if weir.path("resolv.conf").exists() { "mount --bind resolv.conf /etc/resolv.conf && " } else { "" };
+        let script = format!("mount --bind hosts /etc/hosts && {servers}exec \"$@\"");
+        command.args([&script, "sh"]).arg(weir_path());
         command.args(["gate", "--listen", "127.0.0.1:0"]).args(args).current_dir(weir.path(""));
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         Self::of(weir, command)

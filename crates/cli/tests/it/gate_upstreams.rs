@@ -18,12 +18,12 @@ fn gate(upstream: &str) -> Serving {
     Serving::gate_in(weir, &["--config", "gate.toml"])
 }
 
-fn configured(upstream: &str) -> String {
+pub(crate) fn configured(upstream: &str) -> String {
     format!("[upstreams.a]\n{upstream}\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n")
 }
 
 /// Servers with these names at one port of 127.0.0.1, 127.0.0.2, ...
-fn at_one_port<const N: usize>(names: [&'static str; N], script: fn(&'static str) -> Reply) -> [Server; N] {
+pub(crate) fn at_one_port<const N: usize>(names: [&'static str; N], script: fn(&'static str) -> Reply) -> [Server; N] {
     let start = |number: usize, name: &'static str, port: u16| {
         Server::build().start_at(&format!("127.0.0.{}:{port}", number + 1), move |_| script(name))
     };

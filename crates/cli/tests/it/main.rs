@@ -19,6 +19,7 @@ mod gate_admin;
 mod gate_admin_live;
 mod gate_caller_names;
 mod gate_cli;
+mod gate_dns;
 mod gate_front;
 mod gate_includes;
 mod gate_life;

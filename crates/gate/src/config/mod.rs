@@ -26,7 +26,9 @@ mod smart;
 mod traffic;
 mod units;
 mod upstream;
+mod upstream_names;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -135,8 +137,10 @@ pub struct UpstreamConfig {
     pub stall_timeout: Nanos,
     /// Value of requests by which hosts are chosen, with consistent hashing.
     pub hash_by: Option<KeySource>,
-    /// Interval of resolving names anew; None: they are resolved for each connection.
-    pub resolve: Option<Nanos>,
+    /// When names are resolved anew; None: they are resolved for each connection.
+    pub resolve: Option<ResolveInterval>,
+    /// DNS servers that are asked; empty for the system's.
+    pub resolver: Vec<SocketAddr>,
     /// Length of the slow start of hosts that come or come back; None for none.
     pub slow_start: Option<Nanos>,
     /// Maximum connections per host and event loop; None for no limit.
@@ -163,10 +167,20 @@ pub struct UpstreamConfig {
     pub health_check: Option<HealthCheck>,
 }
 
+/// When names are resolved anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResolveInterval {
+    /// After this time.
+    Fixed(Nanos),
+    /// When the time to live of their records is over.
+    Ttl,
+}
+
 /// One host of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostConfig {
-    /// `http://host:port` or `https://host:port`; for a Unix socket the URL of its requests.
+    /// `http://host:port` or `https://host:port`; for a Unix socket the URL of its requests; for SRV records
+    /// `http://_service._protocol.domain`.
     pub url: String,
     /// Path of the Unix socket, if the host is one.
     pub socket: Option<PathBuf>,

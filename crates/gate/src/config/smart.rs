@@ -69,5 +69,9 @@ pub fn from_flags(plain: &FlagConfig) -> Result<Config, String> {
 
 fn parse_host(url: &str) -> Result<super::HostConfig, String> {
     let shown = if url.contains('@') { "the URL".to_owned() } else { format!("'{url}'") };
-    upstream::host(url, Path::new("")).map_err(|(what, remedy)| format!("{shown} {what}; {remedy}"))
+    let host = upstream::host(url, Path::new("")).map_err(|(what, remedy)| format!("{shown} {what}; {remedy}"))?;
+    if host.service_name().is_some() {
+        return Err(format!("{shown} has SRV records to be resolved; write a configuration with resolve = \"ttl\""));
+    }
+    Ok(host)
 }

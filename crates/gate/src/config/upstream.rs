@@ -1,6 +1,5 @@
 //! Parses `[upstreams.NAME]`.
 
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use rustls::pki_types::ServerName;
 use super::key_source::key_source;
 use super::problem::suggestion;
 use super::read::{DocumentNode, DocumentTable, NamedNode};
+use super::upstream_names::{check_names, resolve, resolver, service_host};
 use super::{HostConfig, UpstreamConfig, file, health, protection};
 use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;
@@ -50,11 +50,11 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     }
     consistent_hash(&table, &mut read);
     let time = |key| table.get(key).and_then(|node| node.time());
-    (read.resolve, read.slow_start, read.max_connection_age) =
-        (time("resolve"), time("slow_start"), time("max_connection_age"));
+    (read.resolve, read.resolver) = (resolve(&table), resolver(&table));
+    (read.slow_start, read.max_connection_age) = (time("slow_start"), time("max_connection_age"));
     read.max_connection_requests =
         table.get("max_connection_requests").and_then(|node| node.integer(1..=MAX_CONNECTION_REQUESTS));
-    check_resolve(&table, &read);
+    check_names(&table, &read);
     if let Some(time) = table.get("connect_timeout").and_then(|node| node.time()) {
         read.connect_timeout = time;
     }
@@ -121,14 +121,6 @@ fn proxy_protocol(table: &DocumentTable<'_>) -> Option<ProxyVersion> {
     version
 }
 
-/// Warns of `resolve` without a name to resolve.
-fn check_resolve(table: &DocumentTable<'_>, read: &UpstreamConfig) {
-    let Some(node) = table.get("resolve") else { return };
-    if !read.hosts.is_empty() && !read.hosts.iter().any(HostConfig::has_name) {
-        node.warn("none of the urls has a name to resolve", "leave it out");
-    }
-}
-
 /// Limits of connections with HTTP/2; the names are those of `weir load`.
 fn http2_limits(table: &DocumentTable<'_>, protocol: Protocol) -> Http2Limits {
     let (streams, window) = (table.get("streams"), table.get("h2_window"));
@@ -140,14 +132,6 @@ fn http2_limits(table: &DocumentTable<'_>, protocol: Protocol) -> Http2Limits {
     Http2Limits {
         streams: streams.and_then(|node| node.integer(1..=MAX_COUNT)).map(|streams| streams as usize),
         window_bytes: window.and_then(|node| node.integer(WINDOW_BYTES)).and_then(|bytes| u32::try_from(bytes).ok()),
-    }
-}
-
-impl HostConfig {
-    /// Whether the host is a name, which has addresses, and not an address or a socket.
-    pub(crate) fn has_name(&self) -> bool {
-        let is_address = Target::parse(&self.url).is_ok_and(|target| target.host.parse::<IpAddr>().is_ok());
-        self.socket.is_none() && !is_address
     }
 }
 
@@ -168,6 +152,7 @@ impl UpstreamConfig {
             max_connection_age: None,
             hash_by: None,
             resolve: None,
+            resolver: Vec::new(),
             slow_start: None,
             admission: Some(AdmissionConfig::default()),
             breaker: None,
@@ -254,7 +239,8 @@ pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, Str
         let remedy = "leave it out, and write a route's rewrite.path";
         return Err((format!("has a path ({path:?})"), remedy.into()));
     }
-    if ServerName::try_from(target.host.as_str()).is_err() {
+    service_host(&target.host, authority)?;
+    if !target.host.starts_with('_') && ServerName::try_from(target.host.as_str()).is_err() {
         return Err(("has an invalid host".into(), HOST_REMEDY.into()));
     }
     let scheme = scheme.to_ascii_lowercase();

@@ -1,5 +1,6 @@
 //! The gateway as a library: configurations, and bytes on its connections.
 
+mod dns_seeds;
 mod gate_config;
 mod gate_doubt;
 mod gate_otlp;

@@ -65,6 +65,14 @@ async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Re
             step.set(FailureKind::Connect);
             PlainSocket::Tcp(connect_first(addresses, timer).await?)
         }
+        OriginAddress::Pending(name, pending) => {
+            let addresses = pending
+                .addresses()
+                .await
+                .map_err(|why| SendError::new(FailureKind::Dns, format!("no address for host '{name}': {why}")))?;
+            step.set(FailureKind::Connect);
+            PlainSocket::Tcp(connect_first(addresses.into(), timer).await?)
+        }
     };
     if !origin.preamble.is_empty() {
         let written = plain.write_all(&origin.preamble).await;

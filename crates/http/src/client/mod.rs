@@ -5,7 +5,7 @@
 //! with a task per connection.
 //!
 //! - [`Client`]: one per event loop; [`Origin`]: the upstream; [`OutgoingRequest`] to [`IncomingBody`]
-//! - `pool`: the connections to an origin; `connect`: a new one; `socket`: its bytes, `unacknowledged`: those that the
+//! - `pool`: the connections to an origin; `connect`: a new one; `pending`: addresses that it waits for; `socket`: its bytes, `unacknowledged`: those that the
 //!   origin has not received; `progress_timeout`: its progress timeout
 //! - `proxy_header`: the PROXY protocol before a connection's first byte
 //! - `request`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
@@ -22,6 +22,7 @@ mod error;
 mod http1;
 mod http2;
 mod origin;
+mod pending;
 mod pool;
 mod post_target;
 mod progress_timeout;
@@ -41,6 +42,7 @@ pub use self::body::IncomingBody;
 use self::client_state::ClientState;
 pub use self::error::SendError;
 pub use self::origin::{ConnectOptions, Http2Limits, Origin, Protocol};
+pub use self::pending::PendingAddresses;
 pub use self::pool::ClientCounts;
 use self::pool::{Checkout, PooledConnection, update_counts};
 pub use self::post_target::{PostTarget, wait_of};

@@ -9,6 +9,7 @@ use http::HeaderValue;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
+use super::pending::PendingAddresses;
 use super::proxy_header::ProxyVersion;
 use crate::target::Target;
 use crate::tls::{Tls, TlsError, TlsOptions};
@@ -113,10 +114,12 @@ pub struct Origin {
     pub(super) max_age: Nanos,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum OriginAddress {
     /// Host without brackets, port.
     Inet(String, u16),
+    /// Name, and its addresses, which are found elsewhere.
+    Pending(String, Arc<PendingAddresses>),
     Unix(PathBuf),
 }
 
@@ -168,6 +171,14 @@ impl Origin {
             max_requests: reach.max_requests.unwrap_or(u64::MAX),
             max_age: reach.max_age.unwrap_or(Nanos::NEVER),
         })
+    }
+
+    /// The same origin under this name, whose connections wait for addresses that are found elsewhere.
+    #[must_use]
+    pub fn with_pending(mut self, name: &str, addresses: Arc<PendingAddresses>) -> Self {
+        name.clone_into(&mut self.name);
+        self.address = OriginAddress::Pending(name.to_owned(), addresses);
+        self
     }
 
     /// Whether connections name the client that they are for, by the PROXY protocol.
@@ -235,6 +246,7 @@ pub(super) fn display_address(place: &OriginAddress) -> String {
     match place {
         OriginAddress::Inet(host, port) if host.contains(':') => format!("[{host}]:{port}"),
         OriginAddress::Inet(host, port) => format!("{host}:{port}"),
+        OriginAddress::Pending(name, _) => name.clone(),
         OriginAddress::Unix(path) => path.display().to_string(),
     }
 }

@@ -169,6 +169,7 @@ impl HostBalancer {
         let slots: Vec<Option<usize>> =
             candidates.iter().map(|wanted| members(self.live).find(|slot| self.hosts[*slot].id == wanted.id)).collect();
         let kept = slots.iter().flatten().fold(0, |set, slot| set | bit(*slot));
+        let mut has_changed = self.live != kept;
         self.live &= kept;
         self.ejected &= kept;
         self.unhealthy &= kept;
@@ -177,12 +178,20 @@ impl HostBalancer {
         for (wanted, slot) in candidates.iter().zip(slots) {
             let slot = match slot {
                 Some(slot) => {
-                    self.hosts[slot].weight = wanted.weight.max(1);
+                    let before = std::mem::replace(&mut self.hosts[slot].weight, wanted.weight.max(1));
+                    has_changed |= before != self.hosts[slot].weight;
                     Some(slot)
                 }
-                None => self.add(now, *wanted),
+                None => {
+                    has_changed = true;
+                    self.add(now, *wanted)
+                }
             };
             placed.push(slot.map(|slot| self.slot(slot)));
+        }
+        if has_changed {
+            // A credit in the measure of other hosts' weights could keep a host from its turns for as many calls.
+            self.hosts.iter_mut().for_each(|host| host.credit = 0);
         }
         placed
     }

@@ -157,6 +157,7 @@ fn pieces() -> impl Strategy<Value = String> {
         "balance",
         "hash_by",
         "resolve",
+        "resolver",
         "include",
         "proxy_protocol",
         "client_certificate_headers",

@@ -6,7 +6,7 @@ use weir_decide::call::policy::BudgetRule;
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierComparison, OutlierRule};
 use weir_gate::config::{
     Condition, ConditionSource, FixedReply, HealthProbe, HostMatch, KeySource, LocalResponse, MirrorRule, QueryRule,
-    RedirectRule, RequestLimits, RouteAction, ValueCondition, ValuePattern, WeightedUpstream,
+    RedirectRule, RequestLimits, ResolveInterval, RouteAction, ValueCondition, ValuePattern, WeightedUpstream,
 };
 
 use super::parsed;
@@ -147,7 +147,9 @@ fn hosts_that_change_are_read() {
         max_connection_age = "1h"
         health = { failure_fraction = 0.3, latency_factor = 2.5, window = "20s", min_samples = 30, panic_threshold = 0.4, check = { grpc = "" } }
         [upstreams.b]
-        urls = ["http://h"]
+        urls = ["HTTPS://_http._tcp.api.example/"]
+        resolve = "ttl"
+        resolver = ["10.0.0.2", "10.0.0.2:8600", "::1", "[::1]", "[::1]:5353"]
         balance = "consistent-hash"
         hash_by = "address"
         health = { latency_factor = 3, check = { tcp = true } }
@@ -162,7 +164,12 @@ fn hosts_that_change_are_read() {
     let [first, second] = &config.upstreams[..] else { panic!("{config:?}") };
     assert_eq!(first.balance, BalancePolicy::ConsistentHash { max_load_percent: 150 });
     assert_eq!(first.hash_by, Some(KeySource::Cookie { name: "session".into(), issue: None }));
-    assert_eq!((first.resolve, first.slow_start), (Some(Nanos::from_secs(30)), Some(Nanos::from_secs(60))));
+    assert_eq!(first.resolve, Some(ResolveInterval::Fixed(Nanos::from_secs(30))));
+    assert_eq!(first.slow_start, Some(Nanos::from_secs(60)));
+    assert_eq!(second.resolve, Some(ResolveInterval::Ttl));
+    let servers: Vec<String> = second.resolver.iter().map(ToString::to_string).collect();
+    assert_eq!(servers, ["10.0.0.2:53", "10.0.0.2:8600", "[::1]:53", "[::1]:53", "[::1]:5353"]);
+    assert_eq!(second.hosts[0].url, "https://_http._tcp.api.example");
     assert_eq!(first.max_connection_requests, Some(1000));
     assert_eq!(first.max_connection_age, Some(Nanos::from_secs(3600)));
     let comparison = |window, min_samples, failure_fraction, latency_factor| {

@@ -51,6 +51,27 @@ fn without_new_hosts_the_old_ones_stay_and_beyond_64_there_are_none() {
 }
 
 #[test]
+fn a_host_keeps_its_turns_when_large_weights_change() {
+    let weighted = |ids: &[(u64, u32)]| -> Vec<Candidate> {
+        ids.iter().map(|(id, weight)| Candidate { id: *id, weight: *weight }).collect()
+    };
+    let turns = |hosts: &mut HostBalancer| -> Vec<usize> { (0..6).map(|_| hosts.pick(Nanos(1), 0, None)).collect() };
+    let large = weighted(&[(1, 65_535), (2, 1)]);
+    for before in 0..4 {
+        // Others have gone, have come, or have other weights.
+        for after in [&[(2, 1), (3, 1)][..], &[(1, 1), (2, 1)]] {
+            let mut hosts = HostBalancer::of_candidates(&large, BalancePolicy::RoundRobin, STEADY);
+            for _ in 0..[1, 2, 32_768, 65_536][before] {
+                hosts.pick(Nanos::ZERO, 0, None);
+            }
+            hosts.set_hosts(Nanos(1), &weighted(after));
+            let turns = turns(&mut hosts);
+            assert_eq!(turns.iter().filter(|slot| **slot == 0).count(), 3, "{before} {turns:?}");
+        }
+    }
+}
+
+#[test]
 fn a_popular_key_does_not_overload_its_host() {
     let mut hosts = by_hash(&[1, 2, 3, 4]);
     for sent in 1..=400_u32 {
