@@ -161,3 +161,67 @@ fn with_checks_that_fail_everywhere_attempts_go_on() {
     }
     assert_eq!(hour.failed, 0);
 }
+
+/// What happens at each hour of the day below, from its tenth minute on.
+fn trouble(hour: u64) -> (u64, fn(u64, u64, usize) -> HostBehavior) {
+    match hour % 4 {
+        // A host is down for two minutes.
+        0 => (120, |hour, _, host| HostBehavior { failing: f64::from(host as u64 == hour / 4 % 4), ..GOOD }),
+        // A host is ten times slower for five minutes.
+        1 => (300, |hour, _, host| HostBehavior {
+            mean_ms: if host as u64 == hour / 4 % 4 { 200.0 } else { 20.0 },
+            ..GOOD
+        }),
+        // What all depend on is down for a minute.
+        2 => (60, |_, _, _| HostBehavior { failing: 1.0, ..GOOD }),
+        // A host fails and works by turns of five seconds, for three minutes.
+        _ => (180, |hour, second, host| HostBehavior {
+            failing: f64::from(host as u64 == hour / 4 % 4 && second / 5 % 2 == 0),
+            ..GOOD
+        }),
+    }
+}
+
+#[test]
+fn after_each_trouble_of_a_day_and_each_release_the_hosts_are_as_before() {
+    let mut day = Hour::new(HostBalancer::new(&[1; 4], BalancePolicy::RoundRobin, rule()), 6);
+    day.hosts.set_slow_start(Nanos::from_secs(60));
+    let mut candidates: Vec<Candidate> = (0..4).map(|id| Candidate { id, weight: 1 }).collect();
+    for hour in 0..24 {
+        day.run(600, |_, _| GOOD);
+        day.failed = 0;
+        let (seconds, world) = trouble(hour);
+        let began = day.now;
+        day.run(seconds, |now, host| world(hour, (now - began).0 / 1_000_000_000, host));
+        day.take_sent();
+        // Of one host's attempts few fail, though it is tried again; of all hosts' all must.
+        let most = match hour % 4 {
+            0 => 20,
+            1 => 0,
+            2 => u64::MAX,
+            _ => 200,
+        };
+        assert!(day.failed <= most, "hour {hour}: {} of {:.0} failed", day.failed, seconds as f64 * CALLS_PER_S);
+        day.run(300, |_, _| GOOD);
+        // A release replaces one host after the other, with requests in flight; each new one starts slowly.
+        for index in 0..4 {
+            candidates[index].id = 4 * (hour + 1) + index as u64;
+            day.hosts.set_hosts(day.now, &candidates);
+            day.take_sent();
+            day.run(5, |_, _| GOOD);
+            let sent = day.take_sent();
+            // The slot of the host that went is free, and there is no other.
+            assert!(sent[index] < sent.iter().sum::<u64>() / 8, "hour {hour}: {:?}", &sent[..6]);
+            day.run(115, |_, _| GOOD);
+        }
+        day.run(300, |_, _| GOOD);
+        day.take_sent();
+        day.run(3600 - (600 + seconds + 300 + 480 + 300), |_, _| GOOD);
+        let sent = day.take_sent();
+        let all = sent.iter().sum::<u64>() as f64;
+        let shares: Vec<f64> = sent.iter().filter(|count| **count > 0).map(|count| *count as f64 / all).collect();
+        assert_eq!(shares.len(), 4, "hour {hour}");
+        assert!(shares.iter().all(|share| (0.24..0.26).contains(share)), "hour {hour}: {shares:?}");
+        assert!(!day.hosts.is_panicking());
+    }
+}
