@@ -3,8 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
@@ -27,9 +28,13 @@ pub(super) struct LiveKeys {
     /// Modes of the terminal before, and while keys are read.
     modes: [Termios; 2],
     ended: Arc<AtomicBool>,
-    reader: Option<JoinHandle<()>>,
+    /// Disconnected by the end of the thread that reads.
+    reader: Receiver<()>,
 }
 
+/// Maximum time to wait for the thread that reads. A key is no longer there for a read after the terminal was given back
+/// line by line, or to another process; the read then lasts until the next line.
+const READER_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time within which the end of the load is noticed.
 const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
@@ -71,7 +76,10 @@ impl LiveKeys {
         // Gives it back also if there is no thread.
         let modes = [before.clone(), by_key];
         let terminal = KeyTerminal(before);
-        let reader = thread::Builder::new().name("weir-keys".into()).spawn(move || {
+        let (running, reader) = channel();
+        let thread = thread::Builder::new().name("weir-keys".into()).spawn(move || {
+            // In this order: the terminal is given back first.
+            let _running: Sender<()> = running;
             let terminal = terminal;
             while !is_over.load(Ordering::Relaxed) && !is_interrupted() {
                 let Some(key) = terminal.key() else { continue };
@@ -81,18 +89,15 @@ impl LiveKeys {
                 let _ = forward.as_ref().map(|forward| forward.send(key));
             }
         });
-        match reader {
-            Ok(reader) => Some(Self { modes, ended, reader: Some(reader) }),
-            Err(_) => None,
-        }
+        thread.is_ok().then_some(Self { modes, ended, reader })
     }
 }
 
 impl Drop for LiveKeys {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        if let Some(reader) = self.reader.take() {
-            let _ = reader.join();
+        if self.reader.recv_timeout(READER_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
+            self.suspend();
         }
     }
 }

@@ -26,7 +26,7 @@ fn latencies_have_histograms_and_hedges_outcomes() {
     weir.write(
         "gate.toml",
         format!(
-            "upstreams.backend.urls = [\"{}\"]\n[policies.hedged]\nhedge = [{{ after = \"1ms\" }}]\nbudget = \"none\"\n\
+            "upstreams.backend.urls = [\"{}\"]\n[policies.hedged]\nhedge = [{{ after = \"100ms\" }}]\nbudget = \"none\"\n\
              [[routes]]\nmatch = {{ path = \"/hedged\" }}\npolicy = \"hedged\"\n\
              [[routes]]\nmatch = {{ path = \"/fails\" }}\npolicy = \"hedged\"\n\
              [[routes]]\nmatch = {{ path = \"/plain\" }}\n",
