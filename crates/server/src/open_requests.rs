@@ -40,28 +40,29 @@ impl OpenRequests {
 /// Number of requests in flight, and the oldest of them.
 type OldestRequests = (usize, Vec<RequestInFlight>);
 
-/// A question to an event loop: how many requests to describe, and the way of the response.
+/// A question to an event loop: how many requests to describe, at which time, and the way of the response.
 #[derive(Debug)]
 pub(super) struct OpenRequestsQuery {
     limit: usize,
+    /// That of the asker: event loops respond one after the other, and ages at different times have no order.
+    now: Nanos,
     listed: oneshot::Sender<OldestRequests>,
 }
 
 /// Responds to questions until the server has ended.
-pub(super) async fn respond(
-    requests: Rc<OpenRequests>,
-    clock: Clock,
-    mut queries: mpsc::UnboundedReceiver<OpenRequestsQuery>,
-) {
+pub(super) async fn respond(requests: Rc<OpenRequests>, mut queries: mpsc::UnboundedReceiver<OpenRequestsQuery>) {
     while let Some(query) = queries.recv().await {
         // The asker may be gone.
-        let _ = query.listed.send(requests.oldest(clock.now(), query.limit));
+        let _ = query.listed.send(requests.oldest(query.now, query.limit));
     }
 }
 
 /// Lists the requests in flight of a server; see [`super::RunningServer::open_requests`].
 #[derive(Clone, Debug)]
-pub struct OpenRequestsHandle(pub(super) Vec<mpsc::UnboundedSender<OpenRequestsQuery>>);
+pub struct OpenRequestsHandle {
+    pub(super) clock: Clock,
+    pub(super) event_loops: Vec<mpsc::UnboundedSender<OpenRequestsQuery>>,
+}
 
 impl OpenRequestsHandle {
     /// All requests in flight, the oldest first. Event loops that have ended have none.
@@ -71,12 +72,13 @@ impl OpenRequestsHandle {
 
     /// Number of requests in flight, and the oldest `limit` of them, the oldest first.
     pub async fn oldest(&self, limit: usize) -> (usize, Vec<RequestInFlight>) {
+        let now = self.clock.now();
         let ask = |event_loop: &mpsc::UnboundedSender<OpenRequestsQuery>| {
             let (listed, list) = oneshot::channel();
-            event_loop.send(OpenRequestsQuery { limit, listed }).ok().map(|()| list)
+            event_loop.send(OpenRequestsQuery { limit, now, listed }).ok().map(|()| list)
         };
         // All are asked before the first one responds.
-        let lists: Vec<_> = self.0.iter().filter_map(ask).collect();
+        let lists: Vec<_> = self.event_loops.iter().filter_map(ask).collect();
         let (mut count, mut all) = (0, Vec::new());
         for list in lists {
             let (of_one, oldest) = list.await.unwrap_or_default();

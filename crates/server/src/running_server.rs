@@ -166,7 +166,7 @@ fn thread_context<S: Service>(parts: ThreadParts<S>) -> io::Result<Rc<ThreadCont
     tokio::task::spawn_local(rings);
     let requests = options.lists_requests.then(Rc::<OpenRequests>::default);
     if let Some(requests) = &requests {
-        tokio::task::spawn_local(open_requests::respond(Rc::clone(requests), clock, queries));
+        tokio::task::spawn_local(open_requests::respond(Rc::clone(requests), queries));
     }
     Ok(Rc::new(ThreadContext {
         local: service.init_thread(&timer)?,
@@ -215,7 +215,7 @@ impl RunningServer {
 
     /// Lists requests in flight, with [`Options::lists_requests`].
     pub fn open_requests(&self) -> OpenRequestsHandle {
-        OpenRequestsHandle(self.open_requests.clone())
+        OpenRequestsHandle { clock: self.clock, event_loops: self.open_requests.clone() }
     }
 
     /// Opens the access log's file again: for a program that moves old files away (logrotate). If it cannot be opened,
