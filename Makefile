@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci try-packages package-lists release clean
+.PHONY: help demo test test-portable studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native try-packages package-lists release clean
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -21,6 +21,10 @@ demo: ## start a service, load it in two ways, and explain the results (40 s)
 test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets
 	scripts/setup.sh test
 	scripts/test.sh
+
+test-portable: ## the tests in Rust, with the interfaces of other systems than Linux
+	scripts/setup.sh check
+	RUST_TEST_THREADS=$$((4 * $$(nproc))) cargo test --workspace --locked --no-fail-fast --features weir-cli/portable --target-dir target/portable
 
 studies: ## run every study of studies/ for a minute
 	scripts/setup.sh studies
@@ -50,10 +54,10 @@ fuzz: ## search for inputs that break the parsers; SECONDS=10 for each target
 	scripts/setup.sh fuzz
 	scripts/fuzz.sh $(SECONDS)
 
-packages: ## all packages for x86_64 Linux, in dist/; or one: make package-wheel, -sdist, -binary, -deb, -rpm, -oci
+packages: ## all packages for x86_64 Linux, in dist/; or one: make package-wheel, -sdist, -binary, -deb, -rpm, -oci; -native: the command on any Unix
 	scripts/package.sh all
 
-package-binary package-wheel package-sdist package-deb package-rpm package-oci:
+package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native:
 	scripts/package.sh $(@:package-%=%)
 
 try-packages: ## install the packages in dist/ in clean folders, run them, and remove them; root for deb and oci

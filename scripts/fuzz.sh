@@ -1,10 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with the stable compiler and runs each for some seconds.
 #
-#     scripts/fuzz.sh [--shared] [SECONDS] [TARGET...]        10 seconds each, all targets
-#
-# --shared takes the libraries of others as the tests have compiled them: neither instrumented nor optimised, and there
-# already. A search of seconds needs no more.
+#     scripts/fuzz.sh [SECONDS] [TARGET...]        10 seconds each, all targets
 #
 # An input that makes a target fail is saved in fuzz/artifacts/TARGET/; the exit code is then 1, and the command that
 # repeats the failure is printed. Inputs with new coverage are saved in fuzz/corpus/TARGET/, from where the next call
@@ -12,15 +9,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-shared=
-if [ "${1:-}" = --shared ]; then
-    shared=1
-    shift
-fi
 seconds=${1:-10}
 shift $(($# > 0 ? 1 : 0))
 if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
-    echo "fuzz: invalid number of seconds '$seconds'; write scripts/fuzz.sh [--shared] [SECONDS] [TARGET...]" >&2
+    echo "fuzz: invalid number of seconds '$seconds'; write scripts/fuzz.sh [SECONDS] [TARGET...]" >&2
     exit 2
 fi
 targets=("$@")
@@ -28,18 +20,21 @@ if [ ${#targets[@]} = 0 ]; then
     for file in fuzz/src/targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
 fi
 
-if [ "$shared" ]; then
-    built=${CARGO_TARGET_DIR:-$PWD/target}/debug
-    # All of the workspace is named, since features are those of all that is named.
-    RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/coverage.sh cargo build --quiet --locked --workspace --bin targets
-else
-    host=$(rustc -vV | sed -n 's/^host: //p')
-    built=${CARGO_TARGET_DIR:-$PWD/target/fuzz}
-    # With --target, the flags do not apply to build scripts and procedural macros.
-    RUSTFLAGS=$(scripts/coverage.sh) cargo build --quiet --profile fuzz --locked -p weir-fuzz \
-        --target "$host" --target-dir "$built"
-    built=$built/$host/fuzz
-fi
+# Flags of `cargo fuzz` without the sanitizers, which need nightly; there is hardly any unsafe code to sanitize.
+flags=(
+    -Cpasses=sancov-module
+    -Cllvm-args=-sanitizer-coverage-level=4
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
+    -Cllvm-args=-sanitizer-coverage-pc-table
+    -Cllvm-args=-sanitizer-coverage-trace-compares
+    --cfg fuzzing
+)
+host=$(rustc -vV | sed -n 's/^host: //p')
+built=${CARGO_TARGET_DIR:-$PWD/target/fuzz}
+# With --target, the flags do not apply to build scripts and procedural macros.
+RUSTFLAGS=${flags[*]} cargo build --quiet --profile fuzz --locked -p weir-fuzz --features libfuzzer \
+    --target "$host" --target-dir "$built"
+built=$built/$host/fuzz
 programs=$built/named
 mkdir -p "$programs"
 for target in "${targets[@]}"; do

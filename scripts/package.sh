@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds packages of weir for x86_64 Linux into dist/. `make packages` and the release workflow run this.
+# Builds packages of weir into dist/, for x86_64 Linux but for the last one. `make packages` and the release workflow run this.
 #
 #     scripts/package.sh binary|wheel|sdist|deb|rpm|oci|all
+#     scripts/package.sh native        on any Unix: the command for this system, with its own linker and C library
 #
 # The command and the extension are linked by zig against glibc 2.17, so that they run on any distribution since 2014.
 # WEIR_PROFILE names another profile of cargo than dist. SOURCE_DATE_EPOCH is the time in archives, by default that of
@@ -44,8 +45,12 @@ fail() {
 
 main() {
     [ $# -gt 0 ] || fail "which package? choose binary, wheel, sdist, deb, rpm, oci or all"
-    [ "$(uname -m)" = x86_64 ] || fail "packages are built on x86_64 only; this is $(uname -m)"
     mkdir -p dist "$work"
+    if [ "$*" = native ]; then
+        native
+        return
+    fi
+    [ "$(uname -sm)" = "Linux x86_64" ] || fail "packages are built on x86_64 Linux; this is $(uname -sm): choose native"
     local package
     for package in "$@"; do
         case $package in
@@ -109,6 +114,21 @@ binary() {
     install -m 644 LICENSE README.md CHANGELOG.md "$folder"
     cp -r "$work/man" "$work/completions" "$folder"
     archive "$work" "$name" "dist/$name.tar.gz"
+}
+
+# The command for this system, named by the compiler's name of it; neither zig nor GNU's tar is needed.
+native() {
+    local host folder
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    folder=weir-$version-$host
+    unset TARGET_FLAGS TARGET_LDFLAGS
+    say "building weir $version ($profile, $host)"
+    cargo build --locked --profile "$profile" -p weir-cli --bin weir
+    rm -rf "${work:?}/$folder"
+    mkdir -p "$work/$folder"
+    cp "target/${profile/#dev/debug}/weir" LICENSE README.md CHANGELOG.md "$work/$folder/"
+    tar -C "$work" -czf "dist/$folder.tar.gz" "$folder"
+    say "dist/$folder.tar.gz"
 }
 
 # The same bytes from the same files: sorted, without owners, with one time.

@@ -1,7 +1,8 @@
-"""Run the test programs in Rust of one kind, one after the other, as `cargo test` runs all of them.
+"""Run the test programs in Rust of one kind, as many at a time as there are cores.
 
     python scripts/rust_tests.py unit|integration
 
+A program is shown when it has ended. Towards the end of each a test or two go on alone and leave a core to the next one.
 Cargo's own choice, `--lib` or `--test '*'`, builds libraries without tests as tests, too: the Python extension among
 them. The exit code is 1 if a program failed, and 101 if they could not be built.
 """
@@ -11,14 +12,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# Targets of fuzzing are built with instrumentation, by their script.
-PACKAGES = ["--workspace", "--exclude", "weir-fuzz"]
+PACKAGES = ["--workspace"]
+# Programs that run after all others, one by one: they measure, or have a bound on delays.
+ALONE = ("crates/call/tests/call_cost.rs", "crates/cli/tests/redis/main.rs")
+# The longest one begins.
+LONGEST = "crates/cli/tests/it/main.rs"
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,29 @@ def programs(packages: list[str]) -> list[Program]:
     return sorted(found, key=lambda program: (program.folder, program.source))
 
 
+SHOWN = threading.Lock()
+
+
+def run(name: str, program: Program) -> int:
+    """Run a program, print what it has printed, and return its exit code."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        # A file, and not a pipe, which a process that is left behind would keep open.
+        done = subprocess.run(
+            [program.path],
+            cwd=program.folder,
+            env=program.environment(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        output.seek(0)
+        with SHOWN:
+            print(f"\n     Running {name}", flush=True)
+            shutil.copyfileobj(output, sys.stdout)
+            sys.stdout.flush()
+    return done.returncode
+
+
 def main() -> int:
     """Run the programs of a kind; continue after a failure."""
     parser = argparse.ArgumentParser(description="Run the test programs in Rust of one kind.")
@@ -63,13 +94,15 @@ def main() -> int:
         chosen = [program for program in programs(PACKAGES) if program.is_integration == (kind == "integration")]
     except subprocess.CalledProcessError:
         return 101
+    named = {str(program.source.relative_to(ROOT)): program for program in chosen}
+    together = sorted(named.keys() - set(ALONE), key=lambda name: (name != LONGEST, name))
     failed = []
-    for program in chosen:
-        name = program.source.relative_to(ROOT)
-        print(f"\n     Running {name}", flush=True)
-        done = subprocess.run([program.path], cwd=program.folder, env=program.environment(), check=False)
-        if done.returncode:
-            failed.append(f"{name} ended with {done.returncode}")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, code in pool.map(lambda name: (name, run(name, named[name])), together):
+            failed += [f"{name} ended with {code}"] * bool(code)
+    for name in sorted(named.keys() & set(ALONE)):
+        code = run(name, named[name])
+        failed += [f"{name} ended with {code}"] * bool(code)
     if failed:
         print(*failed, sep="\n", file=sys.stderr)
     return int(bool(failed))

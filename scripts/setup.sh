@@ -22,7 +22,8 @@ main() {
             spares=(chromium npm redis-server fish groff zsh)
             wants+=(c++ "${spares[@]}")
             ;;
-        check | fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
+        check) ;;
+        fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
         *) fail "unknown target '$purpose'; choose demo, test, packages, studies, docs, check, fuzz or bench" ;;
     esac

@@ -54,12 +54,11 @@ show() {
     fi
 }
 
-# Names of failed tests and fuzz targets, from the output of their programs.
+# Names of failed tests, from the output of their programs.
 named() {
     sed -n -E \
         -e 's/^test (.*) \.\.\. FAILED$/    \1/p' \
         -e 's/^(FAILED|ERROR) ([^ ]*::.*)$/    \2/p' \
-        -e 's/^fuzz: ([^ ]*) FAILED.*$/    fuzz target \1/p' \
         -e 's/^error: could not compile (.*)$/    could not compile \1/p' "$1"
 }
 
@@ -70,8 +69,7 @@ trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130
 
 # Most tests wait for a service or a clock; more of them than cores run side by side.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((4 * $(nproc)))}
-# Targets of fuzzing are built with instrumentation, by their script.
-packages=(--workspace --exclude weir-fuzz --locked)
+packages=(--workspace --locked)
 
 in_order() {
     run build cargo test "${packages[@]}" --no-run
@@ -81,17 +79,12 @@ in_order() {
     run integration env WEIR_EXAMPLES_BUILT=1 .venv/bin/python scripts/rust_tests.py integration
     # They wait, too; each file stays in one worker, which has its services and its browser. The order is that of
     # conftest.py: what takes longest begins.
-    run python .venv/bin/python -m pytest -q -n $((3 * $(nproc))) --dist loadfile --no-loadscope-reorder
-}
-
-# Fuzzing takes the processor time that tests in Python leave.
-fuzzing() {
-    ended integration && run fuzz nice -n 19 scripts/fuzz.sh --shared 3
+    run python .venv/bin/python -m pytest -q -n $((3 * $(nproc))) --dist loadfile --no-loadscope-reorder \
+        --durations=40 --durations-min=5
 }
 
 lane in_order
-lane fuzzing
-for step in build unit doc benches integration python fuzz; do show "$step"; done
+for step in build unit doc benches integration python; do show "$step"; done
 
 if [ ${#failed[@]} = 0 ]; then
     echo "test: all passed"

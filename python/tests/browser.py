@@ -25,7 +25,7 @@ FLAGS = [
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 ]
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds that one command may take."""
 
 

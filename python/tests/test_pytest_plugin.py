@@ -25,7 +25,7 @@ def test_load(weir_load):
 """
 THREE = """
 def test_load(weir_load):
-    weir_load("/api/work", requests=40, connections=2, repeat=3)
+    weir_load("/api/work", requests=30, connections=2, repeat=3)
 """
 
 
@@ -37,7 +37,8 @@ def upstream() -> Iterator[weir.Service]:
 
 @pytest.fixture(scope="module")
 def slow() -> Iterator[weir.Service]:
-    with weir.serve("work", mix={"good": 1}, delay="20ms", seed=1) as service:
+    """A service that is slower than the other one even where that waits for a processor."""
+    with weir.serve("work", mix={"good": 1}, delay="60ms", seed=1) as service:
         yield service
 
 
