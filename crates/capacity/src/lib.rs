@@ -87,6 +87,8 @@ pub enum CapacityError {
     UnboundedObjective(String),
     /// No process has this ID.
     NoSuchProcess(u32),
+    /// The CPU of other processes is not known to this build.
+    NoSampling,
     /// No request of a single user succeeded.
     NoSuccess(String),
     /// An agent was lost during a step; a sentence with its name and the reason.
@@ -105,6 +107,7 @@ impl fmt::Display for CapacityError {
                 write!(f, "--slo: '{text}' is not an upper bound on times or errors; write e.g. p99<200ms or errors<1%")
             }
             Self::NoSuchProcess(pid) => write!(f, "--pid: no process {pid}"),
+            Self::NoSampling => f.write_str("--pid: CPU is sampled on Linux only; leave the flag out"),
             Self::NoSuccess(why) => write!(f, "no request of a single user succeeds: {why}"),
         }
     }

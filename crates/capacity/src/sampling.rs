@@ -5,6 +5,7 @@ use std::fs;
 use super::CapacityError;
 use weir_decide::Nanos;
 use weir_machine::process_tree::ProcessTree;
+use weir_machine::system::SAMPLES_PROCESSES;
 
 /// Sampler of a service on this machine.
 #[derive(Debug)]
@@ -29,8 +30,11 @@ impl ServiceUsageSampler {
     /// Sampler of a process and all its descendants.
     ///
     /// # Errors
-    /// When no process has this ID.
+    /// When no process has this ID, or this build samples none.
     pub(super) fn for_process(pid: u32) -> Result<Self, CapacityError> {
+        if !SAMPLES_PROCESSES {
+            return Err(CapacityError::NoSampling);
+        }
         let mut tree = ProcessTree::of(pid);
         tree.sample(Nanos::ZERO).ok_or(CapacityError::NoSuchProcess(pid))?;
         Ok(Self { tree, start: None, machine_ticks: None })

@@ -1,8 +1,7 @@
 //! The `weir` command.
 //!
-//! `unsafe`, since the allocator's own way to give memory back, and the system's to do without huge pages, have no safe
-//! wrapper.
-#![allow(unsafe_code, reason = "mi_collect and prctl are functions of C")]
+//! `unsafe`, since the allocator's own way to give memory back has no safe wrapper.
+#![allow(unsafe_code, reason = "mi_collect is a function of C")]
 
 /// Many small pieces of memory come and go with each request; glibc's own allocator takes a twentieth of a gateway's
 /// time for them.
@@ -24,15 +23,9 @@ fn release() {
 /// Commands that touch a little of much memory: huge pages would make a load hold ten megabytes more, for nothing.
 const WITHOUT_HUGE_PAGES: [&str; 4] = ["load", "run", "capacity", "llm"];
 
-/// Lets this process, and those that it starts, do without transparent huge pages.
-fn forgo_huge_pages() {
-    // SAFETY: it changes a flag of the process. Where the system has no such flag nothing happens.
-    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
-}
-
 fn main() -> std::process::ExitCode {
     if std::env::args().nth(1).is_some_and(|command| WITHOUT_HUGE_PAGES.contains(&command.as_str())) {
-        forgo_huge_pages();
+        weir_machine::system::process_settings::forgo_huge_pages();
     }
     weir_machine::memory::set_release_hook(release);
     weir_cli::run(std::env::args_os()).into()

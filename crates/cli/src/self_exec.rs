@@ -2,16 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// Program and arguments before the subcommand, also if it was started through an interpreter: its own arguments are
 /// the last ones of the process.
 pub(super) fn self_command(args: &[OsString]) -> Vec<OsString> {
-    let line = fs::read("/proc/self/cmdline").unwrap_or_default();
-    let all: Vec<OsString> = line.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
-    // The line ends with a 0, so the last word is empty.
-    let before = all.len().saturating_sub(args.len());
+    let all: Vec<OsString> = std::env::args_os().collect();
+    let before = (all.len() + 1).saturating_sub(args.len());
     let through = all.get(1..before).unwrap_or_default();
     [vec![program_path(all.first().map_or(OsStr::new(""), OsString::as_os_str))], through.to_vec()].concat()
 }

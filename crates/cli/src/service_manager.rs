@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::io;
+#[cfg(target_os = "linux")]
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -18,6 +19,7 @@ pub(super) fn notify(state: &str) {
 fn send(socket: &OsString, state: &str) -> io::Result<()> {
     let address = match socket.as_bytes().split_first() {
         // An abstract name, which systemd writes with an @ in place of the zero byte.
+        #[cfg(target_os = "linux")]
         Some((b'@', name)) => SocketAddr::from_abstract_name(name)?,
         _ => SocketAddr::from_pathname(socket)?,
     };

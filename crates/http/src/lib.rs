@@ -7,10 +7,8 @@
 //! - [`tls`]: TLS configuration
 //! - [`stream`]: one non-blocking connection
 //! - [`traceparent`], [`trace_sampling`]: trace contexts in headers, and which traces are sampled
-//! - [`kernel_timestamps`]: kernel receive timestamps
 
 pub mod client;
-pub mod kernel_timestamps;
 pub mod path;
 pub mod stream;
 pub mod target;

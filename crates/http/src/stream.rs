@@ -8,13 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{self, AddressFamily, RecvFlags, SocketAddrUnix};
 use rustls::ClientConnection;
 
-use super::kernel_timestamps;
 use super::target::SocketAddress;
 use super::tls::Tls;
 use weir_decide::WallNanos;
+use weir_machine::system::receive_timestamps;
+use weir_machine::system::sockets::{CAN_DISCARD, SEND, stream_socket};
 
 /// A connection.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl Stream {
             SocketAddress::Unix(path) => connect_unix(path)?,
         };
         // A socket without timestamps still works, and is timed at the read.
-        let stamped = stamped && kernel_timestamps::enable(fd.as_fd()).is_ok();
+        let stamped = stamped && receive_timestamps::enable(fd.as_fd()).is_ok();
         let inet = matches!(address, SocketAddress::Inet(_));
         Ok(Self {
             socket: RawSocket { fd, is_inet: inet, has_timestamps: stamped, drained: false, received_at: None },
@@ -163,7 +164,7 @@ impl Stream {
 
     /// Whether [`Self::skip`] may be used: on Unix sockets and under TLS the bytes must be read.
     pub fn can_skip(&self) -> bool {
-        self.tls.is_none() && self.socket.is_inet
+        CAN_DISCARD && self.tls.is_none() && self.socket.is_inet
     }
 
     /// Writes as much of the pieces as the socket accepts now, in one call.
@@ -174,7 +175,7 @@ impl Stream {
     pub fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else {
             return Ok(match pieces {
-                [piece] => net::send(&self.socket.fd, piece, SendFlags::NOSIGNAL)?,
+                [piece] => net::send(&self.socket.fd, piece, SEND)?,
                 pieces => rustix::io::writev(&self.socket.fd, pieces)?,
             });
         };
@@ -242,7 +243,7 @@ impl Read for RawSocket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = if self.has_timestamps {
-            kernel_timestamps::recv(self.fd.as_fd(), buffer).map(|(bytes, stamp)| {
+            receive_timestamps::recv(self.fd.as_fd(), buffer).map(|(bytes, stamp)| {
                 self.received_at = stamp;
                 bytes
             })
@@ -257,7 +258,7 @@ impl Read for RawSocket {
 
 impl Write for RawSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(net::send(&self.fd, bytes, SendFlags::NOSIGNAL)?)
+        Ok(net::send(&self.fd, bytes, SEND)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -333,7 +334,7 @@ fn flush(tls: &mut ClientConnection, socket: &mut RawSocket) -> io::Result<()> {
 
 fn connect_inet(address: &SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let fd = socket(family)?;
+    let fd = stream_socket(family)?;
     net::sockopt::set_tcp_nodelay(&fd, true)?;
     match net::connect(&fd, address) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
@@ -342,13 +343,9 @@ fn connect_inet(address: &SocketAddr) -> io::Result<OwnedFd> {
 }
 
 fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
-    let fd = socket(AddressFamily::UNIX)?;
+    let fd = stream_socket(AddressFamily::UNIX)?;
     match net::connect(&fd, &SocketAddrUnix::new(path)?) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
         Err(e) => Err(e.into()),
     }
-}
-
-fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
-    Ok(net::socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?)
 }

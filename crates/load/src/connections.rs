@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::connection::{ConnectionPhase, LoadConnection};
-use super::poller::{Poller, ReadinessEvent};
 use weir_decide::Nanos;
 use weir_http::stream::Stream;
 use weir_http::target::SocketAddress;
+use weir_machine::readiness_event::ReadinessEvent;
+use weir_machine::system::Poller;
 
 /// The connections of one worker, by index. An index is reused after its connection has ended; a generation
 /// distinguishes the events.

@@ -22,7 +22,6 @@ mod load_control;
 mod manifest;
 pub mod options;
 pub mod plan;
-mod poller;
 mod probe;
 pub mod program;
 pub mod request_log;

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::system::uname;
 
 use super::plan::LoadPlan;
-use weir_machine::{self as machine, clock};
+use weir_machine::{self as machine, clock, system};
 use weir_measure::run::Manifest;
 
 /// Manifest of a run that starts now.
@@ -23,9 +23,10 @@ pub fn manifest(plan: &LoadPlan, command: &[String]) -> Manifest {
 pub fn machine_manifest() -> Manifest {
     let name = uname();
     let text = |s: &std::ffi::CStr| s.to_string_lossy().into_owned();
+    let build = if system::NAME == "Linux" { "" } else { " (portable build)" };
     Manifest {
         hostname: text(name.nodename()),
-        os: format!("{} {}", text(name.sysname()), text(name.release())),
+        os: format!("{} {}{build}", text(name.sysname()), text(name.release())),
         cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(|| text(name.machine())),
         cores: machine::cores(),
         memory_mib: field("/proc/meminfo", "MemTotal")

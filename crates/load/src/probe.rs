@@ -7,12 +7,12 @@ use std::io;
 
 use super::http2::Http2Preference;
 use super::plan::LoadPlan;
-use super::poller::Poller;
 use super::{LoadError, ProgressCallback};
 use weir_decide::Nanos;
 use weir_http::stream::Stream;
 use weir_http::target::SocketAddress;
 use weir_machine::clock::Clock;
+use weir_machine::system::Poller;
 use weir_measure::RunProgress;
 
 /// Interval of checks for an interrupt.

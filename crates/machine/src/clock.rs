@@ -1,12 +1,11 @@
 //! Clocks: the only module that reads the time.
 #![allow(clippy::disallowed_methods, reason = "this is the edge that the ban on raw clocks sends everyone to")]
 
-use std::num::NonZeroU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
-use rustix::time::{Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
+use super::system::process_settings;
 use weir_decide::{Nanos, WallNanos};
 
 /// Time since the start of a run, for all its threads.
@@ -55,7 +54,7 @@ impl Clock {
     /// Sleeps until `until`, exactly: no timer slack, no rounding to milliseconds.
     pub fn sleep_until(&self, until: Nanos) {
         // A signal may end the sleep early; callers check the time again.
-        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(self.start.saturating_add_unsigned(until.0)));
+        process_settings::sleep_until(self.monotonic_at(until));
     }
 
     /// `at` on the kernel's monotonic clock.
@@ -111,15 +110,12 @@ pub fn wall() -> WallNanos {
 
 /// Time since the machine's boot, including suspends, and the ID of that boot: a clock that is never set.
 pub fn uptime() -> (Nanos, String) {
-    let up = Nanos(u64::try_from(nanos(clock_gettime(ClockId::Boottime))).unwrap_or(0));
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    (up, boot.trim().to_owned())
+    process_settings::uptime()
 }
 
-/// Reduces this thread's timer slack from 50 us to 1 ns.
+/// Has the system wake this thread on time, and not up to 50 us later.
 pub fn minimize_timer_slack() {
-    // Denied in some sandboxes; then it shows as lateness.
-    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    process_settings::minimize_timer_slack();
 }
 
 /// Nanoseconds as a kernel timespec.
@@ -127,6 +123,7 @@ pub fn timespec(ns: i64) -> Timespec {
     Timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }
 }
 
-fn nanos(time: Timespec) -> i64 {
+/// A kernel timespec as nanoseconds.
+pub(crate) fn nanos(time: Timespec) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

@@ -8,6 +8,7 @@
 //! - [`supervisor`]: supervisor process of a program
 //! - [`process_tree`]: sampling of a process tree's use of resources; [`processes`]: processes and their descendants
 //! - [`timer`]: exact timers on an event loop
+//! - [`system`]: the system's own interfaces, those of Linux or portable ones; [`readiness_event`]: what a poller reports
 
 pub mod clock;
 pub mod doctor;
@@ -16,7 +17,14 @@ pub mod lock;
 pub mod memory;
 pub mod process_tree;
 pub mod processes;
+pub mod readiness_event;
 pub mod supervisor;
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+#[path = "linux/mod.rs"]
+pub mod system;
+#[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+#[path = "portable/mod.rs"]
+pub mod system;
 pub mod timer;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -7,6 +7,8 @@ use std::os::fd::AsFd;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::system;
+
 /// Fields of a process's `stat` file. Times are in clock ticks, see [`ticks_per_second`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStat {
@@ -69,14 +71,18 @@ pub fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)
 }
 
-/// Path of a file of a process in /proc.
+/// File of a process in /proc; none where processes are not sampled.
 pub(super) fn open(pid: u32, name: &str) -> io::Result<fs::File> {
+    if !system::SAMPLES_PROCESSES {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     fs::File::open(format!("/proc/{pid}/{name}"))
 }
 
-/// Process IDs of all processes.
+/// Process IDs of all processes; empty where they are not sampled.
 pub fn pids() -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let folder = system::SAMPLES_PROCESSES.then(|| fs::read_dir("/proc"));
+    let entries = folder.into_iter().flatten().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
@@ -154,6 +160,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(feature = "portable", ignore = "processes are sampled by Linux's build")]
     fn children_of_children_are_found_by_family_and_by_what_they_were_started_with_and_all_are_ended() {
         let mark = format!("a family of {}", std::process::id());
         let command = "sh -c 'env -i cat <&3 & wait' & wait";

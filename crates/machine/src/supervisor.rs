@@ -1,9 +1,8 @@
 //! Supervisor process between this program and one that it starts: it ends all processes of the program, even if this
 //! program is killed.
 //!
-//! Programs fork, double-fork and change their sessions, so killing a process group misses some of them. The supervisor
-//! is a *subreaper*: all descendants stay below it, and it exits when none is left. It holds one end of a socket; on a
-//! command, or when the other end is closed, it ends the program.
+//! All descendants stay below it where the system has that ([`descendants`]), and it exits when none is left. It holds
+//! one end of a socket; on a command, or when the other end is closed, it ends the program.
 //!
 //! [`run`] is the supervisor's side, a hidden command; the other side is in the study.
 
@@ -16,12 +15,11 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, wait};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::process::{Pid, Signal, WaitOptions, wait};
 use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
-use super::processes;
+use super::system::{cpu_affinity, descendants};
 use crate::lock::lock;
 use weir_decide::Nanos;
 
@@ -94,8 +92,7 @@ pub fn run() -> io::Result<()> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut commands = BufReader::new(socket.try_clone()?);
     let Some(SupervisorCommand::Start(start)) = next_command(&mut commands) else { return Ok(()) };
-    // From here on all descendants stay below this process.
-    set_child_subreaper(Some(getpid()))?;
+    descendants::adopt()?;
     let news = Mutex::new(socket);
     let child = match spawn(&start) {
         Ok(child) => child,
@@ -108,7 +105,7 @@ pub fn run() -> io::Result<()> {
                 Some(SupervisorCommand::Stop(grace)) => grace,
                 _ => GRACE_PERIOD_MS,
             };
-            end_all(grace);
+            end_all(child, grace);
         });
         loop {
             match wait(WaitOptions::empty()) {
@@ -120,7 +117,10 @@ pub fn run() -> io::Result<()> {
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 // No process is left; the other thread waits for commands that are no longer needed.
-                Err(_) => std::process::exit(0),
+                Err(_) => {
+                    descendants::kill(child);
+                    std::process::exit(0)
+                }
             }
         }
     })
@@ -139,17 +139,13 @@ fn send_event(socket: &Mutex<UnixStream>, news: &SupervisorEvent) -> io::Result<
 }
 
 fn spawn(start: &ProgramSpec) -> Result<u32, String> {
-    if !start.cpus.is_empty() {
-        let mut set = CpuSet::new();
-        start.cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
-        // The program inherits this thread's affinity.
-        sched_setaffinity(None, &set).map_err(|error| format!("cores {:?}: {error}", start.cpus))?;
-    }
+    // The program inherits this thread's affinity.
+    cpu_affinity::pin_to(&start.cpus).map_err(|error| format!("cores {:?}: {error}", start.cpus))?;
     let (name, args) = start.command.split_first().ok_or("no command")?;
     let mut command = Command::new(name);
     command.args(args).envs(&start.environment).current_dir(&start.folder).stdin(Stdio::null());
     // [`run`] waits for all children.
-    command.spawn().map(|child| child.id()).map_err(|error| match error.kind() {
+    descendants::prepare(&mut command).spawn().map(|child| child.id()).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound if !start.folder.is_dir() => format!("no such folder: {}", start.folder.display()),
         io::ErrorKind::NotFound => format!("no such command: '{name}'"),
         io::ErrorKind::PermissionDenied => format!("'{name}' may not be run"),
@@ -157,16 +153,15 @@ fn spawn(start: &ProgramSpec) -> Result<u32, String> {
     })
 }
 
-/// Ends all descendants of this process: SIGTERM, then SIGKILL repeatedly until this process exits.
-fn end_all(grace_ms: u64) {
-    let family = || processes::descendants(getpid().as_raw_nonzero().get().unsigned_abs());
+/// Ends the program and all its descendants: SIGTERM, then SIGKILL repeatedly until this process exits.
+fn end_all(child: u32, grace_ms: u64) {
     let clock = Clock::started_ago(Nanos::ZERO);
     if grace_ms > 0 {
-        family().iter().for_each(|stat| processes::signal(stat.pid, Signal::TERM));
+        descendants::signal(child, Signal::TERM);
         clock.sleep_until(Nanos::from_millis(grace_ms));
     }
     loop {
-        processes::kill_all(family);
+        descendants::kill(child);
         clock.sleep_until(clock.now() + KILL_INTERVAL);
     }
 }

@@ -4,19 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-
-use super::clock::{Clock, timespec};
+use super::clock::Clock;
+use super::system::Alarm;
 use weir_decide::Nanos;
 
-/// Timer of an event loop: all its waits share one timer of the kernel.
+/// Timer of an event loop: all its waits share one alarm.
 #[derive(Clone, Debug)]
 pub struct Timer {
     driver: Rc<TimerDriver>,
@@ -25,7 +21,7 @@ pub struct Timer {
 #[derive(Debug)]
 struct TimerDriver {
     clock: Clock,
-    file: AsyncFd<OwnedFd>,
+    alarm: Alarm,
     /// Waits by time, then by order of creation.
     waits: RefCell<BTreeMap<(Nanos, u64), Option<Waker>>>,
     next_sequence: Cell<u64>,
@@ -38,18 +34,15 @@ impl Timer {
     /// # Errors
     /// The system cannot create a timer.
     pub fn new(clock: Clock) -> io::Result<(Self, impl Future<Output = ()>)> {
-        #[expect(deprecated, reason = "an OwnedFd stays open while it is registered; what replaces this is unsafe")]
-        let watched = |file| AsyncFd::with_interest(file, Interest::READABLE);
-        let file = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        let alarm = Rc::new(TimerDriver {
+        let driver = Rc::new(TimerDriver {
             clock,
-            file: watched(file)?,
+            alarm: Alarm::new()?,
             waits: RefCell::default(),
             next_sequence: Cell::new(0),
             armed: Cell::new(Nanos::NEVER),
         });
-        let ring = Rc::clone(&alarm);
-        Ok((Self { driver: alarm }, async move { while ring.fire_due().await.is_ok() {} }))
+        let ring = Rc::clone(&driver);
+        Ok((Self { driver }, async move { while ring.fire_due().await.is_ok() {} }))
     }
 
     /// Clock of the timer.
@@ -74,13 +67,9 @@ impl Timer {
 }
 
 impl TimerDriver {
-    /// Waits for the kernel's timer, and wakes all waits that are due.
+    /// Waits for the alarm, and wakes all waits that are due.
     async fn fire_due(&self) -> io::Result<()> {
-        let mut ready = self.file.readable().await?;
-        let read = ready.try_io(|file| Ok(rustix::io::read(file.get_ref(), &mut [0; 8])?));
-        if let Ok(read) = read {
-            read?;
-        }
+        self.alarm.rings().await?;
         let now = self.clock.now();
         loop {
             let mut waits = self.waits.borrow_mut();
@@ -102,9 +91,7 @@ impl TimerDriver {
 
     fn arm(&self, at: Nanos) -> io::Result<()> {
         self.armed.set(at);
-        let value = Itimerspec { it_interval: timespec(0), it_value: self.clock.timespec_at(at) };
-        timerfd_settime(self.file.get_ref(), TimerfdTimerFlags::ABSTIME, &value)?;
-        Ok(())
+        self.alarm.set(&self.clock, at)
     }
 }
 
@@ -121,9 +108,9 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let alarm = Rc::clone(&self.driver);
+        let driver = Rc::clone(&self.driver);
         if let Some(key) = self.key {
-            return match alarm.waits.borrow_mut().get_mut(&key) {
+            return match driver.waits.borrow_mut().get_mut(&key) {
                 Some(waker) => {
                     if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
                         *waker = Some(cx.waker().clone());
@@ -133,14 +120,14 @@ impl Future for Sleep {
                 None => Poll::Ready(()),
             };
         }
-        if self.until <= alarm.clock.now() {
+        if self.until <= driver.clock.now() {
             return Poll::Ready(());
         }
-        let key = (self.until, alarm.next_sequence.replace(alarm.next_sequence.get() + 1));
+        let key = (self.until, driver.next_sequence.replace(driver.next_sequence.get() + 1));
         self.key = Some(key);
-        alarm.waits.borrow_mut().insert(key, Some(cx.waker().clone()));
+        driver.waits.borrow_mut().insert(key, Some(cx.waker().clone()));
         // A timer that cannot be set never fires: ending at once is better.
-        if self.until < alarm.armed.get() && alarm.arm(self.until).is_err() {
+        if self.until < driver.armed.get() && driver.arm(self.until).is_err() {
             return Poll::Ready(());
         }
         Poll::Pending

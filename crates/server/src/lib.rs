@@ -30,7 +30,6 @@ mod network;
 mod open_requests;
 mod opening;
 mod proxy_header;
-mod receive_age;
 mod request_context;
 mod request_info;
 mod request_log;

@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, ipproto, listen, socket_with, sockopt};
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, sockopt};
 
 use super::handover::HandedSockets;
 use super::listen_address::ListenAddress;
@@ -18,6 +18,7 @@ use super::listener_options::ListenerOptions;
 use super::network::Proxies;
 use super::systemd;
 use super::tls::ServerTls;
+use weir_machine::system::sockets::{BALANCES_SHARED_ADDRESSES, is_listening, stream_socket};
 
 /// Backlog of a listener; the kernel limits it to `net.core.somaxconn`.
 const LISTEN_BACKLOG: i32 = 4096;
@@ -148,7 +149,7 @@ fn inherited(sockets: Vec<OwnedFd>, count: usize) -> io::Result<BoundListener> {
 
 fn inherited_socket(socket: OwnedFd) -> io::Result<(BoundAddress, ListenSocket)> {
     let no_listener = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
-    if !sockopt::socket_acceptconn(&socket)? || sockopt::socket_type(&socket)? != SocketType::STREAM {
+    if !is_listening(&socket)? || sockopt::socket_type(&socket)? != SocketType::STREAM {
         return Err(no_listener("it is not a listening stream socket; write ListenStream= and Accept=no"));
     }
     let address = getsockname(&socket)?;
@@ -193,8 +194,9 @@ fn tcp_listeners(host: &str, port: u16, count: usize) -> io::Result<(SocketAddr,
     // Shared listeners would also share with another server: the first one checks whether there is one.
     let first = open_tcp(asked, false)?;
     let address = first.local_addr()?;
-    if count == 1 {
-        return Ok((address, vec![first]));
+    if count == 1 || !BALANCES_SHARED_ADDRESSES {
+        let copies = (1..count).map(|_| first.try_clone()).collect::<io::Result<Vec<_>>>()?;
+        return Ok((address, std::iter::once(first).chain(copies).collect()));
     }
     drop(first);
     let all = (0..count).map(|_| open_tcp(address, true)).collect::<io::Result<_>>()?;
@@ -203,8 +205,7 @@ fn tcp_listeners(host: &str, port: u16, count: usize) -> io::Result<(SocketAddr,
 
 fn open_tcp(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    let socket = stream_socket(family)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_reuseport(&socket, shared)?;
     // Connections inherit the option, which saves a call for each.

@@ -10,15 +10,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustix::io::writev;
-use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
+use rustix::net::{SendAncillaryBuffer, send, sendmsg};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
 use super::accepted_socket::AcceptedSocket;
 use super::coarse_clock::CoarseClock;
 use super::connection_state::ConnectionState;
-use super::receive_age;
 use super::static_body::StaticBody;
 use weir_decide::Nanos;
+use weir_machine::system::receive_age;
+use weir_machine::system::sockets::SEND_MORE;
 
 /// Preface of every HTTP/2 connection (RFC 9113, 3.4), which is not a valid HTTP/1 request.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -165,8 +166,7 @@ impl ConnectionSocket {
         }
         // The close follows at once, in the packet of the last bytes: one packet and one wake-up of the other end in
         // place of two.
-        let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
-        self.poll_send(cx, || Ok(sendmsg(&self.stream, parts, &mut SendAncillaryBuffer::default(), flags)?))
+        self.poll_send(cx, || Ok(sendmsg(&self.stream, parts, &mut SendAncillaryBuffer::default(), SEND_MORE)?))
     }
 }
 
@@ -222,13 +222,10 @@ impl AsyncWrite for ConnectionSocket {
             None => self.poll_send_parts(cx, parts),
             Some(0) => {
                 let offset = page.offset_of(&parts[0]).unwrap_or_default();
-                self.poll_send(cx, || page.send(&self.stream, offset, parts[0].len()))
+                self.poll_send(cx, || page.send(&self.stream, offset, &parts[0]))
             }
             // Bytes before the page go first, in one packet with the page's first bytes.
-            Some(_) => {
-                let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
-                self.poll_send(cx, || Ok(send(&self.stream, &parts[0], flags)?))
-            }
+            Some(_) => self.poll_send(cx, || Ok(send(&self.stream, &parts[0], SEND_MORE)?)),
         }
     }
 

@@ -1,17 +1,17 @@
 //! Bytes that can be sent without copying them.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use bytes::Bytes;
-use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open, sendfile};
+use weir_machine::system::StaticFile;
 
-/// Bytes both in memory and in an unnamed file. A connection that writes a part of the former sends it from the latter,
-/// which the kernel does without a copy; hyper is not involved.
+/// Bytes both in memory and in a file of the system. A connection that writes a part of the former sends it from the
+/// latter, which Linux does without a copy; hyper is not involved.
 #[derive(Debug)]
 pub struct StaticBody {
     bytes: Bytes,
-    file: OwnedFd,
+    file: StaticFile,
 }
 
 impl StaticBody {
@@ -20,8 +20,7 @@ impl StaticBody {
     /// # Errors
     /// If the system can create no file, neither on a disk nor in memory.
     pub fn new(bytes: Vec<u8>) -> io::Result<Self> {
-        // The page cache of a disk returns many pages at a time, a memory file one by one, with a sixth more CPU.
-        let file = on_disk(&bytes).or_else(|_| in_memory(&bytes))?;
+        let file = StaticFile::new(&bytes)?;
         Ok(Self { bytes: bytes.into(), file })
     }
 
@@ -36,26 +35,8 @@ impl StaticBody {
         (offset + part.len() <= self.bytes.len() && !part.is_empty()).then_some(offset as u64)
     }
 
-    /// Sends up to `length` bytes from `offset` on.
-    pub(super) fn send(&self, to: impl AsFd, offset: u64, length: usize) -> io::Result<usize> {
-        let mut offset = offset;
-        Ok(sendfile(to, &self.file, Some(&mut offset), length)?)
+    /// Sends as many of these bytes, which are at `offset`, as the socket accepts.
+    pub(super) fn send(&self, to: impl AsFd, offset: u64, part: &[u8]) -> io::Result<usize> {
+        self.file.send(to, offset, part)
     }
-}
-
-fn on_disk(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let file = open(std::env::temp_dir(), OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)?;
-    write_all(file, bytes)
-}
-
-fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
-    write_all(memfd_create("weir-page", MemfdFlags::CLOEXEC)?, bytes)
-}
-
-fn write_all(file: OwnedFd, mut bytes: &[u8]) -> io::Result<OwnedFd> {
-    while !bytes.is_empty() {
-        let written = rustix::io::write(&file, bytes)?;
-        bytes = &bytes[written..];
-    }
-    Ok(file)
 }

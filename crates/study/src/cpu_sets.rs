@@ -1,8 +1,7 @@
 //! Division of the cores between the variant and the load.
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
 use super::definition::CpuAllocation;
+use weir_machine::system::cpu_affinity;
 
 /// Cores of both sides, by number; empty: all cores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub(super) struct CpuSets {
 impl CpuSets {
     /// Division of the cores of this process; with a single core, both sides have it.
     pub(super) fn of(cpus: CpuAllocation) -> Self {
-        Self::divide(&available_cpus(), cpus)
+        Self::divide(&cpu_affinity::available_cpus(), cpus)
     }
 
     fn divide(ours: &[usize], cpus: CpuAllocation) -> Self {
@@ -40,20 +39,9 @@ impl CpuSets {
     }
 }
 
-/// Cores that this thread may use.
-fn available_cpus() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
-}
-
 /// Pins this thread, and those that it starts from now on, to these cores; without effect if the system denies it.
 pub(super) fn pin_to(cpus: &[usize]) {
-    if cpus.is_empty() {
-        return;
-    }
-    let mut set = CpuSet::new();
-    cpus.iter().for_each(|cpu| set.set(*cpu));
-    let _ = sched_setaffinity(None, &set);
+    let _ = cpu_affinity::pin_to(cpus);
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub use reply::{Gate, Reply};
 pub use seen::Seen;
 pub use server::{Builder, Server};
 pub use serving::Serving;
-pub use tied::{running_in, spawn_tied};
+pub use tied::{children, is_running, running_in, spawn_tied};
 pub use tls_client::{TlsClient, TlsClientBuilder};
 pub use weir::{Output, Running, Weir, load, until, weir_path};
 

@@ -26,6 +26,22 @@ pub fn running_in(folder: &Path) -> Vec<Pid> {
     numbers.filter(is_there).filter_map(Pid::from_raw).collect()
 }
 
+/// Whether a process runs; a zombie does not.
+pub fn is_running(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+/// The processes that a process has started, as long as it lives.
+pub fn children(parent: u32) -> Vec<u32> {
+    let numbers = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_child = |pid: &u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.lines().any(|line| line.strip_prefix("PPid:").is_some_and(|of| of.trim() == parent.to_string()))
+    };
+    numbers.filter(is_child).collect()
+}
+
 /// Kills all that runs in a folder.
 pub fn kill_in(folder: &Path) {
     loop {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use weir_machine::processes::{self, ProcessStat};
-use weir_testing::{Output, Reply, Running, Server, Serving, Weir, close, load, until};
+use weir_machine::processes;
+use weir_testing::{Output, Reply, Running, Server, Serving, Weir, children, close, is_running, load, until};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Duration longer than any test.
@@ -28,14 +28,14 @@ pub(crate) fn agents(driver: &Running, count: usize) -> Vec<u32> {
         |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(b"\0agent-process\0"));
     let mut found = Vec::new();
     until("all agents to be there", TIMEOUT, || {
-        found = processes::descendants(driver.pid()).iter().map(|stat| stat.pid).filter(is_agent).collect();
+        found = children(driver.pid()).into_iter().filter(is_agent).collect();
         found.len() == count
     });
     found
 }
 
 pub(crate) fn are_gone(agents: &[u32]) -> bool {
-    agents.iter().filter_map(|pid| ProcessStat::of(*pid)).all(|stat| stat.is_zombie)
+    !agents.iter().any(|pid| is_running(*pid))
 }
 
 /// Driver with running agents.

@@ -5,8 +5,8 @@
 //! with a task per connection.
 //!
 //! - [`Client`]: one per event loop; [`Origin`]: the upstream; [`OutgoingRequest`] to [`IncomingBody`]
-//! - `pool`: the connections to an origin; `connect`: a new one; `pending`: addresses that it waits for; `socket`: its bytes, `unacknowledged`: those that the
-//!   origin has not received; `progress_timeout`: its progress timeout
+//! - `pool`: the connections to an origin; `connect`: a new one; `pending`: addresses that it waits for; `socket`: its
+//!   bytes; `progress_timeout`: its progress timeout
 //! - `proxy_header`: the PROXY protocol before a connection's first byte
 //! - `request`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
 //!   the unwanted rest of one; `http2`: the same over HTTP/2
@@ -30,7 +30,6 @@ mod proxy_header;
 mod request;
 pub mod response;
 mod socket;
-mod unacknowledged;
 mod upgraded;
 
 use std::rc::Rc;

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
-use super::unacknowledged::outstanding;
+use weir_machine::system::unacknowledged::outstanding;
 
 /// The plain socket, also below TLS.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! Closed and open loop are the same code: [`Feed`] decides what a free connection does. In the closed loop at full
 //! speed a request costs one `read`, one `write` and one look at the clock. In the open loop it costs one wake-up: the
 //! loop sleeps until the next send is due, sends, and then reads the responses that came meanwhile, whose arrival the
-//! kernel has timed ([`weir_http::kernel_timestamps`]).
+//! kernel has timed ([`weir_machine::system::receive_timestamps`]).
 
 mod changes;
 mod connect;
@@ -36,7 +36,6 @@ use self::program_streams::ProgramStreams;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
 use super::http2::StreamGroups;
-use super::poller::ReadinessEvent;
 use super::request_log::ThreadLog;
 use super::request_tracing::RequestSampler;
 use super::steps::{StepTrace, UserTable};
@@ -44,6 +43,8 @@ use weir_decide::Nanos;
 use weir_decide::load::feed::Feed;
 use weir_http::wire::HeadCache;
 use weir_machine::clock::{Clock, WallOffset, minimize_timer_slack};
+use weir_machine::readiness_event::ReadinessEvent;
+use weir_machine::system::receive_timestamps;
 use weir_measure::outcome::Outcome;
 
 pub(super) struct Worker<'a> {
@@ -141,7 +142,7 @@ impl<'a> Worker<'a> {
             None => reads_events.then(StreamObservers::of_programs),
         };
         // Events that wait for a late thread keep their times.
-        let stamped = (is_open || plan.streams.is_some()) && !plan.spin;
+        let stamped = receive_timestamps::ARE_SUPPORTED && (is_open || plan.streams.is_some()) && !plan.spin;
         Ok(Self {
             shared,
             index,

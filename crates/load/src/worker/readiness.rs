@@ -4,9 +4,9 @@ use std::io;
 
 use super::Worker;
 use crate::connection::ConnectionPhase;
-use crate::poller::ReadinessEvent;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_machine::readiness_event::ReadinessEvent;
 
 impl Worker<'_> {
     /// Does what a connection is ready for.

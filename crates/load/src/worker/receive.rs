@@ -3,11 +3,11 @@
 use std::io;
 
 use super::Worker;
-use crate::poller::ReadinessEvent;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_http::stream::StreamRead;
 use weir_http::wire::WireError;
+use weir_machine::readiness_event::ReadinessEvent;
 
 pub(super) const READ_BUFFER_BYTES: usize = 64 * 1024;
 /// Minimum size of a body, in bytes, that the kernel discards unread.

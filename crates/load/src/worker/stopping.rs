@@ -1,9 +1,9 @@
 //! End of users that a program drives: what they send after the load.
 
 use super::Worker;
-use crate::poller::ReadinessEvent;
 use crate::steps::UserTable;
 use weir_decide::Nanos;
+use weir_machine::readiness_event::ReadinessEvent;
 
 /// Maximum time that users have for their end.
 const STOP_TIMEOUT: Nanos = Nanos::from_secs(10);

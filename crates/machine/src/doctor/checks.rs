@@ -6,6 +6,8 @@ use super::{MachineCheck, MachineFacts};
 
 /// First release of Linux that weir runs on, for `epoll_pwait2`.
 const MIN_KERNEL: (u64, u64) = (5, 11);
+/// What a build without Linux's own interfaces means.
+const PORTABLE_MEANING: &str = "responses are timed when they are read, not when they arrive, and CPU is not sampled";
 /// Connections below which a limit of open files is in the way of usual loads.
 const FEW_CONNECTIONS: u64 = 4096;
 /// Seconds that the kernel keeps a port in TIME_WAIT.
@@ -46,6 +48,10 @@ pub fn check(facts: &MachineFacts) -> Vec<MachineCheck> {
 fn kernel(facts: &MachineFacts) -> MachineCheck {
     let meaning = "weir needs Linux 5.11 for exact waits on sockets (epoll_pwait2)";
     let check = MachineCheck::ok("kernel", facts.kernel.clone(), meaning);
+    if facts.interfaces != "Linux" {
+        return MachineCheck::ok("kernel", format!("{}, {} build", facts.kernel, facts.interfaces), PORTABLE_MEANING)
+            .note("measure from Linux, with the build for it, where microseconds count");
+    }
     match kernel_version(&facts.kernel) {
         Some(version) if version >= MIN_KERNEL => check,
         Some(_) => check.warning("run weir on Linux 5.11 or later"),

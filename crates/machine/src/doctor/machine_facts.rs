@@ -15,6 +15,8 @@ use crate::clock;
 pub struct MachineFacts {
     /// Release of the kernel: `6.1.0-18-amd64`.
     pub kernel: String,
+    /// Interfaces of the system that this build uses: `Linux` or `portable`.
+    pub interfaces: &'static str,
     /// Number of cores that are online.
     pub cores_online: u64,
     /// Number of cores that this process may use, by affinity and quota.
@@ -60,6 +62,7 @@ impl MachineFacts {
         let text = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         Self {
             kernel: uname().release().to_string_lossy().into_owned(),
+            interfaces: crate::system::NAME,
             cores_online: text("/proc/stat").map_or(0, |stat| core_count(&stat)),
             cores_usable: crate::cores(),
             quota: CpuQuota::read(),

@@ -1,9 +1,8 @@
 //! How late this machine's timers are.
 
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 use serde::{Serialize, Serializer};
 
-use crate::clock::{Clock, minimize_timer_slack, timespec};
+use crate::clock::{Clock, minimize_timer_slack};
 use weir_decide::Nanos;
 
 /// Number of timers of a measurement.
@@ -30,18 +29,15 @@ fn as_millis<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Err
 }
 
 impl TimerLateness {
-    /// Lateness of timers of the kernel, one after the other, for half a second; None if the system has none.
+    /// Lateness of waits, one after the other, for half a second.
     pub fn measure() -> Option<Self> {
         minimize_timer_slack();
-        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok()?;
         let clock = Clock::starting_in(Nanos::ZERO);
         let start = clock.now();
         let mut late = Vec::with_capacity(TIMERS as usize);
         for number in 1..=TIMERS {
             let until = start + Nanos(INTERVAL.0 * number);
-            let value = Itimerspec { it_interval: timespec(0), it_value: clock.timespec_at(until) };
-            timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &value).ok()?;
-            rustix::io::read(&timer, &mut [0; 8]).ok()?;
+            clock.sleep_until(until);
             late.push(Nanos(clock.now().0.saturating_sub(until.0)));
         }
         Self::of(late)

@@ -74,12 +74,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a process runs; a zombie does not.
-fn is_alive(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
-}
-
 /// Process ID that a variant writes to a file; waits for it.
 fn pid_in(weir: &Weir, name: &str) -> u32 {
     let read = || fs::read_to_string(weir.path(name)).ok()?.trim().parse::<u32>().ok();

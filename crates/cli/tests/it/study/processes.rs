@@ -5,8 +5,8 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{GOOD, SHORT, TIMEOUT, assert_tidy, cells, failure, is_alive, json, pid_in, study};
-use weir_testing::{Weir, until};
+use super::{GOOD, SHORT, TIMEOUT, assert_tidy, cells, failure, json, pid_in, study};
+use weir_testing::{Weir, is_running, until};
 
 #[test]
 fn an_interrupted_study_ends_with_130_and_the_same_command_continues() {
@@ -45,7 +45,7 @@ fn no_process_of_a_variant_outlives_its_measurement() {
         "the child counts: {found:#}"
     );
     for name in ["main", "child"] {
-        assert!(!is_alive(pid_in(&weir, name)), "{name}");
+        assert!(!is_running(pid_in(&weir, name)), "{name}");
     }
 }
 
@@ -56,10 +56,10 @@ fn no_process_outlives_a_study_that_is_killed() {
     weir.write("study.toml", text);
     let running = weir.start(&["study", "study.toml", "--quiet"]);
     let (main, child) = (pid_in(&weir, "main"), pid_in(&weir, "child"));
-    assert!(is_alive(main) && is_alive(child));
+    assert!(is_running(main) && is_running(child));
     running.signal(Signal::KILL);
     drop(running);
-    until("its supervisor to end everything", TIMEOUT, || !is_alive(main) && !is_alive(child));
+    until("its supervisor to end everything", TIMEOUT, || !is_running(main) && !is_running(child));
     let output = study(&weir, &format!("{SHORT}{GOOD}"));
     assert_eq!(output.code, 0, "{output:?}");
     assert_tidy(&weir.path("results"));
@@ -78,10 +78,10 @@ fn the_next_start_ends_what_a_study_left_that_was_killed_with_its_supervisor() {
     rustix::process::kill_process(rustix::process::Pid::from_raw(guard).unwrap(), Signal::KILL).unwrap();
     running.signal(Signal::KILL);
     drop(running);
-    assert!(is_alive(main) && is_alive(child), "no supervisor is left to end them");
+    assert!(is_running(main) && is_running(child), "no supervisor is left to end them");
     let output = study(&weir, &format!("{SHORT}{GOOD}"));
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(!is_alive(main) && !is_alive(child));
+    assert!(!is_running(main) && !is_running(child));
     assert_tidy(&weir.path("results"));
 }
 

@@ -12,12 +12,12 @@ use super::Worker;
 use super::receive::MAX_READS;
 use crate::connection::ConnectionPhase;
 use crate::http2::StreamExchange;
-use crate::poller::ReadinessEvent;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::Feed;
 use weir_http::wire::{DecodedResponse, ResponseObserver};
 use weir_http2::connection::{Event, ResetSide, ResponseTotals, StreamReset};
+use weir_machine::readiness_event::ReadinessEvent;
 
 /// How often a request is sent to other connections, since a service says that it did not process it.
 const MAX_RESENDS: u8 = 10;

@@ -10,6 +10,7 @@ use weir_decide::Nanos;
 pub(super) fn good_machine() -> MachineFacts {
     MachineFacts {
         kernel: "6.1.0-18-amd64".into(),
+        interfaces: "Linux",
         cores_online: 8,
         cores_usable: 8,
         quota: CpuQuota::default(),
@@ -51,9 +52,10 @@ fn a_good_machine_has_no_finding_and_every_check_has_a_name_and_a_meaning() {
 fn each_fault_is_found_by_its_check_alone_and_has_a_remedy() {
     use CheckStatus::{Note, Warning};
     type Spoil = fn(&mut MachineFacts);
-    let faults: [(&str, CheckStatus, Spoil); 19] = [
+    let faults: [(&str, CheckStatus, Spoil); 20] = [
         ("kernel", Warning, |facts| facts.kernel = "5.10.0-28-amd64".into()),
         ("kernel", Note, |facts| facts.kernel = "custom".into()),
+        ("kernel", Note, |facts| facts.interfaces = "portable"),
         ("cores", Warning, |facts| facts.cores_usable = 1),
         ("cores", Note, |facts| facts.cores_usable = 2),
         ("CPU quota", Warning, |facts| facts.quota = CpuQuota { cores: Some(0.5), throttled_us: 0 }),

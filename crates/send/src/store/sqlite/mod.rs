@@ -4,6 +4,7 @@
 //! Another thread waits for changes by other processes ([`write_lock`]). Reads have a connection of their own, on the
 //! caller's thread, and do not block.
 
+#[cfg(target_os = "linux")]
 mod locks;
 mod marks;
 mod open;
@@ -30,7 +31,7 @@ use self::open::store_error;
 use self::read::TableReader;
 use self::rows::TableWriter;
 use self::task::{BulkAction, BulkProgress, BulkTask, single};
-use self::write_lock::{ChangeWatcher, SenderLock, WriteLock};
+use self::write_lock::{SenderLock, WriteLock};
 use self::writer::{SqliteStoreShared, SqliteWriter};
 use super::leases::Leases;
 use super::submission_queue::{SubmitBatch, SubmitQueue};
@@ -43,6 +44,7 @@ use crate::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 use weir_decide::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
+use weir_machine::system::FileWatcher;
 
 /// Options of opening a store.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +123,7 @@ impl SqliteStore {
         ask().map_err(|error| StoreError::Open(path.clone(), error.to_string()))
     }
 
-    fn start(&mut self, connection: Connection, watch: ChangeWatcher, bounds: QueueBounds) -> Result<(), StoreError> {
+    fn start(&mut self, connection: Connection, watch: FileWatcher, bounds: QueueBounds) -> Result<(), StoreError> {
         let cannot = |error: std::io::Error| StoreError::Open(self.shared.path.clone(), error.to_string());
         let (shared, clock) = (Arc::clone(&self.shared), self.clock);
         let (leases, marks) = (Arc::clone(&self.leases), Arc::clone(&self.marks));
@@ -173,7 +175,7 @@ impl SqliteStore {
 }
 
 /// Listens for changes by other processes.
-fn listen_for_changes(shared: &SqliteStoreShared, watch: &ChangeWatcher) {
+fn listen_for_changes(shared: &SqliteStoreShared, watch: &FileWatcher) {
     while watch.wait().is_ok() && !shared.work_queue.is_closed() {
         let count = shared.write_lock.change_count();
         if shared.seen_change_count.swap(count, Relaxed) == count {

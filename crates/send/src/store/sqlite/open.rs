@@ -49,7 +49,10 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {
-    locks::use_ofd_locks();
+    #[cfg(target_os = "linux")]
+    if weir_machine::system::LOCKS_DESCRIPTORS {
+        locks::use_ofd_locks();
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| store_error(path, &error))?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| store_error(path, &error))?;

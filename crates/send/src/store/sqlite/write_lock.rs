@@ -2,18 +2,16 @@
 //!
 //! SQLite itself waits for another writer by sleeping in growing steps, in which later writers may overtake. A waiter
 //! on the lock of `STORE-turn` is woken by the kernel instead, without polling. (It is not strictly fair: a busy writer
-//! may get the lock again first.) The same file has a counter of changes, which other processes watch with inotify; the
+//! may get the lock again first.) The same file has a counter of changes, which other processes watch; the
 //! write-ahead log is written before a change is visible, and so cannot serve for that.
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 use rustix::fs::{FlockOperation, flock};
+use weir_machine::system::FileWatcher;
 
 /// Path of the store with a suffix.
 pub(super) fn with_suffix(store: &Path, suffix: &str) -> PathBuf {
@@ -62,10 +60,9 @@ impl WriteLock {
         let _ = self.file.write_all_at(&count.to_le_bytes(), 0);
     }
 
-    pub(super) fn watch(&self) -> io::Result<ChangeWatcher> {
-        let fd = init(CreateFlags::CLOEXEC)?;
-        add_watch(&fd, &self.path, WatchFlags::MODIFY)?;
-        Ok(ChangeWatcher { fd })
+    /// Watcher of the counter, also of its being written again.
+    pub(super) fn watch(&self) -> io::Result<FileWatcher> {
+        FileWatcher::new(&self.path)
     }
 }
 
@@ -78,26 +75,6 @@ pub(super) struct WriteLockGuard<'a> {
 impl Drop for WriteLockGuard<'_> {
     fn drop(&mut self) {
         let _ = flock(&self.write_lock.file, FlockOperation::Unlock);
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct ChangeWatcher {
-    fd: OwnedFd,
-}
-
-impl ChangeWatcher {
-    /// Blocks until a change or a wake-up.
-    pub(super) fn wait(&self) -> io::Result<()> {
-        let mut buffer = [MaybeUninit::uninit(); 512];
-        let mut reader = Reader::new(&self.fd, &mut buffer);
-        loop {
-            match reader.next() {
-                Ok(_) => return Ok(()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
     }
 }
 

@@ -9,7 +9,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Bytes written and not acknowledged; None if the system does not report it.
-pub(super) fn outstanding(socket: BorrowedFd<'_>) -> Option<u64> {
+pub fn outstanding(socket: BorrowedFd<'_>) -> Option<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: SIOCOUTQ (which is TIOCOUTQ) writes one int to the address of a live one; the descriptor is open while
     // borrowed.

@@ -13,6 +13,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use weir_decide::WallNanos;
 
+/// Whether there are receive timestamps.
+pub const ARE_SUPPORTED: bool = true;
+
 /// Enables receive timestamps for a socket.
 ///
 /// # Errors

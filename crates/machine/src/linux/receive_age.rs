@@ -15,7 +15,7 @@ use weir_decide::Nanos;
 const KERNEL_TICK: Nanos = Nanos::from_millis(4);
 
 /// Age of the last received bytes, rather too short than too long; zero if the kernel does not report it.
-pub(super) fn age(socket: BorrowedFd<'_>) -> Nanos {
+pub fn age(socket: BorrowedFd<'_>) -> Nanos {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: the pointers are to a live tcp_info and to its size; the kernel writes no more than that. The descriptor
@@ -46,7 +46,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use weir_machine::clock::Clock;
+    use crate::clock::Clock;
 
     #[test]
     fn bytes_that_wait_grow_old() {
