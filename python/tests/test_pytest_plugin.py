@@ -37,7 +37,6 @@ def upstream() -> Iterator[weir.Service]:
 
 @pytest.fixture(scope="module")
 def slow() -> Iterator[weir.Service]:
-    """A service that is slower than the other one even where that waits for a processor."""
     with weir.serve("work", mix={"good": 1}, delay="60ms", seed=1) as service:
         yield service
 

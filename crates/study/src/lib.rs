@@ -68,6 +68,7 @@ use weir_agents as agents;
 use weir_decide::Nanos;
 use weir_load::program::ScriptOptions;
 use weir_machine::clock::{self, Clock};
+use weir_machine::system::SAMPLES_PROCESSES;
 use weir_report::page::render;
 
 /// Function that takes what a script has left at the end of a load.
@@ -181,6 +182,9 @@ pub fn run(
     report: &mut dyn FnMut(&StudyEvent<'_>),
 ) -> Result<StudyOutcome, String> {
     let StudyOptions { definition, load_syntax, launcher, agents, script_report, out, remeasure } = *asked;
+    if definition.limits.memory_bytes.is_some() && !SAMPLES_PROCESSES {
+        return Err("limits.memory: memory is sampled on Linux only; leave it out".to_owned());
+    }
     let folder = ResultsFolder::open(out)?;
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", out.display());
     if remeasure {

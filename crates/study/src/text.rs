@@ -9,6 +9,7 @@ use super::point_name::{point_name, point_values};
 use super::steps;
 use super::study_plot::StudyPlot;
 use weir_load::machine_manifest;
+use weir_machine::system::SAMPLES_PROCESSES;
 use weir_measure::compare::Finding;
 use weir_report::comparison::phrases::{change, figure, finding, interval, sentence};
 use weir_report::plot::XAxisKind;
@@ -128,6 +129,9 @@ pub(super) fn limitations(findings: &Findings<'_>) -> Vec<String> {
     }
     if !outcome.disjoint_cpus && !findings.definition.loads.is_empty() {
         limitations.push("Services and load shared their cores.".into());
+    }
+    if !SAMPLES_PROCESSES {
+        limitations.push("CPU and memory were not sampled: that needs the build for Linux.".into());
     }
     let untrusted = outcome.measurements.iter().filter(|cell| cell.is_measured() && !cell.is_trusted()).count();
     if untrusted > 0 {

@@ -19,6 +19,7 @@ fn model() -> Serving {
 }
 
 #[test]
+#[cfg_attr(feature = "portable", ignore = "arrival times are Linux's")]
 fn the_own_part_of_the_first_token_is_measured_and_is_not_the_servers_time() {
     for flags in [["--h2c", "--streams", "4"].as_slice(), &[], &["--rate", "100"]] {
         let serving = model();
@@ -36,6 +37,7 @@ fn the_own_part_of_the_first_token_is_measured_and_is_not_the_servers_time() {
 }
 
 #[test]
+#[cfg_attr(feature = "portable", ignore = "arrival times are Linux's")]
 fn the_report_has_weirs_own_part_of_the_first_token() {
     let serving = model();
     let weir = Weir::new();
