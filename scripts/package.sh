@@ -44,7 +44,7 @@ fail() {
 }
 
 main() {
-    [ $# -gt 0 ] || fail "which package? choose binary, wheel, sdist, deb, rpm, oci or all"
+    [ $# -gt 0 ] || fail "which package? choose binary, wheel, sdist, deb, rpm, oci, all, or native alone"
     mkdir -p dist "$work"
     if [ "$*" = native ]; then
         native
@@ -56,7 +56,7 @@ main() {
         case $package in
             binary | wheel | sdist | deb | rpm | oci) "$package" ;;
             all) binary && wheel && sdist && deb && rpm && oci ;;
-            *) fail "unknown package '$package'; choose binary, wheel, sdist, deb, rpm, oci or all" ;;
+            *) fail "unknown package '$package'; choose binary, wheel, sdist, deb, rpm, oci, all, or native alone" ;;
         esac
     done
 }
@@ -128,6 +128,7 @@ native() {
     mkdir -p "$work/$folder"
     cp "target/${profile/#dev/debug}/weir" LICENSE README.md CHANGELOG.md "$work/$folder/"
     tar -C "$work" -czf "dist/$folder.tar.gz" "$folder"
+    (cd dist && { sha256sum "$folder.tar.gz" 2>/dev/null || shasum -a 256 "$folder.tar.gz"; } >"$folder.tar.gz.sha256")
     say "dist/$folder.tar.gz"
 }
 

@@ -2,7 +2,7 @@
 
     python scripts/rust_tests.py unit|integration
 
-A program is shown when it has ended. Towards the end of each a test or two go on alone and leave a core to the next one.
+A program is shown when it has ended. Towards its end a test or two go on alone, and leave a core to the next program.
 Cargo's own choice, `--lib` or `--test '*'`, builds libraries without tests as tests, too: the Python extension among
 them. The exit code is 1 if a program failed, and 101 if they could not be built.
 """
@@ -67,6 +67,8 @@ SHOWN = threading.Lock()
 
 def run(name: str, program: Program) -> int:
     """Run a program, print what it has printed, and return its exit code."""
+    # A test that hangs is in a program that was started and not shown.
+    print(f"     Started {name}", flush=True)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         # A file, and not a pipe, which a process that is left behind would keep open.
         done = subprocess.run(

@@ -20,7 +20,7 @@ main() {
         # manual pages; tests without their program are skipped.
         test | packages)
             spares=(chromium npm redis-server fish groff zsh)
-            wants+=(c++ "${spares[@]}")
+            wants+=("${spares[@]}")
             ;;
         check) ;;
         fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++

@@ -15,7 +15,7 @@ use super::target::SocketAddress;
 use super::tls::Tls;
 use weir_decide::WallNanos;
 use weir_machine::system::receive_timestamps;
-use weir_machine::system::sockets::{CAN_DISCARD, SEND, stream_socket};
+use weir_machine::system::sockets::{DISCARD, SEND, stream_socket};
 
 /// A connection.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl Stream {
     /// As [`Self::read`].
     pub fn skip(&mut self, most: u64, scratch: &mut [u8]) -> io::Result<StreamRead> {
         let length = usize::try_from(most).unwrap_or(usize::MAX).min(scratch.len());
-        let (_, bytes) = net::recv(&self.socket.fd, &mut scratch[..length], RecvFlags::TRUNC)?;
+        let (_, bytes) = net::recv(&self.socket.fd, &mut scratch[..length], DISCARD.unwrap_or(RecvFlags::empty()))?;
         Ok(StreamRead { bytes, drained: bytes < length, received_at: None })
     }
 
@@ -164,7 +164,7 @@ impl Stream {
 
     /// Whether [`Self::skip`] may be used: on Unix sockets and under TLS the bytes must be read.
     pub fn can_skip(&self) -> bool {
-        CAN_DISCARD && self.tls.is_none() && self.socket.is_inet
+        DISCARD.is_some() && self.tls.is_none() && self.socket.is_inet
     }
 
     /// Writes as much of the pieces as the socket accepts now, in one call.

@@ -116,9 +116,9 @@ pub fn run() -> io::Result<()> {
                     let _ = send_event(&news, &SupervisorEvent::Ended(ending));
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                // No process is left; the other thread waits for commands that are no longer needed.
+                // No child is left; the other thread waits for commands that are no longer needed.
                 Err(_) => {
-                    descendants::kill(child);
+                    descendants::wait_for_others(child);
                     std::process::exit(0)
                 }
             }

@@ -25,7 +25,7 @@ impl Inotify {
         Ok(Self { fd })
     }
 
-    /// Blocks until the file is written, also with the bytes that it has.
+    /// Blocks until the file may have changed: it was written, also with the bytes that it has.
     ///
     /// # Errors
     /// As `read`.

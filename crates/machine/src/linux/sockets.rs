@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socket_with, sockopt};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socket_with, sockopt};
 
 /// A write to a connection that the other end has closed is an error, and no signal.
 pub const SEND: SendFlags = SendFlags::NOSIGNAL;
@@ -11,8 +11,8 @@ pub const SEND: SendFlags = SendFlags::NOSIGNAL;
 /// More bytes, or the end of the connection, follow at once, in the same packet.
 pub const SEND_MORE: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::MORE);
 
-/// Whether received bytes can be discarded without a copy (`MSG_TRUNC` on TCP).
-pub const CAN_DISCARD: bool = true;
+/// Discards received bytes of TCP, without a copy (`MSG_TRUNC`), if there is such a flag.
+pub const DISCARD: Option<RecvFlags> = Some(RecvFlags::TRUNC);
 
 /// Whether the system distributes connections over sockets that share an address (`SO_REUSEPORT`).
 pub const BALANCES_SHARED_ADDRESSES: bool = true;

@@ -7,18 +7,18 @@ mod alarm_thread;
 mod copied_bytes;
 pub mod cpu_affinity;
 pub mod descendants;
-mod file_times;
 mod mio_poll;
 pub mod process_settings;
 pub mod receive_age;
 pub mod receive_timestamps;
+mod regular_looks;
 pub mod sockets;
 pub mod unacknowledged;
 
 pub use self::alarm_thread::AlarmThread as Alarm;
 pub use self::copied_bytes::CopiedBytes as StaticFile;
-pub use self::file_times::FileTimes as FileWatcher;
 pub use self::mio_poll::MioPoll as Poller;
+pub use self::regular_looks::RegularLooks as FileWatcher;
 
 /// Name of the interfaces, for users.
 pub const NAME: &str = "portable";

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};
-use rustix::net::{AddressFamily, SendFlags, SocketType, socket, sockopt};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, socket, sockopt};
 
 /// A write to a connection that the other end has closed is an error, and no signal: Rust programs ignore that.
 pub const SEND: SendFlags = SendFlags::empty();
@@ -12,8 +12,8 @@ pub const SEND: SendFlags = SendFlags::empty();
 /// More bytes, or the end of the connection, follow at once; they may be in another packet.
 pub const SEND_MORE: SendFlags = SendFlags::empty();
 
-/// Whether received bytes can be discarded without a copy.
-pub const CAN_DISCARD: bool = false;
+/// Discards received bytes without a copy: there is no such flag.
+pub const DISCARD: Option<RecvFlags> = None;
 
 /// Whether the system distributes connections over sockets that share an address. macOS gives all to the last one.
 pub const BALANCES_SHARED_ADDRESSES: bool = false;

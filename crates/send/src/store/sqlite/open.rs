@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 
-use super::{Options, locks};
+use super::Options;
+#[cfg(target_os = "linux")]
+use super::locks;
 use crate::store::{SCHEMA_VERSION, StoreError};
 
 /// SQLite's application ID of a job store: `weir` in ASCII.
