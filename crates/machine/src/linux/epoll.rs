@@ -40,7 +40,7 @@ impl Epoll {
     /// Waits up to `most` for events and appends them to `ready`.
     ///
     /// # Errors
-    /// None while it is open; an interruption by a signal is no event.
+    /// None while it is open; a signal ends the wait.
     pub fn wait(&self, most: Nanos, ready: &mut Vec<ReadinessEvent>) -> io::Result<()> {
         let timeout = timespec(i64::try_from(most.0).unwrap_or(i64::MAX));
         let mut room = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS_PER_WAIT];

@@ -38,7 +38,7 @@ impl MioPoll {
     /// Waits up to `most` for events and appends them to `ready`.
     ///
     /// # Errors
-    /// None while it is open; an interruption by a signal is no event.
+    /// None while it is open; a signal ends the wait.
     pub fn wait(&self, most: Nanos, ready: &mut Vec<ReadinessEvent>) -> io::Result<()> {
         let (poll, events) = &mut *self.poll.borrow_mut();
         match poll.poll(events, Some(rounded_down(most).as_duration())) {
