@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-portable studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native try-packages package-lists release clean
+.PHONY: help demo test test-portable soak studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native try-packages package-lists release clean
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -25,6 +25,11 @@ test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets
 test-portable: ## the tests in Rust, with the interfaces of other systems than Linux
 	scripts/setup.sh check
 	WEIR_EXAMPLES_BUILT=1 RUST_TEST_THREADS=$$((4 * $$(nproc))) cargo test --workspace --locked --no-fail-fast --features weir-cli/portable --target-dir target/portable
+
+soak: ## what takes long: agents on a Ray cluster, and a minute of fuzzing per target
+	scripts/setup.sh soak
+	.venv/bin/python -m pytest -q -m soak
+	scripts/fuzz.sh 60
 
 studies: ## run every study of studies/ for a minute
 	scripts/setup.sh studies

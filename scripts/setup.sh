@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a machine for a make target: system packages, .venv, and weir in it.
 #
-#     scripts/setup.sh demo|test|studies|docs|check|fuzz|bench
+#     scripts/setup.sh demo|test|studies|docs|check|fuzz|soak|bench
 #     scripts/setup.sh packages        what tests need in .venv besides weir
 #
 # A fresh Debian 12 with Rust (stable) is sufficient. Packages are installed where that is allowed (root, or sudo
@@ -23,9 +23,9 @@ main() {
             wants+=("${spares[@]}")
             ;;
         check) ;;
-        fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
+        fuzz | soak) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
-        *) fail "unknown target '$purpose'; choose demo, test, packages, studies, docs, check, fuzz or bench" ;;
+        *) fail "unknown target '$purpose'; choose demo, test, packages, studies, docs, check, fuzz, soak or bench" ;;
     esac
     system
     rust "$purpose"
@@ -36,6 +36,7 @@ main() {
         studies) venv && tools && package release ;;
         docs) venv && site && package dev ;;
         check) venv && tools ;;
+        soak) venv && tools && ray && package dev ;;
         bench) venv && tools && package release ;;
         *) ;;
     esac
@@ -167,7 +168,6 @@ packages() {
     tools
     examples
     axe
-    ray
     frameworks
     site
 }

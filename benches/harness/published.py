@@ -50,6 +50,9 @@ medians over the rounds; a ratio is the median of the ratios within each round. 
 minute, so ratios are what to quote. `floor` is the loop in `benches/floor.rs`: it writes a fixed request and counts
 bytes, and measures nothing. † marks a contender with runs that weir itself does not trust; the page gives the reasons
 below its tables.
+
+`make soak` is neither measured here nor a part of `make test`: agents on a Ray cluster of several nodes, and a minute
+of fuzzing per target.
 """
 
 

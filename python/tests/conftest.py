@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from browser import Browser, chromium
 
-LONG = ("test_agents", "test_site", "test_pytest_plugin", "test_how_to", "test_page_others", "test_package")
+LONG = ("test_site", "test_pytest_plugin", "test_how_to", "test_page_others", "test_package")
 """Files whose tests take longest, in that order; they begin, so that none is left when all others are done."""
 
 

@@ -1,4 +1,7 @@
-"""Agents from Python: `weir.load(..., on=...)`, here and on a Ray cluster of several nodes on this machine."""
+"""Agents from Python: `weir.load(..., on=...)`, here and on a Ray cluster of several nodes on this machine.
+
+The cluster takes three minutes of a core, most of them to import Ray, and is for `make soak`.
+"""
 
 import json
 import os
@@ -81,6 +84,7 @@ def test_nothing_of_ray_is_imported_without_need() -> None:
     assert programs.child(code).returncode == 0
 
 
+@pytest.mark.soak
 def test_the_files_for_clusters_are_what_ray_takes() -> None:
     why = "Ray is not installed: the files for clusters are not tested"
     yaml, util = (pytest.importorskip(name, reason=why) for name in ("yaml", "ray.autoscaler._private.util"))
@@ -182,6 +186,7 @@ def finish(process: subprocess.Popen[str], code: int) -> tuple[dict[str, Any], s
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.mark.soak
 def test_each_node_of_a_cluster_has_an_agent(nodes: _Nodes, url: str, tmp_path: Path) -> None:
     body = tmp_path / "body"
     body.write_text("shipped")
@@ -194,6 +199,7 @@ def test_each_node_of_a_cluster_has_an_agent(nodes: _Nodes, url: str, tmp_path: 
     until("agents to end", lambda: not agents())
 
 
+@pytest.mark.soak
 def test_a_cluster_may_be_far_away(nodes: _Nodes, url: str) -> None:
     _, said = finish(start(nodes, url, on="ray://127.0.0.1:9"), 2)
     assert "no Ray cluster at ray://127.0.0.1:9" in said
@@ -210,6 +216,7 @@ def test_a_cluster_may_be_far_away(nodes: _Nodes, url: str) -> None:
     assert (said, run["requests"]["ok"], len(run["agents"])) == ("", 200, 3)
 
 
+@pytest.mark.soak
 def test_agents_are_all_placed_or_none(nodes: _Nodes, url: str) -> None:
     _, said = finish(start(nodes, url, "--agents", "4", "-d", "1s"), 2)
     assert "4 agents need 4 nodes with a CPU, and the cluster has 3; give --agents 3" in said
@@ -217,6 +224,7 @@ def test_agents_are_all_placed_or_none(nodes: _Nodes, url: str) -> None:
     assert len({agent["node"] for agent in run["agents"]}) == 2
 
 
+@pytest.mark.soak
 def test_a_node_with_another_weir_is_named(nodes: _Nodes, url: str, tmp_path: Path) -> None:
     other = tmp_path / "weir"
     other.mkdir()
@@ -259,6 +267,7 @@ sys.version_info = collections.namedtuple("version_info", fields)(*sys.version_i
 """
 
 
+@pytest.mark.soak
 def test_a_node_with_another_python_is_named(nodes: _Nodes, url: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(_ANOTHER_PYTHON)
     odd = nodes.add(env_vars={"PYTHONPATH": _before(tmp_path)})
@@ -271,6 +280,7 @@ def test_a_node_with_another_python_is_named(nodes: _Nodes, url: str, tmp_path: 
         nodes.cluster.remove_node(odd)
 
 
+@pytest.mark.soak
 def test_a_cluster_of_another_python_is_one_line(nodes: _Nodes, url: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(_ANOTHER_PYTHON_HERE)
     _, said = finish(start(nodes, url, "-d", "1s", path=tmp_path), 2)
@@ -280,6 +290,7 @@ def test_a_cluster_of_another_python_is_one_line(nodes: _Nodes, url: str, tmp_pa
     assert f"{here}.99" in said
 
 
+@pytest.mark.soak
 def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url: str) -> None:
     process = start(nodes, url, "-r", "150", "-d", "6s", "--agents", "2")
     at_work(process, 2)
@@ -308,6 +319,7 @@ def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url
     nodes.cluster.wait_for_nodes(timeout=TIMEOUT_S)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_agents_end_with_their_driver(nodes: _Nodes, url: str, how: signal.Signals, code: int) -> None:
     process = start(nodes, url, "-r", "90", "-d", "10m")
