@@ -24,26 +24,16 @@ run() {
     mv "$kept/$name.new" "$kept/$name.end"
 }
 
-# Starts a function of steps, one after the other, beside all others.
-lane() {
-    {
-        trap 'exit 130' INT TERM
-        "$@"
-    } &
-    lanes+=($!)
-}
-lanes=()
-
-# Waits for the end of a step, or of all lanes if they were killed.
+# Waits for the end of a step, or of all of them if they were killed.
 ended() {
-    while [ ! -e "$kept/$1.end" ] && kill -0 "${lanes[@]}" 2>/dev/null; do sleep 0.2; done
+    while [ ! -e "$kept/$1.end" ] && kill -0 "$steps" 2>/dev/null; do sleep 0.2; done
     [ -e "$kept/$1.end" ]
 }
 
 # Shows the output of a step from its beginning to its end.
 show() {
     local name=$1 log=$kept/$1.log status times
-    while [ ! -e "$log" ] && kill -0 "${lanes[@]}" 2>/dev/null; do sleep 0.2; done
+    while [ ! -e "$log" ] && kill -0 "$steps" 2>/dev/null; do sleep 0.2; done
     ended "$name" &
     tail -n +1 -s 0.2 -f --pid=$! "$log"
     ended "$name" && read -r status times <"$kept/$name.end" || { status=137 times=killed; }
@@ -62,7 +52,7 @@ named() {
         -e 's/^error: could not compile (.*)$/    could not compile \1/p' "$1"
 }
 
-# Each lane is a process group of its own, which does not ignore Ctrl-C as other background jobs do; the trap forwards
+# The steps are a process group of their own, which does not ignore Ctrl-C as other background jobs do; the trap forwards
 # the signal to it.
 set -m
 trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130' INT TERM
@@ -83,7 +73,11 @@ in_order() {
         --durations=40 --durations-min=5
 }
 
-lane in_order
+{
+    trap 'exit 130' INT TERM
+    in_order
+} &
+steps=$!
 for step in build unit doc benches integration python; do show "$step"; done
 
 if [ ${#failed[@]} = 0 ]; then

@@ -3,7 +3,7 @@
 # exit code 1 if one failed. Packages of the system and the image need root, for chroot; without it they are skipped, and
 # the last line says so.
 #
-#     scripts/package/try.sh [wheel|sdist|binary|deb|rpm|oci]...
+#     scripts/package/try.sh [wheel|sdist|binary|deb|rpm|oci|chart]...
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 PATH=$PATH:/usr/sbin:/sbin
@@ -39,7 +39,7 @@ skip() {
 main() {
     mkdir -p "$work"
     local packages=("$@") package
-    [ $# -gt 0 ] || packages=(wheel sdist binary deb rpm oci)
+    [ $# -gt 0 ] || packages=(wheel sdist binary deb rpm oci chart)
     for package in "${packages[@]}"; do "try_$package"; done
     rm -f "$work/step.log"
     [ ${#skipped[@]} = 0 ] || say "skipped: ${skipped[*]}"
@@ -216,6 +216,42 @@ try_oci() {
     step "oci: the command runs a service and a load, as a user without rights" first_report "${inside[@]}"
     step "oci: CA certificates are found" has_certificates "${inside[@]}"
     rm -rf "$folder"
+}
+
+# --- Kubernetes
+
+# Releases of Kubernetes between which the chart and the job are checked: the chart's first one, and a new one.
+kubernetes=(1.30.0 1.37.0)
+
+try_chart() {
+    command -v go >/dev/null || { skip chart "Go is missing; it builds helm"; return; }
+    local tools=$PWD/target/package
+    step "chart: helm $helm_version is built" helm_built
+    step "chart: helm lint" "$tools/helm" lint extras/helm/weir-gate --strict
+    python3 -m venv "$work/kubernetes" && "$work/kubernetes/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate
+    local release
+    for release in "${kubernetes[@]}"; do
+        step "chart: its objects are those of Kubernetes $release" objects_are_valid "$release"
+    done
+    rm -rf "$work/kubernetes"
+}
+
+helm_version=v3.22.0
+
+helm_built() {
+    [ -x target/package/helm ] && return
+    GOBIN=$PWD/target/package GOFLAGS=-mod=mod go install "helm.sh/helm/v3/cmd/helm@$helm_version"
+}
+
+# The schemas of Kubernetes come with the validator. Objects of the Prometheus Operator are not among them.
+objects_are_valid() {
+    local validate=("$work/kubernetes/bin/kubernetes-validate" --strict -k "$1") each
+    target/package/helm template shop extras/helm/weir-gate --kube-version "$1" >"$work/plain.yaml" || return
+    target/package/helm template shop extras/helm/weir-gate --kube-version "$1" \
+        --set replicas=1 --set image.tag=1 --set resources=null >"$work/other.yaml" || return
+    for each in "$work/plain.yaml" "$work/other.yaml" examples/kubernetes/load-job.yaml; do
+        "${validate[@]}" "$each" || return
+    done
 }
 
 has_certificates() { "$@" doctor --json | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["facts"]["ca_certificates"] < 1)'; }
