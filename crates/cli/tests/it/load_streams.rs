@@ -46,6 +46,7 @@ fn events_are_those_of_the_service_in_every_format() {
 }
 
 #[test]
+#[cfg_attr(feature = "portable", ignore = "arrival times are Linux's")]
 fn the_times_of_a_load_are_those_of_the_service_s_own_record() {
     for version in VERSIONS {
         let serving = Serving::start(&[

@@ -133,9 +133,10 @@ fn the_terminal_is_given_back_while_the_process_is_stopped() {
     assert_eq!((count(&terminal, enter), count(&terminal, leave)), (1, 0));
     let load = child_of(terminal.child.id());
     terminal.press("\u{1a}");
-    until("the stop", PATIENCE, || state_of(load) == Some('T'));
-    // What makes the terminal stops as well.
-    let processes = [terminal.child.id(), load].map(|pid| pid.to_string());
+    // What makes the terminal stops as well, a moment later.
+    let processes = [terminal.child.id(), load];
+    until("the stop", PATIENCE, || processes.iter().all(|pid| state_of(*pid) == Some('T')));
+    let processes = processes.map(|pid| pid.to_string());
     assert!(Command::new("kill").arg("-CONT").args(processes).status().unwrap().success());
     until("the screen", PATIENCE, || count(&terminal, enter) == 2);
     assert_eq!(count(&terminal, leave), 1);
