@@ -84,10 +84,10 @@ def test_llms_txt_lists_pages_that_exist(built: Path) -> None:
 
 RESULTS = """new Promise((done) => {
     const list = () => [...document.querySelectorAll("#search-results li a")].map((a) => a.getAttribute("href"));
-    const look = () => Search._pulse_status < 0 ? done(list()) : setTimeout(look, 20);
+    const look = () => Search.title.innerText === "Search Results" ? done(list()) : setTimeout(look, 20);
     look();
 })"""
-"""Addresses of results, in order, once the search has ended."""
+"""Addresses of results, in order, once the search has ended; its dots may go on after that."""
 
 MAX_RANK = 5
 """A result below it is not seen without scrolling."""

@@ -288,14 +288,14 @@ fn packed(text: &str) -> Vec<u8> {
 #[test]
 fn a_large_log_takes_little_memory_and_is_not_read_before_it_is_sent() {
     let (weir, server) = (Weir::new(), Server::hello());
-    // 60 MB.
+    // 130 MB, of which little is held.
     let line = combined(&[(1, &format!("GET /{}", "x".repeat(1000)), 200, "0.000")]);
-    weir.write("access.log", line.repeat(60_000));
+    weir.write("access.log", line.repeat(120_000));
     let url = server.url("");
     let mut running = weir.start(&["replay", "access.log", "--target", &url, "--speed", "0.01", "-q", "-d", "1s"]);
     server.wait_for("requests", |counts| counts.requests > 100);
     let peak_kib = running.status_kib("VmHWM");
-    assert!(peak_kib < 100 * 1024, "{peak_kib} KiB");
+    assert!(peak_kib < 115 * 1024, "{peak_kib} KiB");
     assert!(running.is_alive());
     assert_eq!(running.finish().code, 0);
 }
