@@ -58,6 +58,7 @@ def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
 
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
     """Write the wheel's metadata, for which maturin wants the folder of the program."""
+    _forget_crates_of_tests()
     _SCRIPTS.mkdir(parents=True, exist_ok=True)
     return str(maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings))
 
@@ -65,10 +66,14 @@ def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: A
 prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
-def _build_program() -> None:
+def _forget_crates_of_tests() -> None:
+    """Take the crates from Cargo.lock that an sdist lacks, since only tests need them: `--locked` rejects them."""
     if (ROOT / "PKG-INFO").exists():
-        # An sdist lacks crates that only tests need; Cargo.lock has them, and has to lose them before --locked.
         subprocess.run(["cargo", "metadata", "--format-version", "1"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def _build_program() -> None:
+    _forget_crates_of_tests()
     # Both packages are named, since for one alone dependencies have other features, and each would be compiled twice.
     packages = ["-p", "weir-cli", "-p", "weir-python"]
     command = ["cargo", "build", "--locked", "--profile", _PROFILE, *packages, "--bin", "weir"]

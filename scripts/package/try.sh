@@ -95,6 +95,15 @@ try_sdist() {
     local sdist=dist/weir_http-$py_version.tar.gz
     [ -f "$sdist" ] || { skip sdist "no sdist in dist/"; return; }
     step "sdist: every crate and the build backend are in it" sdist_is_whole "$sdist"
+    step "sdist: pip gets its metadata by the build backend" sdist_has_metadata "$sdist"
+}
+
+# With the build backend in an environment of its own, as pip installs it.
+sdist_has_metadata() {
+    python3 -m venv "$work/sdist-venv" && "$work/sdist-venv/bin/pip" install --quiet --disable-pip-version-check --dry-run --no-deps "$1"
+    local code=$?
+    rm -rf "$work/sdist-venv"
+    return $code
 }
 
 # What cargo needs to build both packages is there; a whole build takes minutes, and is that of the wheel.
