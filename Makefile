@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-portable soak studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native try-packages package-lists release clean
+.PHONY: help demo test test-portable soak studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native try-packages package-lists audit audit-advisories release clean
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -70,6 +70,13 @@ try-packages: ## install the packages in dist/ in clean folders, run them, and r
 
 package-lists: ## bill of materials, licences and checksums of what is in dist/
 	scripts/package/lists.sh
+
+audit: ## licences and sources of all crates, by cargo deny
+	scripts/audit.sh
+
+audit-advisories: ## the same, and known vulnerabilities; needs the internet
+	scripts/setup.sh check
+	scripts/audit.sh --advisories
 
 release: ## version, changes, all packages, checksums, SBOM and licences; VERSION=1.2.3
 	scripts/release.sh "$(VERSION)"

@@ -25,6 +25,7 @@ python3 scripts/package/set_version.py "$version" "$date"
 # Lines of weir's own crates in Cargo.lock; those of others stay.
 cargo update --workspace --offline --quiet
 
+scripts/audit.sh
 rm -rf dist
 scripts/package.sh all
 scripts/package/try.sh
