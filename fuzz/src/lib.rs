@@ -28,6 +28,7 @@ macro_rules! each_target {
             accesslog,
             agents,
             answers,
+            callers,
             cookies,
             datasets,
             dns,

@@ -7,7 +7,6 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 
 use super::call_spans::CallSpanFacts;
 use super::gate_route::GateRoute;
@@ -20,7 +19,7 @@ use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, 
 use weir_decide::Nanos;
 use weir_decide::admission::Priority;
 use weir_http::client::OutgoingBody;
-use weir_server::{BodyPrefix, Logger, RequestContext, ResponseBody, ServiceReply};
+use weir_server::{BodyPrefix, Logger, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
 /// One request and its route.
 pub(super) struct RoutedRequest<'a> {
@@ -45,7 +44,7 @@ impl RoutedRequest<'_> {
         &self,
         parts: &Parts,
         mut headers: HeaderMap,
-        body: Incoming,
+        body: RequestBody,
         target_deadline: Option<Nanos>,
         target: &str,
         priority: Priority,
@@ -213,7 +212,7 @@ impl RoutedRequest<'_> {
     async fn read_body(
         &self,
         parts: &Parts,
-        body: Incoming,
+        body: RequestBody,
         deadline: Nanos,
     ) -> Result<(OutgoingBody, Option<Rc<Cell<bool>>>), Response<ResponseBody>> {
         if body.is_end_stream() {

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use http::request::Parts;
 use http::uri::Scheme;
 use http::{HeaderMap, Request, StatusCode, Version, header};
-use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use super::config_cell::{CachedRuntime, ConfigCell};
@@ -29,7 +28,7 @@ use weir_decide::base::rng::SeededRng;
 use weir_http::client::{Client, Options as ClientOptions};
 use weir_http::path::{PathRule, normalize};
 use weir_otlp::SpanSender;
-use weir_server::{self as server, Logger, RequestContext, ServiceReply, Timer};
+use weir_server::{self as server, Logger, RequestBody, RequestContext, ServiceReply, Timer};
 
 /// The gateway, for all event loops.
 #[derive(Debug)]
@@ -97,7 +96,12 @@ impl server::Service for Service {
         normalize(path, PathRule::default()).unwrap_or(Cow::Borrowed(path))
     }
 
-    async fn handle(&self, local: &GateThread, request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
+    async fn handle(
+        &self,
+        local: &GateThread,
+        request: Request<RequestBody>,
+        context: &RequestContext,
+    ) -> ServiceReply {
         let runtime = local.runtime.get(&self.config_cell);
         let (mut parts, body) = request.into_parts();
         let headers = std::mem::take(&mut parts.headers);

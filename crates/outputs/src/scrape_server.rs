@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use http::header::{self, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 
 use super::interval_sample::IntervalSample;
 use super::metric_totals::MetricTotals;
@@ -15,7 +14,9 @@ use super::prometheus_text;
 use super::scrape_address::ScrapeAddress;
 use weir_machine::lock::lock;
 use weir_machine::timer::Timer;
-use weir_server::{BuiltinPaths, Logger, Options, RequestContext, ResponseBody, RunningServer, Service, ServiceReply};
+use weir_server::{
+    BuiltinPaths, Logger, Options, RequestBody, RequestContext, ResponseBody, RunningServer, Service, ServiceReply,
+};
 
 /// Server of scrapes.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ impl Service for ScrapeService {
         Ok(())
     }
 
-    async fn handle(&self, (): &(), request: Request<Incoming>, _: &RequestContext) -> ServiceReply {
+    async fn handle(&self, (): &(), request: Request<RequestBody>, _: &RequestContext) -> ServiceReply {
         match (request.method(), request.uri().path()) {
             (&Method::GET | &Method::HEAD, METRICS_PATH) => {
                 // A copy, so that a run does not wait for the text.

@@ -3,14 +3,13 @@
 use std::io;
 
 use http::{Method, Request, StatusCode};
-use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use super::pool::{self, PoolHandle, PoolOverflow, ThreadPool};
 use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
 use weir_decide::Nanos;
 use weir_machine::clock::Clock;
-use weir_server::{self as server, RequestContext, ServiceReply, Timer};
+use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, Timer};
 
 /// Maximum of `?ms=`, in milliseconds.
 pub const MAX_SLEEP_MS: u64 = 600_000;
@@ -71,7 +70,7 @@ impl server::Service for Service {
     async fn handle(
         &self,
         pool: &PoolHandle<BlockingSleep>,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         context: &RequestContext,
     ) -> ServiceReply {
         let blocks = match request.uri().path() {

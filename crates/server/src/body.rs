@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
 
+use super::request_body::RequestBody;
 use super::request_log::RequestRecord;
 use super::static_body::StaticBody;
 
@@ -28,7 +28,7 @@ enum Kind {
         bytes: Bytes,
         remaining: u64,
     },
-    Request(Incoming),
+    Request(RequestBody),
     Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError>>>),
     /// The body has ended early; earlier data is flushed first, since it would be lost otherwise.
     Broken(Option<BodyError>),
@@ -72,13 +72,9 @@ impl<T: Into<Bytes>> From<T> for ResponseBody {
 /// A request's body, echoed as a stream.
 impl From<RequestBody> for ResponseBody {
     fn from(body: RequestBody) -> Self {
-        Self { kind: Kind::Request(body.0), record: None }
+        Self { kind: Kind::Request(body), record: None }
     }
 }
-
-/// Adapter of a request's body to a response's.
-#[derive(Debug)]
-pub struct RequestBody(pub Incoming);
 
 impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -111,7 +107,7 @@ impl http_body::Body for ResponseBody {
                 Poll::Ready(frame) => {
                     let end = frame.is_none();
                     this.record.iter().for_each(|entry| entry.has_body(end));
-                    frame.map(|frame| frame.map_err(Into::into))
+                    frame
                 }
                 Poll::Pending => {
                     this.record.iter().for_each(RequestRecord::wants_body);

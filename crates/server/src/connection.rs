@@ -1,19 +1,23 @@
 //! One connection, from accept to close.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use hyper::server::conn::{http1, http2};
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 
 use super::accepted_socket::AcceptedSocket;
 use super::connection_state::{CloseMode, ConnectionOrigin, ConnectionState};
+use super::http1::{self, Http1End};
 use super::listen::ListenerRules;
 use super::opening::{self, OpenedConnection, OpeningFailure};
+use super::request_body::RequestBody;
 use super::served_stream::ServedStream;
 use super::socket::ConnectionSocket;
 use super::thread_context::ThreadContext;
@@ -94,64 +98,38 @@ async fn serve<S: Service>(
         }
     };
     watch.set_opened(is_http2);
-    let ended = match is_http2 {
-        true => serve_http2(home, watch, stream).await,
-        false => serve_http1(home, watch, stream).await,
-    };
-    if ended.is_err_and(|error| error.is_parse()) {
+    if is_http2 {
+        serve_http2(home, watch, stream).await;
+    } else {
+        serve_http1(home, watch, stream).await;
+    }
+}
+
+async fn serve_http2<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionState>, stream: ServedStream) {
+    let service = service_fn(|request: Request<Incoming>| {
+        Rc::clone(home).handle(Rc::clone(watch), request.map(RequestBody::from))
+    });
+    let mut builder = http2::Builder::new(LocalExecutor);
+    builder.max_header_list_size(home.max_head_bytes as u32).max_concurrent_streams(250);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut told = false;
+    let ended = poll_fn(|cx| {
+        if watch.close_mode() == CloseMode::Drain && !told {
+            told = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        connection.as_mut().poll(cx)
+    });
+    if ended.await.is_err_and(|error| error.is_parse()) {
         home.accounting.metrics.record_end("malformed");
     }
 }
 
-async fn serve_http2<S: Service>(
-    home: &Rc<ThreadContext<S>>,
-    watch: &Rc<ConnectionState>,
-    stream: ServedStream,
-) -> hyper::Result<()> {
-    let service = service_fn(|request| Rc::clone(home).handle(Rc::clone(watch), request));
-    let mut builder = http2::Builder::new(LocalExecutor);
-    builder.max_header_list_size(home.max_head_bytes as u32).max_concurrent_streams(250);
-    let connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = drive_until_closed(watch, connection, http2::Connection::graceful_shutdown, || false).await;
-    // It never rests.
-    ended.unwrap_or(Ok(()))
-}
-
-async fn serve_http1<S: Service>(
-    home: &Rc<ThreadContext<S>>,
-    watch: &Rc<ConnectionState>,
-    mut stream: ServedStream,
-) -> hyper::Result<()> {
-    let mut builder = http1::Builder::new();
-    builder.max_buf_size(home.max_head_bytes).max_headers(home.max_header_fields).half_close(false);
-    // With a part of the next head read, a new connection would be replaced again at once, endlessly.
-    let mut may_rest = true;
-    loop {
-        let service = service_fn(|request| Rc::clone(home).handle(Rc::clone(watch), request));
-        let mut connection = builder.serve_connection(TokioIo::new(stream), service);
-        let leave = http1::Connection::graceful_shutdown;
-        let ended = drive_until_closed(watch, Pin::new(&mut connection), leave, || may_rest && watch.can_rest()).await;
-        if let Some(ended) = ended {
-            if let Some(tunnel) = watch.take_tunnel().filter(|_| ended.is_ok()) {
-                let parts = connection.into_parts();
-                run_tunnel(home, watch, parts.io.into_inner(), &parts.read_buf, tunnel).await;
-            }
-            return ended;
-        }
-        // hyper keeps the memory of the largest head or body, and that of a call in progress. Between two requests a
-        // connection is only its socket, so it is replaced by a new one when more comes.
-        let parts = connection.into_parts();
-        stream = parts.io.into_inner();
-        may_rest = parts.read_buf.is_empty();
-        stream.unread(&parts.read_buf);
-        drop(parts.read_buf);
-        watch.set_resting();
-        home.memory_reclaimer.record_freed();
-        // An end is one here, with or without an error.
-        if may_rest && !stream.wait_for_bytes().await.unwrap_or(false) {
-            return Ok(());
-        }
-        watch.set_active();
+async fn serve_http1<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionState>, stream: ServedStream) {
+    match http1::serve(home, watch, stream).await {
+        Http1End::Closed => {}
+        Http1End::Malformed => home.accounting.metrics.record_end("malformed"),
+        Http1End::Upgraded { socket, read, tunnel } => run_tunnel(home, watch, socket, &read, tunnel).await,
     }
 }
 
@@ -169,26 +147,4 @@ async fn run_tunnel<S: Service>(
     if tunnel.write_all(read).await.is_ok() {
         let _ = tokio::io::copy_bidirectional(&mut socket, &mut tunnel).await;
     }
-}
-
-/// Ends the connection after its pending responses, once that is decided. None: it `rests`, and continues.
-async fn drive_until_closed<C: Future>(
-    watch: &ConnectionState,
-    mut connection: Pin<&mut C>,
-    leave: fn(Pin<&mut C>),
-    rests: impl Fn() -> bool,
-) -> Option<C::Output> {
-    let mut told = false;
-    poll_fn(|cx| {
-        if watch.close_mode() == CloseMode::Drain && !told {
-            told = true;
-            leave(connection.as_mut());
-        }
-        match connection.as_mut().poll(cx) {
-            Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending if rests() => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
 }

@@ -22,9 +22,6 @@ pub(super) enum CloseMode {
     Abort,
 }
 
-/// hyper's usual read buffer, in bytes; more is held for a large head or body.
-const DEFAULT_BUFFER_BYTES: usize = 8 * 1024;
-
 /// Idle time after which a connection gives back the memory of its last request.
 const REST_AFTER: Nanos = Nanos::from_secs(2);
 
@@ -89,8 +86,6 @@ pub(super) struct ConnectionState {
     receive_delay: Cell<Nanos>,
     /// The peer's address as a header value, cached.
     client_address: OnceCell<HeaderValue>,
-    /// Whether more memory is held for reads than a usual head needs.
-    grown: Cell<bool>,
     rest: Cell<Rest>,
     /// Peer of the upgraded connection.
     tunnel: RefCell<Option<Box<dyn Tunnel>>>,
@@ -117,7 +112,6 @@ impl ConnectionState {
             task: RefCell::default(),
             receive_delay: Cell::new(Nanos::ZERO),
             client_address: OnceCell::new(),
-            grown: Cell::new(false),
             rest: Cell::new(Rest::No),
             tunnel: RefCell::default(),
         }
@@ -205,6 +199,11 @@ impl ConnectionState {
     /// Decides about the connection, and wakes its task.
     pub(super) fn set_close_mode(&self, fate: CloseMode) {
         self.close_mode.set(fate);
+        self.wake();
+    }
+
+    /// Wakes the connection's task.
+    pub(super) fn wake(&self) {
         if let Some(task) = &*self.task.borrow() {
             task.wake_by_ref();
         }
@@ -245,27 +244,18 @@ impl ConnectionState {
         }
     }
 
-    /// Records the memory held for reads, in bytes.
-    pub(super) fn record_buffer_bytes(&self, bytes: usize) {
-        if bytes > DEFAULT_BUFFER_BYTES {
-            self.grown.set(true);
-        }
-    }
-
     /// Has the connection's task free memory if it has been idle for a while.
     pub(super) fn rest_if_idle(&self, now: Nanos) {
         let is_idle = self.timeout_tracker.get().idle_time(now) >= REST_AFTER;
         if is_idle && self.stage.get() == ConnectionStage::Http1 && self.rest.get() == Rest::No {
             self.rest.set(Rest::Wanted);
-            if let Some(task) = &*self.task.borrow() {
-                task.wake_by_ref();
-            }
+            self.wake();
         }
     }
 
     /// Whether memory is to be freed, and can be: the connection continues, and nothing is in progress.
     pub(super) fn can_rest(&self) -> bool {
-        (self.grown.get() || self.rest.get() == Rest::Wanted)
+        self.rest.get() == Rest::Wanted
             && self.close_mode() == CloseMode::Open
             && self.timeout_tracker.get().is_drained()
             && !self.expects_bytes()
@@ -273,7 +263,6 @@ impl ConnectionState {
 
     /// Records that the memory was freed.
     pub(super) fn set_resting(&self) {
-        self.grown.set(false);
         self.rest.set(Rest::Resting);
     }
 
@@ -289,6 +278,11 @@ impl ConnectionState {
 
     pub(super) fn take_tunnel(&self) -> Option<Box<dyn Tunnel>> {
         self.tunnel.take()
+    }
+
+    /// Whether the connection is to be connected to a tunnel.
+    pub(super) fn has_tunnel(&self) -> bool {
+        self.tunnel.borrow().is_some()
     }
 
     /// Whether the connection is connected to the tunnel already.

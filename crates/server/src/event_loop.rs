@@ -151,6 +151,7 @@ async fn sweep<S: Service>(home: Rc<ThreadContext<S>>) {
         let now = home.accounting.clock.now();
         home.accounting.coarse_clock.set(now);
         home.memory_reclaimer.on_sweep();
+        home.http1_buffers.update_date();
         if let Some(pen) = &home.accounting.access_log {
             pen.flush();
         }

@@ -10,7 +10,7 @@
 //!   framing; `request_log`, `request_info`, `open_requests`: records of requests
 //! - `connection`, `connection_state`: one connection, from the system's socket (`accepted_socket`) over timeouts
 //!   (`socket`) and what comes before HTTP (`opening`: [`ProxyHeader`], [`tls`]) to the bytes of HTTP
-//!   (`served_stream`)
+//!   (`served_stream`); `http1` (with [`ParsedHead`]): requests and responses of HTTP/1.x
 
 mod accepted_socket;
 mod access_log;
@@ -22,6 +22,7 @@ mod connection_state;
 mod event_loop;
 mod framing;
 mod handover;
+mod http1;
 mod listen;
 mod listen_address;
 mod listener_options;
@@ -30,6 +31,7 @@ mod network;
 mod open_requests;
 mod opening;
 mod proxy_header;
+mod request_body;
 mod request_context;
 mod request_info;
 mod request_log;
@@ -50,15 +52,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::access_log::AccessLogOptions;
 pub use self::access_log_format::{AccessLogFormat, LogTemplate};
-pub use self::body::{BodyError, RequestBody, ResponseBody};
+pub use self::body::{BodyError, ResponseBody};
 pub use self::connection_state::TlsPeer;
 pub use self::handover::{HandedSockets, Handover, HandoverError, ListenSockets, NextProcess};
+pub use self::http1::request_head::{HeadError, HeadLimits, ParsedHead};
 pub use self::listen::BoundAddress;
 pub use self::listen_address::ListenAddress;
 pub use self::listener_options::ListenerOptions;
@@ -66,6 +68,7 @@ pub use self::metrics::MetricsHandle;
 pub use self::network::{Network, Proxies};
 pub use self::open_requests::OpenRequestsHandle;
 pub use self::proxy_header::ProxyHeader;
+pub use self::request_body::RequestBody;
 pub use self::request_context::{BodyPrefix, ReadBodyError, RequestBodyStream, RequestContext};
 pub use self::request_info::RequestInFlight;
 pub use self::running_server::{RunningServer, StopHandle, start, start_on};
@@ -89,7 +92,7 @@ pub trait Service: Send + Sync + 'static {
     fn handle(
         &self,
         local: &Self::Local,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         turn: &RequestContext,
     ) -> impl Future<Output = ServiceReply>;
 

@@ -2,7 +2,6 @@
 //! follows.
 
 use std::io;
-use std::rc::Rc;
 
 use rustls::ProtocolVersion;
 use tokio::io::AsyncWriteExt;
@@ -10,7 +9,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::connection_state::{ConnectionState, TlsPeer};
 use super::proxy_header::ProxyHeader;
-use super::served_stream::{DecryptedStream, ServedStream};
+use super::served_stream::ServedStream;
 use super::socket::ConnectionSocket;
 use super::tls::{ClientIdentity, ServerTls};
 
@@ -86,7 +85,7 @@ pub(super) async fn open_plain(mut socket: ConnectionSocket) -> Result<OpenedCon
 pub(super) async fn open_tls(
     mut socket: ConnectionSocket,
     tls: &ServerTls,
-    connection: &Rc<ConnectionState>,
+    connection: &ConnectionState,
 ) -> Result<OpenedConnection, OpeningFailure> {
     if socket.prefetched().is_empty() && socket.prefetch().await? == 0 {
         return Err(OpeningFailure::Closed);
@@ -111,8 +110,5 @@ pub(super) async fn open_tls(
         server_name: session.server_name().map(str::to_owned),
     });
     let is_http2 = session.alpn_protocol() == Some(b"h2");
-    Ok(OpenedConnection {
-        stream: ServedStream::Tls(Box::new(DecryptedStream::new(stream, Rc::clone(connection)))),
-        is_http2,
-    })
+    Ok(OpenedConnection { stream: ServedStream::Tls(Box::new(stream)), is_http2 })
 }

@@ -10,11 +10,11 @@ use bytes::{Bytes, BytesMut};
 use http::HeaderValue;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use serde_json::value::RawValue;
 
 use super::access_log_format::AccessLogFormat;
 use super::connection_state::{CloseMode, ConnectionState, TlsPeer};
+use super::request_body::RequestBody;
 use super::request_info::RequestLogInfo;
 use super::request_log::{RequestAccounting, RequestRecord};
 use super::{BodyError, ServiceReply};
@@ -45,7 +45,7 @@ pub enum BodyPrefix {
 #[derive(Debug)]
 pub struct RequestBodyStream {
     prefix: Bytes,
-    remaining: Incoming,
+    remaining: RequestBody,
     accounting: Rc<RequestAccounting>,
     connection: Rc<ConnectionState>,
 }
@@ -155,7 +155,7 @@ impl RequestContext {
     ///
     /// # Errors
     /// [`ReadBodyError`]. A peer that exceeds the timeout is disconnected, and this never ends.
-    pub async fn read_body(&self, body: Incoming, most: usize) -> Result<Bytes, ReadBodyError> {
+    pub async fn read_body(&self, body: RequestBody, most: usize) -> Result<Bytes, ReadBodyError> {
         if body.size_hint().lower() > most as u64 {
             return Err(ReadBodyError::TooLong);
         }
@@ -169,7 +169,7 @@ impl RequestContext {
     ///
     /// # Errors
     /// [`ReadBodyError::Broken`]. A peer that exceeds the timeout is disconnected, and this never ends.
-    pub async fn read_prefix(&self, mut body: Incoming, most: usize) -> Result<BodyPrefix, ReadBodyError> {
+    pub async fn read_prefix(&self, mut body: RequestBody, most: usize) -> Result<BodyPrefix, ReadBodyError> {
         let upload = |first, rest| {
             let (ledger, watch) = (Rc::clone(&self.accounting), Rc::clone(&self.connection));
             Ok(BodyPrefix::Streaming(RequestBodyStream {
@@ -227,7 +227,7 @@ impl Body for RequestBodyStream {
         if frame.is_none() {
             self.connection.set_unread_body(false);
         }
-        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -16,6 +16,7 @@ use super::access_log::{AccessLog, AccessLogWriter};
 use super::coarse_clock::CoarseClock;
 use super::event_loop::{self, ThreadListener, run_on_current_thread};
 use super::handover::ListenSockets;
+use super::http1::buffers::Http1Buffers;
 use super::listen::{BoundAddress, BoundListener, CreatedSocket, ListenSocket};
 use super::listen_address::ListenAddress;
 use super::listener_options::ListenerOptions;
@@ -190,6 +191,7 @@ fn thread_context<S: Service>(parts: ThreadParts<S>) -> io::Result<Rc<ThreadCont
         connections: RefCell::new(Slab::new()),
         connection_ended: Notify::new(),
         memory_reclaimer: MemoryReclaimer::default(),
+        http1_buffers: Rc::new(Http1Buffers::new()),
     }))
 }
 

@@ -1,4 +1,4 @@
-//! The socket of a connection, between the kernel and hyper.
+//! The socket of a connection, between the kernel and HTTP.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -119,12 +119,6 @@ impl ConnectionSocket {
         self.consumed = 0;
     }
 
-    /// Takes back bytes that were read and not parsed.
-    pub(super) fn unread(&mut self, bytes: &[u8]) {
-        self.prefetched = [bytes, self.prefetched()].concat();
-        self.consumed = 0;
-    }
-
     /// Age of the last received bytes.
     pub(super) fn receive_age(&self) -> Nanos {
         receive_age::age(self.stream.as_fd())
@@ -193,7 +187,6 @@ impl AsyncRead for ConnectionSocket {
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
-        this.connection.record_buffer_bytes(buffer.remaining());
         ready!(this.stream.poll_read(cx, buffer))?;
         if buffer.filled().len() == before {
             if !matches!(this.send_state, SendState::Tunnel) {
@@ -233,8 +226,8 @@ impl AsyncWrite for ConnectionSocket {
         true
     }
 
-    /// Nothing is buffered. But while the service does not read the request's body hyper does not read either, and only
-    /// here can it learn that the other end has left.
+    /// Nothing is buffered. But while the service does not read the request's body nobody reads, and only here can it be
+    /// learnt that the other end has left.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         let gone = self.connection.expects_bytes() && self.stream.try_io(Interest::ERROR, || Ok(())).is_ok();
         Poll::Ready(if gone { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) })

@@ -5,14 +5,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
-use hyper::body::{Body as _, Incoming};
+use http_body::Body as _;
 use slab::Slab;
 use tokio::sync::Notify;
 
 use super::body::ResponseBody;
 use super::connection_state::ConnectionState;
 use super::framing::{self, InvalidTransferCoding};
+use super::http1::buffers::Http1Buffers;
 use super::metrics::MetricsHandle;
+use super::request_body::RequestBody;
 use super::request_context::RequestContext;
 use super::request_log::{RequestAccounting, RequestRecord};
 use super::server_state::ServerState;
@@ -40,6 +42,7 @@ pub(super) struct ThreadContext<S: Service> {
     /// Records the end of a connection.
     pub(super) connection_ended: Notify,
     pub(super) memory_reclaimer: MemoryReclaimer,
+    pub(super) http1_buffers: Rc<Http1Buffers>,
 }
 
 /// Error of a request without a response, which resets the connection.
@@ -93,7 +96,7 @@ impl<S: Service> ThreadContext<S> {
     pub(super) async fn handle(
         self: Rc<Self>,
         watch: Rc<ConnectionState>,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, NoResponse> {
         let mut entry = RequestRecord::open(&self.accounting, &watch, &request);
         let version = request.version();

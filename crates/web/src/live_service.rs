@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -19,7 +18,7 @@ use super::live_shared::LiveShared;
 use super::web_reply::{OpenStream, admit, error, json_reply, reply, since};
 use weir_decide::load::live_load::LoadChange;
 use weir_machine::lock::lock;
-use weir_server::{RequestContext, ResponseBody, Service, ServiceReply, Timer};
+use weir_server::{RequestBody, RequestContext, ResponseBody, Service, ServiceReply, Timer};
 
 /// Service of the page.
 #[derive(Debug)]
@@ -41,7 +40,12 @@ impl Service for LiveService {
         Ok(Rc::default())
     }
 
-    async fn handle(&self, streams: &Self::Local, request: Request<Incoming>, turn: &RequestContext) -> ServiceReply {
+    async fn handle(
+        &self,
+        streams: &Self::Local,
+        request: Request<RequestBody>,
+        turn: &RequestContext,
+    ) -> ServiceReply {
         self.reply(streams, request, turn).await.into()
     }
 }
@@ -50,7 +54,7 @@ impl LiveService {
     async fn reply(
         &self,
         streams: &Rc<Cell<usize>>,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         turn: &RequestContext,
     ) -> Response<ResponseBody> {
         let role = match admit(&self.0.rules, &request, asset) {
@@ -79,7 +83,7 @@ impl LiveService {
         reply(StatusCode::OK, "text/event-stream", ResponseBody::from_stream(EventBody(body)))
     }
 
-    async fn change(&self, request: Request<Incoming>, turn: &RequestContext) -> Response<ResponseBody> {
+    async fn change(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
         let Ok(body) = turn.read_body(request.into_body(), MAX_CHANGE_BYTES).await else {
             return error(413, "a change is no longer than a line");
         };

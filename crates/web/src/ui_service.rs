@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use http::{Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -21,7 +20,7 @@ use super::ui_shared::UiShared;
 use super::upload_folder::{MAX_UPLOAD_BYTES, UploadFolder};
 use super::web_reply::{OpenStream, access_headers, admit, document, error, json_reply, query_value, reply};
 use weir_machine::lock::lock;
-use weir_server::{RequestContext, ResponseBody, Service, ServiceReply, Timer};
+use weir_server::{RequestBody, RequestContext, ResponseBody, Service, ServiceReply, Timer};
 
 /// Service of the page.
 #[derive(Debug)]
@@ -40,7 +39,12 @@ impl Service for UiService {
         Ok(Rc::default())
     }
 
-    async fn handle(&self, streams: &Self::Local, request: Request<Incoming>, turn: &RequestContext) -> ServiceReply {
+    async fn handle(
+        &self,
+        streams: &Self::Local,
+        request: Request<RequestBody>,
+        turn: &RequestContext,
+    ) -> ServiceReply {
         self.reply(streams, request, turn).await.into()
     }
 }
@@ -49,7 +53,7 @@ impl UiService {
     async fn reply(
         &self,
         streams: &Rc<Cell<usize>>,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         turn: &RequestContext,
     ) -> Response<ResponseBody> {
         if let Some(reply) = self.shown_document(&request) {
@@ -97,7 +101,7 @@ impl UiService {
     }
 
     /// A report for a frame, which sends no token: its address is the secret.
-    fn shown_document(&self, request: &Request<Incoming>) -> Option<Response<ResponseBody>> {
+    fn shown_document(&self, request: &Request<RequestBody>) -> Option<Response<ResponseBody>> {
         let name = request.uri().path().strip_prefix(DOCUMENTS)?;
         if let Err(denial) = self.0.rules.check_site(access_headers(request.headers())) {
             let (status, text) = denial.response();
@@ -118,7 +122,7 @@ impl UiService {
         reply(StatusCode::OK, "text/event-stream", ResponseBody::from_stream(EventBody(body)))
     }
 
-    async fn change(&self, request: Request<Incoming>, turn: &RequestContext) -> Response<ResponseBody> {
+    async fn change(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
         let Ok(body) = turn.read_body(request.into_body(), MAX_CHANGE_BYTES).await else {
             return error(413, "a change is no longer than a line");
         };
@@ -133,7 +137,7 @@ impl UiService {
         }
     }
 
-    async fn start(&self, request: Request<Incoming>, turn: &RequestContext) -> Response<ResponseBody> {
+    async fn start(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
         let runs = Arc::clone(&self.0.runs);
         self.with_json(request, turn, move |backend, form: RunForm| {
             let command = backend.command(&form)?;
@@ -142,7 +146,7 @@ impl UiService {
         .await
     }
 
-    async fn document(&self, request: Request<Incoming>, turn: &RequestContext) -> Response<ResponseBody> {
+    async fn document(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
         let shared = Arc::clone(&self.0);
         self.with_json(request, turn, move |backend, asked: DocumentRequest| {
             let html = backend.document(&asked)?;
@@ -154,7 +158,7 @@ impl UiService {
         .await
     }
 
-    async fn upload(&self, request: Request<Incoming>, turn: &RequestContext) -> Response<ResponseBody> {
+    async fn upload(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
         let name = query_value(request.uri().query(), "name").unwrap_or_default().to_owned();
         let Ok(body) = turn.read_body(request.into_body(), MAX_UPLOAD_BYTES).await else {
             return error(413, &format!("a file has {} MiB at most", MAX_UPLOAD_BYTES >> 20));
@@ -166,7 +170,7 @@ impl UiService {
     /// Reads a request as JSON, and responds with what the command line makes of it.
     async fn with_json<T: DeserializeOwned + Send + 'static>(
         &self,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         turn: &RequestContext,
         act: impl FnOnce(&Arc<dyn UiBackend>, T) -> Result<Value, String> + Send + 'static,
     ) -> Response<ResponseBody> {

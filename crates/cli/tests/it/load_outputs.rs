@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::fs::File;
-use std::net::{TcpListener, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,9 +13,13 @@ use weir_testing::{Raw, Reply, Running, Seen, Server, Weir, until};
 /// Nothing takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Address where nothing listens.
+/// Address where nothing listens: the local end of a connection, which nobody else can get as long as it lasts.
 fn closed_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let address = stream.local_addr().unwrap().to_string();
+    std::mem::forget((listener, stream));
+    address
 }
 
 pub(super) fn lines(text: &str) -> Vec<Value> {

@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use hyper::body::Incoming;
 use serde_json::Value;
 
 use self::live_state::LiveState;
@@ -27,7 +26,7 @@ use super::local_responses;
 use weir_machine::lock::lock;
 use weir_server::{
     self as server, BuiltinPaths, ListenAddress, ListenSockets, ListenerOptions, MetricsHandle, OpenRequestsHandle,
-    Options, RequestContext, ResponseBody, RunningServer, ServerError, ServiceReply, StopHandle, Timer,
+    Options, RequestBody, RequestContext, ResponseBody, RunningServer, ServerError, ServiceReply, StopHandle, Timer,
 };
 
 /// Time for admin requests in flight when another process takes the gateway's place.
@@ -130,7 +129,7 @@ impl server::Service for AdminService {
         Ok(())
     }
 
-    async fn handle(&self, (): &(), request: Request<Incoming>, _: &RequestContext) -> ServiceReply {
+    async fn handle(&self, (): &(), request: Request<RequestBody>, _: &RequestContext) -> ServiceReply {
         let (method, uri) = (request.method(), request.uri());
         let mut response = match browser_guard::rejection(method, request.headers(), uri, self.is_local) {
             Some(why) => local_responses::text(StatusCode::FORBIDDEN, why),

@@ -5,8 +5,8 @@ use std::future::poll_fn;
 use std::task::{Poll, ready};
 
 use super::pool::PooledConnection;
-use super::response::BodyDecoder;
 use super::socket::ClientSocket;
+use crate::wire::BodyDecoder;
 
 /// The unwanted rest of a body, and its connection.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use super::error::SendError;
 use super::pool::PooledConnection;
 use super::progress_timeout::{ProgressTimeout, poll_progress};
 use super::request::{RequestWriter, UploadError};
-use super::response::{BodyDecoder, DecodedBody};
+use crate::wire::{BodyDecoder, DecodedBody};
 
 /// An incomplete body.
 #[derive(Debug)]

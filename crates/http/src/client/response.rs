@@ -11,8 +11,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 
 use super::error::SendError;
 use crate::wire::{
-    Chunked, ChunkedPart, MAX_HEAD_BYTES, MAX_HEADERS, WireError, content_length, has_token, lenient_parser, printable,
-    tokens,
+    BodyDecoder, Chunked, MAX_HEAD_BYTES, MAX_HEADERS, WireError, content_length, has_token, lenient_parser, printable,
+    shared_part, tokens,
 };
 
 /// Properties of the request that its response is decoded by.
@@ -135,18 +135,17 @@ fn parse_head(bytes: &[u8], context: ResponseContext) -> Result<Option<(Response
     if framing.has_transfer_coding {
         headers.remove(CONTENT_LENGTH);
     }
-    let rest = match status.as_u16() {
+    let body = match status.as_u16() {
         101 if !context.upgrade => {
             return Err(SendError::protocol("it switches to a protocol that was not context for"));
         }
-        100..200 | 204 | 304 => BodyState::Ended,
-        _ if context.is_head => BodyState::Ended,
-        _ => framing.body_state(),
+        100..200 | 204 | 304 => BodyDecoder::ended(),
+        _ if context.is_head => BodyDecoder::ended(),
+        _ => framing.body(),
     };
-    let keep_alive =
-        framing.allows_keep_alive(is_1_1) && !matches!(rest, BodyState::UntilClose) && status.as_u16() != 101;
+    let keep_alive = framing.allows_keep_alive(is_1_1) && !body.is_until_close() && status.as_u16() != 101;
     let version = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
-    Ok(Some((ResponseHead { status, version, headers, body: BodyDecoder { state: rest }, keep_alive }, length)))
+    Ok(Some((ResponseHead { status, version, headers, body, keep_alive }, length)))
 }
 
 fn not_http(bytes: &[u8]) -> SendError {
@@ -155,12 +154,7 @@ fn not_http(bytes: &[u8]) -> SendError {
 
 /// A header's value as a part of `own`, a copy of the beginning of `bytes`.
 fn header_value(value: &[u8], bytes: &[u8], own: &Bytes) -> Result<HeaderValue, SendError> {
-    let start = value.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
-    let made = match own.len().checked_sub(value.len()) {
-        Some(most) if start <= most => HeaderValue::from_maybe_shared(own.slice(start..start + value.len())).ok(),
-        // An empty value may point elsewhere.
-        _ => HeaderValue::from_bytes(value).ok(),
-    };
+    let made = HeaderValue::from_maybe_shared(shared_part(own, bytes, value)).ok();
     made.or_else(|| unfold(value)).ok_or_else(|| SendError::protocol("a header holds what no header can hold"))
 }
 
@@ -206,13 +200,12 @@ impl FramingHeaders {
         Ok(())
     }
 
-    fn body_state(&self) -> BodyState {
+    fn body(&self) -> BodyDecoder {
         match self.length {
-            _ if self.chunked => BodyState::Chunked(Box::new((Chunked::new(), Vec::new()))),
-            _ if self.has_transfer_coding => BodyState::UntilClose,
-            Some(0) => BodyState::Ended,
-            Some(length) => BodyState::Length(length),
-            None => BodyState::UntilClose,
+            _ if self.chunked => BodyDecoder::chunked(Chunked::lenient()),
+            _ if self.has_transfer_coding => BodyDecoder::until_close(),
+            Some(length) => BodyDecoder::length(length),
+            None => BodyDecoder::until_close(),
         }
     }
 
@@ -221,123 +214,4 @@ impl FramingHeaders {
     fn allows_keep_alive(&self, is_1_1: bool) -> bool {
         self.keep_alive && !(self.has_transfer_coding && (self.length.is_some() || !is_1_1))
     }
-}
-
-/// Decoder of a body; its state is what is still to come.
-#[derive(Debug)]
-pub struct BodyDecoder {
-    state: BodyState,
-}
-
-#[derive(Debug)]
-enum BodyState {
-    Ended,
-    Length(u64),
-    /// Chunks, up to one of size 0 and the trailers, which are stored.
-    Chunked(Box<(Chunked, Vec<u8>)>),
-    UntilClose,
-}
-
-/// Result of decoding some bytes.
-#[derive(Debug, Default)]
-pub struct DecodedBody {
-    /// Number of bytes that belong to the response.
-    pub used: usize,
-    /// Body data.
-    pub data: Bytes,
-    /// Trailers after the end of the body.
-    pub trailers: Option<HeaderMap>,
-}
-
-impl BodyDecoder {
-    pub(super) fn ended() -> Self {
-        Self { state: BodyState::Ended }
-    }
-
-    /// Whether the body is complete.
-    pub fn is_ended(&self) -> bool {
-        matches!(self.state, BodyState::Ended)
-    }
-
-    /// Remaining bytes, if known.
-    pub fn remaining(&self) -> Option<u64> {
-        match self.state {
-            BodyState::Ended => Some(0),
-            BodyState::Length(left) => Some(left),
-            BodyState::Chunked(_) | BodyState::UntilClose => None,
-        }
-    }
-
-    /// Decodes bytes; copies the body data.
-    ///
-    /// # Errors
-    /// If chunks or trailers are malformed.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<DecodedBody, SendError> {
-        let BodyState::Chunked(coding) = &mut self.state else {
-            let used = self.consume(bytes.len());
-            return Ok(DecodedBody { used, data: Bytes::copy_from_slice(&bytes[..used]), trailers: None });
-        };
-        let (chunked, trailer) = &mut **coding;
-        let mut data = Vec::new();
-        let (used, ended) = chunked.decode(bytes, |part| match part {
-            ChunkedPart::Data(some) => {
-                if data.is_empty() {
-                    data.reserve_exact(bytes.len().min(some.len() + 64));
-                }
-                data.extend_from_slice(some);
-            }
-            ChunkedPart::Trailer(byte) => trailer.push(byte),
-        })?;
-        let trailers = if ended { trailers(trailer)? } else { None };
-        if ended {
-            self.state = BodyState::Ended;
-        }
-        Ok(DecodedBody { used, data: data.into(), trailers })
-    }
-
-    /// Counts the next bytes without a copy; returns the number that belong to the body. Not for chunks.
-    pub(super) fn consume(&mut self, length: usize) -> usize {
-        match &mut self.state {
-            BodyState::Length(left) => {
-                let used = usize::try_from(*left).unwrap_or(usize::MAX).min(length);
-                *left -= used as u64;
-                if *left == 0 {
-                    self.state = BodyState::Ended;
-                }
-                used
-            }
-            BodyState::UntilClose => length,
-            BodyState::Ended | BodyState::Chunked(_) => 0,
-        }
-    }
-
-    /// Ends the input since the connection was closed.
-    ///
-    /// # Errors
-    /// If the body is incomplete.
-    pub fn close(&mut self) -> Result<(), SendError> {
-        match &mut self.state {
-            BodyState::Ended => Ok(()),
-            BodyState::UntilClose => {
-                self.state = BodyState::Ended;
-                Ok(())
-            }
-            BodyState::Length(_) | BodyState::Chunked(_) => Err(WireError::Truncated.into()),
-        }
-    }
-}
-
-/// Parses trailers, up to and with their empty line; None if there are none.
-fn trailers(bytes: &[u8]) -> Result<Option<HeaderMap>, SendError> {
-    let bad = |_| SendError::from(WireError::BadChunk);
-    let mut room = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let Ok(httparse::Status::Complete((_, parsed))) = httparse::parse_headers(bytes, &mut room) else {
-        return Err(bad(()));
-    };
-    let mut found = HeaderMap::with_capacity(parsed.len());
-    for header in parsed {
-        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| bad(()))?;
-        found.append(name, HeaderValue::from_bytes(header.value).map_err(|_| bad(()))?);
-    }
-    Ok((!found.is_empty()).then_some(found))
 }

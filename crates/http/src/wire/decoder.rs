@@ -216,7 +216,7 @@ impl Decoder {
         }
         self.state = match head.body {
             BodyFraming::Length(total) => State::Length { head, total, remaining: total },
-            BodyFraming::Chunked => State::Chunked { head, chunked: Chunked::new() },
+            BodyFraming::Chunked => State::Chunked { head, chunked: Chunked::lenient() },
             BodyFraming::UntilClose => State::UntilClose { head, body: 0 },
         };
     }

@@ -2,6 +2,8 @@
 
 use std::mem::MaybeUninit;
 
+use bytes::Bytes;
+
 use super::WireError;
 
 /// Maximum size of a head, in bytes.
@@ -138,8 +140,8 @@ pub(crate) fn content_length(value: &[u8]) -> Option<u64> {
     lengths.all(|other| other == Some(first)).then_some(first)
 }
 
-/// Digits only: u64's own parser would accept a plus sign.
-fn digits(text: &[u8]) -> Option<u64> {
+/// Parses digits and nothing else: u64's own parser would accept a plus sign.
+pub fn digits(text: &[u8]) -> Option<u64> {
     let start = (!text.is_empty()).then_some(0_u64)?;
     text.iter().try_fold(start, |number, b| {
         let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
@@ -147,17 +149,29 @@ fn digits(text: &[u8]) -> Option<u64> {
     })
 }
 
-pub(crate) fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+/// Elements of a list.
+pub fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
 }
 
-pub(crate) fn has_token(value: &[u8], token: &[u8]) -> bool {
+/// Whether a list has this element, in any case.
+pub fn has_token(value: &[u8], token: &[u8]) -> bool {
     tokens(value).any(|t| t.eq_ignore_ascii_case(token))
 }
 
 /// Empty elements do not count (RFC 9110, 5.6.1).
 fn last_token_is(value: &[u8], token: &[u8]) -> bool {
     tokens(value).rfind(|t| !t.is_empty()).is_some_and(|t| t.eq_ignore_ascii_case(token))
+}
+
+/// `part` of `bytes`, as a part of `own`, which is a copy of them or of their beginning.
+pub fn shared_part(own: &Bytes, bytes: &[u8], part: &[u8]) -> Bytes {
+    let start = part.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
+    match own.len().checked_sub(part.len()) {
+        Some(most) if start <= most => own.slice(start..start + part.len()),
+        // An empty part may point elsewhere.
+        _ => Bytes::copy_from_slice(part),
+    }
 }
 
 pub(crate) fn printable(bytes: &[u8]) -> String {

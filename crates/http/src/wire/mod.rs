@@ -1,15 +1,17 @@
 //! Encoding of requests and decoding of responses. No socket is opened here, so everything is tested and fuzzed on
 //! plain bytes.
 
+mod body;
 mod chunked;
 mod decoder;
 mod head;
 mod request;
 
-pub(crate) use chunked::{Chunked, ChunkedPart};
+pub use body::{BodyDecoder, DecodedBody};
+pub use chunked::Chunked;
 pub use decoder::{DecodeStep, DecodedResponse, Decoder, ResponseObserver};
-pub use head::{HeadCache, HeadNotes, WireHead, lenient_parser};
-pub(crate) use head::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token, printable, tokens};
+pub use head::{HeadCache, HeadNotes, WireHead, digits, has_token, lenient_parser, shared_part, tokens};
+pub(crate) use head::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, printable};
 pub use request::{HeaderLine, RequestError, WireRequest, parse_header};
 
 use std::fmt;

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
-use hyper::body::{Body as _, Incoming};
+use http_body::Body as _;
 use prometheus_client::registry::Registry;
 
 use self::job::LibraryOptions;
@@ -28,7 +28,9 @@ use self::library::FunctionTable;
 use self::routes::BuiltInFunction;
 use super::pool::{JobError, PoolHandle, PoolOverflow, ThreadPool};
 use super::responses::response;
-use weir_server::{self as server, Logger, ReadBodyError, RequestContext, ResponseBody, ServiceReply, Timer};
+use weir_server::{
+    self as server, Logger, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer,
+};
 
 const CONTENT_TYPE_HTML: HeaderValue = HeaderValue::from_static("text/html");
 /// Maximum body of a request, in bytes.
@@ -92,7 +94,7 @@ impl Service {
     /// Job of a request; otherwise an error response.
     async fn job(
         &self,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         context: &RequestContext,
     ) -> Result<FunctionJob, Response<ResponseBody>> {
         let path = query::path(request.uri().path());
@@ -136,7 +138,7 @@ impl server::Service for Service {
     async fn handle(
         &self,
         pool: &PoolHandle<FunctionJob>,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         context: &RequestContext,
     ) -> ServiceReply {
         let job = match self.job(request, context).await {

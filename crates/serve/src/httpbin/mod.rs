@@ -24,7 +24,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
-use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 
 use self::chunks::ChunkedBody;
@@ -111,7 +110,7 @@ impl server::Service for Service {
         Some(Arc::clone(&self.page))
     }
 
-    async fn handle(&self, timer: &Timer, request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
+    async fn handle(&self, timer: &Timer, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let (head, body) = request.into_parts();
         match head.uri.path() {
             "/echo" => return echo(&head.headers, body).into(),
@@ -164,7 +163,7 @@ impl Service {
         Ok(reply.into())
     }
 
-    async fn validate(&self, body: Incoming, context: &RequestContext) -> Response<ResponseBody> {
+    async fn validate(&self, body: RequestBody, context: &RequestContext) -> Response<ResponseBody> {
         match context.read_body(body, self.max_body_bytes).await {
             Ok(body) => self.validator.validate(&body),
             Err(ReadBodyError::TooLong) => payload_too_large(self.max_body_bytes),
@@ -249,8 +248,8 @@ impl Service {
 }
 
 /// Response with the body of the request, streamed.
-fn echo(headers: &HeaderMap, body: Incoming) -> Response<ResponseBody> {
-    let mut reply = Response::new(ResponseBody::from(RequestBody(body)));
+fn echo(headers: &HeaderMap, body: RequestBody) -> Response<ResponseBody> {
+    let mut reply = Response::new(ResponseBody::from(body));
     if let Some(kind) = headers.get(CONTENT_TYPE) {
         reply.headers_mut().insert(CONTENT_TYPE, kind.clone());
     }

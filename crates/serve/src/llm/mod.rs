@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 
@@ -47,7 +46,7 @@ use weir_decide::base::rng::SeededRng;
 use weir_decide::service::mix::Behaviour;
 use weir_events::llm::LlmApi;
 use weir_machine::clock;
-use weir_server::{self as server, ReadBodyError, RequestContext, ResponseBody, ServiceReply, Timer};
+use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer};
 
 /// Service with a language model.
 #[derive(Debug)]
@@ -320,7 +319,7 @@ impl server::Service for Service {
         Ok(timer.clone())
     }
 
-    async fn handle(&self, timer: &Timer, request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
+    async fn handle(&self, timer: &Timer, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
         if let Some(api) = api_of(path) {

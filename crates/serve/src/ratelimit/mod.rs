@@ -27,7 +27,6 @@ use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
-use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use self::accounts::{AccountSlot, KeyAccounts};
@@ -37,7 +36,7 @@ use self::parameters::RequestParameters;
 use super::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, response};
 use weir_decide::base::rng::SeededRng;
 use weir_decide::service::key_quota::{self, QuotaDecision};
-use weir_server::{self as server, ReadBodyError, RequestContext, ResponseBody, ServiceReply, Timer};
+use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer};
 
 /// Service with `/api/request` and `/stats`.
 #[derive(Debug)]
@@ -64,7 +63,7 @@ impl Service {
         Ok(Self { options, accounts, requests: AtomicU64::new(0), latency_in_rng, latency_out_rng })
     }
 
-    async fn route(&self, request: Request<Incoming>, context: &RequestContext) -> Response<ResponseBody> {
+    async fn route(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<ResponseBody> {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
         if path != "/api/request" && path != "/stats" {
@@ -136,7 +135,7 @@ impl Service {
 }
 
 /// Form of the request; empty without one.
-async fn read_form(head: &Parts, body: Incoming, context: &RequestContext) -> Result<Bytes, ReadBodyError> {
+async fn read_form(head: &Parts, body: RequestBody, context: &RequestContext) -> Result<Bytes, ReadBodyError> {
     let kind = head.headers.get(http::header::CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);
     let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default();
     if !kind.trim_ascii().eq_ignore_ascii_case(b"application/x-www-form-urlencoded") {
@@ -152,7 +151,7 @@ impl server::Service for Service {
         Ok(())
     }
 
-    async fn handle(&self, (): &(), request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
+    async fn handle(&self, (): &(), request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let version = request.version();
         let mut reply = self.route(request, context).await;
         if !self.options.keep_alive && version < Version::HTTP_2 {

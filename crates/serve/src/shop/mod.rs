@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, StatusCode};
-use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 
@@ -34,7 +33,7 @@ use weir_decide::service::shop::catalog::Catalog;
 use weir_decide::service::shop::store::{Shop, ShopOutcome, ShopRequest};
 use weir_decide::service::shop::violation::ProtocolViolation;
 use weir_machine::lock::lock;
-use weir_server::{self as server, RequestContext, ServiceReply, Timer};
+use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, Timer};
 
 /// Service with the shop and `/stats`.
 #[derive(Debug)]
@@ -77,7 +76,7 @@ impl Service {
     async fn respond(
         &self,
         endpoint: ShopEndpoint,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         context: &RequestContext,
     ) -> ServiceReply {
         let pending = self.counters.enter(endpoint);
@@ -203,7 +202,7 @@ impl server::Service for Service {
         Ok(())
     }
 
-    async fn handle(&self, (): &(), request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
+    async fn handle(&self, (): &(), request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         if request.uri().path() == "/stats" {
             if request.method() != Method::GET {
                 return method_not_allowed("GET").into();

@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use self::counts::{PlayedStreams, StreamCollector};
@@ -30,7 +29,7 @@ use crate::responses::{
 };
 use crate::written_body::written;
 use weir_events::StreamFormat;
-use weir_server::{self as server, ReadBodyError, RequestContext, ResponseBody, ServiceReply, Timer};
+use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer};
 
 /// Service with `/sse`, `/ndjson`, `/chunks`, `/record` and `/stats`.
 #[derive(Debug)]
@@ -128,7 +127,7 @@ impl server::Service for Service {
         Ok(timer.clone())
     }
 
-    async fn handle(&self, timer: &Timer, request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
+    async fn handle(&self, timer: &Timer, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let (head, body) = request.into_parts();
         let format = match head.uri.path() {
             "/sse" => StreamFormat::Sse,

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use http::{Method, Request, StatusCode};
-use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use self::counts::{Kind, WorkCounters};
@@ -24,7 +23,7 @@ use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_f
 use weir_decide::Nanos;
 use weir_decide::service::station::{Station, StationOutcome};
 use weir_machine::lock::lock;
-use weir_server::{self as server, RequestContext, ServiceReply, StaticBody, Timer};
+use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, StaticBody, Timer};
 
 /// Service with `/api/work` and `/stats`.
 #[derive(Debug)]
@@ -137,7 +136,7 @@ impl server::Service for Service {
         self.counts.register(registry);
     }
 
-    async fn handle(&self, (): &(), request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
+    async fn handle(&self, (): &(), request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let path = request.uri().path();
         if !matches!(path, "/api/work" | "/stats") {
             return not_found().into();

@@ -1,3 +1,4 @@
 //! The server framework over real sockets.
 
+mod http1;
 mod server_room;

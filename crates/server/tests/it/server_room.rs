@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use http::{Request, Response};
-use hyper::body::Incoming;
 use weir_decide::Nanos;
 use weir_server::{
-    self as server, Options, RequestContext, ResponseBody, RunningServer, ServerError, Service, ServiceReply, Timer,
+    self as server, Options, RequestBody, RequestContext, ResponseBody, RunningServer, ServerError, Service,
+    ServiceReply, Timer,
 };
 use weir_testing::{Raw, until};
 
@@ -19,9 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A service with responses by path, and counters.
 #[derive(Clone, Debug, Default)]
-struct Scripted {
-    begun: Arc<AtomicU64>,
-    given_up: Arc<AtomicU64>,
+pub(super) struct Scripted {
+    pub(super) begun: Arc<AtomicU64>,
+    pub(super) given_up: Arc<AtomicU64>,
 }
 
 /// Counts itself when dropped early.
@@ -42,7 +42,7 @@ impl Service for Scripted {
         Ok(())
     }
 
-    async fn handle(&self, (): &(), request: Request<Incoming>, turn: &RequestContext) -> ServiceReply {
+    async fn handle(&self, (): &(), request: Request<RequestBody>, turn: &RequestContext) -> ServiceReply {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let mut pending = UntilDone(Some(Arc::clone(&self.given_up)));
         let text = match request.uri().path() {
@@ -50,6 +50,13 @@ impl Service for Scripted {
             "/never" => return turn.hang().await,
             "/order" => order(turn).await,
             "/early" => early(turn).await,
+            "/ignore" => "ignored".to_owned(),
+            "/echo" => return Response::new(ResponseBody::from(request.into_body())).into(),
+            "/sum" => {
+                let method = request.method().clone();
+                let body = turn.read_body(request.into_body(), 1 << 20).await.unwrap();
+                format!("{method} {} {}", body.len(), body.iter().map(|b| u64::from(*b)).sum::<u64>())
+            }
             path => {
                 let ms = path.trim_start_matches('/').parse().unwrap();
                 turn.sleep(Nanos::from_millis(ms)).await;
@@ -105,13 +112,13 @@ async fn early(turn: &RequestContext) -> String {
     early.to_string()
 }
 
-fn start(options: &Options) -> (Scripted, RunningServer) {
+pub(super) fn start(options: &Options) -> (Scripted, RunningServer) {
     let service = Scripted::default();
     let running = server::start(service.clone(), options).unwrap();
     (service, running)
 }
 
-fn connect(running: &RunningServer) -> Raw {
+pub(super) fn connect(running: &RunningServer) -> Raw {
     Raw::connect(&running.address().to_string())
 }
 

@@ -66,12 +66,19 @@ fn a_body_with_invalid_framing_is_a_400() {
     let gate = strict(&[&host], "");
     for k in 0..12 {
         let mut client = gate.connect();
-        client.send("POST /bad HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\nzz\r\n");
+        client.send("POST /bad HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
+        until("the upload", PATIENCE, || gate.metric("weir_gate_attempts_in_flight{upstream=\"backend\"}") == 1.0);
+        client.send("zz\r\n");
         let answer = client.answer();
         assert_eq!(answer.status, 400, "{}", answer.text());
         assert!(answer.text().starts_with("the request's body broke off"), "{}", answer.text());
         assert_eq!(failures(&gate), f64::from(k + 1));
     }
+    // What is known to be broken is not sent at all.
+    let mut client = gate.connect();
+    client.send("POST /bad HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\nzz\r\n");
+    let answer = client.answer();
+    assert_eq!((answer.status, failures(&gate)), (400, 12.0), "{}", answer.text());
     check_no_blame(&gate, &[&host]);
 }
 

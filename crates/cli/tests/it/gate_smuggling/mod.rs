@@ -31,14 +31,14 @@ fn the_strict_reader_sees_what_is_ambiguous() {
     }
 }
 
-/// Sends a case, and a further request behind it; returns what the backend has got.
-fn tried(gate: &Serving, backend: &StrictBackend, case: &[u8], pieces: usize) -> (Vec<String>, Vec<u16>) {
+/// Sends a case, and a further request for `after` behind it; returns what the backend has got.
+fn tried(gate: &Serving, backend: &StrictBackend, case: &[u8], pieces: usize, after: &str) -> (Vec<String>, Vec<u16>) {
     let mut client = Raw::connect(&gate.address);
     for piece in case.chunks(case.len().div_ceil(pieces)) {
         // It may be closed by then.
         let _ = client.try_send(piece);
     }
-    let _ = client.try_send("GET /after HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    let _ = client.try_send(format!("GET {after} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
     client.finish();
     let text = String::from_utf8_lossy(&client.rest()).into_owned();
     let statuses = text.split("HTTP/1.1 ").skip(1).filter_map(|rest| rest.get(..3)?.parse().ok()).collect();
@@ -54,14 +54,17 @@ fn no_request_is_hidden_in_another() {
     let cases = all();
     assert!(cases.len() > 150, "{}", cases.len());
     let mut wrong = Vec::new();
-    for (name, case) in &cases {
+    for (number, (name, case)) in cases.iter().enumerate() {
         for pieces in [1, 3] {
-            let (lines, statuses) = tried(&gate, &backend, case, pieces);
-            let is_known = |line: &String| line.contains(" /case") || line.contains(" /after ") || line.contains(" * ");
+            let after = format!("/after-{number}-{pieces}");
+            let (mut lines, statuses) = tried(&gate, &backend, case, pieces, &after);
+            // The last request of a client that has left may reach the backend late.
+            lines.retain(|line| !line.contains(" /after-") || line.contains(&format!(" {after} ")));
+            let is_known = |line: &String| line.contains(" /case") || line.contains(" /after-") || line.contains(" * ");
             let count = |path: &str| lines.iter().filter(|line| line.contains(path)).count();
             if !lines.iter().all(is_known)
                 || count(" /case") > 1
-                || count(" /after ") > 1
+                || count(" /after-") > 1
                 || lines.len() > statuses.len() + 1
             {
                 wrong.push(format!("{name}: {lines:?} {statuses:?}"));
@@ -70,7 +73,8 @@ fn no_request_is_hidden_in_another() {
     }
     // A request that was let through late would be here.
     assert_eq!(gate.get("/end").text(), "ok");
-    let late = backend.take();
+    let mut late = backend.take();
+    late.lines.retain(|line| !line.contains(" /after-"));
     assert_eq!((late.lines.len(), late.violations.len()), (1, 0), "{late:?}");
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
     assert!(HIDDEN.contains("/smuggled"));

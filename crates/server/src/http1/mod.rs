@@ -1,0 +1,162 @@
+//! HTTP/1.x: one request after the other, each with its response.
+//!
+//! - `request_head`: what a request is, and where it ends; `response_head`: the same of a response
+//! - `request_stream`: the bytes of a connection; `Http1Body`: the body of its current request
+//! - `response_writer`: a response on its way into `write_queue`, and out of it
+//! - `buffers`: memory that the connections of an event loop share
+//!
+//! A connection polls its service, its socket and its response by itself, without a task for either. Between two
+//! requests it has no memory but that of its socket.
+
+pub(super) mod buffers;
+pub(super) mod request_head;
+pub(super) mod request_stream;
+mod response_head;
+mod response_writer;
+mod write_queue;
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::BytesMut;
+use http::Response;
+
+use self::buffers::Http1Buffers;
+use self::request_head::{HeadError, HeadLimits, ParsedHead};
+use self::request_stream::{Http1Body, NoHead, RequestStream};
+use self::response_head::ResponseRules;
+use super::body::ResponseBody;
+use super::connection_state::{CloseMode, ConnectionState};
+use super::request_body::RequestBody;
+use super::served_stream::ServedStream;
+use super::thread_context::ThreadContext;
+use super::{Service, Tunnel};
+
+/// How a connection's HTTP has ended.
+#[derive(Debug)]
+pub(super) enum Http1End {
+    Closed,
+    /// The client has sent what is no request.
+    Malformed,
+    /// The connection belongs to the tunnel, with the bytes that were read already.
+    Upgraded {
+        socket: ServedStream,
+        read: BytesMut,
+        tunnel: Box<dyn Tunnel>,
+    },
+}
+
+/// Why a connection is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// Nothing has come for a while.
+    Resting,
+    Closed,
+    Malformed,
+    Upgraded,
+}
+
+/// Handles the requests of a connection.
+pub(super) async fn serve<S: Service>(
+    home: &Rc<ThreadContext<S>>,
+    watch: &Rc<ConnectionState>,
+    socket: ServedStream,
+) -> Http1End {
+    let stream = RequestStream::new(socket, Rc::clone(watch), Rc::clone(&home.http1_buffers));
+    let stream = Rc::new(RefCell::new(stream));
+    loop {
+        if !poll_fn(|cx| stream.borrow_mut().poll_bytes(cx)).await {
+            return Http1End::Closed;
+        }
+        watch.set_active();
+        // The memory of a call is reserved for as long as the connection is in use.
+        let left = Box::pin(handle_requests(home, watch, &stream)).await;
+        match left {
+            Left::Resting => {
+                watch.set_resting();
+                home.memory_reclaimer.record_freed();
+            }
+            Left::Closed => return Http1End::Closed,
+            Left::Malformed => return Http1End::Malformed,
+            Left::Upgraded => break,
+        }
+    }
+    match (watch.take_tunnel(), Rc::into_inner(stream)) {
+        (Some(tunnel), Some(stream)) => {
+            let (socket, read) = stream.into_inner().into_parts();
+            Http1End::Upgraded { socket, read, tunnel }
+        }
+        // The service still has the body of the request.
+        _ => Http1End::Closed,
+    }
+}
+
+async fn handle_requests<S: Service>(
+    home: &Rc<ThreadContext<S>>,
+    watch: &Rc<ConnectionState>,
+    stream: &Rc<RefCell<RequestStream>>,
+) -> Left {
+    let limits = HeadLimits { bytes: home.max_head_bytes, fields: home.max_header_fields };
+    loop {
+        let head = poll_fn(|cx| {
+            let mut stream = stream.borrow_mut();
+            match stream.poll_head(cx, limits) {
+                Poll::Ready(head) => Poll::Ready(Some(head)),
+                Poll::Pending if watch.can_rest() && !stream.has_unread() => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        let ParsedHead { request, keep_alive, takes_trailers, .. } = match head.await {
+            Some(Ok(head)) => head,
+            Some(Err(NoHead::Closed)) => return Left::Closed,
+            Some(Err(NoHead::Invalid(error))) => {
+                reject(stream, &home.http1_buffers, error).await;
+                return Left::Malformed;
+            }
+            None => return Left::Resting,
+        };
+        let mut rules = ResponseRules::of(request.method(), request.version());
+        rules.takes_trailers = takes_trailers;
+        let has_body = stream.borrow().has_body();
+        let body = if has_body { RequestBody::http1(Http1Body::new(Rc::clone(stream))) } else { RequestBody::empty() };
+        let reply = {
+            let mut handling = pin!(Rc::clone(home).handle(Rc::clone(watch), request.map(|()| body)));
+            poll_fn(|cx| match handling.as_mut().poll(cx) {
+                Poll::Ready(reply) => Poll::Ready(reply.ok()),
+                Poll::Pending if stream.borrow_mut().is_client_gone(cx) => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            })
+            .await
+        };
+        let Some(response) = reply else { return Left::Closed };
+        rules.keep_alive = keep_alive && watch.close_mode() == CloseMode::Open;
+        let Ok(is_last) = response_writer::write(stream, &home.http1_buffers, &rules, response).await else {
+            return Left::Closed;
+        };
+        if watch.has_tunnel() {
+            return Left::Upgraded;
+        }
+        if is_last || watch.close_mode() != CloseMode::Open || !poll_fn(|cx| stream.borrow_mut().poll_end(cx)).await {
+            shut_down(stream).await;
+            return Left::Closed;
+        }
+    }
+}
+
+/// Responds to what is no request.
+async fn reject(stream: &Rc<RefCell<RequestStream>>, buffers: &Http1Buffers, error: HeadError) {
+    let mut response = Response::new(ResponseBody::empty());
+    *response.status_mut() = error.status();
+    let rules = ResponseRules::of(&http::Method::GET, http::Version::HTTP_11);
+    if response_writer::write(stream, buffers, &rules, response).await.is_ok() {
+        shut_down(stream).await;
+    }
+}
+
+async fn shut_down(stream: &Rc<RefCell<RequestStream>>) {
+    // An error is an end, too.
+    let _ = poll_fn(|cx| stream.borrow_mut().poll_shutdown(cx)).await;
+}
