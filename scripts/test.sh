@@ -59,6 +59,8 @@ trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130
 
 # Most tests wait for a service or a clock; more of them than cores run side by side.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((4 * $(nproc)))}
+# Properties take other values in each run; `make soak` takes ten times as many.
+export PROPTEST_CASES=${PROPTEST_CASES:-100}
 packages=(--workspace --locked)
 
 in_order() {

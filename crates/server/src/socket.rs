@@ -226,7 +226,7 @@ impl AsyncWrite for ConnectionSocket {
         true
     }
 
-    /// Nothing is buffered. But while the service does not read the request's body nobody reads, and only here can it be
+    /// Nothing is buffered. But while the service does not want the request's body, nothing is read, and only here can it be
     /// learnt that the other end has left.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         let gone = self.connection.expects_bytes() && self.stream.try_io(Interest::ERROR, || Ok(())).is_ok();

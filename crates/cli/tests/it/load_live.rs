@@ -84,7 +84,8 @@ impl Live {
 
     fn finish(self) -> (i32, Run) {
         let output = self.running.finish();
-        (output.code, Run::from_json(&self.weir.read("run.json")).unwrap())
+        let run = Run::from_json(&self.weir.read("run.json"));
+        (output.code, run.unwrap_or_else(|error| panic!("{error}: {output:?}")))
     }
 }
 

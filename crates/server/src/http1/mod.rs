@@ -27,7 +27,7 @@ use http::Response;
 use self::buffers::Http1Buffers;
 use self::request_head::{HeadError, HeadLimits, ParsedHead};
 use self::request_stream::{Http1Body, NoHead, RequestStream};
-use self::response_head::ResponseRules;
+use self::response_head::FramingRules;
 use super::body::ResponseBody;
 use super::connection_state::{CloseMode, ConnectionState};
 use super::request_body::RequestBody;
@@ -39,7 +39,7 @@ use super::{Service, Tunnel};
 #[derive(Debug)]
 pub(super) enum Http1End {
     Closed,
-    /// The client has sent what is no request.
+    /// The client has sent an invalid request.
     Malformed,
     /// The connection belongs to the tunnel, with the bytes that were read already.
     Upgraded {
@@ -118,7 +118,7 @@ async fn handle_requests<S: Service>(
             }
             None => return Left::Resting,
         };
-        let mut rules = ResponseRules::of(request.method(), request.version());
+        let mut rules = FramingRules::of(request.method(), request.version());
         rules.takes_trailers = takes_trailers;
         let has_body = stream.borrow().has_body();
         let body = if has_body { RequestBody::http1(Http1Body::new(Rc::clone(stream))) } else { RequestBody::empty() };
@@ -146,11 +146,11 @@ async fn handle_requests<S: Service>(
     }
 }
 
-/// Responds to what is no request.
+/// Responds to an invalid request.
 async fn reject(stream: &Rc<RefCell<RequestStream>>, buffers: &Http1Buffers, error: HeadError) {
     let mut response = Response::new(ResponseBody::empty());
     *response.status_mut() = error.status();
-    let rules = ResponseRules::of(&http::Method::GET, http::Version::HTTP_11);
+    let rules = FramingRules::of(&http::Method::GET, http::Version::HTTP_11);
     if response_writer::write(stream, buffers, &rules, response).await.is_ok() {
         shut_down(stream).await;
     }

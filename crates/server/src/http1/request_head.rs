@@ -42,7 +42,7 @@ pub struct ParsedHead {
 /// Reason why bytes are not the head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadError {
-    /// It is no request, or one with two meanings.
+    /// It is invalid, or has two meanings.
     Malformed,
     /// The target exceeds 65,534 bytes.
     TargetTooLong,

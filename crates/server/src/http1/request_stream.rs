@@ -273,7 +273,7 @@ impl RequestStream {
     /// the next request.
     pub(super) fn is_client_gone(&mut self, cx: &mut Context<'_>) -> bool {
         if self.has_body() {
-            // Whoever reads the body sees its end. While it is not read only an error of the socket tells.
+            // The reader of the body sees its end. While it is not read only an error of the socket tells.
             self.awaits_body = true;
             return matches!(Pin::new(&mut self.socket).poll_flush(cx), Poll::Ready(Err(_)));
         }

@@ -8,7 +8,7 @@ use weir_http::wire::{digits, has_token, tokens};
 
 /// What a response depends on besides itself.
 #[derive(Clone, Debug)]
-pub(super) struct ResponseRules {
+pub(super) struct FramingRules {
     pub(super) is_head: bool,
     pub(super) is_connect: bool,
     pub(super) version: Version,
@@ -40,7 +40,7 @@ pub(super) enum SentFraming {
     UntilClose,
 }
 
-impl ResponseRules {
+impl FramingRules {
     pub(super) fn of(method: &Method, version: Version) -> Self {
         Self {
             is_head: *method == Method::HEAD,
@@ -207,12 +207,12 @@ mod tests {
 
     const DATE_TEXT: &[u8] = b"today";
 
-    fn rules(method: &Method) -> ResponseRules {
-        ResponseRules { keep_alive: true, takes_trailers: true, ..ResponseRules::of(method, Version::HTTP_11) }
+    fn rules(method: &Method) -> FramingRules {
+        FramingRules { keep_alive: true, takes_trailers: true, ..FramingRules::of(method, Version::HTTP_11) }
     }
 
     fn written(
-        rules: &ResponseRules,
+        rules: &FramingRules,
         status: u16,
         fields: &[(&'static str, &'static str)],
         length: BodyLength,

@@ -12,7 +12,7 @@ use http_body::{Body as _, Frame};
 
 use super::buffers::Http1Buffers;
 use super::request_stream::RequestStream;
-use super::response_head::{BodyLength, ResponseRules, SentFraming, write_field};
+use super::response_head::{BodyLength, FramingRules, SentFraming, write_field};
 use super::write_queue::WriteQueue;
 use crate::body::{BodyError, ResponseBody};
 
@@ -27,7 +27,7 @@ pub(super) struct Incomplete;
 pub(super) async fn write(
     stream: &Rc<RefCell<RequestStream>>,
     buffers: &Http1Buffers,
-    rules: &ResponseRules,
+    rules: &FramingRules,
     response: Response<ResponseBody>,
 ) -> Result<bool, Incomplete> {
     let (mut parts, mut body) = response.into_parts();

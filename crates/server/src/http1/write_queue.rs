@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A socket that takes so many bytes at a time; 0: it is not ready once.
+    /// A socket that takes these numbers of bytes; 0: it is not ready once.
     struct Slow {
         steps: Vec<usize>,
         taken: Vec<u8>,
