@@ -177,7 +177,7 @@ impl ConnectionState {
 
     /// Records the end of the TLS handshake: the idle timeout of the first request begins.
     pub(super) fn set_handshake_done(&self, now: Nanos) {
-        self.update_timeouts(|timeouts| timeouts.handshake_ended(now));
+        self.update_timeouts(|timeouts| timeouts.begin_idle(now));
     }
 
     /// Updates the connection's timeouts.
@@ -319,7 +319,7 @@ impl ConnectionState {
             ConnectionStage::Opening => false,
             // A request that is on its way already may be sent again elsewhere only once it is told so (GOAWAY).
             ConnectionStage::Http2 => true,
-            ConnectionStage::Http1 => self.is_tunnel() || !self.timeout_tracker.get().is_idle(),
+            ConnectionStage::Http1 => self.is_tunnel() || !self.timeout_tracker.get().is_drained(),
         };
         let is_drained = !has_more || self.hung_requests.get() > 0;
         self.set_close_mode(if is_drained { CloseMode::Abort } else { CloseMode::Drain });

@@ -8,7 +8,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use super::BodyError;
-use super::http1::request_stream::Http1Body;
+use super::http1::http1_body::Http1Body;
 
 /// Body of a request, read as the service asks for it.
 #[derive(Debug)]

@@ -95,8 +95,8 @@ impl TimeoutTracker {
         self.open_requests
     }
 
-    /// Records the end of a TLS handshake, whose bytes counted as those of a head.
-    pub fn handshake_ended(&mut self, now: Nanos) {
+    /// Records that the bytes received so far were not of a head: those of a TLS handshake, or the rest of a body.
+    pub fn begin_idle(&mut self, now: Nanos) {
         self.head = None;
         self.idle = now;
     }
@@ -220,7 +220,7 @@ mod tests {
         let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
         timeouts.received(Nanos::ZERO);
         assert_eq!(at(&timeouts, 11), Some(TimeoutKind::Head));
-        timeouts.handshake_ended(Nanos::from_secs(9));
+        timeouts.begin_idle(Nanos::from_secs(9));
         assert_eq!(at(&timeouts, 84), None);
         assert_eq!(at(&timeouts, 85), Some(TimeoutKind::Idle));
     }

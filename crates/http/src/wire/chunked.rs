@@ -2,7 +2,7 @@
 
 use super::WireError;
 
-/// Maximum length of a size line (extensions included), and of the trailers.
+/// Maximum length of a size line (extensions included), of the trailers, and of all extensions where that is strict.
 const MAX_LINE_BYTES: u32 = 16 * 1024;
 
 /// Decoder of a chunked body; its state is the position of the next byte.
@@ -15,6 +15,8 @@ pub struct Chunked {
     size: u64,
     /// Bytes of the current line, or of all trailers.
     line: u32,
+    /// Bytes of extensions in all lines.
+    extensions: u32,
     /// Bytes of body so far.
     pub(super) body: u64,
 }
@@ -51,7 +53,7 @@ enum State {
 impl Chunked {
     /// A decoder of what services send: it takes LF for CR LF.
     pub fn lenient() -> Self {
-        Self { state: State::Size { digits: false }, is_strict: false, size: 0, line: 0, body: 0 }
+        Self { state: State::Size { digits: false }, is_strict: false, size: 0, line: 0, extensions: 0, body: 0 }
     }
 
     /// A decoder that takes what RFC 9112 allows, and nothing that two readers may understand in two ways.
@@ -121,7 +123,10 @@ impl Chunked {
             (State::Size { digits: true } | State::Space, b' ' | b'\t') => State::Space,
             (State::Size { digits: true } | State::Space, b';') => State::Extension,
             (State::Size { digits: true } | State::Space | State::Extension, b'\r') => State::SizeEnd,
-            (State::Extension, b) if b != b'\n' => State::Extension,
+            (State::Extension, b'\t' | b' '..=b'~' | 0x80..) if self.extensions < MAX_LINE_BYTES => {
+                self.extensions += 1;
+                State::Extension
+            }
             (State::SizeEnd, b'\n') => self.chunk_begins(),
             (State::DataEnd { cr: false }, b'\r') => State::DataEnd { cr: true },
             (State::DataEnd { cr: true }, b'\n') => {
@@ -205,6 +210,8 @@ mod tests {
             " 5\r\nhello",
             "\r\n",
             "0x5\r\nhello",
+            "5;a=\0\r\nhello\r\n0\r\n\r\n",
+            &format!("1;{}\r\nx\r\n", "x".repeat(100)).repeat(200),
         ] {
             assert_eq!(strict(text), Err(WireError::BadChunk), "{text}");
         }

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use weir_machine::clock::unix_s;
 
 /// Bytes of a read.
-const READ_BYTES: usize = 16 * 1024;
+const READ_BYTES: usize = 64 * 1024;
 /// Buffers and maps that are kept: a connection needs one for as long as it writes a head.
 const MAX_KEPT: usize = 64;
 /// Larger ones are freed.

@@ -1,7 +1,7 @@
 //! HTTP/1.x: one request after the other, each with its response.
 //!
 //! - `request_head`: what a request is, and where it ends; `response_head`: the same of a response
-//! - `request_stream`: the bytes of a connection; `Http1Body`: the body of its current request
+//! - `request_stream`: the bytes of a connection; `http1_body`: the body of its current request
 //! - `response_writer`: a response on its way into `write_queue`, and out of it
 //! - `buffers`: memory that the connections of an event loop share
 //!
@@ -9,8 +9,9 @@
 //! requests it has no memory but that of its socket.
 
 pub(super) mod buffers;
+pub(super) mod http1_body;
 pub(super) mod request_head;
-pub(super) mod request_stream;
+mod request_stream;
 mod response_head;
 mod response_writer;
 mod write_queue;
@@ -25,8 +26,9 @@ use bytes::BytesMut;
 use http::Response;
 
 use self::buffers::Http1Buffers;
+use self::http1_body::Http1Body;
 use self::request_head::{HeadError, HeadLimits, ParsedHead};
-use self::request_stream::{Http1Body, NoHead, RequestStream};
+use self::request_stream::{NoHead, RequestStream};
 use self::response_head::FramingRules;
 use super::body::ResponseBody;
 use super::connection_state::{CloseMode, ConnectionState};
@@ -67,6 +69,8 @@ pub(super) async fn serve<S: Service>(
 ) -> Http1End {
     let stream = RequestStream::new(socket, Rc::clone(watch), Rc::clone(&home.http1_buffers));
     let stream = Rc::new(RefCell::new(stream));
+    // Also when this future is dropped.
+    let _closed = StreamGuard(Rc::clone(&stream));
     loop {
         if !poll_fn(|cx| stream.borrow_mut().poll_bytes(cx)).await {
             return Http1End::Closed;
@@ -84,13 +88,19 @@ pub(super) async fn serve<S: Service>(
             Left::Upgraded => break,
         }
     }
-    match (watch.take_tunnel(), Rc::into_inner(stream)) {
-        (Some(tunnel), Some(stream)) => {
-            let (socket, read) = stream.into_inner().into_parts();
-            Http1End::Upgraded { socket, read, tunnel }
-        }
-        // The service still has the body of the request.
+    let parts = stream.borrow_mut().take_socket();
+    match (watch.take_tunnel(), parts) {
+        (Some(tunnel), Some((socket, read))) => Http1End::Upgraded { socket, read, tunnel },
         _ => Http1End::Closed,
+    }
+}
+
+/// Closes the connection when dropped: the body of its last request may live longer.
+struct StreamGuard(Rc<RefCell<RequestStream>>);
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        self.0.borrow_mut().close();
     }
 }
 
@@ -132,16 +142,21 @@ async fn handle_requests<S: Service>(
             .await
         };
         let Some(response) = reply else { return Left::Closed };
-        rules.keep_alive = keep_alive && watch.close_mode() == CloseMode::Open;
+        rules.keep_alive = keep_alive && watch.close_mode() == CloseMode::Open && stream.borrow().can_continue();
         let Ok(is_last) = response_writer::write(stream, &home.http1_buffers, &rules, response).await else {
             return Left::Closed;
         };
+        let has_rest = stream.borrow().has_body();
         if watch.has_tunnel() {
-            return Left::Upgraded;
+            // The rest of a body is not of the other protocol.
+            return if has_rest { Left::Closed } else { Left::Upgraded };
         }
         if is_last || watch.close_mode() != CloseMode::Open || !poll_fn(|cx| stream.borrow_mut().poll_end(cx)).await {
             shut_down(stream).await;
             return Left::Closed;
+        }
+        if has_rest && !stream.borrow().has_unread() {
+            watch.update_timeouts(|timeouts| timeouts.begin_idle(home.accounting.coarse_clock.now()));
         }
     }
 }
@@ -157,6 +172,7 @@ async fn reject(stream: &Rc<RefCell<RequestStream>>, buffers: &Http1Buffers, err
 }
 
 async fn shut_down(stream: &Rc<RefCell<RequestStream>>) {
+    stream.borrow_mut().end_reading();
     // An error is an end, too.
     let _ = poll_fn(|cx| stream.borrow_mut().poll_shutdown(cx)).await;
 }

@@ -151,6 +151,13 @@ impl ParsedHead {
     }
 }
 
+/// Whether a line that ends behind the first `before` bytes is empty: only that can complete a head, so a head that
+/// comes byte by byte is not parsed at each.
+pub(super) fn has_empty_line(bytes: &[u8], before: usize) -> bool {
+    let is_end = |at: usize| bytes[at] == b'\n' && (bytes[..at].ends_with(b"\n") || bytes[..at].ends_with(b"\n\r"));
+    (before..bytes.len()).any(is_end)
+}
+
 /// What header fields say about the end of the request and of its connection.
 #[derive(Debug)]
 struct RequestFraming {
@@ -320,6 +327,21 @@ mod tests {
         let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(MAX_TARGET_BYTES));
         let parsed = ParsedHead::parse(long.as_bytes(), wide, &mut HeaderMap::new());
         assert_eq!(parsed.unwrap_err(), HeadError::TargetTooLong);
+    }
+
+    #[test]
+    fn a_head_ends_with_an_empty_line() {
+        for (text, before, expected) in [
+            ("a\r\n\r\n", 0, true),
+            ("a\r\n\r\n", 4, true),
+            ("a\n\n", 2, true),
+            ("a\n\r\n", 3, true),
+            ("a\r\n\r\nb", 5, false),
+            ("a\r\nb\r\n", 0, false),
+            ("\r\r\n", 0, false),
+        ] {
+            assert_eq!(has_empty_line(text.as_bytes(), before), expected, "{text:?} {before}");
+        }
     }
 
     proptest! {

@@ -1,34 +1,30 @@
 //! The bytes of one connection: requests and their bodies are read from it, responses are written to it.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
-use bytes::{Buf as _, Bytes, BytesMut};
-use http_body::Frame;
+use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use weir_http::wire::{BodyDecoder, DecodedBody};
 
 use super::buffers::Http1Buffers;
-use super::request_head::{HeadError, HeadLimits, ParsedHead};
+use super::request_head::{HeadError, HeadLimits, ParsedHead, has_empty_line};
 use super::write_queue::WriteQueue;
 use crate::connection_state::ConnectionState;
 use crate::served_stream::ServedStream;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// Minimum remaining body, in bytes, for reads without a copy, in pieces of up to [`READ_CHUNK_BYTES`].
-const LARGE_BODY_BYTES: u64 = 16 * 1024;
-const READ_CHUNK_BYTES: usize = 64 * 1024;
 /// Bytes of an unwanted body that are read to keep its connection, if they are there already.
 const MAX_SKIPPED_BYTES: usize = 256 * 1024;
 
 /// A connection of HTTP/1. Between two requests it has no buffer.
 #[derive(Debug)]
 pub(super) struct RequestStream {
-    socket: ServedStream,
+    /// None once the connection has ended, which a body may outlive.
+    socket: Option<ServedStream>,
     connection: Rc<ConnectionState>,
     buffers: Rc<Http1Buffers>,
     /// Bytes that were read and not used.
@@ -43,8 +39,32 @@ pub(super) struct RequestStream {
     interim: &'static [u8],
     /// Whether the connection's task waits for the end of the body, which another task may read.
     awaits_body: bool,
-    /// Whether nothing more can be read.
+    /// Task that waits for more of the body.
+    reader: Option<Waker>,
+    /// Whether the client has closed the connection.
     is_read_closed: bool,
+    /// Whether a body was malformed: where the next request begins is not known.
+    is_broken: bool,
+}
+
+/// Reason why a request's body ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Http1BodyError {
+    /// The client closed the connection.
+    Closed,
+    /// The chunks or trailers are malformed.
+    Malformed,
+}
+
+impl std::error::Error for Http1BodyError {}
+
+impl fmt::Display for Http1BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "the connection was closed before the end of the body",
+            Self::Malformed => "the body's chunks are malformed",
+        })
+    }
 }
 
 /// Why there is no further request.
@@ -57,7 +77,7 @@ pub(super) enum NoHead {
 impl RequestStream {
     pub(super) fn new(socket: ServedStream, connection: Rc<ConnectionState>, buffers: Rc<Http1Buffers>) -> Self {
         Self {
-            socket,
+            socket: Some(socket),
             connection,
             buffers,
             unread: BytesMut::new(),
@@ -66,13 +86,34 @@ impl RequestStream {
             owes_continue: false,
             interim: b"",
             awaits_body: false,
+            reader: None,
             is_read_closed: false,
+            is_broken: false,
         }
     }
 
-    /// The socket, and bytes of another protocol that were read from it.
-    pub(super) fn into_parts(self) -> (ServedStream, BytesMut) {
-        (self.socket, self.unread)
+    /// Takes the socket, and bytes of another protocol that were read from it.
+    pub(super) fn take_socket(&mut self) -> Option<(ServedStream, BytesMut)> {
+        Some((self.socket.take()?, std::mem::take(&mut self.unread)))
+    }
+
+    /// Makes the close a reset.
+    pub(super) fn set_reset(&self) {
+        self.connection.set_reset();
+    }
+
+    /// Closes the socket.
+    pub(super) fn close(&mut self) {
+        self.end_reading();
+        self.socket = None;
+    }
+
+    /// Ends a body that is still read: it breaks off.
+    pub(super) fn end_reading(&mut self) {
+        self.is_read_closed = true;
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
     }
 
     /// Reads into the loop's buffer and hands the bytes on; returns their number, 0 at the end.
@@ -81,10 +122,11 @@ impl RequestStream {
         cx: &mut Context<'_>,
         hand_on: impl FnOnce(&mut Self, &[u8]) -> T,
     ) -> Poll<io::Result<Option<T>>> {
+        let Some(socket) = &mut self.socket else { return Poll::Ready(Ok(None)) };
         let buffers = Rc::clone(&self.buffers);
         let mut room = buffers.read.borrow_mut();
         let mut read = ReadBuf::uninit(&mut room);
-        ready!(Pin::new(&mut self.socket).poll_read(cx, &mut read))?;
+        ready!(Pin::new(socket).poll_read(cx, &mut read))?;
         if read.filled().is_empty() {
             self.is_read_closed = true;
             return Poll::Ready(Ok(None));
@@ -115,6 +157,8 @@ impl RequestStream {
         let mut headers = self.buffers.headers();
         let mut may_be_whole = self.has_unread();
         loop {
+            // They would be passed over again with each piece of the head.
+            self.skip_empty_lines();
             if may_be_whole {
                 let unread = std::mem::take(&mut self.unread);
                 let parsed = ParsedHead::parse(&unread, limits, &mut headers).map_err(NoHead::Invalid)?;
@@ -126,11 +170,9 @@ impl RequestStream {
             }
             let read = self.poll_read(cx, |this, bytes| {
                 if !this.unread.is_empty() {
-                    // Only the end of a line can complete a head, so a head that comes byte by byte is not parsed at
-                    // each.
-                    let may_be_whole = bytes.contains(&b'\n') || this.unread.len() + bytes.len() >= limits.bytes;
+                    let before = this.unread.len();
                     this.keep(bytes);
-                    return Ok(if may_be_whole { Err(true) } else { Err(false) });
+                    return Ok(Err(this.unread.len() >= limits.bytes || has_empty_line(&this.unread, before)));
                 }
                 let parsed = ParsedHead::parse(bytes, limits, &mut headers)?;
                 let used = parsed.as_ref().map_or(0, |(_, length)| *length);
@@ -150,12 +192,34 @@ impl RequestStream {
         }
     }
 
+    /// Removes empty lines before a request (RFC 9112, 2.2).
+    fn skip_empty_lines(&mut self) {
+        while let [b'\r', b'\n', ..] | [b'\n', ..] = self.unread[..] {
+            let line = if self.unread[0] == b'\n' { 1 } else { 2 };
+            self.consume(line);
+        }
+    }
+
     /// Takes the framing of a request whose head was read.
     fn begin(&mut self, mut head: ParsedHead) -> ParsedHead {
         self.body = std::mem::replace(&mut head.body, BodyDecoder::ended());
         self.has_reader = !self.body.is_ended();
         self.owes_continue = head.expects_continue;
         head
+    }
+
+    /// Remaining bytes of the body, if known.
+    pub(super) fn remaining_body(&self) -> Option<u64> {
+        self.body.remaining()
+    }
+
+    /// Records that the service has no use for the body any more.
+    pub(super) fn end_reader(&mut self) {
+        self.has_reader = false;
+        self.reader = None;
+        if std::mem::take(&mut self.awaits_body) {
+            self.connection.wake();
+        }
     }
 
     /// Whether the request has a body that was not read to its end.
@@ -172,7 +236,15 @@ impl RequestStream {
     }
 
     /// The next part of the request's body.
-    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Http1BodyError>>> {
+    pub(super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<DecodedBody, Http1BodyError>>> {
+        let part = self.poll_body_part(cx);
+        if part.is_pending() && !self.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
+            self.reader = Some(cx.waker().clone());
+        }
+        part
+    }
+
+    fn poll_body_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<DecodedBody, Http1BodyError>>> {
         loop {
             if self.body.is_ended() {
                 return Poll::Ready(None);
@@ -187,27 +259,21 @@ impl RequestStream {
             // response.
             self.poll_interim(cx);
             let decoded = if self.has_unread() { self.decode_unread() } else { ready!(self.poll_decode(cx)) };
+            self.note_end();
             match decoded {
-                Ok(DecodedBody { data, .. }) if !data.is_empty() => {
-                    self.note_end();
-                    return Poll::Ready(Some(Ok(Frame::data(data))));
-                }
-                Ok(DecodedBody { trailers: Some(trailers), .. }) => {
-                    self.note_end();
-                    return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
-                }
-                Ok(_) => {}
+                Ok(decoded) if decoded.data.is_empty() && decoded.trailers.is_none() => {}
+                Ok(decoded) => return Poll::Ready(Some(Ok(decoded))),
                 Err(error) => return self.end_body(error),
             }
         }
     }
 
     fn poll_interim(&mut self, cx: &mut Context<'_>) {
-        while !self.interim.is_empty() {
-            match Pin::new(&mut self.socket).poll_write(cx, self.interim) {
-                Poll::Ready(Ok(length)) if length > 0 => self.interim = &self.interim[length..],
-                _ => return,
-            }
+        while !self.interim.is_empty()
+            && let Some(socket) = &mut self.socket
+            && let Poll::Ready(Ok(length @ 1..)) = Pin::new(socket).poll_write(cx, self.interim)
+        {
+            self.interim = &self.interim[length..];
         }
     }
 
@@ -227,25 +293,11 @@ impl RequestStream {
     }
 
     fn poll_decode(&mut self, cx: &mut Context<'_>) -> Poll<Result<DecodedBody, Http1BodyError>> {
-        let read = match self.body.remaining() {
-            Some(left) if left >= LARGE_BODY_BYTES => {
-                let length = usize::try_from(left).unwrap_or(READ_CHUNK_BYTES).min(READ_CHUNK_BYTES);
-                let mut data = BytesMut::zeroed(length);
-                let mut read = ReadBuf::new(&mut data);
-                let done = ready!(Pin::new(&mut self.socket).poll_read(cx, &mut read));
-                let length = read.filled().len();
-                self.is_read_closed = length == 0;
-                data.truncate(self.body.consume(length));
-                done.map(|()| {
-                    (length > 0).then(|| Ok(DecodedBody { used: length, data: data.freeze(), trailers: None }))
-                })
-            }
-            _ => ready!(self.poll_read(cx, |this, bytes| {
-                let decoded = this.body.push(bytes).map_err(|_| Http1BodyError::Malformed)?;
-                this.keep(&bytes[decoded.used..]);
-                Ok(decoded)
-            })),
-        };
+        let read = ready!(self.poll_read(cx, |this, bytes| {
+            let decoded = this.body.push(bytes).map_err(|_| Http1BodyError::Malformed)?;
+            this.keep(&bytes[decoded.used..]);
+            Ok(decoded)
+        }));
         match read {
             Ok(Some(decoded)) => Poll::Ready(decoded),
             Ok(None) | Err(_) => {
@@ -256,16 +308,19 @@ impl RequestStream {
     }
 
     /// Ends a body that is broken: nothing behind it can be read.
-    fn end_body(&mut self, error: Http1BodyError) -> Poll<Option<Result<Frame<Bytes>, Http1BodyError>>> {
-        self.is_read_closed = true;
+    fn end_body(&mut self, error: Http1BodyError) -> Poll<Option<Result<DecodedBody, Http1BodyError>>> {
+        self.is_broken = true;
         self.body = BodyDecoder::ended();
         self.note_end();
         Poll::Ready(Some(Err(error)))
     }
 
     fn note_end(&mut self) {
-        if self.body.is_ended() && std::mem::take(&mut self.awaits_body) {
-            self.connection.wake();
+        if self.body.is_ended() {
+            self.reader = None;
+            if std::mem::take(&mut self.awaits_body) {
+                self.connection.wake();
+            }
         }
     }
 
@@ -275,18 +330,24 @@ impl RequestStream {
         if self.has_body() {
             // The reader of the body sees its end. While it is not read only an error of the socket tells.
             self.awaits_body = true;
-            return matches!(Pin::new(&mut self.socket).poll_flush(cx), Poll::Ready(Err(_)));
+            let Some(socket) = &mut self.socket else { return true };
+            return matches!(Pin::new(socket).poll_flush(cx), Poll::Ready(Err(_)));
         }
         if self.is_read_closed {
             return true;
         }
-        if self.has_unread() {
+        if self.has_unread() || self.is_broken {
             return false;
         }
         match self.poll_read(cx, Self::keep) {
             Poll::Pending | Poll::Ready(Ok(Some(()))) => false,
             Poll::Ready(Ok(None) | Err(_)) => true,
         }
+    }
+
+    /// Whether another request may follow.
+    pub(super) fn can_continue(&self) -> bool {
+        !self.is_read_closed && !self.is_broken
     }
 
     /// Moves an unsent rest of an interim response before a response.
@@ -297,20 +358,21 @@ impl RequestStream {
 
     /// Writes what is in the queue, and hands it on to the system.
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, queue: &mut WriteQueue) -> Poll<io::Result<()>> {
-        ready!(queue.poll_write(cx, &mut self.socket))?;
-        Pin::new(&mut self.socket).poll_flush(cx)
+        let Some(socket) = &mut self.socket else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
+        ready!(queue.poll_write(cx, socket))?;
+        Pin::new(socket).poll_flush(cx)
     }
 
     /// After a response: waits until the service has no use for the request's body any more; returns whether another
     /// request can follow. A rest of the body that is there is skipped.
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         let mut skipped = 0;
-        while self.has_body() && !self.is_read_closed {
+        while self.has_body() && self.can_continue() {
             if self.has_reader {
                 return if self.is_client_gone(cx) { Poll::Ready(false) } else { Poll::Pending };
             }
             match self.poll_body(cx) {
-                Poll::Ready(Some(Ok(frame))) => skipped += frame.data_ref().map_or(0, Bytes::len),
+                Poll::Ready(Some(Ok(decoded))) => skipped += decoded.data.len(),
                 Poll::Ready(None | Some(Err(_))) => {}
                 Poll::Pending => return Poll::Ready(false),
             }
@@ -318,78 +380,14 @@ impl RequestStream {
                 return Poll::Ready(false);
             }
         }
-        if !self.is_read_closed {
+        if self.can_continue() {
             self.connection.set_unread_body(false);
         }
-        Poll::Ready(!self.is_read_closed)
+        Poll::Ready(self.can_continue())
     }
 
     /// Closes the connection so that the last response arrives.
     pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
-}
-
-/// Reason why a request's body ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Http1BodyError {
-    /// The client closed the connection.
-    Closed,
-    /// The chunks or trailers are malformed.
-    Malformed,
-}
-
-impl std::error::Error for Http1BodyError {}
-
-impl fmt::Display for Http1BodyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Closed => "the connection was closed before the end of the body",
-            Self::Malformed => "the body's chunks are malformed",
-        })
-    }
-}
-
-/// The body of the current request.
-#[derive(Debug)]
-pub(crate) struct Http1Body {
-    stream: Rc<RefCell<RequestStream>>,
-    is_ended: bool,
-}
-
-impl Http1Body {
-    pub(super) fn new(stream: Rc<RefCell<RequestStream>>) -> Self {
-        Self { stream, is_ended: false }
-    }
-
-    pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Http1BodyError>>> {
-        if self.is_ended {
-            return Poll::Ready(None);
-        }
-        let mut stream = self.stream.borrow_mut();
-        let frame = ready!(stream.poll_body(cx));
-        self.is_ended = !stream.has_body();
-        Poll::Ready(frame)
-    }
-
-    pub(crate) fn is_ended(&self) -> bool {
-        self.is_ended
-    }
-
-    /// Remaining bytes, if known.
-    pub(crate) fn remaining(&self) -> Option<u64> {
-        if self.is_ended { Some(0) } else { self.stream.borrow().body.remaining() }
-    }
-}
-
-impl Drop for Http1Body {
-    fn drop(&mut self) {
-        if !self.is_ended {
-            let mut stream = self.stream.borrow_mut();
-            stream.has_reader = false;
-            if std::mem::take(&mut stream.awaits_body) {
-                stream.connection.wake();
-            }
-        }
+        self.socket.as_mut().map_or(Poll::Ready(Ok(())), |socket| Pin::new(socket).poll_shutdown(cx))
     }
 }

@@ -71,19 +71,17 @@ impl FramingRules {
         let has_body = !self.is_head && !is_tunnel && has_content(status);
         let mut is_last = is_tunnel || !self.keep_alive;
         let (mut announced, mut wrote_date, mut keeps) = (None, false, false);
-        let mut is_chunked = false;
+        // There is no length beside it.
+        let is_chunked = headers.contains_key(TRANSFER_ENCODING);
         for (name, value) in headers {
             match *name {
                 CONTENT_LENGTH => {
-                    if announced.is_some() || is_tunnel || !self.is_length_true(value, length) {
+                    if announced.is_some() || is_tunnel || is_chunked || !self.is_length_true(value, length) {
                         continue;
                     }
                     announced = digits(value.as_bytes());
                 }
-                TRANSFER_ENCODING => {
-                    is_chunked = true;
-                    continue;
-                }
+                TRANSFER_ENCODING => continue,
                 TRAILER if is_old || !has_body => continue,
                 CONNECTION => {
                     is_last |= has_token(value.as_bytes(), b"close");
@@ -296,6 +294,9 @@ mod tests {
         }
         let (text, coding, _) = written(&get, 200, &[("transfer-encoding", "gzip")], BodyLength::Known(5));
         assert!(text.contains("transfer-encoding: chunked\r\n") && !text.contains("gzip"), "{text}");
+        let both = [("content-length", "5"), ("transfer-encoding", "chunked")];
+        let (text, _, _) = written(&get, 200, &both, BodyLength::Known(5));
+        assert!(!text.contains("content-length"), "{text}");
         assert!(matches!(coding, SentFraming::Chunked { .. }));
     }
 

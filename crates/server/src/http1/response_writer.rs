@@ -79,7 +79,13 @@ impl ResponseWriter {
             let waits = self.fill(cx, queue);
             let mut stream = stream.borrow_mut();
             match stream.poll_write(cx, queue) {
-                Poll::Ready(Ok(())) if self.is_broken => return Poll::Ready(Err(Incomplete)),
+                Poll::Ready(Ok(())) if self.is_broken => {
+                    if self.coding == SentFraming::UntilClose {
+                        // A close would be its end.
+                        stream.set_reset();
+                    }
+                    return Poll::Ready(Err(Incomplete));
+                }
                 Poll::Ready(Ok(())) if self.body.is_none() => return Poll::Ready(Ok(())),
                 Poll::Ready(Ok(())) if !waits => {}
                 Poll::Ready(Err(_)) => return Poll::Ready(Err(Incomplete)),

@@ -104,8 +104,9 @@ impl WriteQueue {
         let flat = length.min(self.flat.len() - self.written);
         self.written += flat;
         length -= flat;
-        if self.written == self.flat.len() {
-            self.flat.clear();
+        // Also while more is appended, or it would have all of a long response.
+        if self.written == self.flat.len() || self.written >= MAX_BYTES {
+            self.flat.drain(..self.written);
             self.written = 0;
         }
         self.part_bytes -= length;
@@ -185,6 +186,21 @@ mod tests {
             prop_assert!(queue.is_empty() && !queue.is_full());
             prop_assert_eq!(queue.part_bytes, 0);
             prop_assert!(socket.taken == expected);
+        }
+    }
+
+    #[test]
+    fn a_long_response_in_small_parts_takes_no_more_memory_than_a_queue() {
+        let mut queue = WriteQueue::default();
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        for _ in 0..2_000 {
+            while !queue.is_full() {
+                queue.push(Bytes::from_static(&[1; 1000]));
+            }
+            // It never takes all.
+            let mut socket = Slow { steps: vec![0, 20_000], taken: Vec::new() };
+            assert!(queue.poll_write(&mut cx, &mut socket).is_pending());
+            assert!(queue.flat.capacity() <= 4 * MAX_BYTES, "{}", queue.flat.capacity());
         }
     }
 }

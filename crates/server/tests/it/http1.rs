@@ -157,6 +157,36 @@ fn a_body_that_nobody_reads_is_skipped_if_it_is_there() {
 }
 
 #[test]
+fn trailers_reach_the_service_however_they_come() {
+    let (_, running) = start(&Options::default());
+    let mut client = connect(&running);
+    let head = "POST /trailers HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let body = "2\r\nab\r\n0\r\nX-Sum: 3\r\n\r\n";
+    for cut in 0..=body.len() {
+        client.send([head, &body[..cut]].concat());
+        client.send(&body[cut..]);
+        assert_eq!(client.answer().text(), "b\"ab\" Some(\"{\\\"x-sum\\\": \\\"3\\\"}\")", "{cut}");
+    }
+    client.send(format!("{head}0\r\nX-Sum: 3\r\n\r\n{head}0\r\n\r\n"));
+    assert_eq!(client.answer().text(), "b\"\" Some(\"{\\\"x-sum\\\": \\\"3\\\"}\")");
+    assert_eq!(client.answer().text(), "b\"\" None");
+}
+
+#[test]
+fn empty_lines_before_a_request_are_passed_over() {
+    let (_, running) = start(&Options::default());
+    let mut client = connect(&running);
+    for _ in 0..1000 {
+        client.send("\r");
+        client.send("\n");
+    }
+    for piece in ["\r\n\nGET", " /0 HTTP/1.1\r", "\nHost: test\r\n", "\r", "\n"] {
+        client.send(piece);
+    }
+    assert_eq!(client.answer().text(), "after 0 ms");
+}
+
+#[test]
 fn a_client_is_told_to_send_a_body_only_if_it_is_read() {
     let (_, running) = start(&Options::default());
     let mut client = connect(&running);

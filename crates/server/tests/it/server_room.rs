@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use http::{Request, Response};
+use http_body_util::BodyExt as _;
 use weir_decide::Nanos;
 use weir_server::{
     self as server, Options, RequestBody, RequestContext, ResponseBody, RunningServer, ServerError, Service,
@@ -51,6 +52,11 @@ impl Service for Scripted {
             "/order" => order(turn).await,
             "/early" => early(turn).await,
             "/ignore" => "ignored".to_owned(),
+            "/trailers" => {
+                let body = request.into_body().collect().await.unwrap();
+                let trailers = body.trailers().map(|trailers| format!("{trailers:?}"));
+                format!("{:?} {trailers:?}", body.to_bytes())
+            }
             "/echo" => return Response::new(ResponseBody::from(request.into_body())).into(),
             "/sum" => {
                 let method = request.method().clone();
