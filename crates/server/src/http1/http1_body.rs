@@ -15,6 +15,8 @@ use super::request_stream::{Http1BodyError, RequestStream};
 #[derive(Debug)]
 pub(crate) struct Http1Body {
     stream: Rc<RefCell<RequestStream>>,
+    /// Whether it has come in chunks, with trailers perhaps, and goes on in chunks.
+    is_chunked: bool,
     /// Whether all of it was read.
     is_read: bool,
     trailers: Option<HeaderMap>,
@@ -22,7 +24,8 @@ pub(crate) struct Http1Body {
 
 impl Http1Body {
     pub(super) fn new(stream: Rc<RefCell<RequestStream>>) -> Self {
-        Self { stream, is_read: false, trailers: None }
+        let is_chunked = stream.borrow().remaining_body().is_none();
+        Self { stream, is_chunked, is_read: false, trailers: None }
     }
 
     pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Http1BodyError>>> {
@@ -53,9 +56,13 @@ impl Http1Body {
         self.is_read && self.trailers.is_none()
     }
 
-    /// Remaining bytes, if known.
+    /// Remaining bytes, if the length was announced.
     pub(crate) fn remaining(&self) -> Option<u64> {
-        if self.is_read { Some(0) } else { self.stream.borrow().remaining_body() }
+        match (self.is_chunked, self.is_read) {
+            (true, _) => None,
+            (false, true) => Some(0),
+            (false, false) => self.stream.borrow().remaining_body(),
+        }
     }
 }
 
