@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -107,18 +108,24 @@ class Example:
             connection.close()
 
 
+def _free_ports(count: int) -> list[int]:
+    """Return free ports below those that the system gives to other tests meanwhile."""
+    free: set[int] = set()
+    while len(free) < count:
+        port = random.randrange(10_000, 30_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            free.add(port)
+    return list(free)
+
+
 @pytest.fixture
 def example(tmp_path: Path) -> Iterator[Example]:
     """The two releases, and the gateway in front of them."""
     folder = tmp_path / "gate"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("certificates", "__pycache__"))
     assert finished(str(folder / "certificates.sh")).returncode == 0
-    held = [socket.socket() for _ in PORTS]
-    for it in held:
-        it.bind(("127.0.0.1", 0))
-    ports = {name: it.getsockname()[1] for name, it in zip(PORTS, held, strict=True)}
-    for it in held:
-        it.close()
+    ports = dict(zip(PORTS, _free_ports(len(PORTS)), strict=True))
     env = {**os.environ, **{name: str(port) for name, port in ports.items()}}
     with ExitStack() as stack:
         for name, version in RELEASES.items():
