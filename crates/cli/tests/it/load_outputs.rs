@@ -13,7 +13,7 @@ use weir_testing::{Raw, Reply, Running, Seen, Server, Weir, until};
 /// Nothing takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Address where nothing listens: the local end of a connection, which nobody else can get as long as it lasts.
+/// Address where nothing listens: the local end of a connection, which no other test can get as long as it lasts.
 fn closed_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
