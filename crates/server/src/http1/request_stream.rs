@@ -116,7 +116,7 @@ impl RequestStream {
         }
     }
 
-    /// Reads into the loop's buffer and hands the bytes on; returns their number, 0 at the end.
+    /// Reads into the loop's buffer and hands the bytes on; returns what that returns, or None at the end.
     fn poll_read<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -76,7 +76,9 @@ impl FramingRules {
         for (name, value) in headers {
             match *name {
                 CONTENT_LENGTH => {
-                    if announced.is_some() || is_tunnel || is_chunked || !self.is_length_true(value, length) {
+                    let is_wrong =
+                        is_tunnel || is_chunked || !has_content(status) || !self.is_length_true(value, length);
+                    if announced.is_some() || is_wrong {
                         continue;
                     }
                     announced = digits(value.as_bytes());
@@ -262,6 +264,9 @@ mod tests {
     fn a_response_without_content_says_no_more_than_it_may() {
         let get = rules(&Method::GET);
         for status in [204, 304] {
+            // RFC 9110, 8.6.
+            let (text, _, _) = written(&get, status, &[("content-length", "0")], BodyLength::Empty);
+            assert!(!text.contains("content-length"), "{text}");
             let (text, coding, is_last) = written(&get, status, &[], BodyLength::Unknown);
             assert!(!text.contains("content-length") && !text.contains("chunked"), "{text}");
             assert_eq!((coding, is_last), (SentFraming::None, false));
