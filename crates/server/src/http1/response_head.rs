@@ -77,7 +77,7 @@ impl FramingRules {
             match *name {
                 CONTENT_LENGTH => {
                     let is_wrong =
-                        is_tunnel || is_chunked || !has_content(status) || !self.is_length_true(value, length);
+                        is_tunnel || is_chunked || !self.may_have_length(status) || !self.is_length_true(value, length);
                     if announced.is_some() || is_wrong {
                         continue;
                     }
@@ -134,6 +134,12 @@ impl FramingRules {
         }
         out.extend_from_slice(b"\r\n");
         (coding, is_last)
+    }
+
+    /// Whether a response of this status may have a length (RFC 9110, 8.6). That of a 304 is the length of another
+    /// response, and some frameworks say 0: it is passed on only where it was asked for.
+    fn may_have_length(&self, status: StatusCode) -> bool {
+        has_content(status) || self.is_head && status == StatusCode::NOT_MODIFIED
     }
 
     /// Whether a Content-Length of the service is passed on: the other end would wait for a body that does not come.
@@ -264,7 +270,6 @@ mod tests {
     fn a_response_without_content_says_no_more_than_it_may() {
         let get = rules(&Method::GET);
         for status in [204, 304] {
-            // RFC 9110, 8.6.
             let (text, _, _) = written(&get, status, &[("content-length", "0")], BodyLength::Empty);
             assert!(!text.contains("content-length"), "{text}");
             let (text, coding, is_last) = written(&get, status, &[], BodyLength::Unknown);
@@ -283,6 +288,10 @@ mod tests {
             assert_eq!(expected.is_some(), text.contains("content-length"), "{text}");
             assert_eq!(coding, SentFraming::None);
         }
+        let (text, _, _) = written(&head, 304, &[("content-length", "9")], BodyLength::Empty);
+        assert!(text.contains("content-length: 9\r\n"), "{text}");
+        let (text, _, _) = written(&head, 204, &[("content-length", "0")], BodyLength::Empty);
+        assert!(!text.contains("content-length"), "{text}");
         let (text, _, is_last) = written(&rules(&Method::CONNECT), 200, &[], BodyLength::Empty);
         assert!(!text.contains("content-length") && is_last, "{text}");
         let (text, _, is_last) = written(&get, 101, &[("connection", "upgrade")], BodyLength::Empty);
