@@ -161,11 +161,8 @@ pub(super) fn set_forwarded(
             headers.remove(name);
         }
     }
-    // A list may be in several fields, in order (RFC 9110, 5.3).
-    let earlier = headers.get_all(FORWARDED_FOR).iter().filter(|value| !value.is_empty());
-    let chain: Vec<&[u8]> = earlier.chain([client]).map(HeaderValue::as_bytes).collect();
-    let chain = HeaderValue::from_bytes(&chain.join(&b", "[..]));
-    headers.insert(FORWARDED_FOR, chain.unwrap_or_else(|_| client.clone()));
+    let chain = forwarded_for(headers, client);
+    headers.insert(FORWARDED_FOR, chain);
     if !headers.contains_key(FORWARDED_PROTO) {
         headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme));
     }
@@ -182,6 +179,17 @@ pub(super) fn set_forwarded(
             headers.append(header::FORWARDED, ours);
         }
     }
+}
+
+/// The callers so far, and this one.
+fn forwarded_for(headers: &HeaderMap, client: &HeaderValue) -> HeaderValue {
+    // A list may be in several fields, in order (RFC 9110, 5.3).
+    let mut earlier = headers.get_all(FORWARDED_FOR).iter().filter(|value| !value.is_empty()).peekable();
+    if earlier.peek().is_none() {
+        return client.clone();
+    }
+    let chain: Vec<&[u8]> = earlier.chain([client]).map(HeaderValue::as_bytes).collect();
+    HeaderValue::from_bytes(&chain.join(&b", "[..])).unwrap_or_else(|_| client.clone())
 }
 
 /// Removes Content-Length from 1xx and 204 (RFC 9110, 8.6). That of a response to HEAD and of a 304 stays.

@@ -112,7 +112,9 @@ impl RoutedRequest<'_> {
             self.route.caller_policy.record_accepted(self.engine.timer().now());
         }
         let is_too_large = is_too_large.is_some_and(|exceeded| exceeded.get());
-        self.finish(parts, &headers, traced, ended, upgrade.is_some(), is_too_large)
+        let reply = self.finish(parts, &headers, traced, ended, upgrade.is_some(), is_too_large);
+        self.engine.client().recycle_headers(headers);
+        reply
     }
 
     /// The reply to a call that was rejected before it was made.

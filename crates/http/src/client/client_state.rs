@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
+use http::HeaderMap;
 use tokio::sync::Notify;
 
 use super::Options;
@@ -19,8 +20,13 @@ use weir_machine::timer::Timer;
 /// Size of a read.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// Maximum size of a head's buffer that is reused.
-const MAX_SPARE_BUFFER_BYTES: usize = 64 * 1024;
+/// Buffers and header maps that are kept: each request has one until its response comes.
+const MAX_KEPT: usize = 128;
+/// Larger ones are freed.
+const MAX_KEPT_BYTES: usize = 16 * 1024;
+const MAX_KEPT_FIELDS: usize = 64;
+/// Size of a new buffer, which most heads do not exceed.
+const NEW_BUFFER_BYTES: usize = 1024;
 
 #[derive(Debug)]
 pub(super) struct ClientState {
@@ -29,7 +35,8 @@ pub(super) struct ClientState {
     pub(super) counts: SharedClientCounts,
     pools: RefCell<BTreeMap<u64, Rc<ConnectionPool>>>,
     read_buffer: RefCell<Vec<u8>>,
-    spare_buffer: RefCell<Vec<u8>>,
+    buffers: RefCell<Vec<Vec<u8>>>,
+    header_maps: RefCell<Vec<HeaderMap>>,
     /// Time of the last sweep.
     last_sweep: Cell<Nanos>,
     drain_queue: Rc<DrainQueue>,
@@ -55,7 +62,8 @@ impl ClientState {
             counts: SharedClientCounts::default(),
             pools: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BUFFER_BYTES]),
-            spare_buffer: RefCell::default(),
+            buffers: RefCell::default(),
+            header_maps: RefCell::default(),
             last_sweep: Cell::default(),
             drain_queue: Rc::default(),
         }
@@ -76,14 +84,28 @@ impl ClientState {
 
     /// A buffer for a request's head.
     pub(super) fn buffer(&self) -> Vec<u8> {
-        self.spare_buffer.take()
+        self.buffers.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(NEW_BUFFER_BYTES))
     }
 
     /// Reuses the buffer of a sent request.
     pub(super) fn recycle(&self, upload: RequestWriter) {
-        let buffer = upload.into_buffer();
-        if buffer.capacity() <= MAX_SPARE_BUFFER_BYTES {
-            self.spare_buffer.replace(buffer);
+        let (buffer, mut kept) = (upload.into_buffer(), self.buffers.borrow_mut());
+        if kept.len() < MAX_KEPT && (1..=MAX_KEPT_BYTES).contains(&buffer.capacity()) {
+            kept.push(buffer);
+        }
+    }
+
+    /// An empty map for the headers of a response.
+    pub(super) fn header_map(&self) -> HeaderMap {
+        self.header_maps.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Reuses the memory of headers.
+    pub(super) fn recycle_headers(&self, mut headers: HeaderMap) {
+        let mut kept = self.header_maps.borrow_mut();
+        if kept.len() < MAX_KEPT && (1..=MAX_KEPT_FIELDS).contains(&headers.capacity()) {
+            headers.clear();
+            kept.push(headers);
         }
     }
 

@@ -98,7 +98,7 @@ impl Exchange<'_> {
             };
             self.progress.iter().for_each(ProgressTimeout::on_received);
             let bytes = &scratch[..n];
-            if let Some((head, used)) = self.head_parser.push(bytes)? {
+            if let Some((head, used)) = self.head_parser.push_with(bytes, &mut || self.client_state.header_map())? {
                 let filled = n == scratch.len();
                 return Poll::Ready(self.response(head, &bytes[used..], filled));
             }

@@ -35,7 +35,7 @@ mod upgraded;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::Response;
+use http::{HeaderMap, Response};
 
 pub use self::body::IncomingBody;
 use self::client_state::ClientState;
@@ -192,6 +192,11 @@ impl Client {
     /// The failure, if there is no connection.
     pub async fn probe(&self, to: &Origin) -> Result<(), SendError> {
         Box::pin(connect::connect_origin(to, &self.state.timer)).await.map(drop)
+    }
+
+    /// Takes the headers of a request that has ended, whose memory the next response's may use.
+    pub fn recycle_headers(&self, headers: HeaderMap) {
+        self.state.recycle_headers(headers);
     }
 
     /// Counts of connections and requests.

@@ -68,8 +68,17 @@ impl HeadParser {
     /// # Errors
     /// If the bytes are not a response.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<(ResponseHead, usize)>, SendError> {
+        self.push_with(bytes, &mut HeaderMap::default)
+    }
+
+    /// As [`Self::push`]; the headers are put into an empty map of `new_map`.
+    pub(super) fn push_with(
+        &mut self,
+        bytes: &[u8],
+        new_map: &mut dyn FnMut() -> HeaderMap,
+    ) -> Result<Option<(ResponseHead, usize)>, SendError> {
         if self.partial.is_empty() {
-            let found = self.find(bytes)?;
+            let found = self.find(bytes, new_map)?;
             if let Err(kept) = found {
                 self.partial.extend_from_slice(&bytes[kept..]);
             }
@@ -82,7 +91,7 @@ impl HeadParser {
             return Ok(None);
         }
         let partial = std::mem::take(&mut self.partial);
-        match self.find(&partial)? {
+        match self.find(&partial, new_map)? {
             Ok((head, used)) => Ok(Some((head, used - before))),
             Err(kept) => {
                 self.partial = partial;
@@ -93,9 +102,13 @@ impl HeadParser {
     }
 
     /// The final head in `bytes` and its end; or the start of an incomplete one.
-    fn find(&mut self, bytes: &[u8]) -> Result<Result<(ResponseHead, usize), usize>, SendError> {
+    fn find(
+        &mut self,
+        bytes: &[u8],
+        new_map: &mut dyn FnMut() -> HeaderMap,
+    ) -> Result<Result<(ResponseHead, usize), usize>, SendError> {
         let mut at = 0;
-        while let Some((head, length)) = parse_head(&bytes[at..], self.context)? {
+        while let Some((head, length)) = parse_head(&bytes[at..], self.context, new_map)? {
             at += length;
             if !head.status.is_informational() || head.status == StatusCode::SWITCHING_PROTOCOLS {
                 return Ok(Ok((head, at)));
@@ -110,7 +123,11 @@ impl HeadParser {
 }
 
 /// Parses one head at the start of `bytes`; None if it is incomplete.
-fn parse_head(bytes: &[u8], context: ResponseContext) -> Result<Option<(ResponseHead, usize)>, SendError> {
+fn parse_head(
+    bytes: &[u8],
+    context: ResponseContext,
+    new_map: &mut dyn FnMut() -> HeaderMap,
+) -> Result<Option<(ResponseHead, usize)>, SendError> {
     let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut parsed = httparse::Response::new(&mut []);
     let length = match lenient_parser().parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
@@ -122,7 +139,8 @@ fn parse_head(bytes: &[u8], context: ResponseContext) -> Result<Option<(Response
     let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or_else(|| not_http(bytes))?;
     let is_1_1 = parsed.version == Some(1);
     let own = Bytes::copy_from_slice(&bytes[..length]);
-    let mut headers = HeaderMap::with_capacity(parsed.headers.len());
+    let mut headers = new_map();
+    headers.reserve(parsed.headers.len());
     let mut framing = FramingHeaders { keep_alive: is_1_1, ..FramingHeaders::default() };
     for header in parsed.headers.iter() {
         let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| not_http(bytes))?;

@@ -43,11 +43,8 @@ impl TimerFd {
     /// # Errors
     /// The event loop has ended.
     pub async fn rings(&self) -> io::Result<()> {
-        let mut ready = self.file.readable().await?;
-        let read = ready.try_io(|file| Ok(rustix::io::read(file.get_ref(), &mut [0; 8])?));
-        if let Ok(read) = read {
-            read?;
-        }
+        // Not read: epoll reports each expiry once, and setting the timer clears what has expired.
+        self.file.readable().await?.clear_ready();
         Ok(())
     }
 }

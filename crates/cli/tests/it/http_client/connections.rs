@@ -34,7 +34,7 @@ fn a_connection_that_the_peer_has_closed_is_skipped() {
         let to = to(&server);
         for k in 1..=3 {
             assert_eq!(send(&client, &to, Method::POST, OutgoingBody::Empty).await.unwrap().status(), 200);
-            server.wait_for("the close", |counts| counts.open == 0);
+            server.wait_for_close();
             // The event loop asks the system before it continues; after a short sleep it may not, if it is late.
             tokio::task::yield_now().await;
             assert_eq!((client.counts().connected, client.counts().resent), (k, 0));

@@ -35,7 +35,7 @@ fn run_with(options: Options, test: impl AsyncFnOnce(Client)) {
     LocalSet::new().block_on(&runtime, async {
         let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO)).unwrap();
         tokio::task::spawn_local(rings);
-        let test = tokio::time::timeout(Duration::from_secs(30), test(Client::new(timer, options)));
+        let test = tokio::time::timeout(Duration::from_secs(120), test(Client::new(timer, options)));
         test.await.unwrap();
     });
 }
