@@ -27,6 +27,11 @@ impl ClientCertificateHeaders {
             }
         }
     }
+
+    /// Whether a name is one of these headers to an upstream.
+    pub(super) fn has_name(&self, given: &HeaderName) -> bool {
+        self.0.iter().any(|(_, name)| has_same_spelling(given.as_str(), name.as_str()))
+    }
 }
 
 /// Values as a list; None without any. What is not printable ASCII, `%`, and commas of several values are
@@ -90,6 +95,13 @@ mod tests {
         let mut of_proxy = headers(&forged);
         rule().apply(&mut of_proxy, None, true);
         assert_eq!(of_proxy, headers(&forged));
+    }
+
+    #[test]
+    fn trailers_of_these_names_are_found_in_all_spellings() {
+        for (name, expected) in [("x-client-san", true), ("x_client_san", true), ("x-client-sans", false)] {
+            assert_eq!(rule().has_name(&HeaderName::from_static(name)), expected, "{name}");
+        }
     }
 
     #[test]

@@ -132,6 +132,11 @@ fn is_framing_lookalike(name: &str) -> bool {
     is("content-length") || is("transfer-encoding")
 }
 
+/// Whether a trailer would be one of these headers to a service that does not distinguish the two.
+pub(super) fn is_forbidden_trailer(name: &HeaderName) -> bool {
+    is_forwarding_header(name.as_str()) || is_framing_lookalike(name.as_str())
+}
+
 /// Whether two names are the same to an upstream that does not distinguish `-` and `_`.
 pub(super) fn has_same_spelling(name: &str, known: &str) -> bool {
     name.len() == known.len() && has_prefix(name, known)

@@ -46,6 +46,7 @@ mod runtime;
 mod service;
 mod side_choice;
 mod tracing;
+mod trailer_filter;
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
@@ -14,6 +15,7 @@ use super::headers;
 use super::local_responses::{self, ErrorFormat};
 use super::request_limits::body_too_large;
 use super::tracing::{TracedCall, Tracer};
+use super::trailer_filter::TrailerFilter;
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
 use weir_decide::Nanos;
@@ -234,7 +236,8 @@ impl RoutedRequest<'_> {
                 None => Ok((OutgoingBody::Bytes(bytes), None)),
             },
             Ok(BodyPrefix::Streaming(upload)) => {
-                let (upload, is_too_large) = self.route.limits.limit_body(Box::pin(upload));
+                let upload = Box::pin(TrailerFilter::new(upload, Arc::clone(&self.route.client_certificate_headers)));
+                let (upload, is_too_large) = self.route.limits.limit_body(upload);
                 Ok((OutgoingBody::Stream(upload), is_too_large))
             }
             Err(_) => Err(local_responses::text(StatusCode::BAD_REQUEST, "the body broke off")),

@@ -207,13 +207,16 @@ fn request_host<'a>(parts: &'a Parts, headers: &'a HeaderMap) -> Result<Option<C
     if named.next().is_some() {
         return Err("more than one Host header");
     }
+    // Also with a host in the target.
+    if first.is_none() && parts.version == Version::HTTP_11 {
+        return Err("no Host header");
+    }
     if let Some(authority) = parts.uri.authority() {
         // User and password are not allowed (RFC 9110, 4.2.4), and an upstream might take them for the host.
         let is_host = headers::is_host(authority.as_str().as_bytes());
         return if is_host { Ok(Some(authority.host().into())) } else { Err("invalid host in the target") };
     }
     match first {
-        None if parts.version == Version::HTTP_11 => Err("no Host header"),
         None => Ok(None),
         Some(host) => match host.to_str() {
             Ok(host) if headers::is_host(host.as_bytes()) => Ok(Some(host.into())),

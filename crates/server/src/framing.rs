@@ -45,6 +45,18 @@ pub(super) fn too_many_fields() -> Response<ResponseBody> {
     closing_response(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head has too many fields\n")
 }
 
+/// Whether a value has white space at an end, which over HTTP/2 is malformed (RFC 9113, 8.2.1): over HTTP/1 it would be
+/// another value.
+pub(super) fn has_padded_value(headers: &HeaderMap) -> bool {
+    let is_padding = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    headers.values().map(HeaderValue::as_bytes).any(|value| is_padding(value.first()) || is_padding(value.last()))
+}
+
+/// The response to such a head.
+pub(super) fn padded_value() -> Response<ResponseBody> {
+    closing_response(StatusCode::BAD_REQUEST, "a header field has white space at an end of its value\n")
+}
+
 /// A response with a line of text that closes the connection.
 fn closing_response(status: StatusCode, line: &'static str) -> Response<ResponseBody> {
     let mut answer = Response::new(ResponseBody::from(line));

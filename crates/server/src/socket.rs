@@ -158,8 +158,8 @@ impl ConnectionSocket {
         if !self.connection.is_last_write() {
             return self.poll_send(cx, || Ok(writev(&self.stream, parts)?));
         }
-        // The close follows at once, in the packet of the last bytes: one packet and one wake-up of the other end in
-        // place of two.
+        // The end of the stream follows at once, in the packet of the last bytes: one packet and one wake-up of the other
+        // end in place of two.
         self.poll_send(cx, || Ok(sendmsg(&self.stream, parts, &mut SendAncillaryBuffer::default(), SEND_MORE)?))
     }
 }
@@ -233,8 +233,9 @@ impl AsyncWrite for ConnectionSocket {
         Poll::Ready(if gone { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) })
     }
 
-    /// The close that follows informs the other end, too. But closing a socket with unread bytes sends a reset, which
-    /// can overtake the response: so further bytes are read and discarded first, up to a limit.
+    /// A close of a socket with unread bytes is a reset, which discards what was not sent and can overtake what was: so
+    /// the write side is closed first, and bytes that are there are read and discarded, up to a limit. The last response
+    /// goes out here, with the end of the stream ([`Self::poll_send_parts`]).
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.connection.is_tunnel() {
@@ -244,19 +245,21 @@ impl AsyncWrite for ConnectionSocket {
         let mut bytes = [0; 4096];
         loop {
             match this.send_state {
-                // Not readable by the event loop: so there is nothing, without a system call.
-                SendState::Open if !this.connection.expects_bytes() && this.stream.poll_read_ready(cx).is_pending() => {
-                    this.send_state = SendState::Closed;
+                SendState::Open => {
+                    rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?;
+                    let expects_bytes = this.connection.expects_bytes();
+                    // Not readable by the event loop: so there is nothing, without a system call. What comes after this
+                    // finds a response that is sent.
+                    let is_readable = expects_bytes || this.stream.poll_read_ready(cx).is_ready();
+                    this.send_state = match is_readable.then(|| this.stream.try_read(&mut bytes)) {
+                        None | Some(Ok(0)) => SendState::Closed,
+                        Some(Err(_)) if !expects_bytes => SendState::Closed,
+                        Some(Err(_) | Ok(_)) => {
+                            this.connection.update_timeouts(|timeouts| timeouts.received(this.coarse_clock.now()));
+                            SendState::Draining { remaining: MAX_DRAINED_BYTES }
+                        }
+                    };
                 }
-                SendState::Open => match this.stream.try_read(&mut bytes) {
-                    Err(_) if !this.connection.expects_bytes() => this.send_state = SendState::Closed,
-                    Err(_) | Ok(1..) => {
-                        rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?;
-                        this.connection.update_timeouts(|timeouts| timeouts.received(this.coarse_clock.now()));
-                        this.send_state = SendState::Draining { remaining: MAX_DRAINED_BYTES };
-                    }
-                    Ok(0) => this.send_state = SendState::Closed,
-                },
                 SendState::Draining { remaining: left } => {
                     let mut buffer = ReadBuf::new(&mut bytes);
                     ready!(this.stream.poll_read(cx, &mut buffer))?;

@@ -107,6 +107,8 @@ impl<S: Service> ThreadContext<S> {
             ServiceReply::Response(bad.response())
         } else if request.headers().len() > self.max_header_fields {
             ServiceReply::Response(framing::too_many_fields())
+        } else if version == Version::HTTP_2 && framing::has_padded_value(request.headers()) {
+            ServiceReply::Response(framing::padded_value())
         } else if let Some(page) = self.builtin_response(&self.service.builtin_path(request.uri().path())) {
             ServiceReply::Response(page)
         } else {

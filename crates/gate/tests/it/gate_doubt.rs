@@ -118,7 +118,8 @@ fn trailers_have_no_fields_of_a_head() {
     let mut client = connect(&gate);
     client.send(
         "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\nX-Sum: 1\r\n\
-         Content-Length: 7\r\nTransfer-Encoding: x\r\nHost: evil\r\nX-Forwarded-For: 6.6.6.6\r\n\r\n",
+         Content-Length: 7\r\nTransfer-Encoding: x\r\nHost: evil\r\nX-Forwarded-For: 6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\n\
+         X_Original_URL: /a\r\nX_Forwarded_For: 6.6.6.6\r\nContent_Length: 7\r\nTransfer_Encoding: x\r\n\r\n",
     );
     until("the body has come", PATIENCE, || server.requests() == 2);
     assert_eq!(server.seen()[1].head, "5\r\nabcde\r\n0\r\nx-sum: 1\r\n");

@@ -64,8 +64,8 @@ impl FramingRules {
         out.extend_from_slice(if is_old { b"HTTP/1.0 " } else { b"HTTP/1.1 " });
         out.extend_from_slice(status.as_str().as_bytes());
         out.push(b' ');
-        // Many readers expect a reason.
-        out.extend_from_slice(status.canonical_reason().unwrap_or("<none>").as_bytes());
+        // Many readers expect a reason; the space before it is not optional (RFC 9112, 4).
+        out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
         out.extend_from_slice(b"\r\n");
         let is_tunnel = status == StatusCode::SWITCHING_PROTOCOLS || self.is_connect && status.is_success();
         let has_body = !self.is_head && !is_tunnel && has_content(status);

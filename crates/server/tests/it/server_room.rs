@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the test's clock is not the server's")]
 
-use std::io;
-use std::sync::Arc;
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::{Request, Response};
@@ -23,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Scripted {
     pub(super) begun: Arc<AtomicU64>,
     pub(super) given_up: Arc<AtomicU64>,
+    /// The client's end of a connection.
+    pub(super) client: Arc<Mutex<Option<TcpStream>>>,
 }
 
 /// Counts itself when dropped early.
@@ -51,6 +54,11 @@ impl Service for Scripted {
             "/never" => return turn.hang().await,
             "/order" => order(turn).await,
             "/early" => early(turn).await,
+            "/late" => {
+                // It comes after the last time that the event loop asks before the response.
+                self.client.lock().unwrap().as_mut().unwrap().write_all(b"\r\n").unwrap();
+                "sent".to_owned()
+            }
             "/ignore" => "ignored".to_owned(),
             "/trailers" => {
                 let body = request.into_body().collect().await.unwrap();
@@ -156,6 +164,21 @@ fn a_reset_reaches_the_peer_as_one() {
     let mut client = connect(&running);
     client.send("GET /reset HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(client.is_reset());
+}
+
+#[test]
+fn a_last_response_arrives_whatever_comes_at_the_close() {
+    let (service, running) = start(&Options::default());
+    for request in ["GET /late HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET /late HTTP/1.0\r\n\r\n"] {
+        for _ in 0..20 {
+            let mut client = TcpStream::connect(running.address()).unwrap();
+            *service.client.lock().unwrap() = Some(client.try_clone().unwrap());
+            client.write_all(request.as_bytes()).unwrap();
+            let mut received = [0; 1000];
+            let length = client.read(&mut received).unwrap();
+            assert!(received[..length].ends_with(b"\r\n\r\nsent"), "{request}");
+        }
+    }
 }
 
 #[test]

@@ -37,7 +37,35 @@ fn an_absolute_target_becomes_its_path() {
     for target in ["https://b/", "ftp://b/", "ws://b/?x", "http://", "http:///x", "http://u@b/"] {
         assert_eq!(asked(&gate, &format!("GET {target} HTTP/1.1\r\nHost: b\r\n\r\n")), 400, "{target}");
     }
+    // RFC 9112, 3.2: also with a host in the target.
+    assert_eq!(asked(&gate, "GET http://b/ HTTP/1.1\r\n\r\n"), 400);
+    assert_eq!(asked(&gate, "GET / HTTP/1.1\r\n\r\n"), 400);
     assert_eq!(server.requests(), before);
+    assert_eq!(asked(&gate, "GET http://b/ HTTP/1.0\r\n\r\n"), 200);
+}
+
+/// RFC 9113, 8.2.1.
+#[test]
+fn a_value_with_white_space_at_an_end_is_rejected_over_http2() {
+    let server = Server::hello();
+    let gate = plain(&server);
+    over_http2(&gate.address, async |mut sender| {
+        for (value, expected) in [("a b", 200), (" a", 400), ("a\t", 400), ("", 200), (" ", 400)] {
+            let request = Request::builder().uri(format!("http://{}/", gate.address)).header("x-own", value);
+            let answer = sender.send_request(request.body(Full::new(Bytes::new())).unwrap()).await.unwrap();
+            assert_eq!(answer.status(), expected, "{value:?}");
+        }
+    });
+    assert_eq!(server.requests(), 2);
+}
+
+#[test]
+fn a_status_without_a_known_reason_has_none() {
+    let server = Server::start(|_| Reply::raw("HTTP/1.1 520 Web Server Error\r\nContent-Length: 0\r\n\r\n"));
+    let gate = plain(&server);
+    let mut client = gate.connect();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    assert!(client.rest().starts_with(b"HTTP/1.1 520 \r\n"));
 }
 
 #[test]
