@@ -6,7 +6,8 @@
 #
 # The command and the extension are linked by zig against glibc 2.17, so that they run on any distribution since 2014.
 # WEIR_PROFILE names another profile of cargo than dist. SOURCE_DATE_EPOCH is the time in archives, by default that of
-# the last commit. Tools are installed below target/package/.
+# the last commit. WEIR_PROFDATA is a profile of the command at work, by default one that is recorded first: with that of
+# a release its packages are repeated byte by byte. Tools are installed below target/package/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:$HOME/.cargo/bin:/usr/local/go/bin
@@ -86,12 +87,44 @@ nfpm() {
     "$work/nfpm-$version" "$@"
 }
 
+# --- Which paths are taken
+
+# Gives the compiler a profile of the command at work: it places together what is taken together, and inlines it.
+use_profile() {
+    [ "$profile" = dist ] || return 0
+    local profdata=${WEIR_PROFDATA:-$work/weir.profdata}
+    [ -n "${WEIR_PROFDATA:-}" ] || record_profile "$profdata"
+    cp "$profdata" "dist/weir-$version.profdata"
+    export RUSTFLAGS="$RUSTFLAGS -Cprofile-use=$(realpath "$profdata")"
+}
+
+# Records one, unless there is one of these sources.
+record_profile() {
+    local merge sources
+    sources=$(git ls-files -s 2>/dev/null && git diff HEAD) || sources=$RANDOM
+    sources=$(sha256sum <<<"$sources")
+    [ "$(cat "$1.sources" 2>/dev/null)" != "$sources" ] || return 0
+    merge=$(rustc --print sysroot)/lib/rustlib/$triple/bin/llvm-profdata
+    [ -x "$merge" ] || rustup component add llvm-tools || fail "llvm-profdata of this compiler is missing"
+    say "building weir with counters"
+    rm -rf "$work/counts"
+    # Local functions are named by their unit of code: those have to be the package's. They are linked together later.
+    env -u TARGET_FLAGS -u TARGET_LDFLAGS CARGO_PROFILE_DIST_LTO=off CARGO_TARGET_DIR="$work/counting" \
+        RUSTFLAGS="$RUSTFLAGS -Cprofile-generate=$work/counts" \
+        cargo build --locked --profile dist --target "$triple" -p weir-cli -p weir-python --bin weir
+    say "recording which paths are taken"
+    python3 scripts/package/train.py "$work/counting/$triple/dist/weir"
+    "$merge" merge --sparse -o "$1" "$work/counts"
+    echo "$sources" >"$1.sources"
+}
+
 # --- The command
 
 # Linked command, its manual and completions, once per call.
 command_built() {
     [ -z "${is_built:-}" ] || return 0
     python_tools
+    use_profile
     say "building weir $version ($profile, glibc $glibc)"
     # Both packages are named, so that the extension has the same features and shares what is compiled.
     cargo zigbuild --locked --profile "$profile" --target "$triple.$glibc" -p weir-cli -p weir-python --bin weir
