@@ -38,8 +38,10 @@ impl MarkAhead {
     pub fn begin_round_trip(&mut self) {
         let due = std::mem::take(&mut self.jobs_due);
         if std::mem::take(&mut self.has_waited) {
-            // A job also waits if its mark is under way, so the next round trip needs more marks than this one.
-            self.max_marked = (self.max_marked + 1).max(due).min(MAX_MARKED_JOBS);
+            // A job also waits if its mark is under way, so the next round trip needs more marks than this one: up to
+            // twice as many as jobs are due in one, which is soon reached and then approached one by one.
+            let step = if self.max_marked < due + due / 2 { 1 + due / 8 } else { 1 };
+            self.max_marked = (self.max_marked + step).max(due).min(MAX_MARKED_JOBS);
             self.calm_round_trips = 0;
             return;
         }
