@@ -19,6 +19,7 @@ use super::dns::{LookupName, LookupSchedule, NameLookup, ResolvedAddresses};
 use super::runtime::{UpstreamRuntime, host_origin};
 use weir_call::{CallEngine, Upstream, UpstreamHost};
 use weir_decide::Nanos;
+use weir_decide::upstream::hosts::MAX_HOSTS;
 use weir_http::client::PendingAddresses;
 use weir_machine::timer::Timer;
 use weir_server::Logger;
@@ -119,6 +120,8 @@ struct ResolvedNames {
     config: UpstreamConfig,
     tls: Option<Arc<ClientConfig>>,
     hosts: Vec<ResolvedHost>,
+    /// Whether there were more addresses than an upstream can have hosts.
+    has_too_many: bool,
 }
 
 struct ResolvedHost {
@@ -144,6 +147,7 @@ impl ResolvedNames {
             hosts: hosts.collect(),
             config: upstream.config.clone(),
             tls: upstream.tls.clone(),
+            has_too_many: false,
         }
     }
 
@@ -200,9 +204,14 @@ impl ResolvedNames {
             let name = host.config.lookup_name();
             logger.log(&format!("upstream {}: {name} cannot be resolved{what}: {why}", self.config.name));
         }
-        if let Some(upstream) = self.upstream.upgrade() {
-            upstream.set_hosts(now, self.upstream_hosts());
+        let Some(upstream) = self.upstream.upgrade() else { return };
+        let hosts = self.upstream_hosts();
+        let has_too_many = hosts.len() > MAX_HOSTS;
+        if !std::mem::replace(&mut self.has_too_many, has_too_many) && has_too_many {
+            let (name, count) = (&self.config.name, hosts.len());
+            logger.log(&format!("upstream {name}: its names have {count} addresses, of which {MAX_HOSTS} are used"));
         }
+        upstream.set_hosts(now, hosts);
     }
 
     /// All hosts: of a name one per address.

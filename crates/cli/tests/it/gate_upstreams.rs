@@ -98,6 +98,22 @@ fn the_addresses_of_a_name_are_hosts_that_come_and_go() {
 }
 
 #[test]
+fn more_addresses_than_hosts_are_said_once() {
+    let weir = Weir::new();
+    let lines: Vec<String> = (1..=70).map(|number| format!("127.0.1.{number} backend.test\n")).collect();
+    weir.write("hosts", lines.concat());
+    weir.write("gate.toml", configured("urls = [\"http://backend.test:1\"]\nresolve = \"50ms\""));
+    let gate = Serving::gate_with_hosts(weir, &["--config", "gate.toml"]);
+    let hosts = || gate.get("/metrics").text().matches("weir_gate_host_ejected{").count();
+    until("all hosts", PATIENCE, || hosts() == 64);
+    // Also after a change.
+    gate.weir.write("hosts", lines[..69].concat());
+    until("more look-ups", PATIENCE, || hosts() == 64);
+    let output = gate.stop();
+    assert_eq!(output.stderr, "weir: upstream a: its names have 70 addresses, of which 64 are used\n");
+}
+
+#[test]
 fn an_attempt_at_a_host_that_has_gone_is_answered() {
     let held = Gate::default();
     let slow = {
