@@ -80,7 +80,7 @@ def main() -> int:
     names = list(SECTIONS) if args.section in ("all", "page") else [args.section]
     if args.section != "page":
         plan = Plan.of(quick=args.quick, pairs=args.pairs, seed=args.seed, minutes=args.minutes)
-        if not _measure(names, plan, args.out):
+        if not _measure(names, plan, args.out, args.packaged):
             return 2
     sections = results.load(args.out, tuple(names))
     if not sections:
@@ -103,13 +103,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=0, help="duration of more runs of harm [%(default)s]")
     parser.add_argument("--seed", type=int, default=1, help="seed of the order within rounds [%(default)s]")
     parser.add_argument("--out", type=Path, default=programs.ROOT / "benches" / "out", help="folder of saved results")
+    parser.add_argument("--packaged", type=Path, help="a package's command, in place of one that is built here")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks* and the figures of README.md")
     return parser.parse_args()
 
 
-def _measure(names: list[str], plan: Plan, out: Path) -> bool:
+def _measure(names: list[str], plan: Plan, out: Path, packaged: Path | None) -> bool:
     machine.raise_file_limit()
-    found = programs.find()
+    found = programs.find(packaged)
     for name in found.missing():
         print(f"run.py: {name} is missing and left out", file=sys.stderr)
     if "lean" not in found or "cost" not in found:

@@ -55,12 +55,15 @@ class Programs:
         return [name for name in (*OURS, *VERSION_FLAGS) if name not in self.paths]
 
 
-def find() -> Programs:
-    """Build our programs, find the peers, and read all versions."""
+def find(packaged: Path | None = None) -> Programs:
+    """Build our programs, find the peers, and read all versions; `packaged` is a package's command, in place of ours."""
     paths = build() | peers()
+    if packaged:
+        paths["weir"] = packaged
     versions = {name: version(paths[name], flag) for name, flag in VERSION_FLAGS.items() if name in paths}
     if "weir" in paths:
-        versions["weir"] = version(paths["weir"], "--version")
+        origin = "of a package" if packaged else "in the profile release"
+        versions["weir"] = f"{version(paths['weir'], '--version')} {origin}"
     return Programs(paths, versions)
 
 

@@ -152,7 +152,7 @@ fn a_host_that_hangs_does_not_hide_the_others_behind_it() {
         lines.extend(servers.iter().map(|server| line(&server.port().to_string(), &server.url("/"), n)));
     }
     weir.write("jobs.jsonl", lines);
-    let running = send(&weir, &["--max-concurrency", "64", "--order", "arrival", "--grace", "100ms"]);
+    let running = send(&weir, &["--max-concurrency", "64", "--order", "arrival", "--grace", "3s"]);
     until("all others", TIMEOUT, || servers.iter().all(|server| server.requests() == EACH as u64));
     assert!(hanging.requests() <= 40, "{} of 64 places", hanging.requests());
     running.signal(Signal::TERM);
