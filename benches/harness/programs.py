@@ -56,7 +56,7 @@ class Programs:
 
 
 def find(packaged: Path | None = None) -> Programs:
-    """Build our programs, find the peers, and read all versions; `packaged` is a package's command, in place of ours."""
+    """Build our programs, find the peers, and read all versions; a package's command takes the place of ours."""
     paths = build() | peers()
     if packaged:
         paths["weir"] = packaged
