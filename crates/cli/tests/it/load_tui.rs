@@ -98,11 +98,12 @@ fn the_view_is_copied_changed_and_left() {
 
 #[test]
 fn without_colors_there_are_none_and_steps_have_rows() {
-    let server = Server::hello();
+    // Not as many as it can take: the view would wait for the processor, too.
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(20)));
     let weir = Weir::new();
     let url = server.url("");
     weir.write("visit.hurl", format!("# @name one\nGET {url}/1\nHTTP 404\n\n# @name two\nGET {url}/2\nHTTP 200\n"));
-    let flags = ["load", "-s", "visit.hurl", "--users", "2", "-d", "60s", "--continue-on-error", "--tui"];
+    let flags = ["load", "-s", "visit.hurl", "--users", "2", "-d", "10m", "--continue-on-error", "--tui"];
     let mut terminal = Terminal::start(&weir, &flags, &[("NO_COLOR", "1")]);
     server.wait_for("requests", |counts| counts.requests > 10);
     terminal.wait_for("\u{1b}[?1049h");
