@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,6 +27,8 @@ PACKAGES = ["--workspace"]
 ALONE = ("crates/call/tests/call_cost.rs", "crates/cli/tests/redis/main.rs")
 # The longest one begins.
 LONGEST = "crates/cli/tests/it/main.rs"
+# Seconds within which a program ends; the longest one takes a third of it with both cores busy.
+PROGRAM_TIMEOUT_S = 1200
 
 
 @dataclass(frozen=True)
@@ -65,26 +67,38 @@ def programs(packages: list[str]) -> list[Program]:
 SHOWN = threading.Lock()
 
 
-def run(name: str, program: Program) -> int:
-    """Run a program, print what it has printed, and return its exit code."""
+def unfinished(output: str) -> list[str]:
+    """Return the tests that a program has named as slow and that have no result in its output."""
+    slow = re.findall(r"^test (\S+) has been running for over", output, re.MULTILINE)
+    ended = set(re.findall(r"^test (\S+) \.\.\. ", output, re.MULTILINE))
+    return [test for test in slow if test not in ended]
+
+
+def run(name: str, program: Program, timeout: float = PROGRAM_TIMEOUT_S) -> int:
+    """Run a program, print what it has printed, and return its exit code; one that does not end is killed."""
     # A test that hangs is in a program that was started and not shown.
     print(f"     Started {name}", flush=True)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         # A file, and not a pipe, which a process that is left behind would keep open.
-        done = subprocess.run(
-            [program.path],
-            cwd=program.folder,
-            env=program.environment(),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            check=False,
+        process = subprocess.Popen(
+            [program.path], cwd=program.folder, env=program.environment(), stdout=output, stderr=subprocess.STDOUT
         )
+        hangs = False
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            hangs = True
+            # What it has started ends with it.
+            process.kill()
+            code = process.wait()
         output.seek(0)
+        text = output.read()
         with SHOWN:
-            print(f"\n     Running {name}", flush=True)
-            shutil.copyfileobj(output, sys.stdout)
-            sys.stdout.flush()
-    return done.returncode
+            print(f"\n     Running {name}\n{text}", flush=True)
+            if hangs:
+                print(f"{name} did not end within {timeout:g} s. These tests hang:")
+                print(*(f"test {test} ... FAILED" for test in unfinished(text)), sep="\n", flush=True)
+    return code
 
 
 def main() -> int:

@@ -71,8 +71,9 @@ in_order() {
     run integration env WEIR_EXAMPLES_BUILT=1 .venv/bin/python scripts/rust_tests.py integration
     # They wait, too; each file stays in one worker, which has its services and its browser. The order is that of
     # conftest.py: what takes longest begins.
+    # A test that hangs ends its worker (pyproject.toml), and the step.
     run python .venv/bin/python -m pytest -q -n $((3 * $(nproc))) --dist loadfile --no-loadscope-reorder \
-        --durations=40 --durations-min=5
+        --max-worker-restart 0 --durations=40 --durations-min=5
 }
 
 {

@@ -7,7 +7,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
-use ratatui::layout::Size;
+use ratatui::layout::{Rect, Size};
 
 use super::run_view::RunView;
 use super::view_layout::{render, text};
@@ -59,9 +59,7 @@ impl TuiScreen {
     /// Takes the screen again.
     pub fn resume(&mut self, view: &RunView) {
         if std::mem::replace(&mut self.is_suspended, false) && !self.is_away {
-            let _ = execute!(io::stderr(), EnterAlternateScreen, Hide);
-            let _ = self.terminal.clear();
-            self.draw(view);
+            self.take(view);
         }
     }
 
@@ -75,10 +73,17 @@ impl TuiScreen {
             let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
             let _ = writeln!(io::stderr(), "{copy}\nweir: c goes back to the screen");
         } else {
-            let _ = execute!(io::stderr(), EnterAlternateScreen, Hide);
-            let _ = self.terminal.clear();
-            self.draw(view);
+            self.take(view);
         }
+    }
+
+    /// Enters the screen once more, and draws all of it; a closed terminal is ignored.
+    fn take(&mut self, view: &RunView) {
+        let _ = execute!(io::stderr(), EnterAlternateScreen, Hide);
+        // Clears it. `Terminal::clear` would ask the terminal where the cursor is, and read the response among the keys.
+        let size = self.terminal.size().unwrap_or(self.size);
+        let _ = self.terminal.resize(Rect::from(size));
+        self.draw(view);
     }
 }
 

@@ -65,9 +65,23 @@ impl Terminal {
     }
 
     fn finish(mut self) -> (Option<i32>, String) {
-        let code = self.child.wait().unwrap().code();
+        let mut code = None;
+        until("the end", PATIENCE, || {
+            code = self.child.try_wait().unwrap().map(|status| status.code());
+            code.is_some()
+        });
         until("the end of the output", PATIENCE, || self.text().contains("response"));
-        (code, self.text())
+        let text = self.text();
+        // Its response would come among the keys.
+        assert!(!text.contains("\u{1b}[6n"), "the terminal is asked for its cursor");
+        (code.unwrap(), text)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -76,11 +90,11 @@ fn the_view_is_copied_changed_and_left() {
     let server = Server::start(|seen| if seen.number % 5 == 4 { Reply::status(503, "") } else { Reply::ok("hello") });
     let weir = Weir::new();
     let mut terminal =
-        Terminal::start(&weir, &["load", &server.url("/items"), "--rate", "50", "-d", "60s", "--tui"], &[]);
+        Terminal::start(&weir, &["load", &server.url("/items"), "--rate", "50", "-d", "10m", "--tui"], &[]);
     server.wait_for("requests", |counts| counts.requests > 60);
     let copy = terminal.copy();
     // The copy may be of a moment with few responses, of which less than a fifth have failed.
-    for part in ["GET http://127.0.0.1", "50/s set", "of 60s", "failed (", "throughput", "status 503", "p95"] {
+    for part in ["GET http://127.0.0.1", "50/s set", "of 600s", "failed (", "throughput", "status 503", "p95"] {
         assert!(copy.contains(part), "{part}\n{copy}");
     }
     assert!(copy.lines().all(|line| line.trim_end().chars().count() <= 80), "{copy}");
@@ -128,7 +142,7 @@ fn without_a_terminal_it_is_one_line() {
 #[test]
 fn the_terminal_is_given_back_while_the_process_is_stopped() {
     let (server, weir) = (Server::hello(), Weir::new());
-    let mut terminal = Terminal::start(&weir, &["load", &server.url("/"), "--rate", "20", "-d", "60s", "--tui"], &[]);
+    let mut terminal = Terminal::start(&weir, &["load", &server.url("/"), "--rate", "20", "-d", "10m", "--tui"], &[]);
     server.wait_for("requests", |counts| counts.requests > 20);
     let count = |terminal: &Terminal, what: &str| terminal.text().matches(what).count();
     let (enter, leave) = ("\u{1b}[?1049h", "\u{1b}[?1049l");
