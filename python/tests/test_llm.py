@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import sys
 import warnings
 from collections.abc import Iterator
@@ -24,6 +25,24 @@ def server() -> Iterator[weir.Service]:
         yield running
 
 
+@pytest.fixture
+def arrival_times() -> Iterator[None]:
+    """Let packets have arrival times: the kernel begins with them a while after a first socket asks for it."""
+    so_timestampns = 35
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as held:
+        held.setsockopt(socket.SOL_SOCKET, so_timestampns, 1)
+        peer, _ = listener.accept()
+        with peer:
+            for _ in range(100_000):
+                peer.sendall(b"x")
+                if held.recvmsg(1, 64)[1]:
+                    break
+            else:
+                pytest.fail("no arrival times")
+            yield
+
+
+@pytest.mark.usefixtures("arrival_times")
 def test_figures_are_those_of_the_servers_record(server: weir.Service) -> None:
     run = weir.llm(
         server.url,

@@ -1,9 +1,13 @@
 //! Results of `weir llm`: weir's own part of times, intervals and page, tokens that weir counts, interrupted runs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use serde_json::json;
+use weir_machine::system::receive_timestamps;
 use weir_measure::Run;
 use weir_testing::{Output, Reply, Server, Serving, Weir, until};
 
@@ -18,9 +22,24 @@ fn model() -> Serving {
     Serving::start(&[&["llm"], &times[..], &rest].concat())
 }
 
+/// A connection whose packets have arrival times. The kernel begins with them a while after a first socket asks for it,
+/// and goes on while there is one.
+fn stamped_connection() -> TcpStream {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let connection = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    receive_timestamps::enable(connection.as_fd()).unwrap();
+    let (mut peer, _) = listener.accept().unwrap();
+    until("arrival times", Duration::from_secs(30), || {
+        peer.write_all(b"x").unwrap();
+        receive_timestamps::recv(connection.as_fd(), &mut [0]).unwrap().1.is_some()
+    });
+    connection
+}
+
 #[test]
 #[cfg_attr(feature = "portable", ignore = "arrival times are Linux's")]
 fn the_own_part_of_the_first_token_is_measured_and_is_not_the_servers_time() {
+    let _stamped = stamped_connection();
     for flags in [["--h2c", "--streams", "4"].as_slice(), &[], &["--rate", "100"]] {
         let serving = model();
         let weir = Weir::new();
@@ -39,6 +58,7 @@ fn the_own_part_of_the_first_token_is_measured_and_is_not_the_servers_time() {
 #[test]
 #[cfg_attr(feature = "portable", ignore = "arrival times are Linux's")]
 fn the_report_has_weirs_own_part_of_the_first_token() {
+    let _stamped = stamped_connection();
     let serving = model();
     let weir = Weir::new();
     let output = llm(&weir, &serving.url, &["-n", "4", "-c", "1", "--input-tokens", "8"]);
