@@ -152,8 +152,11 @@ def test_a_neighbour_of_the_service_is_none_of_the_load(service: Service, tmp_pa
         neighbour.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, process.stderr
     seen = Counter(one.path.split("/")[1] for one in service.seen)
-    assert _steps(_run(tmp_path)) == {"items": seen["items"], "GET /cart": seen["cart"]}
-    assert 80 < seen["cart"] <= 100
+    run = _run(tmp_path)
+    assert _steps(run) == {"items": seen["items"], "GET /cart": seen["cart"]}
+    # A slow machine has no user free at some of the times.
+    assert run.iterations is not None
+    assert seen["cart"] + run.iterations.dropped == 100
 
 
 BUSY = """

@@ -21,7 +21,7 @@ from pages import axe
 from programs import finished
 
 SITE = ROOT / "docs" / "site"
-TIMEOUT_S = 300
+TIMEOUT_S = 550
 
 
 def needs_sphinx() -> None:

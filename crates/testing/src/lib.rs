@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
 mod certificates;
+mod closed_port;
 mod connection;
 mod disk;
 mod dns;
@@ -27,6 +28,7 @@ mod weir;
 mod wire;
 
 pub use certificates::{Authority, Pair};
+pub use closed_port::closed_address;
 pub use disk::Disk;
 pub use dns::{DnsManner, DnsSeen, DnsServer};
 pub use h2::Reason;

@@ -6,14 +6,14 @@
 //! begin is up to the machine, so that a test asks what happened ([`Stalls::count`], [`Stalls::end`]) and asserts
 //! nothing about the schedule.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use weir_decide::base::rng::SeededRng;
 
@@ -34,7 +34,7 @@ impl Default for Stalling {
     }
 }
 
-/// One stall as it happened: SIGSTOP was sent before the first instant, SIGCONT after the second.
+/// One stall as it happened: all threads stood still at the first instant; SIGCONT was sent after the second.
 pub type Stall = (Instant, Instant);
 
 /// Stalls of one process, until dropped or the process ends.
@@ -90,7 +90,11 @@ struct Still<'a>(&'a OwnedFd);
 
 impl<'a> Still<'a> {
     fn new(process: &'a OwnedFd) -> rustix::io::Result<Self> {
-        pidfd_send_signal(process, Signal::STOP).map(|()| Self(process))
+        pidfd_send_signal(process, Signal::STOP)?;
+        let still = Self(process);
+        // Its threads stop a moment later: one in the kernel, say with a packet, goes on to the end of that.
+        waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+        Ok(still)
     }
 }
 

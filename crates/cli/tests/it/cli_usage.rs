@@ -1,10 +1,9 @@
 //! Invalid input is one line on stderr that names the value, with exit code 2.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use std::net::TcpListener;
 use std::process::Stdio;
 
-use weir_testing::{Running, Server, Weir};
+use weir_testing::{Running, Server, Weir, closed_address};
 
 /// The error line of a command that is rejected before anything is measured.
 fn rejected(args: &[&str]) -> String {
@@ -17,16 +16,11 @@ fn rejected_in(weir: &Weir, args: &[&str]) -> String {
     output.one_line().to_owned()
 }
 
-/// A port without a listener.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 #[test]
 fn a_service_that_is_not_there_is_named() {
     let line = rejected(&["load", "http://no-such-host.invalid/", "-n", "1"]);
     assert!(line.contains("no-such-host.invalid"), "{line}");
-    let address = format!("127.0.0.1:{}", free_port());
+    let address = closed_address().to_string();
     for flags in [["-n", "1"], ["-r", "5"]] {
         let line = rejected(&[&["load", &format!("http://{address}/")], flags.as_slice()].concat());
         assert!(line.contains(&address) && line.contains("refused"), "{line}");
@@ -175,7 +169,7 @@ fn files_that_are_missing_are_named() {
 #[test]
 fn a_load_that_cannot_start_leaves_an_earlier_result_alone() {
     let weir = Weir::new();
-    let unreachable = format!("http://127.0.0.1:{}/", free_port());
+    let unreachable = format!("http://{}/", closed_address());
     for url in ["ftp://h/", unreachable.as_str()] {
         for flag in ["--out", "--csv", "--html", "--jtl"] {
             weir.write("kept", "an earlier result");
@@ -188,7 +182,7 @@ fn a_load_that_cannot_start_leaves_an_earlier_result_alone() {
 #[test]
 fn a_load_that_cannot_start_leaves_no_empty_files() {
     let weir = Weir::new();
-    let unreachable = format!("http://127.0.0.1:{}/", free_port());
+    let unreachable = format!("http://{}/", closed_address());
     for flag in ["--out", "--csv", "--html", "--jtl"] {
         rejected_in(&weir, &["load", &unreachable, "-n", "1", flag, "new"]);
         assert!(!weir.path("new").exists(), "{flag}");

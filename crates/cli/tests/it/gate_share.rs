@@ -103,10 +103,12 @@ fn a_caller_of_one_gateway_has_its_whole_rate_there() {
     // After three leases the allocation is complete.
     accepted(&gates[1], "one", Duration::from_secs(6));
     until("all to know of it", PATIENCE, || gates.iter().all(|gate| gate.metric(CLAIMS) == 1.0));
-    let (counts, took) = accepted_by_all(&[&gates[1]], "one", Duration::from_secs(3));
-    // Its even fraction would be a quarter.
-    assert!(counts[0] as f64 >= 0.6 * 100.0 * took, "{counts:?} within {took} s");
-    assert!(counts[0] as f64 <= 24.0 + 100.0 * took, "{counts:?} within {took} s");
+    // Its even fraction would be a quarter. A gateway that stood still for longer than a lease has that for a while.
+    until("the whole rate", PATIENCE, || {
+        let (counts, took) = accepted_by_all(&[&gates[1]], "one", Duration::from_secs(3));
+        assert!(counts[0] as f64 <= 24.0 + 100.0 * took, "{counts:?} within {took} s");
+        counts[0] as f64 >= 0.6 * 100.0 * took
+    });
     // Other callers are not affected.
     assert!(accepted(&gates[1], "other", Duration::from_millis(1)) > 0);
 }

@@ -190,7 +190,7 @@ fn the_warm_up_is_left_out_of_the_result_and_not_of_the_series() {
     // The first 500 ms are slow, so that one warm-up request in the result would show.
     let script = move |_: &weir_testing::Seen| {
         let slow = begun.elapsed() < Duration::from_millis(500);
-        Reply::ok("hello").after(Duration::from_millis(if slow { 400 } else { 1 }))
+        Reply::ok("hello").after(Duration::from_millis(if slow { 400 } else { 20 }))
     };
     let server = Server::start(script);
     let run = load(&server.url("/"), &["-c", "2", "-d", "2s", "--warmup", "1s"]);

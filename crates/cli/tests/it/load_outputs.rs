@@ -2,25 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::fs::File;
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use serde_json::Value;
 use weir_machine::clock::unix_s;
 use weir_measure::Run;
-use weir_testing::{Raw, Reply, Running, Seen, Server, Weir, until};
+use weir_testing::{Raw, Reply, Running, Seen, Server, Weir, closed_address, until};
 
 /// Nothing takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Address where nothing listens: the local end of a connection, which no other test can get as long as it lasts.
-fn closed_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let address = stream.local_addr().unwrap().to_string();
-    std::mem::forget((listener, stream));
-    address
-}
 
 pub(super) fn lines(text: &str) -> Vec<Value> {
     let schema: Value = serde_json::from_str(include_str!("../../../../docs/outputs.schema.json")).unwrap();

@@ -217,7 +217,9 @@ fn a_log_begins_again_until_its_end() {
     assert_eq!((run_n.requests.total, server.requests()), (35, 35));
     assert_eq!(lines(&server)[34], "GET /items/4 HTTP/1.1");
     let run_d = run(&weir, &server, &["access.log", "--speed", "20", "--loop", "-d", "500ms"]);
-    assert!((45..=60).contains(&run_d.requests.total), "{}", run_d.requests.total);
+    // On a slow machine some have no connection before the end.
+    let due = run_d.requests.total + run_d.requests.dropped;
+    assert!((45..=60).contains(&due), "{:?}", run_d.requests);
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn an_overloaded_upstream_is_throttled() {
 #[test]
 fn ten_thousand_rejections_leak_nothing_and_keep_their_connection() {
     let (opens, server) = held();
-    let gate = start(&server, "max_in_flight = 1", "", &[]);
+    let gate = start(&server, "max_in_flight = 1", "policy = \"patient\"\n[policies.patient]\ndeadline = \"10m\"", &[]);
     let mut first = asks(&gate, "");
     until("the first", PATIENCE, || server.requests() == 1);
     let mut client = gate.connect();
