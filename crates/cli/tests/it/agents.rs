@@ -231,7 +231,7 @@ fn a_search_and_a_study_have_agents_too() {
     let args =
         ["--from", "50", "--to", "100", "--precision", "100%", "--step-time", "3s", "--on", "local", "--agents", "2"];
     let found = weir.run(&[&["capacity", &url, "--slo", "p99<5s", "--format", "json", "-q"], &args[..]].concat());
-    assert!(found.code < 2 && found.stderr.is_empty(), "{found:?}");
+    assert!((0..2).contains(&found.code) && found.stderr.is_empty(), "{found:?}");
     let found: Value = serde_json::from_str(&found.stdout).unwrap();
     // A busy machine may leave the outcome of a step open.
     assert_ne!(found["steps"][0]["outcome"], "fails", "{found:#}");

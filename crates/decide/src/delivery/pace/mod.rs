@@ -161,7 +161,7 @@ impl AdaptivePace {
                 }
             }
             // A rejection would have come by then.
-            PaceStage::Probing { since } => since + self.probe_timeout(),
+            PaceStage::Probing { since } => since + self.probe_timeout().max(self.interval(self.probe_weight)),
             PaceStage::Open if self.kind == LimitKind::Free => {
                 let over = (self.in_flight + 1) as f64 - self.max_in_flight;
                 let ramp = self
@@ -172,6 +172,11 @@ impl AdaptivePace {
             PaceStage::Open if self.in_flight as f64 + 1.0 > self.max_in_flight => Nanos::NEVER,
             PaceStage::Open => self.next_at,
         }
+    }
+
+    /// Time that the rate has for this weight.
+    fn interval(&self, weight: u64) -> Nanos {
+        if self.rate.is_finite() { Nanos::from_secs_f64(weight as f64 / self.rate) } else { Nanos::ZERO }
     }
 
     fn probe_timeout(&self) -> Nanos {
@@ -200,7 +205,7 @@ impl AdaptivePace {
         self.cycle.add(weight);
         self.last_sent = now;
         if self.rate.is_finite() {
-            let interval = Nanos::from_secs_f64(weight as f64 / self.rate);
+            let interval = self.interval(weight);
             // A timer that is slightly late loses nothing.
             self.next_at = self.next_at.max(now - interval.max(Nanos::from_millis(5))) + interval;
         }
@@ -357,6 +362,9 @@ impl AdaptivePace {
         let faded = if is_short { self.longest_pause } else { Nanos(self.longest_pause.0 / 10 * 9) };
         self.longest_pause = faded.max(self.pause);
         let length = (since - self.cycle.start).as_secs_f64().max(1e-6);
+        // So is one of a small part of the cycle before: a sliding window frees only what was sent a window ago.
+        let previous = self.cycle.start - self.previous_cycle.start;
+        let is_part = Nanos(4 * (since - self.pause - self.cycle.start).0) < previous;
         // Without the probe, which begins the next cycle.
         let taken = self.cycle.weight.saturating_sub(self.probe_weight);
         let requests = self.cycle.requests.saturating_sub(1);
@@ -367,17 +375,18 @@ impl AdaptivePace {
                 let lowest = match self.rate {
                     rate if rate.is_infinite() => self.mean_weight / length,
                     rate if is_short => MIN_RATE_FRACTIONS[self.short_cycles.min(MIN_RATE_FRACTIONS.len()) - 1] * rate,
-                    rate if requests < 20 => 0.5 * rate,
+                    rate if requests < 20 || is_part => 0.5 * rate,
                     _ => self.mean_weight / length,
                 };
-                if is_short {
+                // One rejection within a window says little of the rate, several in a row do.
+                if is_short && self.short_cycles <= MIN_RATE_FRACTIONS.len() {
                     self.rejected_rate = self.rejected_rate.max(self.previous_rejected_rate);
                 }
                 self.previous_rejected_rate = self.rejected_rate;
                 self.rate = (RATE_MARGIN_FRACTION * measured).min(0.96 * self.rate).max(lowest);
                 self.step = FAR_STEP_FRACTION;
                 self.max_in_flight = f64::INFINITY;
-                self.next_at = since + Nanos::from_secs_f64(self.probe_weight as f64 / self.rate);
+                self.next_at = since + self.interval(self.probe_weight);
             }
             LimitKind::Unsure => self.max_in_flight = self.in_flight as f64 + 1.0,
             LimitKind::Free | LimitKind::Concurrency => {}
