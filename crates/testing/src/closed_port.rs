@@ -1,6 +1,6 @@
 //! Ports at which nothing listens, and nothing else will.
 //!
-//! A port that is free again may be the next service's of another test, which then gets what is meant for nobody.
+//! A port that is free again may be the next service's of another test, and get what is meant to fail.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 /// Ports kept; the oldest ones are of tests that have ended.
 const KEPT: usize = 200;
 
-/// Sockets that have an address and do not listen: the system gives their ports to no one who asks for any port.
+/// Sockets that have an address and do not listen: the system does not choose their ports for others.
 static HELD: Mutex<VecDeque<OwnedFd>> = Mutex::new(VecDeque::new());
 
 /// An address on 127.0.0.1 whose connections are refused.

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::queued_attempt::{AttemptResponse, QueuedAttempt};
 use crate::events::{AttemptRecord, FinishedJob};
-use crate::job::{JobEntry, UnixMs};
+use crate::job::JobEntry;
 use crate::key_state::KeyState;
 use crate::sender_error::SenderError;
 use crate::state::State;
@@ -120,8 +120,8 @@ pub(super) enum ReportEvent {
 pub(super) enum RecordEvent {
     /// A leased job has changed.
     Changed(JobChange),
-    /// An expired job gets a new end of its TTL.
-    Extended(JobId, UnixMs),
+    /// An expired job gets a new TTL, in milliseconds.
+    Extended(JobId, u64),
     /// A high-water mark of a key's nonces is to be recorded.
     HighWater(u32, u64),
     /// The key has another owner's mark; wanted ones are obsolete.

@@ -24,8 +24,8 @@ pub(super) struct RecordLoop {
     context: Rc<SenderContext>,
     inbox: UnboundedReceiver<RecordEvent>,
     changes: Vec<JobChange>,
-    /// Expired jobs that continue, with the new ends of their TTLs.
-    extensions: Vec<(JobId, UnixMs)>,
+    /// Expired jobs that continue, with their new TTLs in milliseconds.
+    extensions: Vec<(JobId, u64)>,
     /// High-water marks of nonces that are to be recorded, by key.
     high_water: Vec<(u32, u64)>,
     /// Whether an attempt waits for a mark.
@@ -95,7 +95,7 @@ impl RecordLoop {
     fn take(&mut self, event: RecordEvent) {
         match event {
             RecordEvent::Changed(change) => self.changes.push(change),
-            RecordEvent::Extended(job, expires) => self.extensions.push((job, expires)),
+            RecordEvent::Extended(job, ttl_ms) => self.extensions.push((job, ttl_ms)),
             RecordEvent::HighWater(key, mark) => {
                 self.high_water.retain(|(other, _)| *other != key);
                 self.high_water.push((key, mark));
@@ -148,10 +148,12 @@ impl RecordLoop {
         if has_retries {
             post(&self.context.channels.claims, ClaimEvent::RetryRecorded);
         }
-        for (number, expires) in extensions {
+        for (number, ttl_ms) in extensions {
             let filter = JobFilter { only: vec![JobSelector::Number(number)], ..JobFilter::default() };
+            // From now on: a write that took longer than the TTL would leave the job expired.
+            let now = wall_ms();
             // A job that another sender has needs no extension.
-            let _ = self.context.store.retry(filter, Some(expires), at).await;
+            let _ = self.context.store.retry(filter, Some(now.plus_ms(ttl_ms)), now).await;
         }
         Some(RecordedGroup { count, high_water, sent, stale: recorded.stale })
     }

@@ -9,7 +9,7 @@ use super::super::channels::{RecordEvent, ReportEvent, post};
 use super::super::context::SenderContext;
 use super::leased_job::{LeasedJob, SentMark};
 use crate::events::FinishedJob;
-use crate::job::{JobEntry, StoredAttempt, StoredResponse, UnixMs};
+use crate::job::{JobEntry, StoredAttempt, StoredResponse};
 use crate::state::State;
 use crate::store::{JobChange, JobLease, JobStep};
 use crate::wall_clock::wall_ms;
@@ -89,22 +89,22 @@ impl Outcomes {
             leased.entry.number,
             JobChange { lease: leased.lease, at, reason: reason.clone(), step, attempt, response },
         );
-        let extended = (state == State::Expired).then(|| self.extended_expiry(job, at)).flatten();
+        let extended = (state == State::Expired).then(|| self.extension_ms(job)).flatten();
         if state != State::Retrying && extended.is_none() {
             let (last_attempt, body) = last.map_or((None, Bytes::new()), |last| (Some(last.record), last.body));
             let (entry, attempts) = (leased.entry, leased.attempts);
             self.finish_job(Box::new(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts }));
         }
         self.record_change(change);
-        extended.into_iter().for_each(|expires_at| self.extend(job, expires_at));
+        extended.into_iter().for_each(|ttl_ms| self.extend(job, ttl_ms));
     }
 
     /// Ends a job that the store has expired.
     pub(super) fn expire(&mut self, entry: JobEntry) {
-        let at = wall_ms();
-        if let Some(expires_at) = self.extended_expiry(entry.number, at) {
-            return self.extend(entry.number, expires_at);
+        if let Some(ttl_ms) = self.extension_ms(entry.number) {
+            return self.extend(entry.number, ttl_ms);
         }
+        let at = wall_ms();
         let (state, reason) = (State::Expired, "expired before it could be sent".to_owned());
         let attempts = entry.status.attempts;
         let (last_attempt, body) = (None, Bytes::new());
@@ -116,18 +116,18 @@ impl Outcomes {
         self.report(ReportEvent::JobEnded(job));
     }
 
-    /// New end of the TTL of an expired job that continues; None if it does not.
-    fn extended_expiry(&mut self, job: JobId, now: UnixMs) -> Option<UnixMs> {
+    /// New TTL of an expired job that continues, in milliseconds; None if it does not.
+    fn extension_ms(&mut self, job: JobId) -> Option<u64> {
         let extension = self.context.options.ttl_extension?;
         let used = self.extension_counts.entry(job).or_default();
         (*used < extension.max_times).then(|| {
             *used += 1;
-            now.plus_ms(extension.ttl_ms)
+            extension.ttl_ms
         })
     }
 
-    fn extend(&mut self, job: JobId, expires_at: UnixMs) {
+    fn extend(&mut self, job: JobId, ttl_ms: u64) {
         self.unrecorded += 1;
-        self.record(RecordEvent::Extended(job, expires_at));
+        self.record(RecordEvent::Extended(job, ttl_ms));
     }
 }
