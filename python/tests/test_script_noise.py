@@ -154,9 +154,10 @@ def test_a_neighbour_of_the_service_is_none_of_the_load(service: Service, tmp_pa
     seen = Counter(one.path.split("/")[1] for one in service.seen)
     run = _run(tmp_path)
     assert _steps(run) == {"items": seen["items"], "GET /cart": seen["cart"]}
-    # A slow machine has no user free at some of the times.
+    # On a slow machine the end of the run cuts off the last ones.
     assert run.iterations is not None
-    assert seen["cart"] + run.iterations.dropped == 100
+    assert run.iterations.total + run.iterations.unfinished == 100
+    assert 0 < seen["cart"] <= 100
 
 
 BUSY = """

@@ -193,8 +193,10 @@ def test_an_open_loop_starts_tasks_at_its_rate_without_think_time(service: Servi
             await self.get("/")
 
     run = weir.load(Thinker, host=service.url, rate=100, duration=0.5)
-    assert (run.model, run.requests.total) == ("open", 50)
-    assert len(service.seen) == 50
+    # On a slow machine the end of the run cuts off the last ones.
+    assert run.iterations is not None
+    assert (run.model, run.iterations.total + run.iterations.unfinished) == ("open", 50)
+    assert run.requests.total <= len(service.seen) <= 50
 
 
 def test_think_time_is_between_tasks_and_in_none_of_them(service: Service) -> None:

@@ -217,9 +217,8 @@ fn a_log_begins_again_until_its_end() {
     assert_eq!((run_n.requests.total, server.requests()), (35, 35));
     assert_eq!(lines(&server)[34], "GET /items/4 HTTP/1.1");
     let run_d = run(&weir, &server, &["access.log", "--speed", "20", "--loop", "-d", "500ms"]);
-    // On a slow machine some have no connection before the end.
-    let due = run_d.requests.total + run_d.requests.dropped;
-    assert!((45..=60).contains(&due), "{:?}", run_d.requests);
+    // Of 46 the end cuts off those that a slow machine has not sent yet.
+    assert!((30..=46).contains(&run_d.requests.total), "{:?}", run_d.requests);
 }
 
 #[test]
