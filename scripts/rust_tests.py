@@ -10,6 +10,7 @@ them. The exit code is 1 if a program failed, and 101 if they could not be built
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -80,25 +81,26 @@ def run(name: str, program: Program, timeout: float = PROGRAM_TIMEOUT_S) -> int:
     print(f"     Started {name}", flush=True)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         # A file, and not a pipe, which a process that is left behind would keep open.
-        process = subprocess.Popen(
-            [program.path], cwd=program.folder, env=program.environment(), stdout=output, stderr=subprocess.STDOUT
-        )
-        hangs = False
-        try:
-            code = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            hangs = True
-            # What it has started ends with it.
-            process.kill()
-            code = process.wait()
+        code = None
+        # What it has started ends with it.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = subprocess.run(
+                [program.path],
+                cwd=program.folder,
+                env=program.environment(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=timeout,
+                check=False,
+            ).returncode
         output.seek(0)
         text = output.read()
         with SHOWN:
             print(f"\n     Running {name}\n{text}", flush=True)
-            if hangs:
+            if code is None:
                 print(f"{name} did not end within {timeout:g} s. These tests hang:")
                 print(*(f"test {test} ... FAILED" for test in unfinished(text)), sep="\n", flush=True)
-    return code
+    return 1 if code is None else code
 
 
 def main() -> int:
