@@ -12,6 +12,7 @@ kept=target/suite
 mkdir -p "$kept"
 rm -f "$kept"/*.log "$kept"/*.end
 failed=()
+reasons=()
 
 # Runs a command as a step: the output goes to a file and not to a pipe, which a process that is left behind would keep
 # open; then its status and its times to another one.
@@ -41,6 +42,7 @@ show() {
     if [ "$status" != 0 ]; then
         failed+=("$name ($(sed 's/^== //;q' "$log")) ended with $status")
         mapfile -t -O "${#failed[@]}" failed < <(named "$log")
+        mapfile -t -O "${#reasons[@]}" reasons < <(reasons "$log")
     fi
 }
 
@@ -50,6 +52,15 @@ named() {
         -e 's/^test (.*) \.\.\. FAILED$/    \1/p' \
         -e 's/^(FAILED|ERROR) ([^ ]*::.*)$/    \2/p' \
         -e 's/^error: could not compile (.*)$/    could not compile \1/p' "$1"
+}
+
+# What failed tests printed, without stacks: at the end again, where it is looked for first.
+reasons() {
+    awk '
+        /^---- .* stdout ----$/ { left = 16 }
+        /^stack backtrace:$/ { left = 0 }
+        /^E  / { print }
+        left > 0 { print; left-- }' "$1" | cut -c -600 | head -100
 }
 
 # The steps are a process group of their own, which does not ignore Ctrl-C as other background jobs do; the trap forwards
@@ -88,5 +99,5 @@ if [ ${#failed[@]} = 0 ]; then
     exit
 fi
 echo "test: these failed (output in $kept/):" >&2
-printf '  %s\n' "${failed[@]}" >&2
+printf '  %s\n' "${failed[@]}" "${reasons[@]}" >&2
 exit 1

@@ -51,7 +51,10 @@ impl AttemptLoop {
     }
 
     pub(super) fn on_claimed(&mut self, claimed: Option<ClaimReply>) {
-        let Some(claimed) = claimed else { return self.claim.fail() };
+        let Some(claimed) = claimed else {
+            self.end.check();
+            return self.claim.fail();
+        };
         self.ready.adjust_targets(&self.dispatch, self.claim.requested(), &claimed);
         let ClaimReply { jobs, expired, lanes, .. } = claimed;
         let has_new = self.ready.update_lanes(&mut self.dispatch, &mut self.hosts, &self.unusable_keys, &lanes);

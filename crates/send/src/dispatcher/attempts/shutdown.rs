@@ -31,7 +31,10 @@ impl AttemptLoop {
                 }
                 self.dispatch.sizes().2 == 0 || self.end.wake_at() <= now
             }
-            StopMode::WhenEmpty if self.jobs.is_empty() && self.outcomes.unrecorded() == 0 => {
+            // A claim may have found jobs expired that are to be renewed.
+            StopMode::WhenEmpty
+                if self.jobs.is_empty() && self.outcomes.unrecorded() == 0 && !self.claim.is_in_progress() =>
+            {
                 // Errors of the store are reported by its writes.
                 let open = self.context.store.counts().map_or(1, |counts| counts.open_jobs());
                 let failure = self.unsendable_failure(open);
