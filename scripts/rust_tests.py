@@ -3,14 +3,16 @@
     python scripts/rust_tests.py unit|integration
 
 A program is shown when it has ended. Towards its end a test or two go on alone, and leave a core to the next program.
-Cargo's own choice, `--lib` or `--test '*'`, builds libraries without tests as tests, too: the Python extension among
-them. The exit code is 1 if a program failed, and 101 if they could not be built.
+An integration test that fails is run again alone (reruns.py); unit tests have no clock but their own. Cargo's choice,
+`--lib` or `--test '*'`, builds libraries without tests as tests, too: the Python extension among them. The exit code is
+1 if a test failed, and 101 if they could not be built.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import re
@@ -21,6 +23,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+import reruns
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ["--workspace"]
@@ -75,17 +79,15 @@ def unfinished(output: str) -> list[str]:
     return [test for test in slow if test not in ended]
 
 
-def run(name: str, program: Program, timeout: float = PROGRAM_TIMEOUT_S) -> int:
-    """Run a program, print what it has printed, and return its exit code; one that does not end is killed."""
-    # A test that hangs is in a program that was started and not shown.
-    print(f"     Started {name}", flush=True)
+def run(program: Program, *arguments: str, timeout: float = PROGRAM_TIMEOUT_S) -> tuple[int | None, str]:
+    """Return the exit code of a program, none if it did not end and was killed, and what it has printed."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         # A file, and not a pipe, which a process that is left behind would keep open.
         code = None
         # What it has started ends with it.
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = subprocess.run(
-                [program.path],
+                [program.path, *arguments],
                 cwd=program.folder,
                 env=program.environment(),
                 stdout=output,
@@ -94,13 +96,51 @@ def run(name: str, program: Program, timeout: float = PROGRAM_TIMEOUT_S) -> int:
                 check=False,
             ).returncode
         output.seek(0)
-        text = output.read()
-        with SHOWN:
-            print(f"\n     Running {name}\n{text}", flush=True)
-            if code is None:
-                print(f"{name} did not end within {timeout:g} s. These tests hang:")
-                print(*(f"test {test} ... FAILED" for test in unfinished(text)), sep="\n", flush=True)
-    return 1 if code is None else code
+        return code, output.read()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A program that failed."""
+
+    why: str
+    tests: list[str]
+    """The failed tests, if it is enough that they pass alone."""
+
+
+def run_whole(name: str, program: Program) -> Failure | None:
+    """Run all tests of a program, and print what it has printed."""
+    # A test that hangs is in a program that was started and not shown.
+    print(f"     Started {name}", flush=True)
+    code, text = run(program)
+    with SHOWN:
+        print(f"\n     Running {name}\n{text}", flush=True)
+        if code is None:
+            print(f"{name} did not end within {PROGRAM_TIMEOUT_S} s. These tests hang:")
+            print(*(f"test {test} ... FAILED" for test in unfinished(text)), sep="\n", flush=True)
+    if code == 0:
+        return None
+    tests = re.findall(r"^test (\S+)(?: - should panic)? \.\.\. FAILED$", text, re.MULTILINE)
+    # A program whose tests have all ended says so. A property that does not hold is not the machine's doing.
+    is_up_to_the_machine = (
+        program.is_integration
+        and code is not None
+        and re.search(r"^test result: FAILED\.", text, re.MULTILINE)
+        and "minimal failing input" not in text
+    )
+    return Failure(f"{name} ended with {code}", tests if is_up_to_the_machine else [])
+
+
+def failed_again(name: str, program: Program, tests: list[str]) -> list[str]:
+    """Run tests of a program alone, one by one, and return those that failed."""
+    failed = []
+    for test in tests:
+        print(f"     Alone {name} {test}", flush=True)
+        code, text = run(program, "--exact", test)
+        if code != 0:
+            failed.append(test)
+            print(text, flush=True)
+    return failed
 
 
 def main() -> int:
@@ -114,16 +154,19 @@ def main() -> int:
         return 101
     named = {str(program.source.relative_to(ROOT)): program for program in chosen}
     together = sorted(named.keys() - set(ALONE), key=lambda name: (name != LONGEST, name))
-    failed = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, code in pool.map(lambda name: (name, run(name, named[name])), together):
-            failed += [f"{name} ended with {code}"] * bool(code)
-    for name in sorted(named.keys() & set(ALONE)):
-        code = run(name, named[name])
-        failed += [f"{name} ended with {code}"] * bool(code)
-    if failed:
-        print(*failed, sep="\n", file=sys.stderr)
-    return int(bool(failed))
+        ended = list(pool.map(lambda name: (name, run_whole(name, named[name])), together))
+    ended += [(name, run_whole(name, named[name])) for name in sorted(named.keys() & set(ALONE))]
+    wrong = []
+    for name, failure in ended:
+        if failure is None:
+            continue
+        again = functools.partial(failed_again, name, named[name])
+        if not failure.tests or reruns.failed_alone(failure.tests, again):
+            wrong.append(failure.why)
+    if wrong:
+        print(*wrong, sep="\n", file=sys.stderr)
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

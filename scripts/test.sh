@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the whole suite; continues after a failure, and lists all failures at the end.
+# Runs the whole suite; continues after a failure, and lists all failures at the end, those too that a test has only beside
+# others (scripts/reruns.py).
 #
 #     scripts/test.sh        after scripts/setup.sh test
 #
@@ -12,6 +13,7 @@ kept=target/suite
 mkdir -p "$kept"
 rm -f "$kept"/*.log "$kept"/*.end
 failed=()
+alone=()
 reasons=()
 
 # Runs a command as a step: the output goes to a file and not to a pipe, which a process that is left behind would keep
@@ -42,8 +44,9 @@ show() {
     if [ "$status" != 0 ]; then
         failed+=("$name ($(sed 's/^== //;q' "$log")) ended with $status")
         mapfile -t -O "${#failed[@]}" failed < <(named "$log")
-        mapfile -t -O "${#reasons[@]}" reasons < <(reasons "$log")
     fi
+    mapfile -t -O "${#alone[@]}" alone < <(grep '^alone: ' "$log")
+    mapfile -t -O "${#reasons[@]}" reasons < <(reasons "$log")
 }
 
 # Names of failed tests, from the output of their programs.
@@ -51,10 +54,10 @@ named() {
     sed -n -E \
         -e 's/^test (.*) \.\.\. FAILED$/    \1/p' \
         -e 's/^(FAILED|ERROR) ([^ ]*::.*)$/    \2/p' \
-        -e 's/^error: could not compile (.*)$/    could not compile \1/p' "$1"
+        -e 's/^error: could not compile (.*)$/    could not compile \1/p' "$1" | awk '!seen[$0]++'
 }
 
-# What failed tests printed, without stacks: at the end again, where it is looked for first.
+# What failed tests have printed, without stacks, to show it at the end.
 reasons() {
     awk '
         /^---- .* stdout ----$/ { left = 16 }
@@ -80,11 +83,7 @@ in_order() {
     run doc cargo test "${packages[@]}" --no-fail-fast --doc
     run benches cargo build "${packages[@]}" --benches
     run integration env WEIR_EXAMPLES_BUILT=1 .venv/bin/python scripts/rust_tests.py integration
-    # They wait, too; each file stays in one worker, which has its services and its browser. The order is that of
-    # conftest.py: what takes longest begins.
-    # A test that hangs ends its worker (pyproject.toml), and the step.
-    run python .venv/bin/python -m pytest -q -n $((3 * $(nproc))) --dist loadfile --no-loadscope-reorder \
-        --max-worker-restart 0 --durations=40 --durations-min=5
+    run python .venv/bin/python scripts/python_tests.py
 }
 
 {
@@ -94,10 +93,14 @@ in_order() {
 steps=$!
 for step in build unit doc benches integration python; do show "$step"; done
 
-if [ ${#failed[@]} = 0 ]; then
-    echo "test: all passed"
+if [ ${#failed[@]} != 0 ]; then
+    echo "test: these failed (output in $kept/):" >&2
+    printf '  %s\n' "${failed[@]}" "${alone[@]}" "${reasons[@]}" >&2
+    exit 1
+fi
+if [ ${#alone[@]} != 0 ]; then
+    printf '%s\n' "${alone[@]}" "${reasons[@]}"
+    echo "test: all passed, ${#alone[@]} of them alone"
     exit
 fi
-echo "test: these failed (output in $kept/):" >&2
-printf '  %s\n' "${failed[@]}" "${reasons[@]}" >&2
-exit 1
+echo "test: all passed"

@@ -34,7 +34,7 @@ pub use dns::{DnsManner, DnsSeen, DnsServer};
 pub use h2::Reason;
 pub use http2::over_http2;
 pub use http2_service::{Http2Builder, Http2Reply, Http2Seen, Http2Service};
-pub use noise::{Burner, Stall, Stalling, Stalls};
+pub use noise::{Burner, Stall, Stalling, Stalls, stall_once};
 pub use raw::{Answer, Raw};
 pub use redis::{Manner, Proxy, RedisServer};
 pub use relay::Relay;

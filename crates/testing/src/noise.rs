@@ -64,6 +64,13 @@ impl Stalls {
     }
 }
 
+/// Stalls the process `pid`, a child that is not waited for yet, once and for this long.
+pub fn stall_once(pid: u32, length: Duration) {
+    let process = pidfd_open(Pid::from_raw(pid as i32).unwrap(), PidfdFlags::empty()).unwrap();
+    let _still = Still::new(&process).unwrap();
+    thread::sleep(length);
+}
+
 fn stall(process: &OwnedFd, how: Stalling, happened: &Mutex<Vec<Stall>>, end: &Receiver<()>) {
     let mut rng = SeededRng::new(how.seed, 0);
     let (shortest, longest) = how.length;

@@ -63,6 +63,7 @@ mod lua_agents;
 mod lua_errors;
 mod lua_scripts;
 mod noise_disk;
+mod open_loop_ends;
 mod outputs_elsewhere;
 mod record;
 mod replay;

@@ -359,10 +359,13 @@ impl<'a> Worker<'a> {
             return false;
         }
         if let Some(users) = &self.users {
-            let is_over = self.clock.now() >= self.until;
-            // Users whose iterations are cut off take no arrival that waits.
-            if is_over || !users.is_quiet() {
-                return is_over;
+            if self.clock.now() >= self.until {
+                // Users whose iterations are cut off take no arrival that waits.
+                let is_open = matches!(self.feed, Feed::Open(_));
+                return !(is_open && users.has_free() && self.feed.next_due().is_some_and(|due| due < self.until));
+            }
+            if !users.is_quiet() {
+                return false;
             }
         }
         self.refill_permits();

@@ -68,10 +68,14 @@ impl Worker<'_> {
             if is_open && !users.has_free() {
                 return;
             }
-            let Some(start) = self.feed.due(now) else { return };
+            // Those of a log may go on after the end.
+            let last = if is_open { self.until - Nanos(1) } else { Nanos::NEVER };
+            let Some(start) = self.feed.due(now.min(last)) else { return };
             let user = if is_open { users.take_free() } else { start.user };
             let action = self.begin_iteration(user, &start, start.arrival.intended, now);
-            self.act(user, Some(action), now);
+            // An arrival of the time of the load is sent, however late this thread is.
+            let until = if is_open { Nanos::NEVER } else { self.until };
+            self.act_until(user, Some(action), now, until);
         }
     }
 
@@ -79,8 +83,8 @@ impl Worker<'_> {
     pub(super) fn cut_iterations(&mut self, now: Nanos) {
         if let Some(users) = &mut self.users {
             let counts = self.counters.counts();
-            let withdrawn = users.cut(|scenario| counts.scenario(scenario).cut += 1);
-            self.counters.withdraw(withdrawn, now);
+            let unsent = users.cut(|scenario| counts.scenario(scenario).cut += 1);
+            self.counters.give_up(unsent, now);
         }
     }
 
@@ -109,6 +113,10 @@ impl Worker<'_> {
 
     /// Next iteration of a user that is free at `now`; `None` if it has none.
     fn next_iteration(&mut self, user: u32, now: Nanos) -> Option<UserAction> {
+        if now >= self.until && matches!(self.feed, Feed::Open(_)) {
+            // Arrivals that have waited for a user to the end are dropped.
+            return None;
+        }
         self.refill_permits();
         match self.feed.next_on(user, now) {
             Some(start) => {
@@ -129,6 +137,11 @@ impl Worker<'_> {
 
     /// Does what a user does next, until it waits or has ended.
     pub(super) fn act(&mut self, user: u32, action: Option<UserAction>, now: Nanos) {
+        self.act_until(user, action, now, self.until);
+    }
+
+    /// Does what a user does next; nothing is sent from `until` on but what users send at their end.
+    fn act_until(&mut self, user: u32, action: Option<UserAction>, now: Nanos, until: Nanos) {
         self.release_decided();
         let mut next = action;
         while let Some(action) = next {
@@ -138,7 +151,7 @@ impl Worker<'_> {
                     self.end_stream_of(user, now);
                     None
                 }
-                UserAction::Send(send) if now >= self.until && !self.is_stopping => {
+                UserAction::Send(send) if now >= until && !self.is_stopping => {
                     self.counters.counts().scenario(send.scenario).cut += 1;
                     None
                 }
