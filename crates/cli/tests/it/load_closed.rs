@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use weir_testing::{Reply, Server, Weir, close, load};
+use weir_testing::{Reply, Server, Weir, close, load, stall_once};
 
 #[test]
 fn a_number_of_requests_is_exact_on_any_number_of_threads() {
@@ -84,6 +84,20 @@ fn users_start_evenly_over_the_ramp_up() {
         };
         // How late one is noticed is the machine's affair, but not each time.
         assert!((0..5).any(|_| is_even()), "half of them within four steps, -t {threads}");
+    }
+}
+
+#[test]
+fn users_whose_start_is_missed_at_the_end_are_not_awaited() {
+    for threads in ["1", "2"] {
+        let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(10)));
+        let weir = Weir::new();
+        let (url, users) = (server.url("/"), ["--users", "100", "--ramp-up", "1s", "-d", "1s"]);
+        let running = weir.start(&[["load", &url].as_slice(), &users, &["-t", threads, "-f", "json", "-q"]].concat());
+        server.wait_for("half of the users", |counts| counts.requests > 500);
+        stall_once(running.pid(), Duration::from_millis(1100));
+        let output = running.finish();
+        assert_eq!((output.code, output.json().requests.failed), (0, 0), "{output:?}");
     }
 }
 

@@ -103,7 +103,7 @@ impl ClosedFeed {
     /// Starts the next user, if its time has come.
     fn start_staged(&mut self, now: Nanos) -> Option<u32> {
         let staged = self.staged.as_mut()?;
-        if staged.next_start.is_none_or(|at| at > now) || now >= self.until {
+        if staged.next_start.is_none_or(|at| at > now) {
             return None;
         }
         let again = staged.ended.first().copied();
@@ -166,6 +166,11 @@ impl ClosedFeed {
     }
 
     pub(super) fn due(&mut self, now: Nanos) -> Option<DueRequest> {
+        if now >= self.until {
+            // Users that should have started before it do not come any more.
+            self.stop();
+            return None;
+        }
         while let Some(&(until, user)) = self.paused.front()
             && until <= now
         {
@@ -178,7 +183,7 @@ impl ClosedFeed {
             let user = self.start_staged(now)?;
             return self.next_on(user, now);
         }
-        if self.next_user >= self.users.count || self.users.start(self.next_user) > now || now >= self.until {
+        if self.next_user >= self.users.count || self.users.start(self.next_user) > now {
             return None;
         }
         let user = u32::try_from(self.remaining.len()).unwrap_or(u32::MAX);

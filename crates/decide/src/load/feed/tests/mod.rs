@@ -69,6 +69,25 @@ fn a_user_makes_its_loops_and_ends() {
 }
 
 #[test]
+fn users_that_have_not_started_by_the_end_do_not_come_any_more() {
+    let users = Users { count: 4, ramp_up: Nanos::from_secs(1), loops: None };
+    let stages = vec![LoadStage { from_per_s: 0.0, to_per_s: 4.0, length: Nanos::from_secs(1) }];
+    let until = Nanos::from_secs(1);
+    for stages in [None, Some(stages)] {
+        for last_look in [None, Some(Nanos::from_millis(600))] {
+            let mut feed = closed(users, until, u64::MAX);
+            if let (Feed::Closed(_), Some(stages)) = (&feed, &stages) {
+                feed.change(stages, until, Nanos::ZERO);
+            }
+            while last_look.and_then(|now| feed.due(now)).is_some() {}
+            assert!(feed.next_due().is_some_and(|due| due < until));
+            assert_eq!(feed.due(until), None, "its thread was not there in time");
+            assert_eq!(feed.next_due(), None, "or it would be awaited for ever");
+        }
+    }
+}
+
+#[test]
 fn a_user_whose_connection_failed_pauses() {
     let users = Users { count: 1, ramp_up: Nanos::ZERO, loops: None };
     let mut feed = closed(users, Nanos::from_secs(1), u64::MAX);
