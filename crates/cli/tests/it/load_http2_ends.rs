@@ -47,7 +47,7 @@ fn a_response_that_never_comes_is_a_timeout_and_the_others_go_on() {
         0 => Http2Reply::Silence,
         _ => Http2Reply::ok("fine"),
     });
-    let flags = ["--h2c", "-c", "1", "--streams", "6", "-n", "500", "--timeout", "400ms"];
+    let flags = ["--h2c", "-c", "1", "--streams", "6", "-n", "500", "--timeout", "2s"];
     let run = load(&server.url("/"), &flags);
     assert_eq!((run.requests.ok, run.requests.failed), (490, 10), "{:?}", run.failures);
     assert_eq!(run.failures.get("timeout"), Some(&10));
@@ -133,7 +133,7 @@ fn a_failed_request_of_one_string_fails_its_iteration_behind_the_last_one() {
     let weir = Weir::new();
     weir.write("two.lua", "request = function() return wrk.format('GET', '/a') .. wrk.format('GET', '/b') end");
     for flags in [["--streams", "2"].as_slice(), &["--streams", "1"], &["--streams", "2", "-r", "100"]] {
-        let own = ["-q", "-s", "two.lua", "--h2c", "-c", "3", "-n", "60", "--timeout", "1s", "-o", "run.json"];
+        let own = ["-q", "-s", "two.lua", "--h2c", "-c", "3", "-n", "60", "--timeout", "4s", "-o", "run.json"];
         let output = weir.run(&[&["load", &server.url("/")], &own[..], flags].concat());
         // No iteration succeeds.
         assert_eq!(output.code, 3, "{output:?}");
