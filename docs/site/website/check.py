@@ -12,7 +12,11 @@ from urllib.parse import unquote, urlsplit
 MAX_PAGE_BYTES = 200_000
 """Largest page with its styles and scripts, without pictures, as stored (not compressed)."""
 
-HEAVY = {"genindex.html": "all names on one page", "search.html": "the index of all words"}
+HEAVY = {
+    "changelog.html": "all changes on one page",
+    "genindex.html": "all names on one page",
+    "search.html": "the index of all words",
+}
 """Pages that may be larger, with the reason."""
 
 _LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "object": "data", "embed": "src"}
