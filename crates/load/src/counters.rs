@@ -89,15 +89,10 @@ impl WorkerCounters {
         }
     }
 
-    /// Takes back requests that have begun and will not be sent.
-    pub(super) fn withdraw(&mut self, requests: u64, now: Nanos) {
+    /// Gives up requests that have begun, which the end of the run cuts off.
+    pub(super) fn give_up(&mut self, requests: u64, now: Nanos) {
         self.integrate_to(now);
         self.in_flight -= requests;
-    }
-
-    /// Gives up requests in flight, which the end of the run cuts off.
-    pub(super) fn give_up(&mut self, requests: u64, now: Nanos) {
-        self.withdraw(requests, now);
         self.recorder.counts.unfinished += requests;
     }
 

@@ -264,6 +264,13 @@ impl Run {
         Histogram::from_base64(&self.failed_histogram, Histogram::precise)
     }
 
+    /// Rates of what arrives in an open loop: of iterations where there are such, otherwise of requests; `None` in a
+    /// closed loop.
+    pub fn arrivals_per_s(&self) -> Option<Rate> {
+        let rates = self.iterations.as_ref().map_or(self.rate_per_s, |iterations| iterations.rate_per_s);
+        (self.model == LoadModel::Open).then_some(rates)
+    }
+
     /// Number of whole responses, whatever their status.
     pub fn response_count(&self) -> u64 {
         self.status.values().sum()

@@ -83,10 +83,9 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
     let limit = count(run.connections.max);
     let plural = if run.connections.max == 1 { "" } else { "s" };
     let what = if run.iterations.is_some() { "user" } else { "connection" };
-    let offered = run.iterations.as_ref().map_or(run.rate_per_s.offered, |iterations| iterations.rate_per_s.offered);
-    let model = match run.model {
-        LoadModel::Closed => format!("closed loop, {limit} {what}{plural}"),
-        LoadModel::Open => format!("open loop, {}/s offered, up to {limit} {what}{plural}", rate(offered)),
+    let model = match run.arrivals_per_s() {
+        None => format!("closed loop, {limit} {what}{plural}"),
+        Some(arrivals) => format!("open loop, {}/s offered, up to {limit} {what}{plural}", rate(arrivals.offered)),
     };
     let warmup = match run.warmup_s {
         w if w > 0.0 => format!(" after {} of warm-up", seconds(w)),
@@ -140,16 +139,36 @@ pub(crate) fn ended_by(run: &Run) -> Option<String> {
     }
 }
 
-fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
+/// Counts of requests, and those that the end has cut off where no other line tells of them.
+pub(super) fn request_counts(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let requests = &run.requests;
     let failed = match requests.failed {
         0 => "0 failed".into(),
         n => paint.red(&format!("{} failed ({})", count(n), percentage(run.error_fraction()))),
     };
+    let mut lines =
+        vec![paint.line(
+            "requests",
+            &[format!("{} total", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
+        )];
+    if unfinished(run) > 0 {
+        lines.push(paint.line("", &[format!("{} cut off by the end, not counted", count(unfinished(run)))]));
+    }
+    lines
+}
+
+/// Requests that the end of a run has cut off; those of an interrupt, and of iterations, are told elsewhere.
+pub(super) fn unfinished(run: &Run) -> u64 {
+    if run.interrupted || run.iterations.is_some() { 0 } else { run.requests.unfinished }
+}
+
+fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let requests = &run.requests;
     let rates = &run.rate_per_s;
+    // Of a scenario iterations are offered, which have their own lines.
     let offered = match run.model {
-        LoadModel::Open => format!(" of {}/s offered", rate(rates.offered)),
-        LoadModel::Closed => String::new(),
+        LoadModel::Open if run.iterations.is_none() => format!(" of {}/s offered", rate(rates.offered)),
+        _ => String::new(),
     };
     let mut rate_words = vec![format!("{}/s{offered}", rate(rates.achieved))];
     // Without this, 475/s of 500/s with all requests ok would look like a contradiction.
@@ -159,11 +178,8 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
         rate_words.push(format!("{} responses came after the end", count(late)));
     }
     let per_s = |n: u64| bytes(if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 });
-    let mut lines = vec![
-        paint.line(
-            "requests",
-            &[format!("{} total", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
-        ),
+    let mut lines = request_counts(run, paint);
+    lines.extend([
         paint.line("rate", &rate_words),
         paint.line(
             "traffic",
@@ -180,7 +196,7 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
                 format!("{} requests in flight on average", rate(run.in_flight_mean)),
             ],
         ),
-    ];
+    ]);
     let notices = http2::notices(run);
     if !notices.is_empty() {
         lines.push(paint.line("HTTP/2", &notices));
@@ -309,6 +325,28 @@ mod tests {
             report.contains("no response times: no request succeeded") && report.contains("of failures"),
             "{report}"
         );
+    }
+
+    #[test]
+    fn iterations_are_offered_not_their_requests_and_what_the_end_cuts_off_is_told_once() {
+        let mut run = fixtures::shop();
+        (run.model, run.rate_per_s.offered) = (LoadModel::Open, run.rate_per_s.achieved);
+        run.requests.unfinished = 7;
+        if let Some(iterations) = &mut run.iterations {
+            (iterations.rate_per_s.offered, iterations.unfinished) = (95.0, 5);
+        }
+        let report = render(&run, false);
+        assert!(
+            report.contains("open loop, 95.0/s offered") && report.contains("40.0/s of 95.0/s offered"),
+            "{report}"
+        );
+        assert!(!report.contains("60.0/s of"), "{report}");
+        assert!(report.contains("5 cut off by the end, not counted") && !report.contains("7 cut off"), "{report}");
+        run.iterations = None;
+        assert!(render(&run, false).contains("7 cut off by the end, not counted"));
+        run.interrupted = true;
+        let report = render(&run, false);
+        assert!(report.contains("7 in flight, not counted") && !report.contains("7 cut off"), "{report}");
     }
 
     #[test]

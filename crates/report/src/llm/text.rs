@@ -4,8 +4,8 @@
 //! tokens; times; outcomes of requests and reasons of failures; objectives that were met; weir itself.
 
 use crate::ansi::AnsiPaint;
-use crate::number_format::{count, ms, percentage, rate, wrap};
-use crate::text::{generator, headline, objectives, outcomes, reasons, verdict};
+use crate::number_format::{count, ms, rate, wrap};
+use crate::text::{generator, headline, objectives, outcomes, reasons, request_counts, verdict};
 use crate::times_table::times_table;
 use crate::{steps, streams};
 use weir_measure::run_llm::RunLlm;
@@ -33,28 +33,18 @@ pub(super) fn render(run: &Run, color: bool) -> String {
 }
 
 fn totals(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
-    let requests = &run.requests;
-    let failed = match requests.failed {
-        0 => "0 failed".to_owned(),
-        n => paint.red(&format!("{} failed ({})", count(n), percentage(run.error_fraction()))),
-    };
     let offered = match run.model {
         LoadModel::Open => format!(" of {}/s offered", rate(run.rate_per_s.offered)),
         LoadModel::Closed => String::new(),
     };
-    let mut lines = vec![
-        paint.line(
-            "requests",
-            &[format!("{} total", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
-        ),
-        paint.line(
-            "rate",
-            &[
-                format!("{}/s{offered}", rate(llm.requests_per_s)),
-                format!("{} in flight on average", rate(run.in_flight_mean)),
-            ],
-        ),
-    ];
+    let mut lines = request_counts(run, paint);
+    lines.push(paint.line(
+        "rate",
+        &[
+            format!("{}/s{offered}", rate(llm.requests_per_s)),
+            format!("{} in flight on average", rate(run.in_flight_mean)),
+        ],
+    ));
     lines.extend(tokens(llm, paint));
     lines.extend(streams::goodput(llm).map(|words| paint.line("goodput", &[words])));
     lines

@@ -151,7 +151,7 @@ impl ToolResult {
                 method: Some(run.target.method.clone()),
                 path: Some(run.target.path.clone()),
                 connections: Some(run.connections.max),
-                offered_per_s: (run.model == LoadModel::Open).then_some(run.rate_per_s.offered),
+                offered_per_s: run.arrivals_per_s().map(|rates| rates.offered),
             },
             machine: Some(ToolMachine::of(&run.manifest)),
             started_unix_s: Some(run.manifest.started_unix_s),

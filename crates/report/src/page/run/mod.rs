@@ -17,7 +17,7 @@ use self::tables::{agents, clocks, intervals, outcomes};
 use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit, VerdictPoint};
 use crate::number_format;
 use crate::steps::headline;
-use crate::text::{ended_by, facts, failures, seconds};
+use crate::text::{ended_by, facts, failures, seconds, unfinished};
 use weir_measure::end_reason::EndReason;
 use weir_measure::{LoadModel, Run};
 
@@ -79,6 +79,13 @@ pub(crate) fn verdict(run: &Run) -> PageVerdict {
         let left = number_format::count(run.requests.unfinished);
         points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
     }
+    if unfinished(run) > 0 {
+        let left = number_format::count(unfinished(run));
+        points.push(VerdictPoint::new(
+            Tone::Doubt,
+            format!("{left} requests were cut off by the end and are not counted."),
+        ));
+    }
     let of_end = if matches!(run.ended_by, Some(EndReason::ScriptError(_))) { Tone::Bad } else { Tone::Good };
     points.extend(ended_by(run).map(|words| VerdictPoint::new(of_end, format!("The run was {words}."))));
     points.extend(objectives(Tone::Good, true));
@@ -109,22 +116,24 @@ fn sentence(run: &Run) -> String {
     if requests.ok == 0 {
         return format!("No request succeeded. {failed}");
     }
-    let rate = ValueUnit::PerSecond.format(run.rate_per_s.achieved);
+    let rate = per_second(run.rate_per_s.achieved);
     let length = seconds(run.duration_s);
     let what = if run.iterations.is_some() { "user" } else { "connection" };
     let users = match run.connections.max {
         1 => format!("1 {what}"),
         n => format!("{} {what}s", number_format::count(n)),
     };
-    let load = match run.model {
-        LoadModel::Closed => format!("{users}, {rate} for {length}"),
-        LoadModel::Open => {
-            let offered = ValueUnit::PerSecond.format(run.rate_per_s.offered);
-            format!("{rate} of {offered} offered for {length}")
-        }
+    let load = match run.arrivals_per_s().map(|rates| [rates.achieved, rates.offered].map(per_second)) {
+        None => format!("{users}, {rate} for {length}"),
+        Some([_, offered]) if run.iterations.is_none() => format!("{rate} of {offered} offered for {length}"),
+        Some([ended, offered]) => format!("{ended} of {offered} iterations offered, {rate} requests for {length}"),
     };
     let [p50, p99] = [run.response_ms.p50, run.response_ms.p99].map(|ms| ValueUnit::Milliseconds.format(ms));
     format!("{load}; response time p50 {p50}, p99 {p99}. {failed}")
+}
+
+fn per_second(rate: f64) -> String {
+    ValueUnit::PerSecond.format(rate)
 }
 
 fn key_figures(run: &Run) -> Vec<KeyFigure> {
@@ -133,10 +142,10 @@ fn key_figures(run: &Run) -> Vec<KeyFigure> {
     }
     let rate = KeyFigure::new("responses", run.rate_per_s.achieved, ValueUnit::PerSecond);
     let rate = match run.model {
-        LoadModel::Closed => rate,
-        LoadModel::Open => {
-            rate.with_note(format!("of {} offered", ValueUnit::PerSecond.format(run.rate_per_s.offered)))
+        LoadModel::Open if run.iterations.is_none() => {
+            rate.with_note(format!("of {} offered", per_second(run.rate_per_s.offered)))
         }
+        _ => rate,
     };
     let failed = KeyFigure::new("failed", run.requests.failed as f64, ValueUnit::Count);
     let failed = match run.requests.failed {
@@ -201,6 +210,22 @@ mod tests {
         assert_eq!(words(&run)[0], "1 of 3 objectives missed");
         run.slo.clear();
         assert_eq!(words(&run)[0], "The run is valid");
+    }
+
+    #[test]
+    fn iterations_are_offered_and_not_their_requests() {
+        let mut run = fixtures::shop();
+        (run.model, run.rate_per_s.offered) = (LoadModel::Open, run.rate_per_s.achieved);
+        if let Some(iterations) = &mut run.iterations {
+            iterations.rate_per_s.offered = 95.0;
+        }
+        let words = words(&run);
+        assert!(words[1].starts_with("40.0/s of 95.0/s iterations offered, 60.0/s requests for 2s"), "{words:?}");
+        run.iterations = None;
+        run.requests.unfinished = 7;
+        let page = of_run(&run);
+        let told = |words: &str| page.verdict.points.iter().any(|point| point.text.contains(words));
+        assert!(told("7 requests were cut off by the end"));
     }
 
     #[test]
