@@ -4,23 +4,12 @@ import asyncio
 import gc
 import os
 import threading
-import time
-from collections.abc import Callable
 
 import pytest
-from conftest import Service
+from conftest import Service, wait_for
 from programs import child
 
 import weir
-
-LONG_S = 30
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.002)
 
 
 def sockets() -> int:

@@ -2,11 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from conftest import wait_for
 
 import weir
 
@@ -228,10 +229,3 @@ def test_policies_are_values() -> None:
     assert repr(weir.Budget()) == "Budget(fraction=0.05, min_per_s=1.0, window=1.0)"
     with pytest.raises(AttributeError):
         weir.Hedge().attempts = 3  # type: ignore[misc]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.001)

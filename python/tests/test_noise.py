@@ -4,24 +4,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Service
+from conftest import Service, wait_for
 from harness import noise
 from programs import binary, finished, started
 
 import weir
 
 LONG_S = 30
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.002)
 
 
 def state(pid: int) -> str:

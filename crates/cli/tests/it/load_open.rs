@@ -173,9 +173,9 @@ fn what_waits_beyond_the_timeout_is_dropped_and_counted() {
 #[test]
 fn what_is_dropped_in_the_warm_up_is_left_out_as_well() {
     let begun = Instant::now();
-    let script = move |_: &Seen| Reply::ok("hello").not_before(begun + Duration::from_millis(600));
+    let script = move |_: &Seen| Reply::ok("hello").not_before(begun + Duration::from_millis(1500));
     let server = Server::start(script);
-    let flags = ["-r", "200", "-d", "1500ms", "-c", "1", "--timeout", "300ms", "--warmup", "1s", "--format", "json"];
+    let flags = ["-r", "200", "-d", "3s", "-c", "1", "--timeout", "1s", "--warmup", "2500ms", "--format", "json"];
     let run = Weir::new().run(&[&["load", &server.url("/")], flags.as_slice()].concat()).json();
     assert!(close(run.rate_per_s.offered, 200.0, 1e-9));
     assert_eq!((run.requests.total, run.requests.ok, run.requests.dropped), (100, 100, 0), "{:?}", run.failures);
