@@ -92,9 +92,11 @@ def test_arguments_are_the_flags_and_the_call_is_in_the_manifest(server: weir.Se
         )
     assert run.model == "open"
     assert [step.name for step in run.steps] == ["first turn", "later turns"]
-    assert run.requests.ok == 8
+    assert run.iterations is not None
+    cut = run.iterations.unfinished  # on a busy machine: the end comes before their second turn
+    assert (run.iterations.ok, run.requests.ok) == (4 - cut, 8 - cut)
     assert run.llm is not None
-    assert run.llm.output_tokens == 16
+    assert run.llm.output_tokens == 2 * run.requests.ok
     call = run.manifest.command
     assert call[0] == "weir.llm"
     assert "seed=7" in call
