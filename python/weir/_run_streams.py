@@ -74,11 +74,11 @@ class Llm:
         chunks: Chunks of responses.
         tokens_per_chunk: Mean number of tokens per chunk; None without usage.
         broken_events: Events that are not JSON, of all requests.
-        goodput_per_s: Requests that met all objectives, per second.
-        requests_per_s: Requests that succeeded, per second.
-        input_tokens_per_s: Tokens of prompts per second.
-        output_tokens_per_s: Tokens of responses per second.
-        chunks_per_s: Chunks per second.
+        goodput_per_s: Requests that met all objectives per second, by the end of the response within the window.
+        requests_per_s: Requests that succeeded per second, by the end of the response within the window.
+        input_tokens_per_s: Tokens of prompts per second, by the first chunk within the window.
+        output_tokens_per_s: Tokens of responses per second, by the chunks within the window.
+        chunks_per_s: Chunks per second, by their arrival within the window.
         ttft_ms: Time to first token, from the intended start.
         ttft_service_ms: Time to first token, from the send.
         ttft_lateness_ms: Lateness of the send, by weir itself, of requests with a token: the part of `ttft_ms` that is

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use weir_decide::Nanos;
 use weir_events::llm::LlmApi;
-use weir_load::event_streams::{PieceArrival, StreamObserver, StreamOptions, StreamSinks};
+use weir_load::event_streams::{LlmSink, PieceArrival, StreamObserver, StreamOptions, StreamSinks};
 use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::stream_counts::StreamCounts;
 use weir_measure::stream_interval::StreamInterval;
 use weir_measure::stream_timeline::StreamEnd;
+use weir_measure::time_window::TimeWindow;
 
 const EVENTS: u64 = 2_000;
 const ROUNDS: usize = 200;
@@ -36,7 +37,7 @@ fn main() {
             let mut sinks = StreamSinks {
                 interval: &mut interval,
                 streams: Some(&mut streams),
-                llm: options.api.map(|_| &mut llm),
+                llm: options.api.map(|_| LlmSink { counts: &mut llm, is_counted: true, window: TimeWindow::ALL }),
                 arrived: None,
                 reads: None,
             };

@@ -7,9 +7,10 @@ use weir_measure::Counts;
 use weir_measure::failure_sample::FailureSample;
 use weir_measure::outcome::Outcome;
 use weir_measure::recorder::{Interval, Recorder};
+use weir_measure::time_window::TimeWindow;
 use weir_scenario::plan::{StepFindings, StepVerdict};
 
-use super::event_streams::{StreamOptions, StreamSinks};
+use super::event_streams::{LlmSink, StreamOptions, StreamSinks};
 use super::headers::with_headers;
 use super::steps::ScriptTime;
 
@@ -83,7 +84,11 @@ impl WorkerCounters {
         StreamSinks {
             interval: self.recorder.interval.streams.get_or_insert_default(),
             streams: is_counted.then(|| &mut **streams.get_or_insert_default()),
-            llm: options.api.filter(|_| is_counted).map(|_| &mut **llm.get_or_insert_default()),
+            llm: options.api.map(|_| LlmSink {
+                counts: llm.get_or_insert_default(),
+                is_counted,
+                window: TimeWindow { from: self.from, until: self.until },
+            }),
             arrived: None,
             reads: None,
         }

@@ -1,5 +1,6 @@
 //! PURE. Records of requests, and the figures derived from them.
 //!
+//! - [`time_window`]: what is measured of a run: from the end of the warm-up to its end
 //! - [`outcome`]: record of one request: three clocks, outcome, bytes
 //! - [`histogram`]: times in fixed memory, merged without loss; `packed_histogram`: those of a series
 //! - [`times`]: histograms of whole responses, by all three clocks
@@ -8,7 +9,8 @@
 //! - [`step_counts`]: of scenarios: iterations, and each step; [`failure_sample`]: failures of steps, for a person
 //! - [`stream_timeline`]: times of one streamed response; [`stream_counts`]: of all of them;
 //!   [`stream_interval`]: of an interval
-//! - [`llm_timeline`]: times of one response of a language model; [`llm_counts`]: of all; [`goodput`]: objectives of each
+//! - [`llm_timeline`]: times of one response of a language model; [`llm_counts`]: of all; [`llm_window_counts`]:
+//!   what came within the window, for rates; [`goodput`]: objectives of each
 //! - `merge`: rules by which counts of threads, agents and intervals become one, and are checked
 //! - [`interval_merger`]: merger of the intervals of several threads or agents
 //! - [`agent_counts`]: figures of one agent of a run
@@ -40,6 +42,7 @@ mod lateness;
 pub mod live_marks;
 pub mod llm_counts;
 pub mod llm_timeline;
+pub mod llm_window_counts;
 pub mod load_model;
 mod merge;
 pub mod outcome;
@@ -68,6 +71,7 @@ pub mod stream_counts;
 pub mod stream_interval;
 pub mod stream_series;
 pub mod stream_timeline;
+pub mod time_window;
 pub mod times;
 pub mod trust;
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::goodput::GoodputObjectives;
 use super::histogram::Histogram;
 use super::llm_timeline::LlmTimeline;
+use super::llm_window_counts::LlmWindowCounts;
 use super::merge::{AddPart, PeerValue, merged};
 use weir_decide::Nanos;
 
@@ -46,6 +47,8 @@ merged! {
         pub tpot: Histogram => sum,
         /// Time from the intended start to the end of the response.
         pub e2e: Histogram => sum,
+        /// What came within the window, also for requests of the warm-up.
+        pub in_window: LlmWindowCounts => sum,
     }
 }
 

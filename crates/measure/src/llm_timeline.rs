@@ -3,6 +3,7 @@
 use weir_decide::Nanos;
 
 use super::goodput::LlmTimes;
+use super::time_window::TimeWindow;
 
 /// Times of one response of a language model so far.
 ///
@@ -25,6 +26,8 @@ pub struct LlmTimeline {
     pub last_chunk: Nanos,
     /// Number of chunks.
     pub chunks: u64,
+    /// Of these, chunks that came within the window of the run.
+    pub chunks_in_window: u64,
     /// Tokens of the prompt; none if the server reports none.
     pub input_tokens: Option<u64>,
     /// Tokens of the response; none if the server reports none.
@@ -44,6 +47,7 @@ impl LlmTimeline {
             first_read_delay: None,
             last_chunk: Nanos::ZERO,
             chunks: 0,
+            chunks_in_window: 0,
             input_tokens: None,
             output_tokens: None,
             broken_events: 0,
@@ -52,8 +56,9 @@ impl LlmTimeline {
 
     /// Records an event with a text that is not empty, and returns its gap to the one before it; none for the first.
     #[inline]
-    pub fn record_chunk(&mut self, at: Nanos) -> Option<Nanos> {
+    pub fn record_chunk(&mut self, at: Nanos, window: &TimeWindow) -> Option<Nanos> {
         self.chunks += 1;
+        self.chunks_in_window += u64::from(window.contains(at));
         let before = std::mem::replace(&mut self.last_chunk, at);
         if self.first_chunk.is_none() {
             self.first_chunk = Some(at);

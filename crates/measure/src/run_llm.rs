@@ -6,6 +6,8 @@ use super::goodput::GoodputObjectives;
 use super::histogram::{Histogram, Percentiles};
 use super::llm_counts::LlmCounts;
 use super::llm_timeline::LlmTimeline;
+use super::llm_window_counts::LlmWindowCounts;
+use super::time_window::TimeWindow;
 use weir_decide::Nanos;
 
 /// Requests of a run to a language model, over those that succeeded. Times are in milliseconds. A chunk is an event with
@@ -35,15 +37,15 @@ pub struct RunLlm {
     pub tokens_per_chunk: Option<f64>,
     /// Events that are not JSON, of all requests.
     pub broken_events: u64,
-    /// Requests that met all objectives, per second.
+    /// Requests that met all objectives per second, by the end of the response within the window.
     pub goodput_per_s: f64,
-    /// Requests that succeeded, per second.
+    /// Requests that succeeded per second, by the end of the response within the window.
     pub requests_per_s: f64,
-    /// Tokens of prompts per second.
+    /// Tokens of prompts per second, by the first chunk within the window.
     pub input_tokens_per_s: f64,
-    /// Tokens of responses per second.
+    /// Tokens of responses per second, by the chunks within the window.
     pub output_tokens_per_s: f64,
-    /// Chunks per second.
+    /// Chunks per second, by their arrival within the window.
     pub chunks_per_s: f64,
     /// Time to first token, from the intended start.
     pub ttft_ms: Percentiles,
@@ -78,6 +80,7 @@ pub struct RunLlm {
 impl RunLlm {
     /// Requests of these counts, in a window of `duration_s` seconds.
     pub fn of(counts: &LlmCounts, objectives: &GoodputObjectives, duration_s: f64) -> Self {
+        let in_window = &counts.in_window;
         let per_s = |n: u64| n as f64 / duration_s;
         Self {
             requests: counts.requests,
@@ -91,11 +94,11 @@ impl RunLlm {
             chunks: counts.chunks,
             tokens_per_chunk: counts.tokens_per_chunk(),
             broken_events: counts.broken_events,
-            goodput_per_s: per_s(counts.good),
-            requests_per_s: per_s(counts.requests),
-            input_tokens_per_s: per_s(counts.input_tokens),
-            output_tokens_per_s: per_s(counts.output_tokens),
-            chunks_per_s: per_s(counts.chunks),
+            goodput_per_s: per_s(in_window.good),
+            requests_per_s: per_s(in_window.requests),
+            input_tokens_per_s: per_s(in_window.input_tokens),
+            output_tokens_per_s: per_s(in_window.output_tokens),
+            chunks_per_s: per_s(in_window.chunks),
             ttft_ms: counts.ttft.percentiles(),
             ttft_service_ms: counts.ttft_service.percentiles(),
             ttft_lateness_ms: counts.ttft_lateness.percentiles(),
@@ -112,7 +115,7 @@ impl RunLlm {
     }
 
     /// Adds the tokens of requests whose responses have no number of them: each is in all other counts, and its usage is
-    /// in the timeline now. `duration_s` is the length of the window in seconds.
+    /// in the timeline now. Those of the warm-up count in the rates alone, as far as they came within the window.
     ///
     /// # Errors
     /// A damaged histogram, in a run from a file.
@@ -120,12 +123,20 @@ impl RunLlm {
         &mut self,
         requests: &[(LlmTimeline, Nanos)],
         objectives: &GoodputObjectives,
-        duration_s: f64,
+        window: &TimeWindow,
     ) -> Result<(), String> {
         let mut tpot = self.tpot_times()?;
         let mut chunks = self.tokens_per_chunk.map_or(0.0, |tokens| self.output_tokens as f64 / tokens);
+        let mut in_window = LlmWindowCounts::default();
         for (timeline, done) in requests {
             let times = timeline.times(*done);
+            // Without a number of tokens it has missed an objective of TPOT.
+            let is_good = objectives.tpot.is_some() && objectives.are_met(&times);
+            in_window.record_tokens(timeline, *done, window);
+            in_window.good += u64::from(is_good && window.contains(*done));
+            if timeline.intended < window.from {
+                continue;
+            }
             self.with_usage += 1;
             self.with_counted_tokens += 1;
             self.input_tokens += timeline.input_tokens.unwrap_or(0);
@@ -134,12 +145,12 @@ impl RunLlm {
             if let Some(tpot_of_request) = times.tpot.filter(|_| timeline.output_tokens > Some(1)) {
                 tpot.record(tpot_of_request);
             }
-            // Without a number of tokens it has missed an objective of TPOT.
-            self.good += u64::from(objectives.tpot.is_some() && objectives.are_met(&times));
+            self.good += u64::from(is_good);
         }
-        let per_s = |n: u64| n as f64 / duration_s;
-        self.goodput_per_s = per_s(self.good);
-        (self.input_tokens_per_s, self.output_tokens_per_s) = (per_s(self.input_tokens), per_s(self.output_tokens));
+        let per_s = |n: u64| n as f64 / window.length_s();
+        self.goodput_per_s += per_s(in_window.good);
+        self.input_tokens_per_s += per_s(in_window.input_tokens);
+        self.output_tokens_per_s += per_s(in_window.output_tokens);
         self.tokens_per_chunk = (chunks > 0.0).then(|| self.output_tokens as f64 / chunks);
         (self.tpot_ms, self.tpot_histogram) = (tpot.percentiles(), tpot.to_base64());
         Ok(())

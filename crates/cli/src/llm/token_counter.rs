@@ -11,6 +11,7 @@ use weir_decide::Nanos;
 use weir_load::LoadPlan;
 use weir_measure::Run;
 use weir_measure::llm_timeline::LlmTimeline;
+use weir_measure::time_window::TimeWindow;
 
 /// Counts tokens as a model does.
 #[derive(Debug)]
@@ -50,7 +51,8 @@ impl TokenCounter {
             counted.push((timeline, reply.done));
         }
         let objectives = plan.streams.map(|streams| streams.objectives).unwrap_or_default();
-        llm.add_counted(&counted, &objectives, run.duration_s)
+        let until = plan.warmup + Nanos::from_secs_f64(run.duration_s);
+        llm.add_counted(&counted, &objectives, &TimeWindow { from: plan.warmup, until })
     }
 
     /// Number of tokens of the content of a JSON string.

@@ -34,7 +34,7 @@ impl UncountedReplies {
         Self { replies: Vec::new(), kept_bytes: 0, from }
     }
 
-    /// Adds a successful response to a conversation's turn, unless its tokens are known or it belongs to the warm-up;
+    /// Adds a successful response to a conversation's turn, unless its tokens are known or it ended in the warm-up;
     /// `push_text` appends its text.
     pub(super) fn add(
         &mut self,
@@ -43,7 +43,7 @@ impl UncountedReplies {
         done: Nanos,
         push_text: impl FnOnce(&mut Vec<u8>),
     ) {
-        let is_counted = timeline.output_tokens.is_some() || timeline.chunks == 0 || timeline.intended < self.from;
+        let is_counted = timeline.output_tokens.is_some() || timeline.chunks == 0 || done < self.from;
         if is_counted || self.kept_bytes >= MAX_KEPT_BYTES {
             return;
         }

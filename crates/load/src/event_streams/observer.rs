@@ -9,11 +9,13 @@
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_events::{EventReader, StreamEvent, StreamFormat};
+use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::stream_counts::StreamCounts;
 use weir_measure::stream_interval::StreamInterval;
 use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
+use weir_measure::time_window::TimeWindow;
 
 use super::arrived_events::ArrivedEvents;
 use super::options::StreamOptions;
@@ -30,12 +32,43 @@ pub struct StreamSinks<'c> {
     pub interval: &'c mut StreamInterval,
     /// Counts of streams; `None` in the warm-up.
     pub streams: Option<&'c mut StreamCounts>,
-    /// Counts of requests to language models; `None` in the warm-up, and if responses are other streams.
-    pub llm: Option<&'c mut LlmCounts>,
+    /// Counts of requests to language models; `None` if responses are other streams.
+    pub llm: Option<LlmSink<'c>>,
     /// Where events are kept for a program that reads them.
     pub arrived: Option<&'c mut ArrivedEvents>,
     /// Wait of reads, which gaps decide about; none if reads do not wait.
     pub reads: Option<&'c mut ReadWait>,
+}
+
+/// Counts of requests to language models, and what a response adds to them.
+#[derive(Debug)]
+pub struct LlmSink<'c> {
+    /// Counts.
+    pub counts: &'c mut LlmCounts,
+    /// Whether all of the response counts; in the warm-up it is only what comes within the window.
+    pub is_counted: bool,
+    /// Window of the run.
+    pub window: TimeWindow,
+}
+
+impl LlmSink<'_> {
+    /// Records the end of a response, at `done`.
+    fn record_response(
+        &mut self,
+        timeline: &LlmTimeline,
+        done: Nanos,
+        has_succeeded: bool,
+        objectives: &GoodputObjectives,
+    ) {
+        if has_succeeded {
+            self.counts.in_window.record_response(timeline, done, objectives, &self.window);
+        }
+        match (self.is_counted, has_succeeded) {
+            (true, true) => self.counts.record_response(timeline, done, objectives),
+            (true, false) => self.counts.record_failure(timeline),
+            (false, _) => {}
+        }
+    }
 }
 
 /// What is wrong with the content of a response, by the number of the event from 1.
@@ -244,10 +277,8 @@ impl StreamObserver {
         if let Some(streams) = &mut sinks.streams {
             streams.record_response(&self.timeline, end, self.bytes);
         }
-        match &mut sinks.llm {
-            Some(llm) if has_succeeded => llm.record_response(&self.llm, done, &options.objectives),
-            Some(llm) => llm.record_failure(&self.llm),
-            None => {}
+        if let Some(llm) = &mut sinks.llm {
+            llm.record_response(&self.llm, done, has_succeeded, &options.objectives);
         }
         end
     }
@@ -284,7 +315,8 @@ fn record_event(
                     fault.get_or_insert(ContentFault::Error(timeline.events));
                 }
                 if event.token.is_some() {
-                    chunk_gap = llm.record_chunk(at);
+                    let window = sinks.llm.as_ref().map_or(TimeWindow::ALL, |llm| llm.window);
+                    chunk_gap = llm.record_chunk(at, &window);
                     if llm.chunks == 1 {
                         llm.first_read_delay = read_delay;
                     }
@@ -305,8 +337,8 @@ fn record_event(
     }
     if let Some(gap) = chunk_gap {
         sinks.interval.chunk_gaps.record(gap);
-        if let Some(llm) = &mut sinks.llm {
-            llm.record_gap(gap);
+        if let Some(llm) = sinks.llm.as_mut().filter(|llm| llm.is_counted) {
+            llm.counts.record_gap(gap);
         }
     }
 }

@@ -33,18 +33,32 @@ pub(super) fn render(run: &Run, color: bool) -> String {
 }
 
 fn totals(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
-    let offered = match run.model {
-        LoadModel::Open => format!(" of {}/s offered", rate(run.rate_per_s.offered)),
-        LoadModel::Closed => String::new(),
-    };
+    // What arrives in an open loop are conversations, each a request where they have one turn.
+    let has_one_turn = run.steps.len() <= 1;
+    let arrivals = run.arrivals_per_s();
+    let offered = arrivals.filter(|_| has_one_turn).map(|rates| format!(" of {}/s offered", rate(rates.offered)));
     let mut lines = request_counts(run, paint);
     lines.push(paint.line(
         "rate",
         &[
-            format!("{}/s{offered}", rate(llm.requests_per_s)),
+            format!("{}/s{}", rate(llm.requests_per_s), offered.unwrap_or_default()),
             format!("{} in flight on average", rate(run.in_flight_mean)),
         ],
     ));
+    let mut conversations = Vec::new();
+    conversations.extend(
+        arrivals
+            .filter(|_| !has_one_turn)
+            .map(|rates| format!("{}/s of {}/s conversations offered", rate(rates.achieved), rate(rates.offered))),
+    );
+    let unfinished = run.iterations.as_ref().map_or(0, |iterations| iterations.unfinished);
+    if unfinished > 0 {
+        let what = if has_one_turn { "" } else { " conversations" };
+        conversations.push(format!("{}{what} cut off by the end, not counted", count(unfinished)));
+    }
+    if !conversations.is_empty() {
+        lines.push(paint.line("", &conversations));
+    }
     lines.extend(tokens(llm, paint));
     lines.extend(streams::goodput(llm).map(|words| paint.line("goodput", &[words])));
     lines

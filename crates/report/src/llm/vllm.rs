@@ -5,10 +5,11 @@
 //! - ITL is the gap between chunks, as there; with several tokens per chunk it is not the time of a token, and the number of
 //!   tokens is that of the server's usage and never of a tokenizer;
 //! - "Peak output token throughput" and "Peak concurrent requests" are missing: they need a record of each token;
+//! - rates are of what came within the run's time, and there of all until the last response has ended;
 //! - E2EL is always there.
 
+use weir_measure::Run;
 use weir_measure::histogram::Percentiles;
-use weir_measure::{LoadModel, Run};
 
 const COLUMNS: usize = 50;
 
@@ -18,10 +19,9 @@ pub(super) fn render(run: &Run) -> String {
     let mut lines = vec![title(" Serving Benchmark Result ", '=')];
     lines.push(whole("Successful requests:", llm.requests));
     lines.push(whole("Failed requests:", run.requests.failed));
-    if run.model == LoadModel::Closed {
-        lines.push(whole("Maximum request concurrency:", run.connections.max));
-    } else {
-        lines.push(decimal("Request rate configured (RPS):", run.rate_per_s.offered));
+    match run.arrivals_per_s() {
+        None => lines.push(whole("Maximum request concurrency:", run.connections.max)),
+        Some(arrivals) => lines.push(decimal("Request rate configured (RPS):", arrivals.offered)),
     }
     lines.push(decimal("Benchmark duration (s):", run.duration_s));
     lines.push(whole("Total input tokens:", llm.input_tokens));

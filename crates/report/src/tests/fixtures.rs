@@ -20,6 +20,7 @@ use weir_measure::run_streams::RunStreams;
 use weir_measure::series::RunSeries;
 use weir_measure::slo::Slo;
 use weir_measure::stream_interval::StreamInterval;
+use weir_measure::time_window::TimeWindow;
 use weir_measure::{Counts, LoadModel};
 
 /// Simulated request: response time, wait before the send, time to connect, and its end.
@@ -226,11 +227,12 @@ pub(crate) fn language_model() -> Run {
         (timeline.ready, timeline.first_read_delay) = (sent - Nanos(12_000), Some(Nanos(38_000)));
         let mut at = sent + Nanos::from_millis(80 + scatter(i * 3, 90));
         for chunk in 0..10 {
-            timeline.record_chunk(at).into_iter().for_each(|gap| counts.record_gap(gap));
+            timeline.record_chunk(at, &TimeWindow::ALL).into_iter().for_each(|gap| counts.record_gap(gap));
             at += Nanos(18_000_000 + 1_000 * scatter(i * 10 + chunk, 6_000));
         }
         timeline.record_usage(Some(1_000), Some(20));
         counts.record_response(&timeline, at, &objectives);
+        counts.in_window.record_response(&timeline, at, &objectives, &TimeWindow::ALL);
     }
     let mut run = closed();
     run.target.url = "http://localhost:8000/v1/chat/completions".into();

@@ -13,6 +13,7 @@ use crate::series::RunSeries;
 use crate::step_counts::StepCounts;
 use crate::stream_counts::StreamCounts;
 use crate::stream_timeline::{StreamEnd, StreamTimeline};
+use crate::time_window::TimeWindow;
 use weir_decide::base::failure::FailureKind;
 
 /// Outcome at the time 0.
@@ -214,7 +215,7 @@ fn objectives_of_streams_and_of_language_models_judge_their_times_and_are_missed
     streams.record_response(&timeline, StreamEnd::Complete, 10);
     let mut llm = LlmCounts::default();
     let mut tokens = LlmTimeline::new(Nanos::ZERO, Nanos::ZERO);
-    tokens.record_chunk(Nanos::from_millis(100));
+    tokens.record_chunk(Nanos::from_millis(100), &TimeWindow::ALL);
     tokens.record_usage(Some(3), Some(1));
     llm.record_response(&tokens, Nanos::from_millis(200), &GoodputObjectives::default());
     recorder.record(&Outcome { done: Nanos::from_millis(200), ..outcome(RequestEnd::Response(200)) });

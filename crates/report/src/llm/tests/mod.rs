@@ -4,6 +4,9 @@ use super::*;
 use crate::number_format::TERMINAL_COLUMNS;
 use crate::page;
 use crate::tests::fixtures;
+use weir_measure::LoadModel;
+use weir_measure::rate::Rate;
+use weir_measure::run_steps::RunIterations;
 
 #[test]
 fn reports_are_those_of_their_golden_files() {
@@ -16,6 +19,23 @@ fn reports_are_those_of_their_golden_files() {
     for report in [text, sweep().text(false)] {
         assert!(report.lines().all(|line| line.chars().count() <= TERMINAL_COLUMNS), "{report}");
     }
+}
+
+#[test]
+fn in_an_open_loop_conversations_are_offered_and_what_the_end_cuts_off_is_told() {
+    let mut run = fixtures::language_model();
+    (run.model, run.rate_per_s.offered) = (LoadModel::Open, run.rate_per_s.achieved);
+    let rate_per_s = Rate { offered: 120.0, achieved: 40.0 };
+    run.iterations = Some(RunIterations { unfinished: 7, rate_per_s, ..RunIterations::default() });
+    let text = render(&run, LlmReportFormat::Text, false);
+    assert!(text.contains("rate         99.0/s of 120/s offered · "), "{text}");
+    assert!(text.contains("\n             7 cut off by the end, not counted\n"), "{text}");
+    let vllm = render(&run, LlmReportFormat::Vllm, false);
+    assert!(vllm.contains("Request rate configured (RPS):           120.00 "), "{vllm}");
+    run.steps.push(run.steps[0].clone());
+    let text = render(&run, LlmReportFormat::Text, false);
+    let conversations = "40.0/s of 120/s conversations offered · 7 conversations cut off by the end, not counted";
+    assert!(text.contains("rate         99.0/s · ") && text.contains(conversations), "{text}");
 }
 
 fn sweep() -> LlmSweep {

@@ -21,6 +21,11 @@ fn uncounted(interval: &mut StreamInterval) -> StreamSinks<'_> {
     StreamSinks { interval, streams: None, llm: None, arrived: None, reads: None }
 }
 
+/// Sink of a run without a warm-up and without an end.
+fn all(counts: &mut LlmCounts) -> LlmSink<'_> {
+    LlmSink { counts, is_counted: true, window: TimeWindow::ALL }
+}
+
 /// Plays pieces with their times; the response ends at `done`.
 fn play(
     options: &StreamOptions,
@@ -36,7 +41,7 @@ fn play(
         let mut sinks = StreamSinks {
             interval: &mut interval,
             streams: Some(&mut streams),
-            llm: options.api.map(|_| &mut llm),
+            llm: options.api.map(|_| all(&mut llm)),
             arrived: None,
             reads: None,
         };
@@ -48,7 +53,7 @@ fn play(
     let mut sinks = StreamSinks {
         interval: &mut interval,
         streams: Some(&mut streams),
-        llm: options.api.map(|_| &mut llm),
+        llm: options.api.map(|_| all(&mut llm)),
         arrived: None,
         reads: None,
     };
@@ -196,7 +201,7 @@ proptest! {
         observer.body(&options, &body[..cut], read_at(Nanos(4)), &mut sinks);
         observer.record(&options, StreamEnd::BrokenOff, Nanos(5), false, &mut sinks);
         observer.begin(&options, (Nanos(100), Nanos(150), Nanos(200)), Nanos(1_000), (200, b"text/event-stream"));
-        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm), arrived: None, reads: None };
+        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| all(&mut llm)), arrived: None, reads: None };
         observer.body(&options, &body, read_at(Nanos(2_000)), &mut sinks);
         let fault = observer.settle(&options, Nanos(3_000), &mut sinks);
         let end = observer.record(&options, StreamEnd::Complete, Nanos(3_000), fault.is_none(), &mut sinks);
