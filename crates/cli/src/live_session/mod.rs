@@ -29,6 +29,7 @@ use self::span_feed::SpanFeed;
 use crate::interrupt::Interrupt;
 use crate::messages::Messages;
 use crate::output::OutputFile;
+use weir_decide::Nanos;
 use weir_live::progress_bar::ProgressBar;
 use weir_load::{LoadControl, LoadPlan, Options};
 use weir_measure::{Run, RunProgress};
@@ -186,7 +187,8 @@ impl LiveSession {
         (plan, messages): (&LoadPlan, &Messages),
     ) {
         let load = self.control.as_ref().map(LoadControl::load).filter(|load| !load.is_recorded());
-        let level = load.map(|load| (load.kind(), load.level_at(progress.elapsed)));
+        // What is left at the end belongs to the time before it.
+        let level = load.map(|load| (load.kind(), load.level_at(progress.elapsed.min(load.until() - Nanos(1)))));
         self.outputs.update(progress, level, &|| plan.step_facts());
         #[cfg(feature = "outputs")]
         if let Some(spans) = &mut self.spans {
