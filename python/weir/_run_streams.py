@@ -22,8 +22,8 @@ class Streams:
         without_events: Responses without any event.
         events: Events of all responses.
         coalesced: Events that arrived together with the one before them; their gaps are 0.
-        events_per_s: Events per second.
-        bytes_per_s: Bytes of bodies per second.
+        events_per_s: Events per second, by their arrival within the window.
+        bytes_per_s: Bytes of bodies per second, by their arrival within the window.
         first_byte_ms: Time from the send to the first byte.
         first_event_ms: Time from the intended start to the first event.
         first_event_service_ms: Time from the send to the first event.

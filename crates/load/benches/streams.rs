@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use weir_decide::Nanos;
 use weir_events::llm::LlmApi;
-use weir_load::event_streams::{LlmSink, PieceArrival, StreamObserver, StreamOptions, StreamSinks};
+use weir_load::event_streams::{PieceArrival, StreamObserver, StreamOptions, StreamSinks};
 use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::stream_counts::StreamCounts;
@@ -35,9 +35,11 @@ fn main() {
         for _ in 0..ROUNDS {
             let begin = Instant::now();
             let mut sinks = StreamSinks {
+                window: TimeWindow::ALL,
+                is_counted: true,
                 interval: &mut interval,
-                streams: Some(&mut streams),
-                llm: options.api.map(|_| LlmSink { counts: &mut llm, is_counted: true, window: TimeWindow::ALL }),
+                streams: &mut streams,
+                llm: options.api.map(|_| &mut llm),
                 arrived: None,
                 reads: None,
             };

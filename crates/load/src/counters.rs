@@ -10,7 +10,7 @@ use weir_measure::recorder::{Interval, Recorder};
 use weir_measure::time_window::TimeWindow;
 use weir_scenario::plan::{StepFindings, StepVerdict};
 
-use super::event_streams::{LlmSink, StreamOptions, StreamSinks};
+use super::event_streams::{StreamOptions, StreamSinks};
 use super::headers::with_headers;
 use super::steps::ScriptTime;
 
@@ -80,15 +80,12 @@ impl WorkerCounters {
     #[inline]
     pub(super) fn stream_sinks(&mut self, options: &StreamOptions, intended: Nanos) -> StreamSinks<'_> {
         let Counts { streams, llm, .. } = &mut self.recorder.counts;
-        let is_counted = intended >= self.from;
         StreamSinks {
+            window: TimeWindow { from: self.from, until: self.until },
+            is_counted: intended >= self.from,
             interval: self.recorder.interval.streams.get_or_insert_default(),
-            streams: is_counted.then(|| &mut **streams.get_or_insert_default()),
-            llm: options.api.map(|_| LlmSink {
-                counts: llm.get_or_insert_default(),
-                is_counted,
-                window: TimeWindow { from: self.from, until: self.until },
-            }),
+            streams: streams.get_or_insert_default(),
+            llm: options.api.map(|_| &mut **llm.get_or_insert_default()),
             arrived: None,
             reads: None,
         }

@@ -28,9 +28,9 @@ pub struct RunStreams {
     pub events: u64,
     /// Events that arrived together with the one before them; their gaps are 0.
     pub coalesced: u64,
-    /// Events per second.
+    /// Events per second, by their arrival within the window.
     pub events_per_s: f64,
-    /// Bytes of bodies per second.
+    /// Bytes of bodies per second, by their arrival within the window.
     pub bytes_per_s: f64,
     /// Time from the send to the first byte.
     pub first_byte_ms: Percentiles,
@@ -62,8 +62,8 @@ impl RunStreams {
             without_events: counts.without_events,
             events: counts.events,
             coalesced: counts.coalesced,
-            events_per_s: counts.events as f64 / duration_s,
-            bytes_per_s: counts.bytes as f64 / duration_s,
+            events_per_s: counts.events_in_window as f64 / duration_s,
+            bytes_per_s: counts.bytes_in_window as f64 / duration_s,
             first_byte_ms: counts.first_byte.percentiles(),
             first_event_ms: counts.first_event.percentiles(),
             first_event_service_ms: counts.first_event_service.percentiles(),

@@ -44,6 +44,10 @@ merged! {
         pub gaps: Histogram => sum,
         /// Longest gap of each response with two events and more.
         pub longest_gaps: Histogram => sum,
+        /// Events that came within the window, also those of responses that began in the warm-up.
+        pub events_in_window: u64 => sum,
+        /// Bytes of bodies that came within the window, of the same responses.
+        pub bytes_in_window: u64 => sum,
     }
 }
 

@@ -108,14 +108,14 @@ fn rates(run: &Run) -> String {
         LoadModel::Closed => across_all * run.connections.max as f64,
         LoadModel::Open => run.responses.response_ms.mean,
     };
-    let kb_per_s = |bytes: u64| bytes as f64 / 1024.0 / run.duration_s;
+    let [read, written] = run.traffic_per_s().map(|rate| rate / 1024.0);
     let mut text = field("Requests per second", format_args!("{rate:.2} [#/sec] (mean)"));
     text += &field("Time per request", format_args!("{mean:.3} [ms] (mean)"));
     text += &field("Time per request", format_args!("{across_all:.3} [ms] (mean, across all concurrent requests)"));
-    text += &field("Transfer rate", format_args!("{:.2} [Kbytes/sec] received", kb_per_s(run.bytes.read)));
+    text += &field("Transfer rate", format_args!("{read:.2} [Kbytes/sec] received"));
     if sends_body(run) {
-        text += &format!("{:24}{:.2} kb/s sent\n", "", kb_per_s(run.bytes.written));
-        text += &format!("{:24}{:.2} kb/s total\n", "", kb_per_s(run.bytes.read + run.bytes.written));
+        text += &format!("{:24}{written:.2} kb/s sent\n", "");
+        text += &format!("{:24}{:.2} kb/s total\n", "", read + written);
     }
     text
 }

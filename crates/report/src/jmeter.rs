@@ -52,7 +52,7 @@ pub fn render(run: &Run) -> String {
 fn figures(run: &Run) -> Vec<String> {
     let samples = run.requests.total;
     let times = times(run);
-    let kb_per_s = |bytes: u64| if run.duration_s > 0.0 { bytes as f64 / 1024.0 / run.duration_s } else { 0.0 };
+    let [read_kb_per_s, written_kb_per_s] = run.traffic_per_s().map(|rate| rate / 1024.0);
     vec![
         samples.to_string(),
         format!("{:.0}", times.mean),
@@ -61,8 +61,8 @@ fn figures(run: &Run) -> Vec<String> {
         format!("{:.2}", times.sd),
         format!("{:.3}%", run.error_fraction() * 100.0),
         throughput(run.rate_per_s.achieved),
-        format!("{:.2}", kb_per_s(run.bytes.read)),
-        format!("{:.2}", kb_per_s(run.bytes.written)),
+        format!("{read_kb_per_s:.2}"),
+        format!("{written_kb_per_s:.2}"),
         format!("{:.1}", run.bytes.read as f64 / samples.max(1) as f64),
     ]
 }

@@ -177,17 +177,13 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if late * 100 > run.response_count() {
         rate_words.push(format!("{} responses came after the end", count(late)));
     }
-    let per_s = |n: u64| bytes(if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 });
+    let [read, written] = run.traffic_per_s().map(bytes);
     let mut lines = request_counts(run, paint);
     lines.extend([
         paint.line("rate", &rate_words),
         paint.line(
             "traffic",
-            &[
-                format!("{}/s in", per_s(run.bytes.read)),
-                format!("{}/s out", per_s(run.bytes.written)),
-                format!("{} read", bytes(run.bytes.read as f64)),
-            ],
+            &[format!("{read}/s in"), format!("{written}/s out"), format!("{} read", bytes(run.bytes.read as f64))],
         ),
         paint.line(
             "connections",

@@ -29,7 +29,7 @@ pub fn render(run: &Run) -> String {
     let (took, read) = (microseconds(run.duration_s * 1e6), binary(run.bytes.read as f64));
     text += &format!("  {} requests in {took}, {read}B read\n", run.response_count());
     text += &errors(run);
-    let per_s = if run.duration_s > 0.0 { run.bytes.read as f64 / run.duration_s } else { 0.0 };
+    let [per_s, _] = run.traffic_per_s();
     text += &format!("Requests/sec: {:>9.2}\n", run.rate_per_s.achieved);
     text += &format!("Transfer/sec: {:>10}B\n", binary(per_s));
     text

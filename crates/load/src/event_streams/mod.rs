@@ -13,7 +13,7 @@ pub mod read_wait;
 mod tap;
 
 pub use self::arrived_events::{ArrivedEvent, ArrivedEvents};
-pub use self::observer::{LlmSink, PieceArrival, StreamObserver, StreamSinks};
+pub use self::observer::{PieceArrival, StreamObserver, StreamSinks};
 pub use self::options::StreamOptions;
 pub use self::read_wait::ReadWait;
 pub(crate) use self::tap::{StreamArrival, StreamTap, status_of};

@@ -9,7 +9,6 @@
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_events::{EventReader, StreamEvent, StreamFormat};
-use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::stream_counts::StreamCounts;
@@ -25,50 +24,23 @@ use weir_scenario::plan::StreamEndRule;
 /// Lowest status of responses that are errors, and not read as streams.
 const FIRST_ERROR_STATUS: u16 = 400;
 
-/// Counts that observers add to. Responses to requests of the warm-up are in the interval alone.
+/// Counts that observers add to.
 #[derive(Debug)]
 pub struct StreamSinks<'c> {
+    /// Window of the run.
+    pub window: TimeWindow,
+    /// Whether all of the response counts: of one to a request of the warm-up, only what comes within the window does.
+    pub is_counted: bool,
     /// Counts of the current interval.
     pub interval: &'c mut StreamInterval,
-    /// Counts of streams; `None` in the warm-up.
-    pub streams: Option<&'c mut StreamCounts>,
+    /// Counts of streams.
+    pub streams: &'c mut StreamCounts,
     /// Counts of requests to language models; `None` if responses are other streams.
-    pub llm: Option<LlmSink<'c>>,
+    pub llm: Option<&'c mut LlmCounts>,
     /// Where events are kept for a program that reads them.
     pub arrived: Option<&'c mut ArrivedEvents>,
     /// Wait of reads, which gaps decide about; none if reads do not wait.
     pub reads: Option<&'c mut ReadWait>,
-}
-
-/// Counts of requests to language models, and what a response adds to them.
-#[derive(Debug)]
-pub struct LlmSink<'c> {
-    /// Counts.
-    pub counts: &'c mut LlmCounts,
-    /// Whether all of the response counts; in the warm-up it is only what comes within the window.
-    pub is_counted: bool,
-    /// Window of the run.
-    pub window: TimeWindow,
-}
-
-impl LlmSink<'_> {
-    /// Records the end of a response, at `done`.
-    fn record_response(
-        &mut self,
-        timeline: &LlmTimeline,
-        done: Nanos,
-        has_succeeded: bool,
-        objectives: &GoodputObjectives,
-    ) {
-        if has_succeeded {
-            self.counts.in_window.record_response(timeline, done, objectives, &self.window);
-        }
-        match (self.is_counted, has_succeeded) {
-            (true, true) => self.counts.record_response(timeline, done, objectives),
-            (true, false) => self.counts.record_failure(timeline),
-            (false, _) => {}
-        }
-    }
 }
 
 /// What is wrong with the content of a response, by the number of the event from 1.
@@ -199,7 +171,7 @@ impl StreamObserver {
         let before = self.bytes;
         self.bytes += piece.len() as u64;
         self.read_delay = read_delay;
-        let mut rest = piece;
+        let (mut rest, mut used) = (piece, piece.len());
         while let Some(event) = self.reader.next_event(&mut rest) {
             let end = event.end;
             let is_last = !self.last_text.is_empty() && memchr::memmem::find(event.data, &self.last_text).is_some();
@@ -208,10 +180,14 @@ impl StreamObserver {
             if is_last || self.timeline.events >= self.max_events {
                 self.has_stopped = true;
                 self.bytes = end;
-                return usize::try_from(end.saturating_sub(before)).unwrap_or(piece.len()).min(piece.len());
+                used = usize::try_from(end.saturating_sub(before)).unwrap_or(used).min(used);
+                break;
             }
         }
-        piece.len()
+        if sinks.window.contains(at) {
+            sinks.streams.bytes_in_window += used as u64;
+        }
+        used
     }
 
     /// Time at which the response has stalled if no further event comes.
@@ -274,11 +250,18 @@ impl StreamObserver {
         if options.api.is_some() && has_succeeded {
             sinks.interval.record_llm_response(&self.llm, done, &options.objectives);
         }
-        if let Some(streams) = &mut sinks.streams {
-            streams.record_response(&self.timeline, end, self.bytes);
+        if sinks.is_counted {
+            sinks.streams.record_response(&self.timeline, end, self.bytes);
         }
         if let Some(llm) = &mut sinks.llm {
-            llm.record_response(&self.llm, done, has_succeeded, &options.objectives);
+            if has_succeeded {
+                llm.in_window.record_response(&self.llm, done, &options.objectives, &sinks.window);
+            }
+            match (sinks.is_counted, has_succeeded) {
+                (true, true) => llm.record_response(&self.llm, done, &options.objectives),
+                (true, false) => llm.record_failure(&self.llm),
+                (false, _) => {}
+            }
         }
         end
     }
@@ -315,8 +298,7 @@ fn record_event(
                     fault.get_or_insert(ContentFault::Error(timeline.events));
                 }
                 if event.token.is_some() {
-                    let window = sinks.llm.as_ref().map_or(TimeWindow::ALL, |llm| llm.window);
-                    chunk_gap = llm.record_chunk(at, &window);
+                    chunk_gap = llm.record_chunk(at, &sinks.window);
                     if llm.chunks == 1 {
                         llm.first_read_delay = read_delay;
                     }
@@ -332,13 +314,14 @@ fn record_event(
     if let Some(reads) = &mut sinks.reads {
         reads.record_event(gap);
     }
-    if let (Some(gap), Some(streams)) = (gap, &mut sinks.streams) {
-        streams.record_gap(gap);
+    sinks.streams.events_in_window += u64::from(sinks.window.contains(at));
+    if let Some(gap) = gap.filter(|_| sinks.is_counted) {
+        sinks.streams.record_gap(gap);
     }
     if let Some(gap) = chunk_gap {
         sinks.interval.chunk_gaps.record(gap);
-        if let Some(llm) = sinks.llm.as_mut().filter(|llm| llm.is_counted) {
-            llm.counts.record_gap(gap);
+        if let Some(llm) = sinks.llm.as_mut().filter(|_| sinks.is_counted) {
+            llm.record_gap(gap);
         }
     }
 }

@@ -81,6 +81,8 @@ fn naive(all: &[Whole]) -> StreamCounts {
         first_event_service: histogram(firsts().map(|(whole, at)| at - whole.sent)),
         gaps: histogram(all.iter().flat_map(gaps)),
         longest_gaps: histogram(all.iter().filter_map(|whole| gaps(whole).into_iter().max())),
+        events_in_window: 0,
+        bytes_in_window: 0,
     }
 }
 

@@ -22,8 +22,7 @@ pub(super) fn method(run: &Run) -> Section {
              effect of a stall on visitors."
         }
     };
-    let per_s = |n: u64| if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 };
-    let traffic = [run.bytes.read, run.bytes.written].map(|n| ValueUnit::Bytes.format(per_s(n)) + "/s");
+    let traffic = run.traffic_per_s().map(|rate| ValueUnit::Bytes.format(rate) + "/s");
     let mut facts = vec![
         ("load", facts(run)[0].clone()),
         ("measured", facts(run)[1].clone()),

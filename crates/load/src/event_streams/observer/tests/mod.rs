@@ -6,6 +6,7 @@ use super::*;
 use weir_events::llm::LlmApi;
 use weir_measure::Histogram;
 use weir_measure::goodput::GoodputObjectives;
+use weir_measure::llm_window_counts::LlmWindowCounts;
 
 fn options(api: Option<LlmApi>) -> StreamOptions {
     StreamOptions { format: None, stall_timeout: None, max_events: None, api, objectives: GoodputObjectives::default() }
@@ -16,14 +17,14 @@ fn read_at(at: Nanos) -> PieceArrival {
     PieceArrival { at, read_delay: Some(Nanos(30)) }
 }
 
-/// Sinks of a response in the warm-up.
-fn uncounted(interval: &mut StreamInterval) -> StreamSinks<'_> {
-    StreamSinks { interval, streams: None, llm: None, arrived: None, reads: None }
-}
-
-/// Sink of a run without a warm-up and without an end.
-fn all(counts: &mut LlmCounts) -> LlmSink<'_> {
-    LlmSink { counts, is_counted: true, window: TimeWindow::ALL }
+/// Sinks of a run without an end.
+fn sinks<'c>(
+    interval: &'c mut StreamInterval,
+    streams: &'c mut StreamCounts,
+    llm: Option<&'c mut LlmCounts>,
+) -> StreamSinks<'c> {
+    let (window, is_counted) = (TimeWindow::ALL, true);
+    StreamSinks { window, is_counted, interval, streams, llm, arrived: None, reads: None }
 }
 
 /// Plays pieces with their times; the response ends at `done`.
@@ -38,25 +39,13 @@ fn play(
     let mut observer = StreamObserver::new(options);
     observer.begin(options, (Nanos(100), Nanos(150), Nanos(200)), Nanos(1_000), (200, content_type.as_bytes()));
     for (at, piece) in pieces {
-        let mut sinks = StreamSinks {
-            interval: &mut interval,
-            streams: Some(&mut streams),
-            llm: options.api.map(|_| all(&mut llm)),
-            arrived: None,
-            reads: None,
-        };
+        let mut sinks = sinks(&mut interval, &mut streams, options.api.map(|_| &mut llm));
         observer.body(options, piece, read_at(Nanos(*at)), &mut sinks);
         if observer.has_stopped() {
             break;
         }
     }
-    let mut sinks = StreamSinks {
-        interval: &mut interval,
-        streams: Some(&mut streams),
-        llm: options.api.map(|_| all(&mut llm)),
-        arrived: None,
-        reads: None,
-    };
+    let mut sinks = sinks(&mut interval, &mut streams, options.api.map(|_| &mut llm));
     let fault = observer.settle(options, Nanos(done), &mut sinks);
     let end = observer.record(options, StreamEnd::Complete, Nanos(done), fault.is_none(), &mut sinks);
     // Without a warm-up, an interval has the same as the whole.
@@ -93,6 +82,31 @@ fn a_chat_is_measured_by_its_tokens() {
 }
 
 #[test]
+fn of_a_response_to_a_request_of_the_warm_up_counts_what_comes_within_the_window() {
+    let chat = options(Some(LlmApi::Chat));
+    let window = TimeWindow { from: Nanos(5_000), until: Nanos(15_000) };
+    let (mut interval, mut streams) = (StreamInterval::default(), StreamCounts::default());
+    let mut llm = LlmCounts::default();
+    let mut observer = StreamObserver::new(&chat);
+    observer.begin(&chat, (Nanos(100), Nanos(150), Nanos(200)), Nanos(1_000), (200, b"text/event-stream"));
+    let sinks = sinks(&mut interval, &mut streams, Some(&mut llm));
+    let mut sinks = StreamSinks { window, is_counted: false, ..sinks };
+    // Both ends of the window are within it; one of three chunks is.
+    let token = |at: u64, piece: &'static [u8]| (Nanos(at), piece);
+    let one = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    for (at, piece) in [token(4_999, one), token(5_000, one), token(15_001, one), token(15_002, CHAT[3])] {
+        observer.body(&chat, piece, read_at(at), &mut sinks);
+    }
+    assert_eq!(observer.settle(&chat, Nanos(15_003), &mut sinks), None);
+    observer.record(&chat, StreamEnd::Complete, Nanos(15_003), true, &mut sinks);
+    assert_eq!((streams.events_in_window, streams.bytes_in_window), (1, one.len() as u64));
+    assert_eq!((streams.responses, streams.events, streams.gaps.count()), (0, 0, 0));
+    // The prompt was read in the warm-up, and the response had not ended; a third of five tokens came meanwhile.
+    let within = LlmWindowCounts { output_tokens: 2, chunks: 1, ..LlmWindowCounts::default() };
+    assert_eq!(llm, LlmCounts { in_window: within, ..LlmCounts::default() });
+}
+
+#[test]
 fn content_that_is_broken_or_reports_an_error_is_a_fault_by_its_event() {
     let chat = options(Some(LlmApi::Chat));
     let fault = |pieces: &[&[u8]], content_type: &str| {
@@ -100,11 +114,16 @@ fn content_that_is_broken_or_reports_an_error_is_a_fault_by_its_event() {
         observer.begin(&chat, (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), (200, content_type.as_bytes()));
         pieces.iter().for_each(|piece| {
             assert_eq!(
-                observer.body(&chat, piece, read_at(Nanos(4)), &mut uncounted(&mut StreamInterval::default())),
+                observer.body(
+                    &chat,
+                    piece,
+                    read_at(Nanos(4)),
+                    &mut sinks(&mut StreamInterval::default(), &mut StreamCounts::default(), None)
+                ),
                 piece.len()
             );
         });
-        observer.settle(&chat, Nanos(5), &mut uncounted(&mut StreamInterval::default()))
+        observer.settle(&chat, Nanos(5), &mut sinks(&mut StreamInterval::default(), &mut StreamCounts::default(), None))
     };
     let sse = "text/event-stream";
     assert_eq!(fault(CHAT, sse), None);
@@ -128,8 +147,7 @@ fn an_error_is_no_stream_and_what_ends_a_stream_breaks_it_off() {
     let (mut streams, mut interval) = (StreamCounts::default(), StreamInterval::default());
     // The second call has nothing to record.
     for _ in 0..2 {
-        let mut sinks =
-            StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: None, arrived: None, reads: None };
+        let mut sinks = sinks(&mut interval, &mut streams, None);
         observer.record(&options, StreamEnd::BrokenOff, Nanos(9), false, &mut sinks);
     }
     assert_eq!((streams.responses, streams.broken_off, streams.without_events), (1, 1, 1));
@@ -154,7 +172,7 @@ fn a_response_ends_after_the_events_that_were_asked_for() {
                 &StreamOptions::default(),
                 piece,
                 read_at(Nanos(4)),
-                &mut uncounted(&mut StreamInterval::default()),
+                &mut sinks(&mut StreamInterval::default(), &mut StreamCounts::default(), None),
             ),
             observer.has_stopped(),
         )
@@ -181,8 +199,18 @@ fn a_stall_counts_from_the_last_event() {
     let mut observer = StreamObserver::new(&options);
     observer.begin(&options, (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
     assert_eq!(observer.stalls_at(&options), Nanos::NEVER);
-    observer.body(&options, b"data: 1\n\n", read_at(Nanos(1_000)), &mut uncounted(&mut StreamInterval::default()));
-    observer.body(&options, b": comment\n", read_at(Nanos(1_400)), &mut uncounted(&mut StreamInterval::default()));
+    observer.body(
+        &options,
+        b"data: 1\n\n",
+        read_at(Nanos(1_000)),
+        &mut sinks(&mut StreamInterval::default(), &mut StreamCounts::default(), None),
+    );
+    observer.body(
+        &options,
+        b": comment\n",
+        read_at(Nanos(1_400)),
+        &mut sinks(&mut StreamInterval::default(), &mut StreamCounts::default(), None),
+    );
     assert_eq!(observer.stalls_at(&options), Nanos(1_500));
 }
 
@@ -196,12 +224,14 @@ proptest! {
         let (mut streams, mut llm) = (StreamCounts::default(), LlmCounts::default());
         let (mut interval, mut observer) = (StreamInterval::default(), StreamObserver::new(&options));
         // In the warm-up.
-        let mut sinks = uncounted(&mut interval);
+        let warm_up = sinks(&mut interval, &mut streams, options.api.map(|_| &mut llm));
+        let window = TimeWindow { from: Nanos(50), until: Nanos::NEVER };
+        let mut sinks = StreamSinks { window, is_counted: false, ..warm_up };
         observer.begin(&options, (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
         observer.body(&options, &body[..cut], read_at(Nanos(4)), &mut sinks);
         observer.record(&options, StreamEnd::BrokenOff, Nanos(5), false, &mut sinks);
         observer.begin(&options, (Nanos(100), Nanos(150), Nanos(200)), Nanos(1_000), (200, b"text/event-stream"));
-        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| all(&mut llm)), arrived: None, reads: None };
+        let mut sinks = StreamSinks { is_counted: true, ..sinks };
         observer.body(&options, &body, read_at(Nanos(2_000)), &mut sinks);
         let fault = observer.settle(&options, Nanos(3_000), &mut sinks);
         let end = observer.record(&options, StreamEnd::Complete, Nanos(3_000), fault.is_none(), &mut sinks);
