@@ -18,8 +18,7 @@ use super::steps::ScriptTime;
 #[derive(Debug)]
 pub(super) struct WorkerCounters {
     recorder: Recorder,
-    from: Nanos,
-    until: Nanos,
+    window: TimeWindow,
     in_flight: u64,
     /// Time up to which requests in the system are integrated.
     last: Nanos,
@@ -36,8 +35,7 @@ impl WorkerCounters {
     pub(super) fn new(from: Nanos, until: Nanos) -> Self {
         Self {
             recorder: Recorder::new(from, until),
-            from,
-            until,
+            window: TimeWindow { from, until },
             in_flight: 0,
             last: Nanos::ZERO,
             max_backlog: 0,
@@ -55,7 +53,7 @@ impl WorkerCounters {
 
     /// Replaces the end of the window, which lies ahead.
     pub(super) fn set_until(&mut self, until: Nanos) {
-        self.until = until;
+        self.window.until = until;
         self.recorder.set_until(until);
     }
 
@@ -81,8 +79,8 @@ impl WorkerCounters {
     pub(super) fn stream_sinks(&mut self, options: &StreamOptions, intended: Nanos) -> StreamSinks<'_> {
         let Counts { streams, llm, .. } = &mut self.recorder.counts;
         StreamSinks {
-            window: TimeWindow { from: self.from, until: self.until },
-            is_counted: intended >= self.from,
+            window: self.window,
+            is_counted: intended >= self.window.from,
             interval: self.recorder.interval.streams.get_or_insert_default(),
             streams: streams.get_or_insert_default(),
             llm: options.api.map(|_| &mut **llm.get_or_insert_default()),
@@ -135,7 +133,7 @@ impl WorkerCounters {
     ) {
         let failed_checks = (0..findings.checks_evaluated).filter(|check| !findings.has_passed(*check)).count();
         self.recorder.interval.step(step).record(outcome, failed_checks as u64);
-        if outcome.intended < self.from {
+        if outcome.intended < self.window.from {
             return;
         }
         let counts = self.recorder.counts.step(step);
@@ -155,7 +153,7 @@ impl WorkerCounters {
 
     /// Records a request of a step that could not be rendered.
     pub(super) fn record_unsent(&mut self, step: u32, now: Nanos, sample: impl FnOnce() -> FailureSample) {
-        if now < self.from {
+        if now < self.window.from {
             return;
         }
         let counts = self.recorder.counts.step(step);
@@ -167,10 +165,10 @@ impl WorkerCounters {
     pub(super) fn end_iteration(&mut self, scenario: u32, intended: Nanos, now: Nanos, ok: bool) {
         self.recorder.interval.iterations += 1;
         let iterations = self.recorder.counts.scenario(scenario);
-        if now >= self.from && now <= self.until {
+        if self.window.contains(now) {
             iterations.ended_in_window += 1;
         }
-        if intended >= self.from {
+        if intended >= self.window.from {
             iterations.record(intended, now, ok);
         }
     }
@@ -186,7 +184,7 @@ impl WorkerCounters {
     /// Part of the time between two instants that lies in the window, in nanoseconds.
     #[inline]
     fn within(&self, a: Nanos, b: Nanos) -> f64 {
-        (b.min(self.until) - a.max(self.from)).0 as f64
+        (b.min(self.window.until) - a.max(self.window.from)).0 as f64
     }
 
     /// Time when a request intended at `intended` could have been sent on a connection that is `free` since then; with
@@ -196,7 +194,7 @@ impl WorkerCounters {
         if !capped || intended >= free {
             return intended;
         }
-        self.recorder.counts.waited += u64::from(intended >= self.from);
+        self.recorder.counts.waited += u64::from(intended >= self.window.from);
         free
     }
 
@@ -240,13 +238,13 @@ impl WorkerCounters {
 
     /// Records the CPU time that this thread has used by `now`, and the time within calls of a script.
     pub(super) fn record_cpu(&mut self, now: Nanos, cpu: Nanos, script: ScriptTime) {
-        if now < self.from {
+        if now < self.window.from {
             return;
         }
         if self.cpu_start.is_none() {
             (self.cpu_start, self.cpu_end) = (Some((now, cpu)), (now, cpu));
             (self.script_start, self.script_end) = (script.total, script.total);
-        } else if now <= self.until {
+        } else if now <= self.window.until {
             self.recorder.counts.cpu += cpu - self.cpu_end.1;
             self.cpu_end = (now, cpu);
             self.script_end = script.total;

@@ -10,6 +10,7 @@ use super::outcome_counts::OutcomeCounts;
 use super::response_counts::BodyLengths;
 use super::step_counts::{StepCounts, StepInterval};
 use super::stream_interval::StreamInterval;
+use super::time_window::TimeWindow;
 use weir_decide::Nanos;
 
 merged! {
@@ -103,8 +104,7 @@ pub struct Recorder {
     pub counts: Counts,
     /// Counts since the last reset.
     pub interval: Interval,
-    from: Nanos,
-    until: Nanos,
+    window: TimeWindow,
     /// Outcomes that an interval had; none if intervals have none.
     reported: Option<OutcomeCounts>,
 }
@@ -113,12 +113,13 @@ impl Recorder {
     /// Recorder of a window. Requests with an intended start before `from` (the warm-up) count in the series only;
     /// responses after `until` do not count for the rate.
     pub fn new(from: Nanos, until: Nanos) -> Self {
-        Self { counts: Counts::default(), interval: Interval::default(), from, until, reported: None }
+        let window = TimeWindow { from, until };
+        Self { counts: Counts::default(), interval: Interval::default(), window, reported: None }
     }
 
     /// Replaces the end of the window, which lies ahead.
     pub fn set_until(&mut self, until: Nanos) {
-        self.until = until;
+        self.window.until = until;
     }
 
     /// Lets intervals have their requests by outcome.
@@ -179,10 +180,10 @@ impl Recorder {
         }
         // The rate counts all responses within the window: those to requests of the warm-up balance those that are
         // still in flight at its end.
-        if has_response && outcome.done >= self.from && outcome.done <= self.until {
+        if has_response && self.window.contains(outcome.done) {
             self.counts.responses_in_window += 1;
         }
-        if outcome.intended < self.from {
+        if outcome.intended < self.window.from {
             return;
         }
         let counts = &mut self.counts;

@@ -80,7 +80,7 @@ fn a_failing_host_is_ejected_and_returns() {
     let good = Server::hello();
     let health = OutlierRule {
         consecutive_failures: 3,
-        base_ejection: ms(100),
+        base_ejection: ms(500),
         max_ejected_fraction: 0.5,
         ..OutlierRule::default()
     };
@@ -91,7 +91,7 @@ fn a_failing_host_is_ejected_and_returns() {
         assert_eq!(good, 27, "after three failures nothing goes there");
         assert_eq!(out(&engine), [true, false]);
         *well.lock().unwrap() = true;
-        engine.timer().sleep(ms(100)).await;
+        engine.timer().sleep(ms(500)).await;
         assert_eq!(calls(&engine, &plan, 30).await, 30);
         assert_eq!(out(&engine), [false, false]);
         assert!(ill.requests() > 10, "{}", ill.requests());

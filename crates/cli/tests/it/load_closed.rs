@@ -213,5 +213,6 @@ fn the_warm_up_is_left_out_of_the_result_and_not_of_the_series() {
     assert!(run.response_ms.max < 400.0, "{}", run.response_ms.max);
     assert_eq!(run.series.iter().map(|point| point.ok).sum::<u64>(), server.requests());
     let product = run.rate_per_s.achieved * run.response_ms.mean / 1e3;
-    assert!(close(product, run.in_flight_mean, 0.05), "X R = {product}, N = {}", run.in_flight_mean);
+    // A response of 20 ms at either end of the second is 2%, and more on a busy machine.
+    assert!(close(product, run.in_flight_mean, 0.15), "X R = {product}, N = {}", run.in_flight_mean);
 }
