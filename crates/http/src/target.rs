@@ -145,9 +145,9 @@ impl Target {
     }
 }
 
-/// Offset of a URL's first `://`. A search for all three characters at once would take longer than all else here.
+/// Offset of a URL's first `://`; compared byte by byte, since `find` prepares its search for longer than this takes.
 pub fn scheme_end(url: &str) -> Option<usize> {
-    url.match_indices(':').map(|(at, _)| at).find(|at| url[at + 1..].starts_with("//"))
+    url.as_bytes().windows("://".len()).position(|part| part == b"://")
 }
 
 /// A name or an IPv4 address as it is, an IPv6 address without its brackets; brackets around anything else are an

@@ -1,7 +1,6 @@
 //! Channels between the owners: each has one inbox, with a type of event of its own.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::queued_attempt::{AttemptResponse, QueuedAttempt};
@@ -41,7 +40,7 @@ pub(super) enum AttemptEvent {
     Claimed(Option<ClaimReply>),
 
     /// Claimed jobs that may have been sent before a crash, and others; and the final states that were reported then.
-    Checked(Vec<(JobLease, JobEntry)>, HashMap<JobId, State>),
+    Checked(Vec<(JobLease, JobEntry)>, FxHashMap<JobId, State>),
     /// Whether the listener has no space for events.
     ListenerFull(bool),
 
@@ -115,7 +114,7 @@ pub(super) enum ReportEvent {
     Record(RecordEvent),
 }
 
-/// Event for the owner of records.
+/// Event for the owner of records; those of one turn of the event loop are sent together.
 #[derive(Debug)]
 pub(super) enum RecordEvent {
     /// A leased job has changed.
@@ -159,7 +158,7 @@ pub(super) struct Channels {
     pub(super) claims: UnboundedSender<ClaimEvent>,
     pub(super) attempts: UnboundedSender<AttemptEvent>,
     pub(super) reports: UnboundedSender<ReportEvent>,
-    pub(super) records: UnboundedSender<RecordEvent>,
+    pub(super) records: UnboundedSender<Vec<RecordEvent>>,
     pub(super) key_leases: UnboundedSender<KeyLeaseEvent>,
 }
 
@@ -169,7 +168,7 @@ pub(super) struct Inboxes {
     pub(super) claims: UnboundedReceiver<ClaimEvent>,
     pub(super) attempts: UnboundedReceiver<AttemptEvent>,
     pub(super) reports: UnboundedReceiver<ReportEvent>,
-    pub(super) records: UnboundedReceiver<RecordEvent>,
+    pub(super) records: UnboundedReceiver<Vec<RecordEvent>>,
     pub(super) key_leases: UnboundedReceiver<KeyLeaseEvent>,
 }
 

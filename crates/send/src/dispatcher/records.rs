@@ -22,7 +22,7 @@ const GROUP_DELAY: Nanos = Nanos::from_millis(5);
 /// Owner of records.
 pub(super) struct RecordLoop {
     context: Rc<SenderContext>,
-    inbox: UnboundedReceiver<RecordEvent>,
+    inbox: UnboundedReceiver<Vec<RecordEvent>>,
     changes: Vec<JobChange>,
     /// Expired jobs that continue, with their new TTLs in milliseconds.
     extensions: Vec<(JobId, u64)>,
@@ -39,7 +39,7 @@ pub(super) struct RecordLoop {
 }
 
 impl RecordLoop {
-    pub(super) fn new(context: Rc<SenderContext>, inbox: UnboundedReceiver<RecordEvent>) -> Self {
+    pub(super) fn new(context: Rc<SenderContext>, inbox: UnboundedReceiver<Vec<RecordEvent>>) -> Self {
         Self {
             context,
             inbox,
@@ -62,8 +62,8 @@ impl RecordLoop {
                 break;
             }
             if !self.is_due() {
-                let Some(event) = self.inbox.recv().await else { return };
-                self.take(event);
+                let Some(events) = self.inbox.recv().await else { return };
+                self.take(events);
                 continue;
             }
             if !self.is_mark_awaited {
@@ -87,12 +87,16 @@ impl RecordLoop {
     }
 
     fn take_all(&mut self) {
-        while let Ok(event) = self.inbox.try_recv() {
-            self.take(event);
+        while let Ok(events) = self.inbox.try_recv() {
+            self.take(events);
         }
     }
 
-    fn take(&mut self, event: RecordEvent) {
+    fn take(&mut self, events: Vec<RecordEvent>) {
+        events.into_iter().for_each(|event| self.take_one(event));
+    }
+
+    fn take_one(&mut self, event: RecordEvent) {
         match event {
             RecordEvent::Changed(change) => self.changes.push(change),
             RecordEvent::Extended(job, ttl_ms) => self.extensions.push((job, ttl_ms)),
@@ -116,8 +120,8 @@ impl RecordLoop {
         self.has_reply = false;
         post(&self.context.channels.attempts, event);
         while !self.has_reply && self.finish.is_none() {
-            let Some(event) = self.inbox.recv().await else { return };
-            self.take(event);
+            let Some(events) = self.inbox.recv().await else { return };
+            self.take(events);
         }
         self.take_all();
     }

@@ -1,11 +1,11 @@
 //! Owner of reports: events for the listener, whatever is being recorded. What is to be recorded passes through here,
 //! so that only reported events are recorded, and reported jobs are not sent again after a crash.
 
-use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
@@ -67,14 +67,15 @@ impl ReportLoop {
 
     /// Passes records on, whose events are reported.
     fn pass_on_records(&mut self) {
-        for event in self.records.drain(..) {
-            match event {
-                RecordEvent::Finish(_) if self.has_failed => {
-                    post(&self.context.channels.records, RecordEvent::Finish(Vec::new()));
-                }
-                _ if self.has_failed => {}
-                event => post(&self.context.channels.records, event),
+        let mut events = std::mem::take(&mut self.records);
+        if self.has_failed {
+            events.clear();
+            if self.is_finishing {
+                events.push(RecordEvent::Finish(Vec::new()));
             }
+        }
+        if !events.is_empty() {
+            post(&self.context.channels.records, events);
         }
     }
 
@@ -93,7 +94,7 @@ impl ReportLoop {
                 let maybe_sent = jobs.iter().map(|(_, entry)| entry).filter(|entry| entry.status.maybe_sent);
                 let reported = maybe_sent
                     .filter_map(|entry| Some((entry.number, self.listener.reported_state(entry)?)))
-                    .collect::<HashMap<_, _>>();
+                    .collect::<FxHashMap<_, _>>();
                 post(&self.context.channels.attempts, AttemptEvent::Checked(jobs, reported));
             }
             ReportEvent::Record(event) => {

@@ -53,17 +53,23 @@ impl JobRequest {
     pub fn host(&self) -> Cow<'_, str> {
         let Some(end) = scheme_end(&self.url) else { return Cow::Borrowed("") };
         let (scheme, rest) = (&self.url[..end], &self.url[end + "://".len()..]);
-        // By bytes: it is read three times for each job.
-        let end = rest.bytes().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
-        let begin = rest[..end].bytes().rposition(|byte| byte == b'@').map_or(0, |at| at + 1);
+        let (mut begin, mut end, mut has_upper_case) = (0, rest.len(), false);
+        // In one pass over the bytes: it is read three times for each job.
+        for (at, byte) in rest.bytes().enumerate() {
+            match byte {
+                b'/' | b'?' | b'#' => {
+                    end = at;
+                    break;
+                }
+                b'@' => begin = at + 1,
+                b'A'..=b'Z' => has_upper_case = true,
+                _ => {}
+            }
+        }
         let host = &rest[begin..end];
         let own = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
         let host = host.strip_suffix(own).unwrap_or(host);
-        if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            Cow::Owned(host.to_ascii_lowercase())
-        } else {
-            Cow::Borrowed(host)
-        }
+        if has_upper_case { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) }
     }
 }
 

@@ -3,8 +3,9 @@
 //! They are in memory only: the lock of a sender, which the kernel releases at its end, shows that it is gone. A time
 //! in the file would have to be waited for, and be wrong after a clock step or a suspend.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
 use weir_decide::Nanos;
 
 /// Lease of a job. Each claim has another token, so that a sender with an expired lease cannot record for the next one.
@@ -24,7 +25,7 @@ pub(super) struct LeaseEntry {
 
 #[derive(Debug, Default)]
 pub(super) struct Leases {
-    by_job: HashMap<u64, LeaseEntry>,
+    by_job: FxHashMap<u64, LeaseEntry>,
     by_expiry: BTreeSet<(Nanos, u64)>,
     last_token: u64,
 }

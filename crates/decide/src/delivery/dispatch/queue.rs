@@ -1,6 +1,8 @@
 //! The jobs by number, retrying ones by time; and the queues of one host.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
 
 use super::{DispatchFailure, DispatchOrder, DispatchRules, HostId, JobId, JobSubmission, Nanos};
 use crate::delivery::key_window::WindowSlot;
@@ -57,7 +59,7 @@ pub(super) type QueueRank = (i128, u64);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobQueue {
-    jobs: HashMap<JobId, DispatchJob>,
+    jobs: FxHashMap<JobId, DispatchJob>,
     retrying: BTreeSet<(Nanos, JobId)>,
     queued: usize,
     waiting_for_host: usize,

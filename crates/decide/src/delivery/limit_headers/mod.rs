@@ -53,7 +53,7 @@ impl RateLimitHeaders {
     /// Parses a response's headers; names in any case. `now` turns dates into durations.
     pub fn read<'a>(headers: impl IntoIterator<Item = (&'a str, &'a [u8])>, now: WallNanos) -> Self {
         let mut reported = Self::default();
-        for (name, value) in headers {
+        for (name, value) in headers.into_iter().filter(|(name, _)| is_candidate(name)) {
             let Ok(value) = std::str::from_utf8(value) else { continue };
             let lower = name.to_ascii_lowercase();
             match lower.as_str() {
@@ -80,6 +80,15 @@ impl RateLimitHeaders {
         })?;
         self.quotas.get_mut(index)
     }
+}
+
+/// Whether a header may be one of limits: their names have `rate` or `retry` in them, and few others do. To look closer
+/// at each of a response's headers takes longer than the rest of what is decided about it.
+fn is_candidate(name: &str) -> bool {
+    name.as_bytes().windows(4).any(|part| match part {
+        [b'r' | b'R', rest @ ..] => rest.eq_ignore_ascii_case(b"ate") || rest.eq_ignore_ascii_case(b"etr"),
+        _ => false,
+    })
 }
 
 #[cfg(test)]
@@ -211,6 +220,7 @@ mod tests {
             let odd = [("ratelimit", bytes.as_slice()), ("x-ratelimit-reset", bytes.as_slice())];
             let reported = RateLimitHeaders::read(all.chain(odd), WallNanos(now));
             prop_assert!(reported.quotas.len() <= MAX_QUOTAS);
+            prop_assert!(names.iter().all(|name| is_candidate(name) && is_candidate(&name.to_ascii_uppercase())));
         }
     }
 }

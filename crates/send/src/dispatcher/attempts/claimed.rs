@@ -1,7 +1,7 @@
 //! Claims and records as the owner of attempts sees them: when to claim, what becomes of claimed jobs, and what can be
 //! sent when a group is recorded.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::super::channels::{ClaimEvent, RecordEvent, RecordedGroup, ReportEvent, post};
 use super::AttemptLoop;
@@ -67,12 +67,12 @@ impl AttemptLoop {
         if jobs.iter().any(|(_, entry)| entry.status.maybe_sent) {
             self.outcomes.report(ReportEvent::MaybeSent(jobs));
         } else {
-            self.on_checked(jobs, HashMap::new());
+            self.on_checked(jobs, FxHashMap::default());
         }
     }
 
     /// Claimed jobs that are to be added, and their final states, if those were reported before a crash.
-    pub(super) fn on_checked(&mut self, jobs: Vec<(JobLease, JobEntry)>, reported: HashMap<JobId, State>) {
+    pub(super) fn on_checked(&mut self, jobs: Vec<(JobLease, JobEntry)>, reported: FxHashMap<JobId, State>) {
         self.claim.set_jobs(jobs, reported);
         self.add_claimed_jobs();
     }

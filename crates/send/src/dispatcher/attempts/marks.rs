@@ -5,8 +5,9 @@
 //! for it. To let few wait, the next jobs are marked with the records before ([`MarkAhead`]); only these are in doubt
 //! without cause after a crash.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use super::super::channels::RecordEvent;
 use super::super::context::SenderContext;
@@ -115,7 +116,7 @@ impl SendMarks {
     /// Marks the jobs of this turn. Returns their attempts.
     pub(super) fn mark_in_turn(
         &mut self,
-        jobs: &mut HashMap<JobId, Box<LeasedJob>>,
+        jobs: &mut FxHashMap<JobId, Box<LeasedJob>>,
         outcomes: &mut Outcomes,
     ) -> Vec<QueuedAttempt> {
         let attempts = std::mem::take(&mut self.in_turn);
@@ -151,7 +152,7 @@ impl SendMarks {
     pub(super) fn mark_ahead(
         &mut self,
         dispatch: &Dispatch,
-        jobs: &mut HashMap<JobId, Box<LeasedJob>>,
+        jobs: &mut FxHashMap<JobId, Box<LeasedJob>>,
         outcomes: &mut Outcomes,
     ) {
         self.ahead.begin_round_trip();
@@ -175,7 +176,7 @@ impl SendMarks {
     /// Takes in recorded marks of jobs, except those whose leases had expired. Returns the jobs that are lost: the store
     /// has given them to another sender or requeued them.
     pub(super) fn sent_recorded(
-        jobs: &mut HashMap<JobId, Box<LeasedJob>>,
+        jobs: &mut FxHashMap<JobId, Box<LeasedJob>>,
         sent: &[JobLease],
         stale: &[JobLease],
     ) -> Vec<JobId> {

@@ -14,11 +14,12 @@ mod progress;
 mod ready_jobs;
 mod shutdown;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::attempt::{AttemptLauncher, header_texts, reason_text};
@@ -61,7 +62,7 @@ pub(super) struct AttemptLoop {
     /// Time at which the dispatch wants a tick.
     wake_at: Nanos,
     /// In boxes, since they are large, and come and go.
-    jobs: HashMap<JobId, Box<LeasedJob>>,
+    jobs: FxHashMap<JobId, Box<LeasedJob>>,
     hosts: SenderHosts,
     marks: SendMarks,
     ready: ReadyJobs,
@@ -102,7 +103,7 @@ impl AttemptLoop {
             dispatch,
             actions: Vec::new(),
             wake_at: Nanos::NEVER,
-            jobs: HashMap::new(),
+            jobs: FxHashMap::default(),
             hosts,
             marks: SendMarks::new(Rc::clone(context), high_water.into_iter()),
             ready: ReadyJobs::new(Rc::clone(context)),

@@ -1,9 +1,9 @@
 //! Outcomes of jobs and attempts, sent to the owner of reports, and through it to the store.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use rustc_hash::FxHashMap;
 
 use super::super::channels::{RecordEvent, ReportEvent, post};
 use super::super::context::SenderContext;
@@ -22,12 +22,12 @@ pub(super) struct Outcomes {
     /// Changes and extensions that are not recorded yet.
     unrecorded: usize,
     /// Number of TTL extensions by job.
-    extension_counts: HashMap<JobId, u32>,
+    extension_counts: FxHashMap<JobId, u32>,
 }
 
 impl Outcomes {
     pub(super) fn new(context: Rc<SenderContext>) -> Self {
-        Self { context, unrecorded: 0, extension_counts: HashMap::new() }
+        Self { context, unrecorded: 0, extension_counts: FxHashMap::default() }
     }
 
     /// Number of changes and extensions that are not recorded yet.

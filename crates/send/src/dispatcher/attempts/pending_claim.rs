@@ -1,6 +1,8 @@
 //! Claim in progress: from the request until its last job is added. And whether another one is due.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use super::ready_jobs::HostLaneClaim;
 use crate::job::JobEntry;
@@ -16,7 +18,7 @@ pub(super) struct PendingClaim {
     /// Claimed jobs that are not added yet.
     jobs: VecDeque<(JobLease, JobEntry)>,
     /// Final states of claimed jobs that were reported before a crash.
-    reported: HashMap<JobId, State>,
+    reported: FxHashMap<JobId, State>,
     /// Whether there may be room for more jobs.
     is_wanted: bool,
     /// Whether the store may have jobs that are due or new.
@@ -31,7 +33,7 @@ impl PendingClaim {
         Self {
             requested: None,
             jobs: VecDeque::new(),
-            reported: HashMap::new(),
+            reported: FxHashMap::default(),
             is_wanted: true,
             are_jobs_due: true,
             is_store_paused: false,
@@ -79,7 +81,7 @@ impl PendingClaim {
     }
 
     /// Claimed jobs that are to be added, and the final states of those that were reported before a crash.
-    pub(super) fn set_jobs(&mut self, jobs: Vec<(JobLease, JobEntry)>, reported: HashMap<JobId, State>) {
+    pub(super) fn set_jobs(&mut self, jobs: Vec<(JobLease, JobEntry)>, reported: FxHashMap<JobId, State>) {
         (self.jobs, self.reported) = (jobs.into(), reported);
     }
 

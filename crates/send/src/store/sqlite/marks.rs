@@ -9,12 +9,13 @@
 //!
 //! Each job in flight has a slot, which is reused once the store has recorded its outcome.
 
-use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Mutex;
+
+use rustc_hash::FxHashMap;
 
 use super::write_lock::with_suffix;
 use crate::job::UnixMs;
@@ -38,7 +39,7 @@ struct MarkSlots {
     /// None before the first session, and after a failed write: then nothing can be marked.
     file: Option<File>,
     /// Slot and time by job.
-    by_job: HashMap<u64, (u64, UnixMs)>,
+    by_job: FxHashMap<u64, (u64, UnixMs)>,
     free: Vec<u64>,
     /// Content of all slots, used and free.
     slots: Vec<u8>,
@@ -49,7 +50,7 @@ struct MarkSlots {
 pub(super) struct PreviousMarks {
     /// Session that wrote the file, if no mark can be lost.
     session: Option<String>,
-    sent: HashMap<u64, UnixMs>,
+    sent: FxHashMap<u64, UnixMs>,
 }
 
 /// Evidence about one job of an earlier sender.
@@ -78,7 +79,7 @@ impl PreviousMarks {
         let line = bytes.get(..HEADER_BYTES).and_then(|head| head.split(|byte| *byte == b'\n').next());
         let line = line.and_then(|line| std::str::from_utf8(line).ok()).unwrap_or_default();
         let session = line.split_once(' ').filter(|(began, _)| *began == boot && !boot.is_empty());
-        let mut sent = HashMap::new();
+        let mut sent = FxHashMap::default();
         for slot in bytes.get(HEADER_BYTES..).unwrap_or_default().chunks_exact(SLOT_BYTES) {
             let (number, at) = slot.split_at(SLOT_BYTES / 2);
             let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
