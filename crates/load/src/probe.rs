@@ -34,8 +34,9 @@ pub(super) fn find_address(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) ->
     {
         return Ok(Reachable { address: SocketAddress::Unix("none".into()), is_http1: false });
     }
+    let poller = Poller::new().map_err(LoadError::System)?;
     for address in &plan.addresses {
-        match connect_once(plan, address, watch) {
+        match connect_once(plan, address, &poller, watch) {
             Ok(is_http2) => {
                 let preference = plan.http2.and_then(|http2| http2.over_tls).filter(|_| plan.tls.is_some());
                 if preference == Some(Http2Preference::Required) && !is_http2 {
@@ -55,9 +56,13 @@ pub(super) fn find_address(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) ->
 }
 
 /// Connects; whether the service has chosen HTTP/2.
-fn connect_once(plan: &LoadPlan, address: &SocketAddress, watch: &mut ProgressCallback<'_>) -> io::Result<bool> {
+fn connect_once(
+    plan: &LoadPlan,
+    address: &SocketAddress,
+    poller: &Poller,
+    watch: &mut ProgressCallback<'_>,
+) -> io::Result<bool> {
     let mut stream = Stream::connect(address, false)?;
-    let poller = Poller::new()?;
     poller.add(&stream, 0)?;
     let clock = Clock::starting_in(Nanos::ZERO);
     let mut waits = || -> io::Result<()> {

@@ -22,10 +22,16 @@ impl Epoll {
     /// One without connections.
     ///
     /// # Errors
-    /// The system has no descriptor left.
+    /// The system has no descriptor left, or is too old.
     pub fn new() -> io::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        Ok(Self { epoll })
+        let poller = Self { epoll: epoll::create(CreateFlags::CLOEXEC)? };
+        // Told before the first connection: in a run, it would be an end without a cause.
+        match poller.wait(Nanos::ZERO, &mut Vec::new()) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NOSYS) => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "no epoll_pwait2: weir needs Linux 5.11 or later"))
+            }
+            waited => waited.map(|()| poller),
+        }
     }
 
     /// Registers a socket, whose events have `key` until it is closed.
@@ -40,7 +46,7 @@ impl Epoll {
     /// Waits up to `most` for events and appends them to `ready`.
     ///
     /// # Errors
-    /// None while it is open; a signal ends the wait.
+    /// None once it was created; a signal ends the wait.
     pub fn wait(&self, most: Nanos, ready: &mut Vec<ReadinessEvent>) -> io::Result<()> {
         let timeout = timespec(i64::try_from(most.0).unwrap_or(i64::MAX));
         let mut room = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS_PER_WAIT];
