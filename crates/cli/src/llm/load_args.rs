@@ -78,7 +78,6 @@ pub(super) struct LlmLoadArgs {
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     pub(super) slos: Vec<Slo>,
     /// model's tokenizer.json, for tokens that the server does not report
-    #[cfg(feature = "tokenizer")]
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     tokenizer: Option<PathBuf>,
     /// exit code 3 if the run is not trusted
@@ -105,11 +104,7 @@ impl LlmLoadArgs {
     /// # Errors
     /// One line, if the file cannot be read.
     pub(super) fn token_counter(&self) -> Result<Option<TokenCounter>, String> {
-        #[cfg(feature = "tokenizer")]
-        let counter = self.tokenizer.as_deref().map(TokenCounter::open).transpose();
-        #[cfg(not(feature = "tokenizer"))]
-        let counter = Ok(None);
-        counter
+        self.tokenizer.as_deref().map(TokenCounter::open).transpose()
     }
 
     /// Values of the sweep, if there is one.
@@ -154,7 +149,6 @@ impl LlmLoadArgs {
             ("--duration", self.duration.is_some()),
             ("--format vllm", self.format == LlmReportFormat::Vllm),
         ];
-        #[cfg(feature = "tokenizer")]
         if self.tokenizer.is_some() {
             return Err("--tokenizer counts after a run, and --capacity judges each second; leave one out".to_owned());
         }

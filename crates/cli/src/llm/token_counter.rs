@@ -1,6 +1,5 @@
 //! Tokens of texts by a tokenizer's file, after the run.
 
-#[cfg(feature = "tokenizer")]
 use std::path::Path;
 
 #[cfg(feature = "tokenizer")]
@@ -13,9 +12,21 @@ use weir_measure::Run;
 use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::time_window::TimeWindow;
 
+/// Tokenizer of a build without tokenizers: there is none.
+#[cfg(not(feature = "tokenizer"))]
+#[derive(Debug)]
+enum Tokenizer {}
+
+#[cfg(not(feature = "tokenizer"))]
+impl Tokenizer {
+    fn encode_fast(&self, _: String, _: bool) -> Result<Vec<u32>, String> {
+        match *self {}
+    }
+}
+
 /// Counts tokens as a model does.
 #[derive(Debug)]
-pub(super) struct TokenCounter(#[cfg(feature = "tokenizer")] Tokenizer);
+pub(super) struct TokenCounter(Tokenizer);
 
 impl TokenCounter {
     /// Counter of a tokenizer's file, `tokenizer.json` of a model.
@@ -31,6 +42,15 @@ impl TokenCounter {
             format!("--tokenizer: '{name}' is not a tokenizer: {why}; give the tokenizer.json of the model")
         })?;
         Ok(Self(tokenizer))
+    }
+
+    /// No counter, in a build without tokenizers.
+    ///
+    /// # Errors
+    /// One line, always.
+    #[cfg(not(feature = "tokenizer"))]
+    pub(super) fn open(_: &Path) -> Result<Self, String> {
+        Err("--tokenizer is left out of this build; build weir-cli with its feature 'tokenizer'".to_owned())
     }
 
     /// Adds the tokens of responses whose tokens the server has not reported to a run of the plan.
@@ -61,10 +81,7 @@ impl TokenCounter {
         // What a server has sent may be no valid string: then its bytes are what there is.
         let text: String =
             serde_json::from_slice(&quoted).unwrap_or_else(|_| String::from_utf8_lossy(content).into_owned());
-        #[cfg(feature = "tokenizer")]
-        let count = self.0.encode_fast(text, false).map(|found| found.len() as u64);
-        #[cfg(not(feature = "tokenizer"))]
-        let count = Err::<u64, String>(format!("left out of this build: {} characters", text.len()));
-        count.map_err(|error| format!("--tokenizer: {error}"))
+        let tokens = self.0.encode_fast(text, false).map_err(|error| format!("--tokenizer: {error}"))?;
+        Ok(tokens.len() as u64)
     }
 }
