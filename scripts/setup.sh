@@ -184,9 +184,10 @@ command_alone() {
         ln -sf "$PWD/.venv/bin/weir" target/demo/weir
         return
     fi
-    say "building weir: two to three minutes on 2 cores the first time, seconds after that"
-    # Without what takes a fifth of the time and none of the examples uses.
-    build -p weir-cli --no-default-features --features commands
+    say "building weir load, capacity and gate: one to three minutes on 2 cores the first time, seconds after that" \
+        "(pip install . builds all commands)"
+    # What a first look needs: an error names what is left out. All of it takes twice as long.
+    build -p weir-cli --no-default-features --features gate,tui,web
     ln -sf ../release/weir target/demo/weir
 }
 
