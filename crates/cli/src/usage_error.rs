@@ -49,18 +49,26 @@ const FLAG_SYNONYMS: [(&str, &str); 37] = [
     ("fresh", "rerun"),
 ];
 
-/// Commands that this build leaves out, by their features.
-const LEFT_OUT_COMMANDS: &[&str] = &[
+/// Commands that this build leaves out, with what it would need.
+const LEFT_OUT_COMMANDS: &[(&str, &str)] = &[
     #[cfg(not(feature = "gate"))]
-    "gate",
+    ("gate", "feature gate"),
+    #[cfg(not(feature = "history"))]
+    ("history", "feature history"),
+    #[cfg(not(feature = "record"))]
+    ("record", "feature record"),
     #[cfg(not(feature = "send"))]
-    "send",
+    ("send", "feature send"),
     #[cfg(not(feature = "serve"))]
-    "serve",
+    ("serve", "feature serve"),
     #[cfg(not(feature = "simulate"))]
-    "simulate",
+    ("simulate", "feature simulate"),
     #[cfg(not(feature = "study"))]
-    "study",
+    ("study", "feature study"),
+    #[cfg(not(feature = "history"))]
+    ("trend", "feature history"),
+    #[cfg(not(all(feature = "history", feature = "web")))]
+    ("ui", "features history and web"),
 ];
 
 /// Command that the arguments name, by its full name: `weir send list`.
@@ -86,9 +94,9 @@ pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
     let line = line.trim_start_matches("error: ").trim_end_matches("For more information, try '--help'.").trim_end();
     let name = asked.get_bin_name().unwrap_or("weir");
     if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
-        && LEFT_OUT_COMMANDS.contains(&given.as_str())
+        && let Some((_, features)) = LEFT_OUT_COMMANDS.iter().find(|(name, _)| name == given)
     {
-        return format!("this build of weir has no '{given}'; build it with the feature {given}");
+        return format!("this build of weir has no '{given}'; build it with the {features}");
     }
     if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg)
         && flag.split('=').next() == Some("--on")

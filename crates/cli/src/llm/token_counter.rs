@@ -50,7 +50,7 @@ impl TokenCounter {
     /// One line, always.
     #[cfg(not(feature = "tokenizer"))]
     pub(super) fn open(_: &Path) -> Result<Self, String> {
-        Err("--tokenizer is left out of this build; build weir-cli with its feature 'tokenizer'".to_owned())
+        Err("--tokenizer: this build of weir has none; build it with the feature tokenizer".to_owned())
     }
 
     /// Adds the tokens of responses whose tokens the server has not reported to a run of the plan.
