@@ -23,7 +23,7 @@ const PURE: [&str; 11] =
     ["accesslog", "decide", "events", "http2", "hurl", "import", "json", "llm", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 24] = [
+const PURE_DEPENDENCIES: [&str; 25] = [
     "base64",
     "chrono",
     "csv",
@@ -36,6 +36,7 @@ const PURE_DEPENDENCIES: [&str; 24] = [
     "regex",
     "regex-syntax",
     "roxmltree",
+    "rustc-hash",
     "saphyr-parser",
     "serde",
     "serde_json",
