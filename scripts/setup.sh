@@ -187,7 +187,7 @@ command_alone() {
     say "building weir load, capacity and gate: one to three minutes on 2 cores the first time, seconds after that" \
         "(pip install . builds all commands)"
     # What a first look needs: an error names what is left out. All of it takes twice as long.
-    build -p weir-cli --no-default-features --features gate,tui,web
+    build -p weir-cli --no-default-features --features gate
     ln -sf ../release/weir target/demo/weir
 }
 
