@@ -184,7 +184,7 @@ command_alone() {
         ln -sf "$PWD/.venv/bin/weir" target/demo/weir
         return
     fi
-    say "building weir load, capacity and gate: one to three minutes on 2 cores the first time, seconds after that" \
+    say "building weir load, capacity and gate: two to four minutes on 2 cores the first time, seconds after that" \
         "(pip install . builds all commands)"
     # What a first look needs: an error names what is left out. All of it takes twice as long.
     build -p weir-cli --no-default-features --features gate
