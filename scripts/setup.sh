@@ -186,8 +186,8 @@ command_alone() {
     fi
     say "building weir load, capacity and gate: two to four minutes on 2 cores the first time, seconds after that" \
         "(pip install . builds all commands)"
-    # What a first look needs: an error names what is left out. All of it takes twice as long.
-    build -p weir-cli --no-default-features --features gate
+    # What a first look needs: an error names what is left out. All of it takes three times as long.
+    build --config scripts/demo.toml -p weir-cli --no-default-features --features gate
     ln -sf ../release/weir target/demo/weir
 }
 

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use weir_decide::Nanos;
 use weir_decide::admission::{PauseTotal, Pulse};
 use weir_machine::clock::{Clock, monotonic};
+use weir_machine::executor::spawn_task;
 use weir_machine::timer::Timer;
 
 /// Time without calls after which the pulse stops.
@@ -25,7 +26,7 @@ pub(super) fn keep_running(timer: &Timer, now: Nanos) {
     LAST_CALL_AT.set(now);
     if !PULSE.get().is_running() {
         beat(now);
-        tokio::task::spawn_local(run(timer.clone()));
+        spawn_task(run(timer.clone()));
     }
 }
 

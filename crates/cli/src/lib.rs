@@ -2,6 +2,8 @@
 #![cfg_attr(
     not(all(
         feature = "gate",
+        feature = "import",
+        feature = "llm",
         feature = "record",
         feature = "send",
         feature = "serve",
@@ -25,9 +27,12 @@ mod help;
 #[cfg(feature = "history")]
 mod history;
 mod http2_args;
+#[cfg(feature = "import")]
 mod import;
+mod imported_scenarios;
 mod interrupt;
 mod live_session;
+#[cfg(feature = "llm")]
 pub mod llm;
 mod load;
 pub mod log_load;
@@ -134,6 +139,7 @@ enum CliCommand {
     /// Measure throughput, response times and errors under a given load
     Load(Box<load::LoadArgs>),
     /// Measure a language model's server: times of tokens, tokens per second
+    #[cfg(feature = "llm")]
     Llm(Box<llm::LlmCommandArgs>),
     /// Send the requests of access logs at their recorded times
     Replay(Box<replay::ReplayArgs>),
@@ -142,6 +148,7 @@ enum CliCommand {
     /// Find the highest load that meets the objectives
     Capacity(Box<capacity::CapacityArgs>),
     /// Turn files of other tools into scenarios
+    #[cfg(feature = "import")]
     Import(import::ImportArgs),
     /// Record a scenario: a proxy for a browser or a client
     #[cfg(feature = "record")]
@@ -204,9 +211,11 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
     let messages = Messages::new(&cli.common);
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
+        #[cfg(feature = "llm")]
         CliCommand::Llm(asked) => llm::run(*asked, &args, &messages),
         CliCommand::Replay(asked) => replay::run(&asked, &args, &messages),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
+        #[cfg(feature = "import")]
         CliCommand::Import(asked) => import::run(&asked, &messages),
         #[cfg(feature = "record")]
         CliCommand::Record(asked) => record::run(&asked, &messages),

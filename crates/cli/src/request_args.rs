@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::http2_args::Http2Args;
-use super::import::{ImportedScenarios, import_scenarios};
+use super::imported_scenarios::{ImportedScenarios, import_scenarios};
 use super::mix_file::{FlagCheck, MixFile};
 use super::mix_from::MixFromArgs;
 use super::scenario_args::ScenarioArgs;

@@ -55,6 +55,10 @@ const LEFT_OUT_COMMANDS: &[(&str, &str)] = &[
     ("gate", "feature gate"),
     #[cfg(not(feature = "history"))]
     ("history", "feature history"),
+    #[cfg(not(feature = "import"))]
+    ("import", "feature import"),
+    #[cfg(not(feature = "llm"))]
+    ("llm", "feature llm"),
     #[cfg(not(feature = "record"))]
     ("record", "feature record"),
     #[cfg(not(feature = "send"))]

@@ -15,13 +15,14 @@ use super::grpc_health;
 use weir_call::{CallEngine, Upstream};
 use weir_decide::Nanos;
 use weir_http::client::{Origin, OutgoingBody, OutgoingRequest};
+use weir_machine::executor::spawn_task;
 
 /// Interval of looking for upstreams of a reload.
 const RELOAD_POLL_INTERVAL: Nanos = Nanos::SECOND;
 
 /// Starts the checks of the current configuration and of all that replace it.
 pub(super) fn start(current: Arc<ConfigCell>, engine: CallEngine) {
-    tokio::task::spawn_local(async move {
+    spawn_task(async move {
         let running = Rc::new(RefCell::new(HashSet::new()));
         loop {
             for (_, upstream) in &current.get().upstreams {
@@ -31,7 +32,7 @@ pub(super) fn start(current: Arc<ConfigCell>, engine: CallEngine) {
                 if running.borrow_mut().insert(identity) {
                     let (engine, running) = (engine.clone(), Rc::clone(&running));
                     let (upstream, check) = (Arc::downgrade(&upstream.upstream), Rc::new(check));
-                    tokio::task::spawn_local(async move {
+                    spawn_task(async move {
                         while let Some(upstream) = upstream.upgrade() {
                             check_all(&engine, &upstream, &check).await;
                             drop(upstream);

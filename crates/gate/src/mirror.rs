@@ -12,6 +12,7 @@ use weir_decide::admission::Priority;
 use weir_decide::call::policy::Policy;
 use weir_decide::call::retry_budget::RetryBudget;
 use weir_http::client::OutgoingBody;
+use weir_machine::executor::spawn_task;
 use weir_machine::lock::lock;
 
 /// Copies of a route's requests to a second upstream, over all event loops.
@@ -84,7 +85,7 @@ impl Mirror {
         self.counts.sent.fetch_add(1, Relaxed);
         let (engine, method, headers) = (engine.clone(), request.method.clone(), request.headers.clone());
         let (target, spread, client) = (request.target.to_owned(), request.spread, request.client);
-        tokio::task::spawn_local(async move {
+        spawn_task(async move {
             let request = CallRequest {
                 // Under overload copies go first.
                 priority: Priority::Low,

@@ -21,6 +21,7 @@ use weir_call::{CallEngine, Upstream, UpstreamHost};
 use weir_decide::Nanos;
 use weir_decide::upstream::hosts::MAX_HOSTS;
 use weir_http::client::PendingAddresses;
+use weir_machine::executor::spawn_task;
 use weir_machine::timer::Timer;
 use weir_server::Logger;
 
@@ -31,7 +32,7 @@ const RESOLVE_TIMEOUT: Nanos = Nanos::from_secs(10);
 
 /// Starts to resolve the names of the current configuration and of all that replace it.
 pub(super) fn start(current: Arc<ConfigCell>, engine: CallEngine, logger: Logger) {
-    tokio::task::spawn_local(async move {
+    spawn_task(async move {
         let running = Rc::new(RefCell::new(HashSet::new()));
         loop {
             for (_, upstream) in &current.get().upstreams {
@@ -43,7 +44,7 @@ pub(super) fn start(current: Arc<ConfigCell>, engine: CallEngine, logger: Logger
                 if running.borrow_mut().insert(identity) {
                     let (running, engine, logger) = (Rc::clone(&running), engine.clone(), logger.clone());
                     let names = ResolvedNames::new(upstream);
-                    tokio::task::spawn_local(async move {
+                    spawn_task(async move {
                         keep_resolved(names, &engine, &logger).await;
                         running.borrow_mut().remove(&identity);
                     });

@@ -27,6 +27,7 @@ use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
 use weir_http::client::{Client, Options as ClientOptions};
 use weir_http::path::{PathRule, normalize};
+use weir_machine::executor::spawn_task;
 use weir_otlp::SpanSender;
 use weir_server::{self as server, Logger, RequestBody, RequestContext, ServiceReply, Timer};
 
@@ -75,7 +76,7 @@ impl server::Service for Service {
     fn init_thread(&self, timer: &Timer) -> io::Result<GateThread> {
         let client = Client::new(timer.clone(), ClientOptions::default());
         let engine = CallEngine::new(client.clone(), timer.clone(), self.options.seed);
-        tokio::task::spawn_local(sweep_connections(client, timer.clone()));
+        spawn_task(sweep_connections(client, timer.clone()));
         if !self.has_health_checks.swap(true, Ordering::Relaxed) {
             super::health_checks::start(Arc::clone(&self.config_cell), engine.clone());
             super::resolver::start(Arc::clone(&self.config_cell), engine.clone(), self.logger.clone());

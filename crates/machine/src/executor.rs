@@ -1,6 +1,25 @@
-//! Executor of hyper's own tasks.
+//! Tasks of one thread, and what keeps them from being compiled several times.
 
 use std::future::Future;
+use std::pin::Pin;
+
+use tokio::task::JoinHandle;
+
+/// Future of any kind. What returns one is compiled where it stands; an `async fn` is compiled by each crate that awaits
+/// it, with all that it awaits.
+pub type BoxedFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Starts a task on this thread. In a box, tasks of all kinds share the code of the runtime for them.
+///
+/// # Panics
+/// If called outside of a `LocalSet`.
+pub fn spawn_task(task: impl Future<Output = ()> + 'static) -> JoinHandle<()> {
+    spawn_boxed(Box::pin(task))
+}
+
+fn spawn_boxed(task: BoxedFuture<'static, ()>) -> JoinHandle<()> {
+    tokio::task::spawn_local(task)
+}
 
 /// Executor that runs the tasks of an HTTP/2 connection on the same thread.
 #[derive(Clone, Copy, Debug)]

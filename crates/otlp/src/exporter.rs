@@ -17,6 +17,7 @@ use weir_http::client::{Client, Options};
 use weir_http::target::{Target, TargetError};
 use weir_http::tls::TlsError;
 use weir_machine::clock::Clock;
+use weir_machine::executor::spawn_task;
 use weir_machine::timer::Timer;
 use weir_server::Logger;
 
@@ -168,7 +169,7 @@ fn run_on_current_thread(work: impl AsyncFnOnce(Timer)) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let done = LocalSet::new().block_on(&runtime, async {
         let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO))?;
-        tokio::task::spawn_local(rings);
+        spawn_task(rings);
         work(timer).await;
         Ok(())
     });

@@ -22,6 +22,7 @@ use weir_decide::call::backoff::BackoffDelays;
 use weir_decide::call::policy::Backoff;
 use weir_http::client::{Client, Options};
 use weir_machine::clock::{Clock, unix_s};
+use weir_machine::executor::spawn_task;
 use weir_machine::timer::Timer;
 use weir_server::Logger;
 
@@ -284,7 +285,7 @@ fn run_on_current_thread<T>(work: impl AsyncFnOnce(Timer) -> T) -> io::Result<T>
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let done = LocalSet::new().block_on(&runtime, async {
         let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO))?;
-        tokio::task::spawn_local(rings);
+        spawn_task(rings);
         Ok(work(timer).await)
     });
     // A name resolution may still run; it is not awaited.

@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use weir_decide::base::failure::FailureKind;
 use weir_http::client::{IncomingBody, OutgoingBody, OutgoingRequest, SendError};
+use weir_machine::executor::spawn_task;
 
 use crate::body_capture::BodyCapture;
 use crate::exchange::RecordedExchange;
@@ -162,7 +163,7 @@ fn tunnel(
 ) {
     let guard = ConnectionGuard::new(&context.open);
     let mut stopping = context.stopping.clone();
-    tokio::task::spawn_local(async move {
+    spawn_task(async move {
         let _guard = guard;
         // It is a request of another protocol, so that it ends here for the recording.
         if let Some(mut exchange) = exchange {

@@ -1,7 +1,7 @@
 //! Connections of clients, and where their requests go.
 
 use std::convert::Infallible;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
-use weir_machine::executor::LocalExecutor;
+use weir_machine::executor::{LocalExecutor, spawn_task};
 
 use crate::connect::{OpenedTunnel, connect};
 use crate::forward::{Route, forward};
@@ -137,8 +137,7 @@ async fn open_tunnel(context: &Rc<ProxyContext>, request: Request<Incoming>) -> 
 /// Runs a tunnel; its type is hidden, since it serves requests, which may have tunnels.
 fn spawn(context: &Rc<ProxyContext>, tunnel: impl Future<Output = ()> + 'static) {
     let guard = ConnectionGuard::new(&context.open);
-    let tunnel: Pin<Box<dyn Future<Output = ()>>> = Box::pin(tunnel);
-    tokio::task::spawn_local(async move {
+    spawn_task(async move {
         let _guard = guard;
         tunnel.await;
     });

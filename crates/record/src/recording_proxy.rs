@@ -16,6 +16,7 @@ use weir_decide::Nanos;
 use weir_http::client::{self, Client};
 use weir_http::target::Target;
 use weir_http::tls::TlsOptions;
+use weir_machine::executor::spawn_task;
 use weir_machine::timer::Timer;
 
 use crate::body_capture::CaptureBudget;
@@ -161,7 +162,7 @@ impl RecordingProxy {
         let Self { listener, entrance, context, duration } = self;
         let ContextParts { recording, upstreams, scope, authority, url } = context;
         let (timer, rings) = Timer::new(recording.clock())?;
-        tokio::task::spawn_local(rings);
+        spawn_task(rings);
         let listener = TcpListener::from_std(listener)?;
         let (stop, stopping) = watch::channel(false);
         let open = Rc::new(Cell::new(0));
@@ -186,7 +187,7 @@ impl RecordingProxy {
                         let _ = stream.set_nodelay(true);
                         let (context, entrance) = (Rc::clone(&context), entrance.clone());
                         let guard = ConnectionGuard::new(&open);
-                        tokio::task::spawn_local(async move {
+                        spawn_task(async move {
                             let _guard = guard;
                             serve_http1(&context, TokioIo::new(stream), entrance).await;
                         });

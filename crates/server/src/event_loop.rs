@@ -20,6 +20,7 @@ use super::server_state::ShutdownRequest;
 use super::thread_context::ThreadContext;
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::TimeoutKind;
+use weir_machine::executor::spawn_task;
 
 /// Interval of an event loop's checks of its connections.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
@@ -68,8 +69,8 @@ pub(super) async fn run<S: Service>(
     listeners: Vec<ThreadListener>,
     stop: Receiver<ShutdownRequest>,
 ) {
-    let rounds = tokio::task::spawn_local(sweep(Rc::clone(&home)));
-    let accept = |listener| tokio::task::spawn_local(accept_all(Rc::clone(&home), listener, stop.clone()));
+    let rounds = spawn_task(sweep(Rc::clone(&home)));
+    let accept = |listener| spawn_task(accept_all(Rc::clone(&home), listener, stop.clone()));
     for accepting in listeners.into_iter().map(accept).collect::<Vec<_>>() {
         // It ends with the server, and is not cancelled.
         let _ = accepting.await;
@@ -93,7 +94,7 @@ async fn accept_all<S: Service>(
         match accepted {
             Ok((stream, origin)) => {
                 short_of_files = false;
-                tokio::task::spawn_local(drive(Rc::clone(&home), Rc::clone(&listener.rules), stream, origin));
+                spawn_task(drive(Rc::clone(&home), Rc::clone(&listener.rules), stream, origin));
             }
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {

@@ -23,6 +23,7 @@ mod event_loop;
 mod framing;
 mod handover;
 mod http1;
+mod http2;
 mod listen;
 mod listen_address;
 mod listener_options;

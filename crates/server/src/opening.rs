@@ -8,10 +8,12 @@ use tokio::io::AsyncWriteExt;
 use tokio_rustls::TlsAcceptor;
 
 use super::connection_state::{ConnectionState, TlsPeer};
+use super::listen::ListenerRules;
 use super::proxy_header::ProxyHeader;
 use super::served_stream::ServedStream;
 use super::socket::ConnectionSocket;
 use super::tls::{ClientIdentity, ServerTls};
+use weir_machine::executor::BoxedFuture;
 
 /// A connection at the beginning of HTTP.
 pub(super) struct OpenedConnection {
@@ -54,11 +56,30 @@ impl From<io::Error> for OpeningFailure {
 const PLAIN_HTTP_RESPONSE: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\
     Content-Length: 43\r\nConnection: close\r\n\r\nthis port speaks HTTPS; write https:// ...\n";
 
+/// Reads what comes before HTTP; `is_timed` if the first bytes have the kernel's time.
+pub(super) fn open<'a>(
+    listener: &'a ListenerRules,
+    connection: &'a ConnectionState,
+    mut socket: ConnectionSocket,
+    is_timed: bool,
+) -> BoxedFuture<'a, Result<OpenedConnection, OpeningFailure>> {
+    Box::pin(async move {
+        if listener.proxy_protocol.contains(connection.peer().ip()) {
+            read_proxy_header(&mut socket, connection).await?;
+        }
+        if let Some(tls) = &listener.tls {
+            return open_tls(socket, tls, connection).await;
+        }
+        let opened = open_plain(socket).await?;
+        if is_timed && let ServedStream::Plain(socket) = &opened.stream {
+            connection.set_receive_delay(socket.receive_age());
+        }
+        Ok(opened)
+    })
+}
+
 /// Reads the header by which a proxy names the client of its connection.
-pub(super) async fn read_proxy_header(
-    socket: &mut ConnectionSocket,
-    connection: &ConnectionState,
-) -> Result<(), OpeningFailure> {
+async fn read_proxy_header(socket: &mut ConnectionSocket, connection: &ConnectionState) -> Result<(), OpeningFailure> {
     loop {
         match ProxyHeader::parse(socket.prefetched()) {
             ProxyHeader::Complete { length, source } => {
@@ -76,13 +97,13 @@ pub(super) async fn read_proxy_header(
 }
 
 /// Finds out which version of HTTP a connection without TLS speaks.
-pub(super) async fn open_plain(mut socket: ConnectionSocket) -> Result<OpenedConnection, OpeningFailure> {
+async fn open_plain(mut socket: ConnectionSocket) -> Result<OpenedConnection, OpeningFailure> {
     let is_http2 = socket.detect_http2().await?;
     Ok(OpenedConnection { stream: ServedStream::Plain(socket), is_http2 })
 }
 
 /// Makes the TLS handshake.
-pub(super) async fn open_tls(
+async fn open_tls(
     mut socket: ConnectionSocket,
     tls: &ServerTls,
     connection: &ConnectionState,

@@ -27,6 +27,7 @@ use super::server_state::{ServerState, ShutdownRequest, StopReport};
 use super::thread_context::{MemoryReclaimer, ThreadContext};
 use super::{Options, ServerError, Service, Timer};
 use weir_decide::Nanos;
+use weir_machine::executor::spawn_task;
 use weir_machine::{self as machine, clock::Clock};
 
 /// A running server; stops at once when dropped.
@@ -164,10 +165,10 @@ struct ThreadParts<S> {
 fn thread_context<S: Service>(parts: ThreadParts<S>) -> io::Result<Rc<ThreadContext<S>>> {
     let ThreadParts { service, clock, metrics, state, access_log, queries, options } = parts;
     let (timer, rings) = Timer::new(clock)?;
-    tokio::task::spawn_local(rings);
+    spawn_task(rings);
     let requests = options.lists_requests.then(Rc::<OpenRequests>::default);
     if let Some(requests) = &requests {
-        tokio::task::spawn_local(open_requests::respond(Rc::clone(requests), queries));
+        spawn_task(open_requests::respond(Rc::clone(requests), queries));
     }
     Ok(Rc::new(ThreadContext {
         local: service.init_thread(&timer)?,

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::access::WebRole;
 use super::child_run::{ChildPage, ChildRuns};
 use super::event_body::event;
+use weir_machine::executor::spawn_task;
 
 /// Maximum size of the response to a change.
 const MAX_CHANGE_RESPONSE_BYTES: usize = 64 << 10;
@@ -31,7 +32,7 @@ async fn ask(
     let socket = TcpStream::connect(&page.address).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
     // It ends with the response, or with its reader.
-    tokio::task::spawn_local(connection);
+    spawn_task(async { drop(connection.await) });
     let request = Request::builder()
         .method(method)
         .uri(path)

@@ -17,6 +17,7 @@ use super::event_body::{EventBody, event};
 use super::live_shared::LiveShared;
 use super::web_reply::{OpenStream, admit, error, json_reply, reply, since};
 use weir_decide::load::live_load::LoadChange;
+use weir_machine::executor::spawn_task;
 use weir_machine::lock::lock;
 use weir_server::{RequestBody, RequestContext, ResponseBody, Service, ServiceReply, Timer};
 
@@ -75,7 +76,7 @@ impl LiveService {
         let Some(open) = OpenStream::new(streams) else { return error(503, "too many pages are open") };
         let (parts, body) = mpsc::channel(MAX_UNREAD_PARTS);
         let shared = Arc::clone(&self.0);
-        tokio::task::spawn_local(async move {
+        spawn_task(async move {
             let _open = open;
             // The page has gone.
             let _ = send_events(&shared, role, since, &parts).await;

@@ -19,6 +19,7 @@ use super::ui_backend::{DocumentRequest, RunForm, RunQuery, UiBackend};
 use super::ui_shared::UiShared;
 use super::upload_folder::{MAX_UPLOAD_BYTES, UploadFolder};
 use super::web_reply::{OpenStream, access_headers, admit, document, error, json_reply, query_value, reply};
+use weir_machine::executor::spawn_task;
 use weir_machine::lock::lock;
 use weir_server::{RequestBody, RequestContext, ResponseBody, Service, ServiceReply, Timer};
 
@@ -115,7 +116,7 @@ impl UiService {
         let Some(open) = OpenStream::new(streams) else { return error(503, "too many pages are open") };
         let (parts, body) = mpsc::channel(MAX_UNREAD_PARTS);
         let (runs, query) = (Arc::clone(&self.0.runs), query.map(str::to_owned));
-        tokio::task::spawn_local(async move {
+        spawn_task(async move {
             let _open = open;
             relay(runs, role, query, parts).await;
         });

@@ -8,34 +8,7 @@ use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource};
 
 use super::data_rows::with_header;
 use super::input::ImportInput;
-
-/// Scenarios of an imported file, and the load that it describes.
-#[derive(Debug)]
-pub(crate) struct ImportedScenarios {
-    /// Scenarios with their variables.
-    pub(crate) sources: Vec<ScenarioSource>,
-    /// Flags of `weir load`.
-    pub(crate) flags: Vec<String>,
-    /// Sum of the users.
-    pub(crate) users: Option<u64>,
-    /// What is left out, a line each.
-    pub(crate) warnings: Vec<String>,
-}
-
-impl ImportedScenarios {
-    /// The only scenario, to be played once.
-    ///
-    /// # Errors
-    /// One line, if there are several.
-    pub(crate) fn into_single(self, path: &Path) -> Result<ScenarioSource, String> {
-        let count = self.sources.len();
-        let path = path.display();
-        match <[ScenarioSource; 1]>::try_from(self.sources) {
-            Ok([source]) => Ok(ScenarioSource { users: None, weight: 1.0, ..source }),
-            Err(_) => Err(format!("{path} has {count} scenarios; write them with weir import {path} -o FILE.hurl")),
-        }
-    }
-}
+use crate::imported_scenarios::ImportedScenarios;
 
 /// Imports a file that is not a scenario; `None` if it is none of the known kinds.
 ///

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 
 use weir_import::{Import, ImportKind, ImportSettings, count_omissions};
 
-pub(super) use self::in_memory::{ImportedScenarios, import_scenarios};
+pub(super) use self::in_memory::import_scenarios;
 pub(super) use self::input::ImportInput;
 pub(super) use self::output::ImportOutput;
 use super::exit;

@@ -23,7 +23,7 @@ pub(super) use self::play_output::{PlayDetail, PlayOutput};
 use self::script::play_script;
 use super::connection_args::ConnectionArgs;
 use super::exit;
-use super::import::import_scenarios;
+use super::imported_scenarios::import_scenarios;
 use super::messages::Messages;
 use super::request_args::read_variables;
 use super::script_path::{is_python, is_script};

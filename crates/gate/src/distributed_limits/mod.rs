@@ -5,6 +5,8 @@
 //! ([`DistributedLimit`](super::distributed_limit::DistributedLimit)). No
 //! call and no event loop waits for it.
 
+mod renewal_error;
+#[cfg_attr(not(feature = "redis"), path = "no_table.rs")]
 mod table;
 #[cfg(test)]
 mod tests;
@@ -16,7 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use self::table::{RedisSplitTable, RenewalError};
+use self::renewal_error::RenewalError;
+use self::table::RedisSplitTable;
 use super::config::DistributedLimitConfig;
 use super::config_cell::ConfigCell;
 use super::runtime::GateRuntime;

@@ -1,10 +1,10 @@
 //! The table of allocations in Redis: one script, run over one connection, which is reestablished when it is lost.
 
-use std::fmt;
 use std::time::Duration;
 
 use ::redis::{Connection, RedisError, Value};
 
+use super::renewal_error::RenewalError;
 use crate::config::DistributedLimitConfig;
 use weir_decide::Nanos;
 use weir_decide::ratelimit::split::{AllocationKey, AllocationRequest, Fraction, SplitReply, SplitRequest};
@@ -14,22 +14,6 @@ const RENEW_SCRIPT: &str = include_str!("renew.lua");
 /// Shortest and longest timeout of a request; between them a third of the lease.
 const MIN_TIMEOUT: Nanos = Nanos::from_millis(100);
 const MAX_TIMEOUT: Nanos = Nanos::SECOND;
-
-/// Reason of a failed renewal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RenewalError {
-    /// Temporary: a later request may succeed.
-    Unreachable(String),
-    /// Permanent, as far as can be told: missing rights or a wrong password.
-    Rejected(String),
-}
-
-impl fmt::Display for RenewalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Unreachable(why) | Self::Rejected(why)) = self;
-        f.write_str(why)
-    }
-}
 
 /// The table of allocations in Redis, from one gateway.
 pub(super) struct RedisSplitTable {

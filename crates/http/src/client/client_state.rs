@@ -15,6 +15,7 @@ use super::pool::{ConnectionPool, PooledConnection, SharedClientCounts};
 use super::request::RequestWriter;
 use super::socket::ClientSocket;
 use weir_decide::Nanos;
+use weir_machine::executor::spawn_task;
 use weir_machine::timer::Timer;
 
 /// Size of a read.
@@ -120,7 +121,7 @@ impl ClientState {
     /// Called by each request within a task, since bodies may be dropped outside of all tasks.
     pub(super) fn start_drains(self: &Rc<Self>) {
         if !self.drain_queue.is_started.replace(true) {
-            tokio::task::spawn_local(drain_all(Rc::clone(&self.drain_queue), Rc::downgrade(self)));
+            spawn_task(drain_all(Rc::clone(&self.drain_queue), Rc::downgrade(self)));
         }
     }
 
@@ -162,7 +163,7 @@ async fn drain_all(drains: Rc<DrainQueue>, shared: Weak<ClientState>) {
         drains.notify.notified().await;
         for draining in drains.pending.take() {
             let Some(shared) = shared.upgrade() else { return };
-            tokio::task::spawn_local(drain(draining, shared));
+            spawn_task(drain(draining, shared));
         }
         if shared.strong_count() == 0 {
             return;

@@ -18,13 +18,21 @@ use super::origin::{Origin, OriginAddress, display_address};
 use super::socket::{ClientSocket, PlainSocket};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_machine::executor::BoxedFuture;
 use weir_machine::timer::{Sleep, Timer};
 
 /// Delay before the next address is tried while the previous one is pending (RFC 8305, section 8).
 const CONNECTION_ATTEMPT_DELAY: Nanos = Nanos::from_millis(250);
 
 /// Connects to the origin; dropping the future cancels it.
-pub(super) async fn connect_origin(origin: &Origin, timer: &Timer) -> Result<ClientSocket, SendError> {
+pub(super) fn connect_origin<'a>(
+    origin: &'a Origin,
+    timer: &'a Timer,
+) -> BoxedFuture<'a, Result<ClientSocket, SendError>> {
+    Box::pin(connect_in_time(origin, timer))
+}
+
+async fn connect_in_time(origin: &Origin, timer: &Timer) -> Result<ClientSocket, SendError> {
     let step = Cell::new(FailureKind::Dns);
     let late = match timer.clone() {
         _ if origin.connect_timeout == Nanos::NEVER => None,

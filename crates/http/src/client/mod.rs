@@ -103,8 +103,7 @@ impl Client {
         let pool = shared.pool(to);
         let mut request = request;
         if pool.may_speak_http2() {
-            // Boxed, so that requests over HTTP/1.1 do not carry its state.
-            match Box::pin(http2::send(shared, &pool, request)).await? {
+            match http2::send(shared, &pool, request).await? {
                 Ok(answer) => return Ok(answer),
                 Err(unsent) => request = unsent,
             }
@@ -117,7 +116,7 @@ impl Client {
         if lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
             // The origin spoke HTTP/1.1 the last time.
             http2::adopt(lease, shared.last_sweep()).await?;
-            let answer = Box::pin(http2::send(shared, &pool, request)).await?;
+            let answer = http2::send(shared, &pool, request).await?;
             return answer.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
         }
         let asked = request.response_context();
@@ -177,8 +176,7 @@ impl Client {
             let origin = Arc::clone(&lease.pool().origin);
             // Of a burst of requests, all are queued before any of them connects, since their time runs.
             tokio::task::yield_now().await;
-            // Boxed, since this is large and rare.
-            let socket = Box::pin(connect::connect_origin(&origin, &self.state.timer)).await?;
+            let socket = connect::connect_origin(&origin, &self.state.timer).await?;
             update_counts(&self.state.counts, |counts| counts.connected += 1);
             lease.socket = Some(socket);
             lease.connected = self.state.last_sweep();
@@ -191,7 +189,7 @@ impl Client {
     /// # Errors
     /// The failure, if there is no connection.
     pub async fn probe(&self, to: &Origin) -> Result<(), SendError> {
-        Box::pin(connect::connect_origin(to, &self.state.timer)).await.map(drop)
+        connect::connect_origin(to, &self.state.timer).await.map(drop)
     }
 
     /// Takes the headers of a request that has ended, whose memory the next response's may use.

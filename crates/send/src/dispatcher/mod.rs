@@ -44,7 +44,6 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{oneshot, watch};
-use tokio::task::spawn_local;
 
 use self::attempts::AttemptLoop;
 pub use self::attempts::{HostProgress, SenderProgress};
@@ -62,6 +61,7 @@ use super::store::Store;
 use weir_decide::Nanos;
 use weir_http::client::{Client, Options as ClientOptions};
 use weir_machine::clock::Clock;
+use weir_machine::executor::spawn_task;
 use weir_machine::timer::Timer;
 
 /// Offset of the dispatch's clock, so that sends of earlier senders have times on it.
@@ -98,14 +98,14 @@ pub(super) async fn run(
         }
     };
     let _ = started.send(Ok(()));
-    spawn_local(timer_driver);
-    spawn_local(sweep(client, context.timer.clone()));
-    spawn_local(ClaimLoop::new(Rc::clone(&context), claims).run());
-    spawn_local(ReportLoop::new(Rc::clone(&context), reports, listener).run());
-    let records = spawn_local(RecordLoop::new(Rc::clone(&context), records).run());
+    spawn_task(timer_driver);
+    spawn_task(sweep(client, context.timer.clone()));
+    spawn_task(ClaimLoop::new(Rc::clone(&context), claims).run());
+    spawn_task(ReportLoop::new(Rc::clone(&context), reports, listener).run());
+    let records = spawn_task(RecordLoop::new(Rc::clone(&context), records).run());
     let shared = context.store.shared_keys();
     let key_leases = shared.map(|shared| KeyLeaseLoop::new(Rc::clone(&context), key_leases, shared).run());
-    let key_leases = key_leases.map(spawn_local);
+    let key_leases = key_leases.map(spawn_task);
     attempts.run().await;
     attempts.shut_down(records, key_leases).await
 }

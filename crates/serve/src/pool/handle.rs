@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::state::{EnqueueResult, ReplyTo};
 use super::{JobError, PoolJob, PoolShared, run};
+use weir_machine::executor::spawn_task;
 use weir_machine::lock::lock;
 
 /// Event loop's side of a pool: submits jobs.
@@ -40,7 +41,7 @@ impl<J: PoolJob> PoolHandle<J> {
         let notify = Arc::new(Notify::new());
         let handle_index = lock(&shared.state).open_handle(Arc::clone(&notify));
         let inner = Rc::new(PoolHandleInner { shared, handle_index, slots: RefCell::default() });
-        tokio::task::spawn_local(deliver_replies(Rc::clone(&inner), notify));
+        spawn_task(deliver_replies(Rc::clone(&inner), notify));
         Self { inner }
     }
 

@@ -4,7 +4,8 @@
 mod model;
 
 use self::model::SplitTable as Oracle;
-use super::table::{RedisSplitTable, RenewalError};
+use super::renewal_error::RenewalError;
+use super::table::RedisSplitTable;
 use crate::config::DistributedLimitConfig;
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;

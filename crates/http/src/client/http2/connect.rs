@@ -19,7 +19,7 @@ use crate::client::pool::{Checkout, ConnectionPool, PooledConnection, update_cou
 use crate::client::socket::ClientSocket;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
-use weir_machine::executor::LocalExecutor;
+use weir_machine::executor::{BoxedFuture, LocalExecutor, spawn_task};
 
 /// Maximum size of a response's header list, in bytes.
 const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;
@@ -32,7 +32,7 @@ pub(super) fn connect(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Rc
     let pending = Rc::new(PendingConnect::default());
     *pool.http2.connecting.borrow_mut() = Rc::downgrade(&pending);
     let (shared, pool, weak) = (Rc::clone(shared), Rc::clone(pool), Rc::downgrade(&pending));
-    let task = tokio::task::spawn_local(async move {
+    let task = spawn_task(async move {
         let connected = connect_one(&shared, &pool).await;
         *pool.http2.connecting.borrow_mut() = Weak::new();
         if let Some(pending) = weak.upgrade() {
@@ -55,7 +55,7 @@ async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Res
     }
     let without_tls = pool.origin.tls.is_none();
     if without_tls || lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
-        return adopt(lease, shared.last_sweep()).await;
+        return start(lease, shared.last_sweep()).await;
     }
     if pool.origin.protocol == Protocol::Http2 {
         return Err(SendError::new(FailureKind::Tls, "the service does not speak HTTP/2"));
@@ -66,7 +66,11 @@ async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Res
 }
 
 /// Starts HTTP/2 on a new connection.
-pub(in crate::client) async fn adopt(mut lease: PooledConnection, now: Nanos) -> Result<(), SendError> {
+pub(in crate::client) fn adopt(lease: PooledConnection, now: Nanos) -> BoxedFuture<'static, Result<(), SendError>> {
+    Box::pin(start(lease, now))
+}
+
+async fn start(mut lease: PooledConnection, now: Nanos) -> Result<(), SendError> {
     let Some(socket) = lease.socket.take() else { return Err(SendError::new(FailureKind::Connect, "no connection")) };
     let mut builder = Builder::new(LocalExecutor);
     builder.max_header_list_size(MAX_HEADER_LIST_BYTES);
@@ -91,7 +95,7 @@ pub(in crate::client) async fn adopt(mut lease: PooledConnection, now: Nanos) ->
     pool.http2.declined.set(false);
     pool.http2.connections.borrow_mut().push(Rc::clone(&connection));
     let connection = Rc::downgrade(&connection);
-    tokio::task::spawn_local(async move {
+    spawn_task(async move {
         {
             let mut driver = pin!(driver);
             // The streams report the cause of the end.

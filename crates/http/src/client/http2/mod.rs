@@ -28,9 +28,18 @@ use super::client_state::ClientState;
 use super::error::SendError;
 use super::pool::{ConnectionPool, update_counts};
 use super::request::{OutgoingBody, OutgoingRequest};
+use weir_machine::executor::BoxedFuture;
 
-/// Sends a request over HTTP/2; returns it if the origin speaks HTTP/1.1.
-pub(super) async fn send<'a>(
+/// Sends a request over HTTP/2; returns it if the origin speaks HTTP/1.1. Requests over HTTP/1.1 do not carry its state.
+pub(super) fn send<'a>(
+    shared: &'a Rc<ClientState>,
+    pool: &'a Rc<ConnectionPool>,
+    request: OutgoingRequest<'a>,
+) -> BoxedFuture<'a, Result<Result<Response<IncomingBody>, OutgoingRequest<'a>>, SendError>> {
+    Box::pin(exchange(shared, pool, request))
+}
+
+async fn exchange<'a>(
     shared: &Rc<ClientState>,
     pool: &Rc<ConnectionPool>,
     request: OutgoingRequest<'a>,
