@@ -5,10 +5,12 @@
 //! ([`DistributedLimit`](super::distributed_limit::DistributedLimit)). No
 //! call and no event loop waits for it.
 
+#[cfg(not(feature = "redis"))]
+mod no_table;
 mod renewal_error;
-#[cfg_attr(not(feature = "redis"), path = "no_table.rs")]
+#[cfg(feature = "redis")]
 mod table;
-#[cfg(test)]
+#[cfg(all(test, feature = "redis"))]
 mod tests;
 
 use std::hash::{BuildHasher, RandomState};
@@ -18,7 +20,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+#[cfg(not(feature = "redis"))]
+use self::no_table::NoSplitTable as RedisSplitTable;
 use self::renewal_error::RenewalError;
+#[cfg(feature = "redis")]
 use self::table::RedisSplitTable;
 use super::config::DistributedLimitConfig;
 use super::config_cell::ConfigCell;

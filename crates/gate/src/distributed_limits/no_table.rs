@@ -5,9 +5,9 @@ use crate::config::DistributedLimitConfig;
 use weir_decide::ratelimit::split::{SplitReply, SplitRequest};
 
 /// The table of allocations in Redis, of which there is none.
-pub(super) enum RedisSplitTable {}
+pub(super) enum NoSplitTable {}
 
-impl RedisSplitTable {
+impl NoSplitTable {
     /// # Errors
     /// Always; such a configuration is an error before.
     pub(super) fn new(_: &DistributedLimitConfig) -> Result<Self, String> {
