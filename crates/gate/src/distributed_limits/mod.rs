@@ -10,7 +10,8 @@ mod no_table;
 mod renewal_error;
 #[cfg(feature = "redis")]
 mod table;
-#[cfg(all(test, feature = "redis"))]
+#[cfg(feature = "redis")]
+#[cfg(test)]
 mod tests;
 
 use std::hash::{BuildHasher, RandomState};
