@@ -108,6 +108,13 @@ merged! {
 }
 
 impl Counts {
+    /// Takes the memory for what the first responses record, which would otherwise wait for it.
+    pub(super) fn reserve(&mut self) {
+        self.good.reserve();
+        self.connect.reserve();
+        self.lateness.reserve();
+    }
+
     /// Counts of a scenario by its index.
     pub fn scenario(&mut self, index: u32) -> &mut IterationCounts {
         at(&mut self.scenarios, index)

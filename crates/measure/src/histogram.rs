@@ -10,86 +10,109 @@ use weir_decide::Nanos;
 
 /// HDR histogram of times from 1 ns to an hour; longer ones count as an hour.
 ///
-/// The memory is constant (270 kB at 3 digits, of which untouched pages cost nothing). Values are exact to the given
-/// number of significant digits.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Histogram(Hdr<u64>);
+/// The memory is constant from the first time on, 270 kB at 3 digits; an empty one has none, since a run counts in many
+/// that stay empty. Values are exact to the given number of significant digits.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    digits: u8,
+    /// None without times, unless the memory was taken before.
+    times: Option<Hdr<u64>>,
+}
+
+/// Equal with the same digits and times.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.digits == other.digits && self.recorded_times() == other.recorded_times()
+    }
+}
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 
 impl Histogram {
     /// Empty histogram of three significant digits: every reported figure is within 0.1% of a recorded value.
-    #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
     pub fn precise() -> Self {
-        Self(Hdr::new_with_bounds(1, HOUR_NS, 3).expect("the bounds are valid"))
+        Self { digits: 3, times: None }
     }
 
     /// Empty histogram of two significant digits, in an eighth of the memory: for an interval of a series.
-    #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
     pub fn coarse() -> Self {
-        Self(Hdr::new_with_bounds(1, HOUR_NS, 2).expect("the bounds are valid"))
+        Self { digits: 2, times: None }
+    }
+
+    /// Takes the memory now: the first time would otherwise wait 0.1 ms for it.
+    pub fn reserve(&mut self) {
+        self.reserved();
+    }
+
+    #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
+    fn reserved(&mut self) -> &mut Hdr<u64> {
+        let digits = self.digits;
+        self.times.get_or_insert_with(|| Hdr::new_with_bounds(1, HOUR_NS, digits).expect("the bounds are valid"))
+    }
+
+    /// Times, if there are any.
+    fn recorded_times(&self) -> Option<&Hdr<u64>> {
+        self.times.as_ref().filter(|times| !times.is_empty())
     }
 
     /// Records a time.
     pub fn record(&mut self, time: Nanos) {
-        self.0.saturating_record(time.0);
+        self.reserved().saturating_record(time.0);
     }
 
     /// Adds all times of another histogram.
     #[allow(clippy::expect_used, reason = "both sides have the same upper bound, so no value is out of range")]
     pub fn add(&mut self, other: &Self) {
-        // Reading an empty histogram would touch its memory.
-        if other.count() == 0 {
-            return;
+        if let Some(times) = other.recorded_times() {
+            self.reserved().add(times).expect("the same bounds on both sides");
         }
-        self.0.add(&other.0).expect("the same bounds on both sides");
     }
 
     /// Number of recorded times.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        self.times.as_ref().map_or(0, Hdr::len)
     }
 
     /// Quantile `q`, in [0, 1]: the smallest value that at least this fraction of values does not exceed; 0 without
     /// any.
     pub fn quantile(&self, q: f64) -> Nanos {
-        Nanos(if self.0.is_empty() { 0 } else { self.0.value_at_quantile(q).min(self.0.max()) })
+        Nanos(self.recorded_times().map_or(0, |times| times.value_at_quantile(q).min(times.max())))
     }
 
     /// Minimum; 0 without values.
     pub fn min(&self) -> Nanos {
-        Nanos(if self.0.is_empty() { 0 } else { self.0.min() })
+        Nanos(self.recorded_times().map_or(0, Hdr::min))
     }
 
     /// Maximum; 0 without values.
     pub fn max(&self) -> Nanos {
-        Nanos(self.0.max())
+        Nanos(self.recorded_times().map_or(0, Hdr::max))
     }
 
     /// Mean, in nanoseconds; 0 without values.
     pub fn mean_ns(&self) -> f64 {
-        self.0.mean()
+        self.recorded_times().map_or(0.0, Hdr::mean)
     }
 
-    /// Standard deviation of the population, in nanoseconds.
+    /// Standard deviation of the population, in nanoseconds; 0 without values.
     pub fn sd_ns(&self) -> f64 {
-        self.0.stdev()
+        self.recorded_times().map_or(0.0, Hdr::stdev)
     }
 
     /// Fraction of values at or below `time`, in [0, 1]; 1 without values.
     pub fn fraction_up_to(&self, time: Nanos) -> f64 {
-        self.0.quantile_below(time.0)
+        self.recorded_times().map_or(1.0, |times| times.quantile_below(time.0))
     }
 
     /// Number of values from `low` to `high`, both included, to the histogram's precision.
     pub fn count_between(&self, low: Nanos, high: Nanos) -> u64 {
-        self.0.count_between(low.0, high.0)
+        self.recorded_times().map_or(0, |times| times.count_between(low.0, high.0))
     }
 
     /// Recorded times, to the histogram's precision, in ascending order, with the number of each.
     pub fn recorded(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
-        let times = self.0.iter_recorded();
-        times.map(|step| (Nanos(step.value_iterated_to()), step.count_since_last_iteration()))
+        let steps = self.recorded_times().into_iter().flat_map(Hdr::iter_recorded);
+        steps.map(|step| (Nanos(step.value_iterated_to()), step.count_since_last_iteration()))
     }
 
     /// Figures for reports.
@@ -113,7 +136,15 @@ impl Histogram {
     #[allow(clippy::expect_used, reason = "writing to memory fails only on histograms of over 2^31 buckets")]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        V2Serializer::new().serialize(&self.0, &mut bytes).expect("memory takes all bytes");
+        let empty;
+        let times = match &self.times {
+            Some(times) => times,
+            None => {
+                empty = Hdr::new_with_bounds(1, HOUR_NS, self.digits).expect("the bounds are valid");
+                &empty
+            }
+        };
+        V2Serializer::new().serialize(times, &mut bytes).expect("memory takes all bytes");
         bytes
     }
 
@@ -149,7 +180,9 @@ impl Histogram {
             2 => Self::coarse(),
             _ => Self::precise(),
         };
-        own.0.add(&hdr).map_err(|e| format!("a histogram that does not fit: {e}"))?;
+        if !hdr.is_empty() {
+            own.reserved().add(&hdr).map_err(|e| format!("a histogram that does not fit: {e}"))?;
+        }
         Ok(own)
     }
 }
@@ -216,7 +249,20 @@ mod tests {
 
     #[test]
     fn an_empty_histogram_reports_zeros() {
-        assert_eq!(Histogram::precise().percentiles(), Percentiles::default());
+        for mut histogram in [Histogram::precise(), Histogram::coarse()] {
+            let empty = |histogram: &Histogram| {
+                assert_eq!(histogram.percentiles(), Percentiles::default());
+                assert_eq!(histogram.fraction_up_to(Nanos(1)), 1.0);
+                assert_eq!((histogram.count(), histogram.recorded().count()), (0, 0));
+                let read = Histogram::from_bytes(&histogram.to_bytes()).expect("own bytes");
+                assert_eq!((read.digits, read.count()), (histogram.digits, 0));
+            };
+            empty(&histogram);
+            histogram.add(&Histogram::precise());
+            assert_eq!(histogram.times, None, "nothing was added");
+            histogram.reserve();
+            empty(&histogram);
+        }
     }
 
     proptest! {

@@ -114,7 +114,9 @@ impl Recorder {
     /// responses after `until` do not count for the rate.
     pub fn new(from: Nanos, until: Nanos) -> Self {
         let window = TimeWindow { from, until };
-        Self { counts: Counts::default(), interval: Interval::default(), window, reported: None }
+        let mut counts = Counts::default();
+        counts.reserve();
+        Self { counts, interval: Interval::default(), window, reported: None }
     }
 
     /// Replaces the end of the window, which lies ahead.

@@ -40,6 +40,11 @@ impl ResponseTimes {
         self.first_byte.record(outcome.first_byte - outcome.sent);
     }
 
+    /// Takes the memory of all histograms.
+    pub(super) fn reserve(&mut self) {
+        [&mut self.response, &mut self.service, &mut self.first_byte].into_iter().for_each(Histogram::reserve);
+    }
+
     /// Number of responses.
     pub fn count(&self) -> u64 {
         self.response.count()
