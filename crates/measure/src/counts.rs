@@ -108,11 +108,12 @@ merged! {
 }
 
 impl Counts {
-    /// Takes the memory for what the first responses record, which would otherwise wait for it.
+    /// Takes the memory for what any request may record: at the first success, and at the first failure, other responses
+    /// would wait for it.
     pub(super) fn reserve(&mut self) {
         self.good.reserve();
-        self.connect.reserve();
-        self.lateness.reserve();
+        self.bad.reserve();
+        [&mut self.no_response, &mut self.connect, &mut self.lateness].into_iter().for_each(Histogram::reserve);
     }
 
     /// Counts of a scenario by its index.
