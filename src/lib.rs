@@ -30,7 +30,7 @@
 //!  │                            └───► http
 //!  └────────────► machine ──────────► decide
 //!                 accesslog ───────► decide
-//!                 import ──────────► scenario, hurl
+//!                 import ──────────► scenario, hurl, decide
 //!                 scenario ────────► hurl, json, decide
 //!                 events ──────────► json
 //!                 http2

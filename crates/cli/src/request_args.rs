@@ -16,6 +16,7 @@ use super::mix_from::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
 use super::script_path::{is_python, is_script, take_script};
 use super::stream_args::EventStreamArgs;
+use weir_decide::base::secret_names::is_secret_name;
 use weir_decide::base::units;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
@@ -122,12 +123,6 @@ pub(super) fn read_variables(path: &Path) -> Result<Vec<(String, String)>, Strin
         Ok((name.to_owned(), value.to_owned()))
     };
     lines.map(pair).collect()
-}
-
-/// Whether the value of this header is a credential.
-pub(super) fn is_secret(header: &str) -> bool {
-    let name = header.trim().to_ascii_lowercase();
-    ["authorization", "cookie", "token", "secret", "api-key", "apikey"].iter().any(|word| name.ends_with(word))
 }
 
 impl RequestArgs {
@@ -333,7 +328,7 @@ impl RequestArgs {
     /// Credentials in URL, headers and `--auth`, to be left out of the manifest.
     pub(super) fn secrets(&self) -> Vec<String> {
         let headers = self.headers.iter().filter_map(|line| line.split_once(':'));
-        let values = headers.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.trim());
+        let values = headers.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.trim());
         let after_scheme = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
         let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
         let user = authority.rsplit_once('@').map(|(user, _)| user);

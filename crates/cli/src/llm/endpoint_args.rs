@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
-use super::super::request_args::is_secret;
+use weir_decide::base::secret_names::is_secret_name;
 use weir_decide::base::units;
 use weir_http::target::Target;
 use weir_llm::{BodyTemplate, RequestApi, RequestSettings};
@@ -114,7 +114,8 @@ impl EndpointArgs {
         let key = self.api_key_env.as_deref().map(api_key).transpose()?;
         let headers = headers(self.headers, api, key.as_deref());
         let values = headers.iter().filter_map(|line| line.split_once(':'));
-        let secrets = values.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.trim().to_owned()).chain(key);
+        let secrets =
+            values.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.trim().to_owned()).chain(key);
         let settings = RequestSettings {
             api,
             template,

@@ -7,9 +7,9 @@ use clap::Args;
 use super::super::access_log::log_factor;
 use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
-use super::super::request_args::is_secret;
 use crate::live_session::LiveArgs;
 use crate::run_files::RunFileArgs;
+use weir_decide::base::secret_names::is_secret_name;
 use weir_decide::base::units;
 use weir_http::target::Target;
 use weir_load::Options;
@@ -111,7 +111,7 @@ impl ReplayLoadArgs {
     /// Credentials that are left out of what is saved.
     pub(super) fn secrets(&self) -> Vec<String> {
         let values = self.headers.iter().filter_map(|line| line.split_once(':'));
-        let values = values.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.trim().to_owned());
+        let values = values.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.trim().to_owned());
         let target = self.target.as_deref().and_then(|url| Target::parse(url).ok());
         let own = values.chain(self.auth.clone()).chain(target.and_then(|target| target.userinfo));
         own.chain(self.live_args.secrets()).collect()

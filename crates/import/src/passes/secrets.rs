@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use weir_decide::base::secret_names::is_secret_name;
 use weir_hurl::Template;
 
 use crate::collection::Import;
@@ -188,32 +189,6 @@ fn string_length(text: &str) -> Option<usize> {
         }
     }
     None
-}
-
-/// Whether what has this name is a secret.
-pub(super) fn is_secret_name(name: &str) -> bool {
-    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    let ends = [
-        "authorization",
-        "cookie",
-        "token",
-        "secret",
-        "apikey",
-        "password",
-        "passwd",
-        "pwd",
-        "passphrase",
-        "accesskey",
-        "secretkey",
-        "subscriptionkey",
-        "clientsecret",
-        "privatekey",
-        "sessionid",
-        "authkey",
-        "credential",
-        "credentials",
-    ];
-    ends.iter().any(|end| name.ends_with(end)) || name == "key" || name == "sid"
 }
 
 fn is_secret_text(text: &str) -> bool {

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 
-use crate::request_args::is_secret;
+use weir_decide::base::secret_names::is_secret_name;
 use weir_http::target::Target;
 use weir_live::single_line;
 use weir_send::template::has_field;
@@ -141,7 +141,7 @@ fn url(url: &str) -> String {
 
 /// Value of a header, `***` if it may be a secret. A value with `{key}` is a template, not a secret.
 fn header<'a>(name: &str, value: &'a str) -> &'a str {
-    if is_secret(name) && !has_field(value, "key") { "***" } else { value }
+    if is_secret_name(name) && !has_field(value, "key") { "***" } else { value }
 }
 
 fn headers(headers: &[(String, String)]) -> Value {
