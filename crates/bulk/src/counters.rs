@@ -15,6 +15,8 @@ pub(super) struct SendStats {
     pub(super) expired: u64,
     /// Requests without success, also those of jobs that are delivered later.
     pub(super) failed: u64,
+    /// Jobs that were not sent, since their results were in the file already.
+    pub(super) in_results: u64,
     /// Attempts after the first of a job.
     pub(super) retries: u64,
     /// Rejected requests: rate-limited (429), and with an overtaken nonce (400).
@@ -45,6 +47,7 @@ impl SendStats {
             dead_lettered: 0,
             expired: 0,
             failed: 0,
+            in_results: 0,
             retries: 0,
             rejected_by_status: [0; 2],
             response_time: Histogram::precise(),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::StoreHandle;
 use weir_machine::lock::lock;
+use weir_machine::private_file::private_options;
 use weir_send::store::{Receipt, StoreError};
 use weir_send::{ApiKey, Job, JobDefaults, wall_ms};
 
@@ -157,7 +158,8 @@ impl JobReader {
         };
         let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
         if file.is_none() {
-            *file = Some(File::create(path).map_err(cannot)?);
+            // Its lines may have credentials.
+            *file = Some(private_options().write(true).create(true).truncate(true).open(path).map_err(cannot)?);
             counts.invalid_location = path.display().to_string();
         }
         let text = String::from_utf8_lossy(line);

@@ -1,12 +1,13 @@
 //! Bulk delivery: a file of jobs in, a file of results out.
 //!
 //! - `input`: reads jobs into the store, on a thread of its own
-//! - `results`: results file, a line for each job at its end
+//! - `results`: results file, a line for each job at its end; `earlier_results`: what it had before
 //! - `counters`: counters of jobs and requests
 //! - `progress`: log lines and live view during the run
 //! - `summary`: text or JSON at the end
 
 mod counters;
+mod earlier_results;
 mod input;
 mod progress;
 mod results;
@@ -39,6 +40,8 @@ pub struct BulkOptions {
     pub jobs: PathBuf,
     /// Results file, if there is one.
     pub out: Option<PathBuf>,
+    /// Whether jobs are sent again that were submitted after their results came into the file.
+    pub resends: bool,
     /// Job store; created if it is missing.
     pub store: StoreUrl,
     /// Order of queued jobs.
@@ -110,14 +113,14 @@ impl BulkDelivery {
     /// # Errors
     /// One line, if one of them cannot be opened.
     pub fn open(options: BulkOptions) -> Result<Self, String> {
-        let BulkOptions { jobs, out, store, order, job_defaults, sender, grace, shows_progress } = options;
+        let BulkOptions { jobs, out, resends, store, order, job_defaults, sender, grace, shows_progress } = options;
         let input = JobInput::open(&jobs, out.as_deref())?;
         let bounds = if matches!(store, StoreUrl::Memory) { MEMORY_BOUNDS } else { QueueBounds::default() };
         let store = store.open(true, bounds, order).map_err(|error| error.to_string())?;
         let keys = sender.keys.iter().map(|key| key.name().to_owned()).collect();
         let stats = Arc::new(Mutex::new(SendStats::new(keys)));
         let (alive, sender_ended) = mpsc::channel();
-        let results = ResultsFile::open(out.as_deref(), Arc::clone(&stats), &store, alive)?;
+        let results = ResultsFile::open(out.as_deref(), resends, Arc::clone(&stats), &store, alive)?;
         Ok(Self { input, job_defaults, sender, store, results, stats, sender_ended, grace, shows_progress })
     }
 

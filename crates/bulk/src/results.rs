@@ -1,18 +1,18 @@
 //! Results file: a JSON line for each job at its end.
 
-use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::StoreHandle;
 use super::counters::SendStats;
+use super::earlier_results::EarlierResults;
 use weir_machine::lock::lock;
-use weir_send::api_key::fingerprint;
+use weir_machine::private_file::private_options;
 use weir_send::state::State;
 use weir_send::{FinishedJob, JobEntry, Listener, SenderEvent};
 
@@ -23,8 +23,8 @@ pub(super) struct ResultsFile {
     length: u64,
     tally: Arc<Mutex<SendStats>>,
     buffer: Vec<u8>,
-    /// Final states in the file of jobs that may have been sent before a crash, by fingerprint of their IDs.
-    ended_before_crash: HashMap<u64, State>,
+    store: StoreHandle,
+    earlier: EarlierResults,
     /// Dropped with the listener, which shows that the sender has ended.
     _alive: Sender<()>,
 }
@@ -52,18 +52,13 @@ struct ResultLine<'a> {
     service_ms: Option<f64>,
 }
 
-#[derive(Debug, Deserialize)]
-struct ParsedResult<'a> {
-    #[serde(borrow)]
-    id: Option<std::borrow::Cow<'a, str>>,
-    state: &'a str,
-}
-
 impl ResultsFile {
     /// Opens the file to append to it. A last line without an end is cut off: the store has not recorded the end of its
-    /// job.
+    /// job. A new file is private, since responses may have secrets. With `resends`, jobs that were submitted after
+    /// their result are sent again.
     pub(super) fn open(
         path: Option<&Path>,
+        resends: bool,
         tally: Arc<Mutex<SendStats>>,
         store: &StoreHandle,
         alive: Sender<()>,
@@ -73,50 +68,22 @@ impl ResultsFile {
             length: 0,
             tally,
             buffer: Vec::new(),
-            ended_before_crash: HashMap::new(),
+            store: Arc::clone(store),
+            earlier: EarlierResults::default(),
             _alive: alive,
         };
         let Some(path) = path else { return Ok(results) };
         let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
-        let file = File::options().read(true).append(true).create(true).open(path).map_err(cannot)?;
-        if file.metadata().map_err(cannot)?.is_file() {
-            let leased = store.counts().map_err(|error| error.to_string())?.jobs_in(State::Leased);
-            results.length = results.read(&file, leased > 0).map_err(cannot)?;
+        let file = private_options().read(true).append(true).create(true).open(path).map_err(cannot)?;
+        let metadata = file.metadata().map_err(cannot)?;
+        if metadata.is_file() {
+            (results.earlier, results.length) = EarlierResults::read(&file, resends).map_err(cannot)?;
+            if results.length < metadata.len() {
+                file.set_len(results.length).map_err(cannot)?;
+            }
         }
         results.file = Some(file);
         Ok(results)
-    }
-
-    /// Cuts an incomplete last line off; after a crash, loads the final states in the file.
-    fn read(&mut self, file: &File, after_crash: bool) -> io::Result<u64> {
-        let length = file.metadata()?.len();
-        let mut complete = 0;
-        if after_crash {
-            let mut lines = BufReader::new(file);
-            lines.seek(SeekFrom::Start(0))?;
-            let mut line = Vec::new();
-            while lines.read_until(b'\n', &mut line)? > 0 {
-                if line.ends_with(b"\n") {
-                    complete += line.len() as u64;
-                    self.load_line(&line);
-                }
-                line.clear();
-            }
-        } else {
-            complete = last_line_end(file, length)?;
-        }
-        if complete < length {
-            file.set_len(complete)?;
-        }
-        Ok(complete)
-    }
-
-    fn load_line(&mut self, line: &[u8]) {
-        let text = std::str::from_utf8(line).unwrap_or_default();
-        let Ok(ParsedResult { id: Some(id), state }) = serde_json::from_str(text) else { return };
-        if let Ok(state) = state.parse() {
-            self.ended_before_crash.insert(fingerprint(id.as_bytes()), state);
-        }
     }
 
     fn write(&mut self, ended: &FinishedJob, keys: &[String]) {
@@ -149,24 +116,6 @@ fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// End of the last complete line, as offset in bytes.
-fn last_line_end(mut file: &File, length: u64) -> io::Result<u64> {
-    use io::Read;
-    let mut end = length;
-    let mut buffer = vec![0; 64 * 1024];
-    while end > 0 {
-        let begin = end.saturating_sub(buffer.len() as u64);
-        let part = &mut buffer[..(end - begin) as usize];
-        file.seek(SeekFrom::Start(begin))?;
-        file.read_exact(part)?;
-        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(begin + at as u64 + 1);
-        }
-        end = begin;
-    }
-    Ok(0)
-}
-
 impl Listener for ResultsFile {
     fn on_events(&mut self, events: &[SenderEvent]) -> io::Result<()> {
         let tally = Arc::clone(&self.tally);
@@ -189,7 +138,13 @@ impl Listener for ResultsFile {
         Ok(())
     }
 
+    fn has_reports(&self) -> bool {
+        !self.earlier.is_empty()
+    }
+
     fn reported_state(&mut self, entry: &JobEntry) -> Option<State> {
-        self.ended_before_crash.get(&fingerprint(entry.job.id.as_ref()?.as_bytes())).copied()
+        let state = self.earlier.state_of(entry, &*self.store)?;
+        lock(&self.tally).in_results += 1;
+        Some(state)
     }
 }

@@ -82,7 +82,12 @@ pub trait Listener: Send {
     /// `QuotaExceeded`, `FileTooLarge`) it claims no more jobs, and repeats the events until there is space.
     fn on_events(&mut self, news: &[SenderEvent]) -> io::Result<()>;
 
-    /// Final state of a job that may have been sent before a crash, if it was reported.
+    /// Whether earlier events were reported, so that claimed jobs may have a [`Self::reported_state`].
+    fn has_reports(&self) -> bool {
+        false
+    }
+
+    /// Final state of a claimed job, if it was reported before.
     fn reported_state(&mut self, entry: &JobEntry) -> Option<State> {
         let _ = entry;
         None

@@ -37,7 +37,8 @@ pub use dispatcher::{HostProgress, SenderProgress};
 pub use events::{AttemptRecord, FinishedJob, Listener, SenderEvent};
 pub use host_limit::HostLimit;
 pub use job::{
-    Job, JobDetail, JobEdit, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, StoredResponse, UnixMs,
+    Job, JobDetail, JobEdit, JobEntry, JobEvent, JobRequest, JobStatus, MAX_JOB_EVENTS, StoredAttempt, StoredResponse,
+    UnixMs,
 };
 pub use job_parser::{JobDefaults, JobOverrides};
 pub use options::{Options, TtlExtensionOptions};

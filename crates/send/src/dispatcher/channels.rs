@@ -39,8 +39,8 @@ pub(super) enum AttemptEvent {
     /// End of a claim; None if the store is locked, full or unreachable for the moment.
     Claimed(Option<ClaimReply>),
 
-    /// Claimed jobs that may have been sent before a crash, and others; and the final states that were reported then.
-    Checked(Vec<(JobLease, JobEntry)>, FxHashMap<JobId, State>),
+    /// Claimed jobs, those that the claim has expired, and the final states that were reported of any of them.
+    Checked(Vec<(JobLease, JobEntry)>, Vec<JobEntry>, FxHashMap<JobId, State>),
     /// Whether the listener has no space for events.
     ListenerFull(bool),
 
@@ -108,8 +108,8 @@ pub(super) enum ReportEvent {
     JobEnded(Box<FinishedJob>),
     /// A key was disabled, for this reason.
     KeyUnusable(usize, String),
-    /// Claimed jobs of which some may have been sent before a crash; replied to with [`AttemptEvent::Checked`].
-    MaybeSent(Vec<(JobLease, JobEntry)>),
+    /// Claimed and expired jobs that may have ended by earlier reports; replied to with [`AttemptEvent::Checked`].
+    Claimed(Vec<(JobLease, JobEntry)>, Vec<JobEntry>),
     /// Event for the owner of records, passed on when everything before it is reported.
     Record(RecordEvent),
 }

@@ -25,6 +25,8 @@ pub(super) struct SenderContext {
     pub(super) timer: Timer,
     pub(super) stop_mode: watch::Receiver<StopMode>,
     pub(super) channels: Channels,
+    /// Whether claimed jobs may have ended by what the listener has.
+    pub(super) has_reports: bool,
 }
 
 impl SenderContext {
@@ -34,6 +36,7 @@ impl SenderContext {
         stop_mode: watch::Receiver<StopMode>,
         timer: Timer,
         channels: Channels,
+        has_reports: bool,
     ) -> Self {
         let epoch = Nanos(u64::try_from(wall_ms().0).unwrap_or(0).saturating_mul(Nanos::MILLI.0));
         options.rules.epoch = epoch - timer.now();
@@ -41,7 +44,7 @@ impl SenderContext {
         let defaults = (0..).zip(&options.keys).map(|(number, key)| (key.default_name().to_owned(), number));
         let names = (0..).zip(&options.keys).map(|(number, key)| (key.name().to_owned(), number));
         let key_numbers = defaults.chain(names).collect();
-        Self { store, options, key_numbers, timer, stop_mode, channels }
+        Self { store, options, key_numbers, timer, stop_mode, channels, has_reports }
     }
 
     /// Whether other senders share the keys.

@@ -89,7 +89,7 @@ pub(super) async fn run(
     let client = Client::new(timer.clone(), ClientOptions { max_idle, ..ClientOptions::default() });
     let (channels, inboxes) = Channels::open();
     let Inboxes { claims, attempts, reports, records, key_leases } = inboxes;
-    let context = Rc::new(SenderContext::new(store, options, stop_mode, timer, channels));
+    let context = Rc::new(SenderContext::new(store, options, stop_mode, timer, channels, listener.has_reports()));
     let mut attempts = match AttemptLoop::new(&context, attempts, client.clone(), progress) {
         Ok(attempts) => attempts,
         Err(error) => {

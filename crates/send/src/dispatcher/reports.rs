@@ -90,12 +90,11 @@ impl ReportLoop {
             ReportEvent::AttemptEnded(attempt) => self.events.push(SenderEvent::AttemptEnded(attempt)),
             ReportEvent::JobEnded(job) => self.events.push(SenderEvent::JobEnded(job)),
             ReportEvent::KeyUnusable(key, why) => self.events.push(SenderEvent::KeyUnusable(key, why)),
-            ReportEvent::MaybeSent(jobs) => {
-                let maybe_sent = jobs.iter().map(|(_, entry)| entry).filter(|entry| entry.status.maybe_sent);
-                let reported = maybe_sent
-                    .filter_map(|entry| Some((entry.number, self.listener.reported_state(entry)?)))
-                    .collect::<FxHashMap<_, _>>();
-                post(&self.context.channels.attempts, AttemptEvent::Checked(jobs, reported));
+            ReportEvent::Claimed(jobs, expired) => {
+                let entries = jobs.iter().map(|(_, entry)| entry).chain(&expired);
+                let reported = entries.filter_map(|entry| Some((entry.number, self.listener.reported_state(entry)?)));
+                let reported = reported.collect::<FxHashMap<_, _>>();
+                post(&self.context.channels.attempts, AttemptEvent::Checked(jobs, expired, reported));
             }
             ReportEvent::Record(event) => {
                 self.is_finishing |= matches!(event, RecordEvent::Finish(_));

@@ -34,6 +34,7 @@ use std::fmt::Debug;
 
 use tokio::sync::watch;
 
+pub use audit_reason::REQUEUED_BY_HAND;
 pub use claim::{ClaimReply, ClaimRequest, JobOrder, LaneClaim};
 pub use counts::{JobCounts, QueueBounds};
 pub use error::StoreError;

@@ -19,6 +19,8 @@ use weir_machine::lock::lock;
 
 /// Jobs added per turn of the event loop, so that due sends are not delayed.
 const YIELD_AFTER_JOBS: usize = 16;
+/// TTL of an expired job until its reported end is recorded, in milliseconds.
+const REPORTED_TTL_MS: u64 = 3_600_000;
 
 impl AttemptLoop {
     /// Claims jobs, if there is room for some or the store may have some that are due.
@@ -58,21 +60,35 @@ impl AttemptLoop {
         self.ready.adjust_targets(&self.dispatch, self.claim.requested(), &claimed);
         let ClaimReply { jobs, expired, lanes, .. } = claimed;
         let has_new = self.ready.update_lanes(&mut self.dispatch, &mut self.hosts, &self.unusable_keys, &lanes);
-        expired.into_iter().for_each(|entry| self.outcomes.expire(entry));
         if has_new || !jobs.is_empty() {
             self.claim.want();
         } else {
             self.end.check();
         }
-        if jobs.iter().any(|(_, entry)| entry.status.maybe_sent) {
-            self.outcomes.report(ReportEvent::MaybeSent(jobs));
+        // Whatever the store has: after several crashes, or with another store, what is reported is not marked in it.
+        if self.context.has_reports && !(jobs.is_empty() && expired.is_empty()) {
+            self.outcomes.report(ReportEvent::Claimed(jobs, expired));
         } else {
-            self.on_checked(jobs, FxHashMap::default());
+            self.on_checked(jobs, expired, FxHashMap::default());
         }
     }
 
-    /// Claimed jobs that are to be added, and their final states, if those were reported before a crash.
-    pub(super) fn on_checked(&mut self, jobs: Vec<(JobLease, JobEntry)>, reported: FxHashMap<JobId, State>) {
+    /// Claimed jobs that are to be added, jobs that the claim has expired, and the final states of those that were
+    /// reported before.
+    pub(super) fn on_checked(
+        &mut self,
+        jobs: Vec<(JobLease, JobEntry)>,
+        expired: Vec<JobEntry>,
+        reported: FxHashMap<JobId, State>,
+    ) {
+        for entry in expired {
+            match reported.get(&entry.number) {
+                None => self.outcomes.expire(entry),
+                // Delivered before its TTL ended: the next claim finds it, and its end is recorded.
+                Some(State::Done) => self.outcomes.extend(entry.number, REPORTED_TTL_MS),
+                Some(_) => {}
+            }
+        }
         self.claim.set_jobs(jobs, reported);
         self.add_claimed_jobs();
     }
@@ -101,13 +117,13 @@ impl AttemptLoop {
             return self.outcomes.change(lease, JobStep::Released, "its key is missing".into());
         }
         if let Some(state) = reported {
-            // Its end is in the results; the crash came before the record.
+            // Its end was reported; the store did not record it, or was lost.
             let step = match state {
                 State::Done => JobStep::Done,
                 State::Expired => JobStep::Expired,
                 _ => JobStep::DeadLettered,
             };
-            return self.outcomes.change(lease, step, "in the results before a crash".into());
+            return self.outcomes.change(lease, step, "its result was reported before".into());
         }
         if let Some(leased) = self.jobs.get_mut(&number) {
             // The store leased it anew to this sender, which still has it.

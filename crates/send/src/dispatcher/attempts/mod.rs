@@ -192,7 +192,7 @@ impl AttemptLoop {
             AttemptEvent::Unrenderable(queued, why) => self.on_unrenderable(queued, why),
             AttemptEvent::JobsDue => self.claim.jobs_due(),
             AttemptEvent::Claimed(claimed) => self.on_claimed(claimed),
-            AttemptEvent::Checked(jobs, reported) => self.on_checked(jobs, reported),
+            AttemptEvent::Checked(jobs, expired, reported) => self.on_checked(jobs, expired, reported),
             AttemptEvent::ListenerFull(is_full) => self.is_listener_full = is_full,
             AttemptEvent::GroupBegins => {
                 self.marks.mark_ahead(&self.dispatch, &mut self.jobs, &mut self.outcomes);

@@ -126,7 +126,7 @@ impl Outcomes {
         })
     }
 
-    fn extend(&mut self, job: JobId, ttl_ms: u64) {
+    pub(super) fn extend(&mut self, job: JobId, ttl_ms: u64) {
         self.unrecorded += 1;
         self.record(RecordEvent::Extended(job, ttl_ms));
     }

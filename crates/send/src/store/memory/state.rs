@@ -258,7 +258,7 @@ impl MemoryStoreState {
             self.update_job(*number, |kept| {
                 kept.entry.job.expires_at = expires.or(kept.entry.job.expires_at);
                 kept.entry.status.attempts = 0;
-                kept.set_state(State::Queued, now, audit_reason::RETRIED, true);
+                kept.set_state(State::Queued, now, audit_reason::REQUEUED_BY_HAND, true);
             });
         }
         numbers.len() as u64

@@ -9,7 +9,7 @@
 //!
 //! Each job in flight has a slot, which is reused once the store has recorded its outcome.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -21,6 +21,7 @@ use super::write_lock::with_suffix;
 use crate::job::UnixMs;
 use weir_machine::clock;
 use weir_machine::lock::lock;
+use weir_machine::private_file::private_options;
 
 /// Length of the header: the session, as a line of text.
 const HEADER_BYTES: usize = 256;
@@ -113,7 +114,7 @@ impl SentMarks {
     }
 
     fn create_file(store: &Path, session: &str) -> io::Result<File> {
-        let mut options = OpenOptions::new();
+        let mut options = private_options();
         let file =
             options.read(true).write(true).create(true).truncate(true).open(with_suffix(store, SENDING_SUFFIX))?;
         let boot = clock::uptime().1;

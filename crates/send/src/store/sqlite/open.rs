@@ -11,6 +11,7 @@ use super::Options;
 #[cfg(target_os = "linux")]
 use super::locks;
 use crate::store::{SCHEMA_VERSION, StoreError};
+use weir_machine::private_file::create_private;
 
 /// SQLite's application ID of a job store: `weir` in ASCII.
 const APPLICATION_ID: i64 = 0x7765_6972;
@@ -27,6 +28,10 @@ pub(super) fn open_writer(path: &Path, options: &Options) -> Result<Connection, 
         return Err(StoreError::NoStore(path.to_owned()));
     }
     check_head(path, options.create)?;
+    if options.create {
+        // Jobs have credentials in their headers. SQLite gives its log and its index the mode of the file.
+        create_private(path).map_err(|error| StoreError::Open(path.to_owned(), error.to_string()))?;
+    }
     let mut connection = connect(path)?;
     let kind: i64 = pragma(&connection, path, "application_id")?;
     let tables: i64 = connection

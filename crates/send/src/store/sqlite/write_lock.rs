@@ -5,12 +5,13 @@
 //! may get the lock again first.) The same file has a counter of changes, which other processes watch; the
 //! write-ahead log is written before a change is visible, and so cannot serve for that.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use weir_machine::private_file::private_options;
 use weir_machine::system::FileWatcher;
 
 /// Path of the store with a suffix.
@@ -21,7 +22,7 @@ pub(super) fn with_suffix(store: &Path, suffix: &str) -> PathBuf {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+    private_options().read(true).write(true).create(true).truncate(false).open(path)
 }
 
 #[derive(Debug)]

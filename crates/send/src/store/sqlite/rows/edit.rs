@@ -53,8 +53,8 @@ impl TableWriter<'_> {
     ) -> WriteResult<()> {
         let expires = expires.or(entry.job.expires_at);
         let (number, rank) = (to_signed(entry.number), self.order.rank(expires));
-        self.sql.retry.execute(params![number, audit_reason::RETRIED, now.0, expires.map(|at| at.0), rank])?;
-        self.add_event(entry.number, State::Queued, now, audit_reason::RETRIED, None)?;
+        self.sql.retry.execute(params![number, audit_reason::REQUEUED_BY_HAND, now.0, expires.map(|at| at.0), rank])?;
+        self.add_event(entry.number, State::Queued, now, audit_reason::REQUEUED_BY_HAND, None)?;
         self.counts.shift(entry.status.state, State::Queued, bytes);
         self.arrival_count += 1;
         Ok(())
