@@ -17,6 +17,8 @@ pub(super) struct SendStats {
     pub(super) failed: u64,
     /// Jobs that were not sent, since their results were in the file already.
     pub(super) in_results: u64,
+    /// Of these, those without a mark of a send: new to the store.
+    pub(super) in_results_unmarked: u64,
     /// Attempts after the first of a job.
     pub(super) retries: u64,
     /// Rejected requests: rate-limited (429), and with an overtaken nonce (400).
@@ -48,6 +50,7 @@ impl SendStats {
             expired: 0,
             failed: 0,
             in_results: 0,
+            in_results_unmarked: 0,
             retries: 0,
             rejected_by_status: [0; 2],
             response_time: Histogram::precise(),

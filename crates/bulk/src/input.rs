@@ -30,6 +30,8 @@ pub struct InputCounts {
     pub invalid_location: String,
     /// The input has ended.
     pub is_complete: bool,
+    /// Notes about jobs that are probably meant otherwise, not reported yet.
+    pub(super) notes: Vec<String>,
 }
 
 /// Bounds of a batch that is submitted at once, in jobs and bytes of lines.
@@ -62,6 +64,31 @@ impl JobInput {
     }
 }
 
+/// Kinds of jobs that were noted already; each is noted once.
+#[derive(Debug, Default)]
+struct NotedJobs {
+    has_literal_field: bool,
+    has_left_out: bool,
+}
+
+impl NotedJobs {
+    /// Note about a field in a job, which is data.
+    fn literal_field(&mut self, number: u64, job: &Job) -> Option<String> {
+        let place = if self.has_literal_field { None } else { job.request.literal_field() }?;
+        self.has_literal_field = true;
+        let remedy = if place == "URL" { "give --url-fields to have it filled in" } else { "give it with --header" };
+        Some(format!("line {number}: the {place} has a field in braces, which is sent as it is; {remedy}"))
+    }
+
+    /// Note about a credential that the host of a job does not get.
+    fn left_out(&mut self, number: u64, job: &Job, defaults: &JobDefaults) -> Option<String> {
+        let name = if self.has_left_out { None } else { defaults.credential_left_out(&job.request) }?;
+        self.has_left_out = true;
+        let host = job.request.host();
+        Some(format!("line {number}: {host} does not get --header '{name}', a credential; give --key-host {host}"))
+    }
+}
+
 /// Reader of the jobs, on a thread of its own.
 pub(super) struct JobReader {
     pub(super) input: JobInput,
@@ -78,6 +105,7 @@ impl JobReader {
     /// One line of text; jobs submitted before are safe.
     pub(super) fn run(mut self) -> Result<(), String> {
         let (mut batch, mut bytes, mut number) = (Vec::new(), 0, 0_u64);
+        let mut noted = NotedJobs::default();
         let mut invalid_file = None;
         let mut line = Vec::new();
         loop {
@@ -94,6 +122,10 @@ impl JobReader {
             match job.and_then(|job| self.with_key(job)) {
                 Ok(Some(job)) => {
                     bytes += line.len();
+                    let notes = [noted.literal_field(number, &job), noted.left_out(number, &job, &self.job_defaults)];
+                    for note in notes.into_iter().flatten() {
+                        lock(&self.counts).notes.push(note);
+                    }
                     batch.push(job);
                 }
                 Ok(None) => {}

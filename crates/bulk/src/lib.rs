@@ -3,12 +3,14 @@
 //! - `input`: reads jobs into the store, on a thread of its own
 //! - `results`: results file, a line for each job at its end; `earlier_results`: what it had before
 //! - `counters`: counters of jobs and requests
+//! - `pause_notes`: notes about pauses
 //! - `progress`: log lines and live view during the run
 //! - `summary`: text or JSON at the end
 
 mod counters;
 mod earlier_results;
 mod input;
+mod pause_notes;
 mod progress;
 mod results;
 mod summary;
@@ -23,6 +25,7 @@ use std::time::Duration;
 use self::counters::SendStats;
 pub use self::input::InputCounts;
 use self::input::{JobInput, JobReader};
+use self::pause_notes::PauseNotes;
 use self::progress::SendMonitor;
 use self::results::ResultsFile;
 pub use self::summary::SendSummary;
@@ -31,7 +34,7 @@ use weir_live::dashboard::Dashboard;
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
 use weir_send::store::{JobOrder, QueueBounds, Store, StoreUrl};
-use weir_send::{self as send, JobDefaults, Sender, SenderError};
+use weir_send::{self as send, JobDefaults, Sender, SenderError, wall_ms};
 
 /// Options of a bulk delivery.
 #[derive(Debug)]
@@ -158,7 +161,7 @@ impl BulkDelivery {
             let _ = reading.send(reader.run());
         });
         begun.map_err(|error| format!("cannot read the jobs: {error}"))?;
-        let monitor = SendMonitor::new(stats, Arc::clone(&store), clock);
+        let monitor = SendMonitor::new(Arc::clone(&stats), Arc::clone(&store), clock);
         let mut view = ProgressView {
             monitor,
             board: shows_progress.then(Dashboard::new),
@@ -167,6 +170,7 @@ impl BulkDelivery {
             report,
         };
         let (mut is_draining, mut is_input_incomplete, mut is_unreachable) = (false, false, false);
+        let (mut pause_notes, mut has_noted_results) = (PauseNotes::default(), false);
         loop {
             match sender_ended.recv_timeout(POLL_INTERVAL) {
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -192,7 +196,18 @@ impl BulkDelivery {
                 is_unreachable = unreachable.is_some();
                 view.print(BulkMessage::Note(&reachability(unreachable.as_deref())));
             }
-            view.monitor.poll(sender.progress());
+            for note in std::mem::take(&mut lock(&counts).notes) {
+                view.print(BulkMessage::Note(&note));
+            }
+            if !has_noted_results && lock(&stats).in_results_unmarked > 0 {
+                has_noted_results = true;
+                view.print(BulkMessage::Note(RESULTS_NOTE));
+            }
+            let progress = sender.progress();
+            for note in pause_notes.of(&progress, wall_ms()) {
+                view.print(BulkMessage::Note(&note));
+            }
+            view.monitor.poll(progress);
             view.update();
         }
         let mut monitor = view.finish();
@@ -203,6 +218,10 @@ impl BulkDelivery {
         Ok(BulkOutcome { summary, input, is_input_incomplete, sender_error })
     }
 }
+
+/// Note about jobs that are new to the store, and have results.
+const RESULTS_NOTE: &str = "jobs that are new to the store have results in --out: they are not sent again; give --resend to send \
+     such jobs, or another --out";
 
 /// Whether the store is reachable, as a note.
 fn reachability(unreachable: Option<&str>) -> String {

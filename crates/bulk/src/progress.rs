@@ -10,7 +10,7 @@ use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
 use weir_send::state::State;
 use weir_send::store::JobCounts;
-use weir_send::{SenderProgress, wall_ms};
+use weir_send::{PauseRecord, SenderProgress, wall_ms};
 
 /// Sampler of the counters and the queue, once per second.
 pub(super) struct SendMonitor {
@@ -36,7 +36,9 @@ const EXPIRING_WINDOW_MS: u64 = 10_000;
 /// Count at which counting of expiring jobs stops, since it is done each second.
 const MAX_EXPIRING_JOBS: usize = 10_000;
 /// Rows of the view without keys, plus the terminal's last row.
-const RESERVED_ROWS: usize = 6;
+const RESERVED_ROWS: usize = 7;
+/// Pauses named in a line.
+const MAX_PAUSES_SHOWN: usize = 3;
 /// Down hosts named in a line.
 const MAX_HOSTS_SHOWN: usize = 3;
 
@@ -133,14 +135,33 @@ impl SendMonitor {
         texts.join(", ")
     }
 
+    /// Pauses of keys, and whether results have no space; empty without.
+    fn pauses_text(&self) -> String {
+        let pauses = &self.progress.pauses;
+        let mut texts: Vec<String> =
+            pauses.iter().take(MAX_PAUSES_SHOWN).map(|pause| single_line(&pause.phrase())).collect();
+        if pauses.len() > MAX_PAUSES_SHOWN {
+            texts.push(format!("and {} more", pauses.len() - MAX_PAUSES_SHOWN));
+        }
+        if self.progress.has_no_space {
+            texts.push("no space for the results".into());
+        }
+        texts.join(", ")
+    }
+
+    /// Pauses at the last sample.
+    pub(super) fn pauses(&self) -> &[PauseRecord] {
+        &self.progress.pauses
+    }
+
     /// Progress as one log line.
     pub(super) fn progress_line(&self) -> String {
         let tally = lock(&self.stats);
-        let down = self.hosts_down_text();
-        let down = if down.is_empty() { down } else { format!("; {down}") };
+        let held = [self.hosts_down_text(), self.pauses_text()];
+        let held: String = held.iter().filter(|text| !text.is_empty()).map(|text| format!("; {text}")).collect();
         format!(
             "{:.0}s: {} done, {} failed, {} expired, {} dead-lettered; {:.1}/s{}, mean response {:.0} ms; \
-             queue {} (mean {:.0}), retrying {}, expiring {}, in flight {}{down}",
+             queue {} (mean {:.0}), retrying {}, expiring {}, in flight {}{held}",
             self.elapsed().as_secs_f64(),
             tally.done,
             tally.failed,
@@ -193,10 +214,7 @@ impl SendMonitor {
                 tally.dead_lettered
             ),
         ];
-        let down = self.hosts_down_text();
-        if !down.is_empty() {
-            lines.push(down);
-        }
+        lines.extend([self.hosts_down_text(), self.pauses_text()].into_iter().filter(|text| !text.is_empty()));
         let keys = tally.keys();
         if keys.len() + RESERVED_ROWS > rows {
             lines.push(format!("keys {}, {} usable", keys.len(), self.progress.usable_keys));

@@ -144,7 +144,9 @@ impl Listener for ResultsFile {
 
     fn reported_state(&mut self, entry: &JobEntry) -> Option<State> {
         let state = self.earlier.state_of(entry, &*self.store)?;
-        lock(&self.tally).in_results += 1;
+        let mut tally = lock(&self.tally);
+        tally.in_results += 1;
+        tally.in_results_unmarked += u64::from(!entry.status.maybe_sent);
         Some(state)
     }
 }

@@ -6,8 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::input::InputCounts;
 use super::progress::SendMonitor;
+use weir_live::single_line;
 use weir_machine::lock::lock;
 use weir_measure::histogram::Histogram;
+use weir_send::PauseRecord;
 use weir_send::state::State;
 use weir_send::store::JobCounts;
 
@@ -53,6 +55,7 @@ impl SendSummary {
             "accepted": taken.accepted,
             "duplicates": taken.duplicates,
             "invalid": taken.invalid,
+            "in_results": tally.in_results,
             "interrupted": interrupted,
             "duration_s": round(duration_s),
             "rate_per_s": round(rate_per_s),
@@ -66,6 +69,7 @@ impl SendSummary {
                 "mean": round(watch.mean_open_jobs()),
             },
             "per_key": per_key,
+            "paused": pauses_json(watch.pauses()),
         });
         let mut text = String::new();
         // Writing to memory does not fail.
@@ -83,7 +87,10 @@ impl SendSummary {
         line("dead-lettered", tally.dead_lettered.to_string());
         line("expired", tally.expired.to_string());
         line("retried", tally.retries.to_string());
-        line("jobs", format!("{} new, {} duplicate, {} invalid", taken.accepted, taken.duplicates, taken.invalid));
+        let jobs = format!("{} new, {} duplicate, {} invalid", taken.accepted, taken.duplicates, taken.invalid);
+        let known =
+            if tally.in_results > 0 { format!(", {} in the results already", tally.in_results) } else { String::new() };
+        line("jobs", jobs + &known);
         line("response", percentiles_text(&tally.response_time));
         line("service", percentiles_text(&tally.service_time));
         line("lateness", percentiles_text(&tally.lateness));
@@ -98,6 +105,9 @@ impl SendSummary {
                     format!("{name}: {} done, {rate:.1}/s, {} rejected{disabled}", of_key.done, of_key.rejected),
                 );
             }
+        }
+        for pause in watch.pauses() {
+            let _ = writeln!(text, "{:<14}{}", "paused", single_line(&pause.phrase()));
         }
         Self { json, text, counts }
     }
@@ -116,6 +126,15 @@ impl SendSummary {
     pub fn json(&self) -> &Value {
         &self.json
     }
+}
+
+/// Pauses as JSON objects.
+fn pauses_json(pauses: &[PauseRecord]) -> Vec<Value> {
+    let object = |pause: &PauseRecord| {
+        let key = (!pause.is_of_all_keys).then_some(&pause.key);
+        json!({ "key": key, "host": pause.host, "until_ms": pause.until().0, "cause": pause.cause })
+    };
+    pauses.iter().map(object).collect()
 }
 
 fn round(value: f64) -> f64 {

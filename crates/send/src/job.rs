@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::state::State;
+use super::template_parts::{BodyTemplate, TemplateParts};
 
 /// Wall-clock time, in milliseconds since 1970; comparable between processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +33,8 @@ pub struct JobRequest {
     pub headers: Vec<(String, String)>,
     /// Body; may be empty.
     pub body: Vec<u8>,
+    /// Which of it are templates; the rest is data.
+    pub templates: TemplateParts,
 }
 
 /// Job: one HTTP request to deliver, with its terms.
@@ -161,11 +164,13 @@ pub const MAX_JOB_EVENTS: usize = 20;
 pub struct JobEdit {
     /// New method.
     pub method: Option<String>,
-    /// New URL.
+    /// New URL, a template.
     pub url: Option<String>,
     /// New headers, all of them.
     pub headers: Option<Vec<(String, String)>>,
-    /// New body.
+    /// Indexes of new headers whose values are templates.
+    pub header_templates: Vec<usize>,
+    /// New body, a template.
     pub body: Option<Vec<u8>>,
     /// New end of the TTL; `Some(None)` is unlimited.
     pub expires_at: Option<Option<UnixMs>>,
@@ -185,10 +190,20 @@ impl JobEdit {
                 *to = from;
             }
         }
-        set(&mut job.request.method, self.method);
-        set(&mut job.request.url, self.url);
-        set(&mut job.request.headers, self.headers);
-        set(&mut job.request.body, self.body);
+        let request = &mut job.request;
+        if let Some(url) = &self.url {
+            request.templates.add_url(url, url.len());
+        }
+        if self.headers.is_some() {
+            request.templates.headers = self.header_templates;
+        }
+        if self.body.is_some() {
+            request.templates.body = BodyTemplate::Template;
+        }
+        set(&mut request.method, self.method);
+        set(&mut request.url, self.url);
+        set(&mut request.headers, self.headers);
+        set(&mut request.body, self.body);
         set(&mut job.expires_at, self.expires_at);
         set(&mut job.priority, self.priority);
         set(&mut job.weight, self.weight);

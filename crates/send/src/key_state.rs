@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::job::UnixMs;
+use super::key_pause::PauseRecord;
 use super::wall_clock::wall_ms;
 use weir_decide::Nanos;
 use weir_decide::delivery::key_window::{KeyHistory, WindowHistory};
@@ -28,6 +29,9 @@ pub(super) struct KeyState {
     /// Histories at named hosts; `past` is that of all others.
     #[serde(default)]
     hosts: Vec<(String, StoredHistory)>,
+    /// Pauses by responses, for reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pauses: Vec<PauseRecord>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,8 +97,13 @@ impl ClockSample {
 
 impl KeyState {
     /// State while the sender runs: found later, it shows a crash.
-    pub(super) fn running(at: UnixMs, high_water: u64) -> Self {
-        Self { high_water, written_at_ms: at.0, ..Self::default() }
+    pub(super) fn running(at: UnixMs, high_water: u64, pauses: Vec<PauseRecord>) -> Self {
+        Self { high_water, written_at_ms: at.0, pauses, ..Self::default() }
+    }
+
+    /// Pauses by responses at the time of writing.
+    pub(super) fn pauses(&self) -> &[PauseRecord] {
+        &self.pauses
     }
 
     /// State at an orderly end.
@@ -113,6 +122,7 @@ impl KeyState {
             up_ms,
             history: Some(StoredHistory::of(rest)),
             hosts,
+            pauses: Vec::new(),
         }
     }
 
@@ -167,7 +177,7 @@ mod tests {
         assert_eq!(back, note);
         assert_eq!(back.hosts().collect::<Vec<_>>(), [("a.example".into(), other)]);
         assert_eq!(back.history_and_age(&moment(1250, 300, "a")), Some((history, Nanos::from_millis(250))));
-        let running = KeyState::read(&KeyState::running(UnixMs(1), 5).write()).unwrap();
+        let running = KeyState::read(&KeyState::running(UnixMs(1), 5, Vec::new()).write()).unwrap();
         assert_eq!(running.history_and_age(&moment(2, 51, "a")), None);
         assert_eq!(KeyState::read("else"), None);
     }

@@ -4,7 +4,8 @@
 //! - [`job`]: a job, its status, its history
 //! - [`state`]: states of a job
 //! - [`store`]: job stores: memory, SQLite, Redis
-//! - [`job_parser`]: parser of jobs; [`template`]: fields of a request that are filled in at a send
+//! - [`JobDefaults`]: jobs from defaults; [`job_parser`]: parser of jobs; [`template`]: fields of a request that are filled in at a send, and
+//!   [`template_parts`]: where; [`key_hosts`]: hosts that may have keys
 //! - [`api_key`]: API keys; [`response_rules`]: classes of responses; [`events`]: events of a sender
 //!
 //! [`dispatch`](weir_decide::delivery::dispatch) decides what is sent when and with which key; a store guarantees
@@ -19,7 +20,10 @@ mod dispatcher;
 pub mod events;
 mod host_limit;
 pub mod job;
+mod job_defaults;
 pub mod job_parser;
+pub mod key_hosts;
+mod key_pause;
 mod key_state;
 mod options;
 mod rendered_request;
@@ -30,6 +34,7 @@ pub mod state;
 mod stop_mode;
 pub mod store;
 pub mod template;
+pub mod template_parts;
 mod wall_clock;
 
 pub use api_key::ApiKey;
@@ -40,10 +45,13 @@ pub use job::{
     Job, JobDetail, JobEdit, JobEntry, JobEvent, JobRequest, JobStatus, MAX_JOB_EVENTS, StoredAttempt, StoredResponse,
     UnixMs,
 };
-pub use job_parser::{JobDefaults, JobOverrides};
+pub use job_defaults::{JobDefaults, JobOverrides};
+pub use key_hosts::KeyHosts;
+pub use key_pause::PauseRecord;
 pub use options::{Options, TtlExtensionOptions};
 pub use response_rules::ResponseRules;
 pub use sender::Sender;
 pub use sender_error::SenderError;
 pub use state::State;
+pub use template_parts::{BodyTemplate, TemplateParts};
 pub use wall_clock::wall_ms;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 
 use super::api_key::ApiKey;
+use super::key_hosts::KeyHosts;
 use super::response_rules::ResponseRules;
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::DispatchRules;
@@ -20,6 +21,10 @@ pub struct Options {
     pub host_limits: Vec<(String, KeyLimit)>,
     /// API keys; at least one.
     pub keys: Vec<ApiKey>,
+    /// Hosts that the keys are sent to.
+    pub key_hosts: KeyHosts,
+    /// Whether bodies are templates that a version of weir stored which did not tell them from data.
+    pub body_fields: bool,
     /// Classification of responses.
     pub response_rules: ResponseRules,
     /// Whether connections are reused.
@@ -54,6 +59,8 @@ impl Default for Options {
             rules: DispatchRules::default(),
             host_limits: Vec::new(),
             keys: vec![ApiKey::none()],
+            key_hosts: KeyHosts::default(),
+            body_fields: false,
             response_rules: ResponseRules::default(),
             keepalive: true,
             connect_timeout: Nanos::from_secs(5),

@@ -1,5 +1,6 @@
 //! Rendering of a job's request: fields filled in, parts validated.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use base64::Engine;
@@ -9,7 +10,9 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::job::JobRequest;
-use super::template::{Escaping, TemplateFields};
+use super::key_hosts::KeyHosts;
+use super::template::{Escaping, TemplateFields, has_field};
+use super::template_parts::TemplateParts;
 use weir_http::target::{Target, TargetError};
 
 /// Request that can be sent.
@@ -21,37 +24,60 @@ pub(super) struct RenderedRequest {
     pub(super) path: String,
     pub(super) headers: Rc<HeaderMap>,
     pub(super) body: Bytes,
+    /// Whether its host may have keys, so that a rejection of a key is one.
+    pub(super) may_have_key: bool,
 }
 
 /// Renderer of requests. Jobs mostly differ in little, so what the last one was made of is kept, unless it has a secret.
 #[derive(Debug, Default)]
 pub(super) struct RequestRenderer {
+    key_hosts: KeyHosts,
+    /// Whether bodies are templates that are not stated to be one.
+    body_fields: bool,
     /// Scheme and authority of the last URL, and its target.
     last_target: Option<(String, Rc<Target>)>,
     /// Last headers without fields, and what was rendered.
-    last_headers: Option<(HeaderTemplates, Rc<HeaderMap>)>,
+    last_headers: Option<(HeaderLines, Rc<HeaderMap>)>,
 }
 
-/// Names and values, with the fields of the values not filled in.
-type HeaderTemplates = Vec<(String, String)>;
+/// Names and values.
+type HeaderLines = Vec<(String, String)>;
 
 impl RequestRenderer {
+    pub(super) fn new(key_hosts: KeyHosts, body_fields: bool) -> Self {
+        Self { key_hosts, body_fields, ..Self::default() }
+    }
+
     /// Renders a request; an error is one line of text.
     pub(super) fn render(
         &mut self,
         request: &JobRequest,
         fields: &TemplateFields<'_>,
     ) -> Result<RenderedRequest, String> {
-        let url = fields.fill(&request.url, Escaping::Url);
+        let (template, data) = request.url_parts();
+        let mut url = fields.fill(template, Escaping::Url);
+        if dot_segments(&url) > dot_segments(template) {
+            return Err("its ID or key makes '.' or '..' of a path segment; give it another ID".into());
+        }
+        if !data.is_empty() {
+            url.to_mut().push_str(data);
+        }
         let (target, path) = self.target(&url).map_err(|error| error.to_string())?;
-        let headers = self.headers(&request.headers, fields, target.userinfo.as_deref())?;
+        let may_have_key = self.key_hosts.allows(&target);
+        if !may_have_key && request.template_texts(self.body_fields).any(|text| has_field(text, "key")) {
+            let origin = format!("{}://{}", if target.tls { "https" } else { "http" }, target.host_header());
+            return Err(format!("its request needs an API key, and {origin} may have none; give --key-host {origin}"));
+        }
+        let headers = self.headers(&request.headers, &request.templates, fields, target.userinfo.as_deref())?;
         let method = Method::from_bytes(request.method.as_bytes())
             .map_err(|_| format!("invalid method '{}'; write e.g. POST", request.method.escape_debug()))?;
         let body = match std::str::from_utf8(&request.body) {
-            Ok(text) if text.contains('{') => fields.fill(text, body_escaping(&headers, text)).into_owned().into(),
+            Ok(text) if request.is_body_template(self.body_fields) && text.contains('{') => {
+                fields.fill(text, body_escaping(&headers, text)).into_owned().into()
+            }
             _ => Bytes::copy_from_slice(&request.body),
         };
-        Ok(RenderedRequest { method, target, path, headers, body })
+        Ok(RenderedRequest { method, target, path, headers, body, may_have_key })
     }
 
     fn target(&mut self, url: &str) -> Result<(Rc<Target>, String), TargetError> {
@@ -72,19 +98,21 @@ impl RequestRenderer {
 
     fn headers(
         &mut self,
-        templates: &[(String, String)],
+        lines: &[(String, String)],
+        templates: &TemplateParts,
         fields: &TemplateFields<'_>,
         userinfo: Option<&str>,
     ) -> Result<Rc<HeaderMap>, String> {
+        let is_data = templates.headers.is_empty() && userinfo.is_none();
         if let Some((last, headers)) = &self.last_headers
-            && last == templates
-            && userinfo.is_none()
+            && is_data
+            && last == lines
         {
             return Ok(Rc::clone(headers));
         }
-        let headers = Rc::new(render_headers(templates, fields, userinfo)?);
-        if userinfo.is_none() && !templates.iter().any(|(_, value)| value.contains('{')) {
-            self.last_headers = Some((templates.to_vec(), Rc::clone(&headers)));
+        let headers = Rc::new(render_headers(lines, templates, fields, userinfo)?);
+        if is_data {
+            self.last_headers = Some((lines.to_vec(), Rc::clone(&headers)));
         }
         Ok(headers)
     }
@@ -92,15 +120,17 @@ impl RequestRenderer {
 
 /// Headers of a request, with those that it has by default.
 fn render_headers(
-    templates: &[(String, String)],
+    lines: &[(String, String)],
+    templates: &TemplateParts,
     fields: &TemplateFields<'_>,
     userinfo: Option<&str>,
 ) -> Result<HeaderMap, String> {
     let wrong = |name: &str| format!("header '{}' cannot be sent", name.escape_debug());
-    let mut headers = HeaderMap::with_capacity(templates.len());
-    for (name, value) in templates {
+    let mut headers = HeaderMap::with_capacity(lines.len());
+    for (index, (name, value)) in lines.iter().enumerate() {
         let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong(name))?;
-        let value = fields.fill(value, Escaping::Plain);
+        let is_template = templates.headers.contains(&index);
+        let value = if is_template { fields.fill(value, Escaping::Plain) } else { Cow::Borrowed(value.as_str()) };
         headers.append(known, HeaderValue::from_str(&value).map_err(|_| wrong(name))?);
     }
     let agent = HeaderValue::from_static(concat!("weir/", env!("CARGO_PKG_VERSION")));
@@ -112,6 +142,16 @@ fn render_headers(
         headers.entry(AUTHORIZATION).or_insert(value);
     }
     Ok(headers)
+}
+
+/// Number of path segments that are `.` or `..`, also with escapes: a value that makes one leads to another path.
+fn dot_segments(url: &str) -> usize {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let is_dots = |segment: &&str| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        matches!(plain.as_str(), "." | "..")
+    };
+    if path.contains(['.', '%']) { path.split('/').filter(is_dots).count() } else { 0 }
 }
 
 /// Escaping of fields in a body, by content type or, without one, by its first character.
@@ -131,15 +171,61 @@ mod tests {
     use super::*;
 
     fn render(request: &JobRequest, fields: &TemplateFields<'_>) -> Result<RenderedRequest, String> {
-        RequestRenderer::default().render(request, fields)
+        let hosts = KeyHosts::new(None, &["http://h".into(), "https://h".into()]).unwrap();
+        RequestRenderer::new(hosts, true).render(request, fields)
     }
 
+    /// Request of which all parts are templates.
     fn request(url: &str, header: (&str, &str), body: &str) -> JobRequest {
-        JobRequest {
-            method: "POST".into(),
-            url: url.into(),
-            headers: vec![(header.0.into(), header.1.into())],
-            body: body.into(),
+        let headers = vec![(header.0.to_owned(), header.1.to_owned())];
+        let templates = TemplateParts::of_earlier_version(url, &headers);
+        JobRequest { method: "POST".into(), url: url.into(), headers, body: body.into(), templates }
+    }
+
+    #[test]
+    fn data_is_sent_byte_for_byte() {
+        let fields = TemplateFields { key: "k", nonce: 5, id: "i" };
+        for body in ["{key} {nonce} {id}", r#"{"key": "{key}", "b": "{nonce}{id}"}"#, "a={key}&b={id}"] {
+            let data = request("http://h/{key}/{id}?n={nonce}", ("x-a", "{key} {id}"), body);
+            let data = JobRequest { templates: TemplateParts::default(), ..data };
+            let sent = render(&data, &fields).unwrap();
+            assert_eq!((sent.path.as_str(), &sent.body[..]), ("/{key}/{id}?n={nonce}", body.as_bytes()));
+            assert_eq!(sent.headers["x-a"], "{key} {id}");
+        }
+        let earlier = request("http://h/", ("x-a", "{key}"), "{key}");
+        let hosts = KeyHosts::new(Some("http://h/"), &[]).unwrap();
+        let sent = RequestRenderer::new(hosts, false).render(&earlier, &fields).unwrap();
+        assert_eq!((&sent.headers["x-a"], &sent.body[..]), (&HeaderValue::from_static("k"), &b"{key}"[..]));
+    }
+
+    #[test]
+    fn a_key_is_rendered_for_its_hosts_only() {
+        let fields = TemplateFields { key: "k", nonce: 5, id: "i" };
+        for (url, header, body) in [
+            ("http://o/{key}", "", ""),
+            ("http://o/", "{key}", ""),
+            ("http://{key}@o/", "", ""),
+            ("http://h:81/", "", "{key}"),
+        ] {
+            let why = render(&request(url, ("x-a", header), body), &fields).unwrap_err();
+            assert!(why.contains("--key-host http://"), "{url} {why}");
+        }
+        assert!(!render(&request("http://o/{id}", ("x-a", "{nonce}"), ""), &fields).unwrap().may_have_key);
+    }
+
+    #[test]
+    fn a_value_is_no_dot_segment() {
+        for (id, url, is_sent) in [
+            ("..", "http://h/a/{id}", false),
+            (".", "http://h/a/{id}/b", false),
+            ("..", "http://h/a?x={id}", true),
+            ("..", "http://h/a/v{id}", true),
+            (".", "http://h/a/.{id}", false),
+            ("%2e%2e", "http://h/a/{id}", true),
+            ("a.b", "http://h/../{id}", true),
+        ] {
+            let fields = TemplateFields { key: "", nonce: 5, id };
+            assert_eq!(render(&request(url, ("x-a", ""), ""), &fields).is_ok(), is_sent, "{id} {url}");
         }
     }
 

@@ -33,6 +33,11 @@ pub fn unknown_field(text: &str) -> Option<&str> {
     fields(text).map(|(_, name)| name).find(|name| !FIELD_NAMES.contains(name))
 }
 
+/// Whether a text has any field that is filled in.
+pub fn has_fields(text: &str) -> bool {
+    fields(text).any(|(_, name)| FIELD_NAMES.contains(&name))
+}
+
 /// Whether a text has this field.
 pub fn has_field(text: &str, name: &str) -> bool {
     fields(text).any(|(_, found)| found == name)

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rustls::ClientConfig;
 
+use super::flag_values::{DelayBoundArg, OrderArg, StatusRanges, backoff};
 use super::format::SendFormat;
 use super::queue::{QueueCommand, default_store};
 use super::request;
@@ -20,8 +21,7 @@ use weir_decide::delivery::key_window;
 use weir_decide::delivery::limit_unit::LimitUnit;
 use weir_http::tls::{Tls, TlsOptions};
 use weir_send::store::{JobOrder, StoreUrl};
-use weir_send::template::has_field;
-use weir_send::{ApiKey, HostLimit, JobDefaults, Options, ResponseRules, TtlExtensionOptions};
+use weir_send::{ApiKey, HostLimit, JobDefaults, KeyHosts, Options, ResponseRules, TtlExtensionOptions};
 
 #[derive(Debug, Args)]
 #[command(
@@ -49,6 +49,12 @@ pub(crate) struct SendArgs {
     /// request body; @FILE
     #[arg(short, long, value_name = "TEXT|@FILE", help_heading = REQUESTS_HEADING)]
     body: Option<String>,
+    /// {key}, {nonce} and {id} filled in in URLs of jobs
+    #[arg(long, help_heading = REQUESTS_HEADING)]
+    url_fields: bool,
+    /// {key}, {nonce} and {id} filled in in bodies of jobs
+    #[arg(long, help_heading = REQUESTS_HEADING)]
+    body_fields: bool,
     /// timeout of a request
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::time, help_heading = REQUESTS_HEADING)]
     timeout: Duration,
@@ -77,6 +83,9 @@ pub(crate) struct SendArgs {
     /// environment variable of API keys, separated by commas or spaces
     #[arg(long, value_name = "NAME", help_heading = LIMITS_HEADING)]
     keys_env: Option<String>,
+    /// another host that may have keys and credentials; repeatable [default: --url's]
+    #[arg(long = "key-host", value_name = "HOST[:PORT]", help_heading = LIMITS_HEADING)]
+    key_hosts: Vec<String>,
     #[arg(
         long = "limit",
         value_name = "LIMIT",
@@ -93,6 +102,10 @@ pub(crate) struct SendArgs {
     /// arrival of each key's requests in nonce order
     #[arg(long, help_heading = LIMITS_HEADING)]
     ordered: bool,
+
+    /// longest pause of a key by Retry-After or a reset
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::time, help_heading = LIMITS_HEADING)]
+    max_pause: Duration,
 
     /// time to live of a job [default: unlimited]
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = JOBS_HEADING)]
@@ -121,6 +134,9 @@ pub(crate) struct SendArgs {
     /// results file, appended to; invalid lines go to FILE.invalid
     #[arg(short, long, value_name = "FILE", help_heading = JOBS_HEADING)]
     out: Option<PathBuf>,
+    /// sending of new jobs whose results are in --out already
+    #[arg(long, requires = "out", help_heading = JOBS_HEADING)]
+    resend: bool,
     /// graceful-shutdown timeout for requests in flight
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::time, help_heading = JOBS_HEADING)]
     grace: Duration,
@@ -140,49 +156,6 @@ const REQUESTS_HEADING: &str = "Requests";
 const LIMITS_HEADING: &str = "Keys and limits";
 const JOBS_HEADING: &str = "Jobs";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OrderArg {
-    Deadline,
-    Arrival,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DelayBoundArg {
-    Learnt,
-    Unknown,
-    Given(Nanos),
-}
-
-impl DelayBoundArg {
-    fn read(text: &str) -> Result<Self, String> {
-        match text {
-            "learn" => Ok(Self::Learnt),
-            "none" => Ok(Self::Unknown),
-            _ => units::time(text)
-                .map(|time| Self::Given(time.into()))
-                .map_err(|why| format!("{why}; or write learn or none")),
-        }
-    }
-}
-
-/// Ranges of statuses, both ends included. Not a bare `Vec`, which clap reads as a repeatable flag.
-#[derive(Clone, Debug)]
-struct StatusRanges(Vec<(u16, u16)>);
-
-impl StatusRanges {
-    fn read(text: &str) -> Result<Self, String> {
-        let wrong = || format!("invalid statuses '{text}'; write e.g. 200-299,404");
-        let status =
-            |text: &str| text.trim().parse().ok().filter(|status| (100..=599).contains(status)).ok_or_else(wrong);
-        let range = |part: &str| {
-            let (low, high) = part.split_once('-').unwrap_or((part, part));
-            let range = (status(low)?, status(high)?);
-            if range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
-        };
-        text.split(',').map(range).collect::<Result<_, _>>().map(Self)
-    }
-}
-
 impl SendArgs {
     /// File of jobs; required without a subcommand.
     fn jobs(&self) -> &Path {
@@ -196,6 +169,7 @@ impl SendArgs {
             sender: self.sender_options(&job_defaults)?,
             jobs: self.jobs().to_owned(),
             out: self.out.clone(),
+            resends: self.resend,
             store: self.store_url()?,
             order: match self.order {
                 OrderArg::Deadline => JobOrder::Deadline,
@@ -215,18 +189,23 @@ impl SendArgs {
             headers: self.headers.iter().map(|line| request::header(line)).collect::<Result<_, _>>()?,
             body: self.body.as_deref().map(request::body).transpose()?,
             ttl_ms: self.ttl.map(|ttl| Nanos::from(ttl).as_millis()),
+            url_fields: self.url_fields,
+            body_fields: self.body_fields,
+            key_hosts: KeyHosts::new(self.url.as_deref(), &self.key_hosts)?,
         };
         form.check()?;
+        form.check_credentials()?;
         Ok(form)
     }
 
     /// Options of the sender.
     fn sender_options(&self, form: &JobDefaults) -> Result<Options, String> {
         let keys = self.api_keys()?;
-        let needs_key = form.url.iter().any(|url| has_field(url, "key"))
-            || form.headers.iter().any(|(_, value)| has_field(value, "key"));
-        if keys.is_empty() && needs_key {
+        if keys.is_empty() && form.uses_key() {
             return Err("'{key}' is used, but there is no API key; give --key, --keys-file or --keys-env".into());
+        }
+        if !keys.is_empty() && form.key_hosts.is_empty() {
+            return Err("no host may have the API keys: there is no --url; give --key-host HOST".into());
         }
         let read = |flag: &str, texts: &[String], unit: LimitUnit| {
             let limits = texts.iter().map(|text| HostLimit::read(text, unit));
@@ -259,6 +238,7 @@ impl SendArgs {
             attempt_timeout: self.timeout.into(),
             retry: RetryPolicy { max_retries: self.retries, backoff: self.backoff, ..defaults.retry.clone() },
             give_up_after: self.give_up_after.map(Nanos::from),
+            max_pause: self.max_pause.into(),
             delivery: if self.at_most_once { DeliveryGuarantee::AtMostOnce } else { DeliveryGuarantee::AtLeastOnce },
             ..defaults
         };
@@ -274,6 +254,8 @@ impl SendArgs {
         Ok(Options {
             rules,
             host_limits,
+            key_hosts: form.key_hosts.clone(),
+            body_fields: self.body_fields,
             response_rules: judge,
             keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
             keepalive: !self.no_keepalive,
@@ -329,43 +311,5 @@ impl SendArgs {
             None if self.jobs() == Path::new("-") => Ok(StoreUrl::Memory),
             None => Ok(StoreUrl::File(default_store(self.jobs()))),
         }
-    }
-}
-
-/// `500ms..60s`.
-fn backoff(text: &str) -> Result<Backoff, String> {
-    let wrong = || format!("invalid backoff '{text}'; write the first and the longest wait, e.g. 500ms..60s");
-    let (first, most) = text.split_once("..").ok_or_else(wrong)?;
-    let time = |text: &str| units::time(text.trim()).map(Nanos::from).map_err(|_| wrong());
-    let backoff = Backoff { min: time(first)?, max: time(most)? };
-    if backoff.min == Nanos::ZERO || backoff.max < backoff.min { Err(wrong()) } else { Ok(backoff) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statuses_are_a_list_of_ranges() {
-        assert_eq!(StatusRanges::read("200-299, 404").unwrap().0, [(200, 299), (404, 404)]);
-        for wrong in ["", "2xx", "300-200", "99", "200-"] {
-            assert!(StatusRanges::read(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_backoff_is_its_shortest_and_its_longest_wait() {
-        let (first, most) = (Nanos::from_millis(20), Nanos::from_secs(3));
-        assert_eq!(backoff("20ms..3s"), Ok(Backoff { min: first, max: most }));
-        for wrong in ["1s", "3s..1s", "0s..1s", "..", "a..b"] {
-            assert!(backoff(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_delay_bound_is_a_time_learn_or_none() {
-        assert_eq!(DelayBoundArg::read("50ms"), Ok(DelayBoundArg::Given(Nanos::from_millis(50))));
-        assert_eq!(DelayBoundArg::read("learn"), Ok(DelayBoundArg::Learnt));
-        assert!(DelayBoundArg::read("soon").unwrap_err().contains("learn"));
     }
 }

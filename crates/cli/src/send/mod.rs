@@ -1,6 +1,7 @@
 //! `weir send`: arguments of a bulk delivery; and the subcommands that inspect and change a job store.
 
 mod arguments;
+mod flag_values;
 mod format;
 mod queue;
 mod request;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use weir_send::store::{self, SqliteStore, Store};
-use weir_send::{ApiKey, Job, JobRequest, wall_ms};
+use weir_send::{ApiKey, Job, JobRequest, TemplateParts, wall_ms};
 use weir_testing::{Reply, Server, Weir, until};
 
 /// Timeout of each wait of a test.
@@ -130,7 +130,8 @@ fn jobs_pinned_to_a_missing_key_stay_and_are_reported() {
         let store = SqliteStore::open(&weir.path("q.db"), &store::Options::default()).unwrap();
         let jobs = [("1", Some("gone")), ("2", None), ("3", Some("here"))].map(|(id, key)| {
             let url = server.url("/?key={key}&id={id}");
-            let request = JobRequest { method: "GET".into(), url, ..JobRequest::default() };
+            let templates = TemplateParts { url_bytes: url.len(), ..TemplateParts::default() };
+            let request = JobRequest { method: "GET".into(), url, templates, ..JobRequest::default() };
             Job {
                 id: Some(id.into()),
                 request,

@@ -6,6 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::queued_attempt::{AttemptResponse, QueuedAttempt};
 use crate::events::{AttemptRecord, FinishedJob};
 use crate::job::JobEntry;
+use crate::key_pause::PauseRecord;
 use crate::key_state::KeyState;
 use crate::sender_error::SenderError;
 use crate::state::State;
@@ -123,6 +124,8 @@ pub(super) enum RecordEvent {
     Extended(JobId, u64),
     /// A high-water mark of a key's nonces is to be recorded.
     HighWater(u32, u64),
+    /// Current pauses of a key by responses, to be stored with its next mark.
+    Paused(u32, Vec<PauseRecord>),
     /// The key has another owner's mark; wanted ones are obsolete.
     HighWaterTaken(u32),
     /// An attempt waits for a mark: the group is not to wait for more.

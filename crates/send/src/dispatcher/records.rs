@@ -1,5 +1,6 @@
 //! Owner of records: changes in the store, in groups: one commit while the next group collects.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -7,6 +8,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::channels::{AttemptEvent, ClaimEvent, RecordEvent, RecordedGroup, post};
 use super::context::SenderContext;
 use crate::job::UnixMs;
+use crate::key_pause::PauseRecord;
 use crate::key_state::KeyState;
 use crate::sender_error::SenderError;
 use crate::store::{
@@ -28,6 +30,8 @@ pub(super) struct RecordLoop {
     extensions: Vec<(JobId, u64)>,
     /// High-water marks of nonces that are to be recorded, by key.
     high_water: Vec<(u32, u64)>,
+    /// Pauses of keys by responses.
+    pauses: HashMap<u32, Vec<PauseRecord>>,
     /// Whether an attempt waits for a mark.
     is_mark_awaited: bool,
     /// Whether a group is due even without a change.
@@ -46,6 +50,7 @@ impl RecordLoop {
             changes: Vec::new(),
             extensions: Vec::new(),
             high_water: Vec::new(),
+            pauses: HashMap::new(),
             is_mark_awaited: false,
             is_group_due: false,
             has_reply: false,
@@ -104,7 +109,11 @@ impl RecordLoop {
                 self.high_water.retain(|(other, _)| *other != key);
                 self.high_water.push((key, mark));
             }
-            RecordEvent::HighWaterTaken(key) => self.high_water.retain(|(other, _)| *other != key),
+            RecordEvent::Paused(key, pauses) => drop(self.pauses.insert(key, pauses)),
+            RecordEvent::HighWaterTaken(key) => {
+                self.high_water.retain(|(other, _)| *other != key);
+                self.pauses.remove(&key);
+            }
             RecordEvent::MarkAwaited => self.is_mark_awaited = true,
             RecordEvent::GroupDue => self.is_group_due = true,
             RecordEvent::MarksComplete => self.has_reply = true,
@@ -166,14 +175,14 @@ impl RecordLoop {
     fn key_states(&self, high_water: &[(u32, u64)], at: UnixMs) -> Vec<StoredKeyState> {
         // Other senders may know a shared key by another name.
         let shares = self.context.shares_keys();
-        let known =
-            high_water.iter().filter_map(|(key, mark)| Some((self.context.options.keys.get(*key as usize)?, mark)));
-        known
-            .map(|(key, mark)| {
-                let key = if shares { key.default_name() } else { key.name() };
-                StoredKeyState { key: key.to_owned(), state: KeyState::running(at, *mark).write() }
-            })
-            .collect()
+        let state = |(number, mark): &(u32, u64)| {
+            let key = self.context.options.keys.get(*number as usize)?;
+            let key = if shares { key.default_name() } else { key.name() };
+            let pauses = self.pauses.get(number).into_iter().flatten().filter(|pause| pause.until() > at).cloned();
+            let state = KeyState::running(at, *mark, pauses.collect()).write();
+            Some(StoredKeyState { key: key.to_owned(), state })
+        };
+        high_water.iter().filter_map(state).collect()
     }
 
     /// Waits for space on a full disk, unless a stop is requested.

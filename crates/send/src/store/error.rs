@@ -13,7 +13,7 @@ pub enum StoreError {
     /// The file is not a database, or another program's.
     NotAStore(PathBuf),
     /// The store has another version than this weir reads.
-    Version(PathBuf, String),
+    Version(PathBuf, String, String),
     /// Another process sends from this store; with its process ID, if known.
     AnotherSender(PathBuf, Option<u32>),
     /// A claim or record without `start_sending`.
@@ -60,11 +60,10 @@ impl fmt::Display for StoreError {
             Self::NotAStore(path) => {
                 write!(f, "'{}' is not a job store; name another file, this one is unchanged", path.display())
             }
-            Self::Version(path, found) => write!(
+            Self::Version(path, found, known) => write!(
                 f,
-                "the store '{}' has version {found}; this weir reads version {}: use the weir that created it, or another store",
-                path.display(),
-                super::SCHEMA_VERSION
+                "the store '{}' has version {found}; this weir reads version {known}: use the weir that created it, or another store",
+                path.display()
             ),
             Self::AnotherSender(path, pid) => {
                 write!(f, "another process")?;

@@ -57,7 +57,7 @@ use super::state::State;
 use weir_decide::Nanos;
 
 /// Version of the tables in a file.
-const SCHEMA_VERSION: u32 = 3;
+const SCHEMA_VERSION: u32 = 4;
 
 /// Store of jobs.
 ///

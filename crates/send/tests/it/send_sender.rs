@@ -12,7 +12,8 @@ use weir_decide::delivery::key_window::KeyLimit;
 use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
 use weir_send::store::{JobOrder, MemoryStore, QueueBounds, Store};
 use weir_send::{
-    ApiKey, FinishedJob, Job, JobEntry, JobRequest, Listener, Options, Sender, SenderError, SenderEvent, State, UnixMs,
+    ApiKey, FinishedJob, Job, JobEntry, JobRequest, KeyHosts, Listener, Options, Sender, SenderError, SenderEvent,
+    State, TemplateParts, UnixMs,
 };
 use weir_testing::{Gate, Reply, Server, until};
 
@@ -57,8 +58,20 @@ fn store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(QueueBounds::default(), JobOrder::Fifo))
 }
 
+/// Request whose URL is a template.
+fn request(url: String) -> JobRequest {
+    let templates = TemplateParts { url_bytes: url.len(), ..TemplateParts::default() };
+    JobRequest { method: "GET".into(), url, templates, ..JobRequest::default() }
+}
+
+/// Options with keys that the server may have.
+fn with_keys(server: &Server, keys: &[&str]) -> Options {
+    let keys = keys.iter().map(|key| ApiKey::new(*key)).collect();
+    Options { keys, key_hosts: KeyHosts::new(Some(&server.url("/")), &[]).unwrap(), ..Options::default() }
+}
+
 fn job(server: &Server, id: &str) -> Job {
-    let request = JobRequest { method: "GET".into(), url: server.url("/{id}?k={key}"), ..JobRequest::default() };
+    let request = request(server.url("/{id}?k={key}"));
     Job { id: Some(id.to_owned()), request, ..Job::default() }
 }
 
@@ -66,7 +79,7 @@ fn job(server: &Server, id: &str) -> Job {
 fn jobs_submitted_while_it_runs_are_sent_and_reported() {
     let server = Server::start(|seen| Reply::ok(seen.line().split(' ').nth(1).unwrap()));
     let (ends, ended) = mpsc::channel();
-    let options = Options { keys: vec![ApiKey::new("secret")], ..Options::default() };
+    let options = with_keys(&server, &["secret"]);
     let sender = Sender::start(store(), options, Box::new(Ends(Mutex::new(ends)))).unwrap();
     for round in 0..3 {
         let receipts = sender.submit(vec![job(&server, &format!("{round}-a")), job(&server, &format!("{round}-b"))]);
@@ -91,9 +104,9 @@ fn jobs_submitted_while_it_runs_are_sent_and_reported() {
 fn a_job_with_an_invalid_request_is_dead_lettered_and_the_others_go_on() {
     let server = Server::hello();
     let (ends, ended) = mpsc::channel();
-    let options = Options { keys: vec![ApiKey::new("my secret")], ..Options::default() };
+    let options = with_keys(&server, &["my secret"]);
     let sender = Sender::start(store(), options, Box::new(Ends(Mutex::new(ends)))).unwrap();
-    let request = JobRequest { method: "GET".into(), url: "nowhere://{key}".into(), ..JobRequest::default() };
+    let request = request("nowhere://{key}".into());
     let wrong = Job { id: Some("wrong".into()), request, ..Job::default() };
     sender.submit(vec![wrong, job(&server, "right")]).wait().unwrap();
     sender.finish();
@@ -154,7 +167,7 @@ fn the_progress_shows_a_disabled_key_while_no_job_ends() {
                 if seen.line().contains("k=bad") { Reply::status(401, "") } else { Reply::nothing().freeze() }
             },
         );
-    let options = Options { keys: vec![ApiKey::new("bad"), ApiKey::new("good")], ..Options::default() };
+    let options = with_keys(&server, &["bad", "good"]);
     let sender = Sender::start(store(), options, Box::new(())).unwrap();
     sender.submit((0..8).map(|number| job(&server, &format!("{number}"))).collect()).wait().unwrap();
     until("one key to be disabled", TIMEOUT, || sender.progress().usable_keys == 1);

@@ -28,6 +28,7 @@ fn job(id: &str, body: usize) -> Job {
         url: "http://127.0.0.1/".into(),
         headers: vec![("a".into(), "b".into())],
         body: vec![b'x'; body],
+        ..JobRequest::default()
     };
     Job { id: Some(id.into()), request, created_at: NOW, weight: 1, ..Job::default() }
 }
@@ -83,7 +84,7 @@ fn a_file_that_cannot_be_opened_is_one_line_and_stays_as_it_is() {
     Connection::open(at("new.db")).unwrap().execute_batch("UPDATE meta SET value = 7 WHERE name = 'version'").unwrap();
     assert_eq!(
         told(&at("new.db"), &existing),
-        "the store 'FILE' has version 7; this weir reads version 3: use the weir that created it, or another store"
+        "the store 'FILE' has version 7; this weir reads version 4: use the weir that created it, or another store"
     );
 
     let remedy = "; name a file in a folder that can be written";

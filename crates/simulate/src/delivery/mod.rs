@@ -177,7 +177,7 @@ impl DeliveryScenario {
                 Event::Response(index) => {
                     let (slot, at, accepted, feedback) = &sent[index];
                     let to_blame = !accepted && way_in.rejected(now, *at);
-                    windows.apply_quotas(*slot, now, &feedback.quotas);
+                    windows.apply_quotas(*slot, now, &feedback.quotas, Nanos::NEVER);
                     if *accepted {
                         windows.accepted(*slot, now);
                     } else {

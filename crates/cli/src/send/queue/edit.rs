@@ -12,7 +12,7 @@ use crate::send::request;
 use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_send::store::StoreError;
-use weir_send::{Job, JobDefaults, JobEdit, JobEntry, State, UnixMs, wall_ms};
+use weir_send::{Job, JobDefaults, JobEdit, JobEntry, State, TemplateParts, UnixMs, wall_ms};
 
 const EXAMPLES: &str = "Examples:
   weir send edit jobs.jsonl.db order-7 --ttl 1h
@@ -79,7 +79,7 @@ impl EditArgs {
             messages.error(&format!("{}: no such job", job_name(which)));
             return Ok(exit::OBJECTIVE);
         };
-        let edit = JobEdit { headers: self.headers(&before.job)?, ..edit };
+        let edit = self.with_headers(edit, &before.job)?;
         if edit == JobEdit::default() {
             return Err(
                 "nothing to change; give --url, --method, --header, --body, --ttl, --priority, --weight or --pinned-key"
@@ -112,6 +112,7 @@ impl EditArgs {
             method,
             url: self.url.clone(),
             headers: None,
+            header_templates: Vec::new(),
             body,
             expires_at: expires,
             priority: self.priority,
@@ -120,20 +121,27 @@ impl EditArgs {
         })
     }
 
-    /// Complete headers after the change; None without --header.
-    fn headers(&self, job: &Job) -> Result<Option<Vec<(String, String)>>, String> {
+    /// Changes with the complete headers after them. Those of the command line are templates.
+    fn with_headers(&self, edit: JobEdit, job: &Job) -> Result<JobEdit, String> {
         if self.headers.is_empty() {
-            return Ok(None);
+            return Ok(edit);
         }
-        let mut headers = job.request.headers.clone();
+        let is_template = |index: usize| job.request.templates.headers.contains(&index);
+        let old = job.request.headers.iter().enumerate().map(|(index, header)| (header.clone(), is_template(index)));
+        let mut headers: Vec<_> = old.collect();
         for line in &self.headers {
             let (name, value) = request::header(line)?;
-            headers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
+            headers.retain(|((other, _), _)| !other.eq_ignore_ascii_case(&name));
             if !value.is_empty() {
-                headers.push((name, value));
+                headers.push(((name, value), true));
             }
         }
-        Ok(Some(headers))
+        let mut templates = TemplateParts::default();
+        for (index, ((_, value), _)) in headers.iter().enumerate().filter(|(_, (_, is_template))| *is_template) {
+            templates.add_header(index, value);
+        }
+        let headers = headers.into_iter().map(|(header, _)| header).collect();
+        Ok(JobEdit { headers: Some(headers), header_templates: templates.headers, ..edit })
     }
 }
 

@@ -12,7 +12,7 @@ use super::{job_count, state_phrase};
 use crate::exit;
 use weir_live::single_line;
 use weir_send::store::{ActiveSenders, JobFilter, KeyUsage, Store, StoreError, StoreUrl};
-use weir_send::{JobEntry, State, UnixMs, wall_ms};
+use weir_send::{JobEntry, PauseRecord, State, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -49,6 +49,7 @@ struct StoreStatus {
     oldest: Option<JobEntry>,
     keys: Vec<KeyUsage>,
     queued_by_key: Vec<(String, u64)>,
+    pauses: Vec<PauseRecord>,
 }
 
 impl StoreStatus {
@@ -67,6 +68,7 @@ impl StoreStatus {
             oldest: store.list(&JobFilter::of(&open), 0, 1)?.pop(),
             keys: store.key_usage()?,
             queued_by_key: hints.collect(),
+            pauses: PauseRecord::in_store(store, wall_ms())?,
         })
     }
 
@@ -98,6 +100,9 @@ impl StoreStatus {
         for key in &self.keys {
             let (last, all) = (ago(key.last_used, now), job_count(key.jobs));
             line("key", format!("{}: last used {last}; {all}, {} done", key.key, key.done));
+        }
+        for pause in &self.pauses {
+            line("paused", pause.phrase());
         }
         for (key, count) in &self.queued_by_key {
             line("pinned to", format!("{key}: {} queued", job_count(*count)));
@@ -135,9 +140,15 @@ impl StoreStatus {
             "jobs": states,
             "oldest": oldest,
             "keys": keys.collect::<Vec<_>>(),
+            "paused": self.pauses.iter().map(pause_json).collect::<Vec<_>>(),
             "pinned_jobs": hints.collect::<Map<_, _>>(),
         })
     }
+}
+
+fn pause_json(pause: &PauseRecord) -> Value {
+    let key = (!pause.is_of_all_keys).then_some(&pause.key);
+    json!({ "key": key, "host": pause.host, "until_ms": pause.until().0, "cause": pause.cause })
 }
 
 fn file_bytes(store: &Path, end: &str) -> u64 {

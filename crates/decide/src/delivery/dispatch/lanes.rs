@@ -36,6 +36,30 @@ pub(super) struct KeyLane {
     /// Whether the key may send.
     pub(super) is_open: bool,
     rank: (Nanos, u64),
+    /// Time of a rejection whose stated wait was next to nothing, without a success since.
+    short_wait_at: Option<Nanos>,
+}
+
+/// Minimum pause of a key after a rate-limit rejection, whatever its `Retry-After`.
+pub(super) const MIN_HOLD: Nanos = Nanos::from_millis(50);
+
+impl KeyLane {
+    /// Time to wait by a rejection of a request that was sent then; `None` if it states none. A wait of next to nothing
+    /// counts once: if the request after it is rejected as well, it states nothing.
+    pub(super) fn stated_wait(&mut self, now: Nanos, sent: Nanos, stated: Option<Nanos>) -> Option<Nanos> {
+        let length = stated?;
+        if length > MIN_HOLD {
+            return Some(length);
+        }
+        let is_repeated = self.short_wait_at.is_some_and(|at| sent > at);
+        self.short_wait_at = Some(self.short_wait_at.filter(|_| !is_repeated).unwrap_or(now));
+        (!is_repeated).then_some(MIN_HOLD)
+    }
+
+    /// Records a success.
+    pub(super) fn accepted(&mut self) {
+        self.short_wait_at = None;
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -61,8 +85,12 @@ impl KeyLanes {
             None => OneWayDelayBound::unknown(),
         };
         let windows = KeyWindows::new(&own);
-        let lane =
-            |key: &DispatchKey| KeyLane { windows: windows.clone(), is_open: key.can_send(), rank: (Nanos::ZERO, 0) };
+        let lane = |key: &DispatchKey| KeyLane {
+            windows: windows.clone(),
+            is_open: key.can_send(),
+            rank: (Nanos::ZERO, 0),
+            short_wait_at: None,
+        };
         let lanes: Vec<KeyLane> = keys.iter().map(lane).collect();
         let by_time = (0..).zip(&lanes).filter(|(_, lane)| lane.is_open).map(|(number, lane)| (lane.rank, number));
         Self {

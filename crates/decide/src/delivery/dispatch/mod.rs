@@ -46,7 +46,9 @@ mod host;
 mod lanes;
 mod leased_keys;
 mod outcome;
+mod pauses;
 mod queue;
+mod retries;
 mod rules;
 mod selection;
 mod share;
@@ -58,6 +60,8 @@ pub use self::events::{DispatchAction, DispatchFailure, Event, JobSubmission, Re
 use self::host::DispatchHost;
 pub use self::host::HostStatus;
 use self::lanes::DispatchKey;
+use self::pauses::KeyPauses;
+pub use self::pauses::{KeyPause, PauseCause};
 use self::queue::{DispatchJob, JobQueue, State};
 pub use self::rules::{DeliveryGuarantee, DispatchOrder, DispatchRules, TtlExtension};
 use super::limit_headers::RateLimitHeaders;
@@ -86,6 +90,7 @@ pub struct Dispatch {
     /// Attempts in the order of sending; some after the first have ended.
     attempts: VecDeque<(Nanos, JobId, u32)>,
     leased: usize,
+    pauses: KeyPauses,
     /// Hosts to update: now, and at a time.
     dirty_hosts: Vec<HostId>,
     host_wakes: BTreeSet<(Nanos, HostId)>,
@@ -108,6 +113,7 @@ impl Dispatch {
             seed,
             attempts: VecDeque::new(),
             leased: 0,
+            pauses: KeyPauses::default(),
             dirty_hosts: Vec::new(),
             host_wakes: BTreeSet::new(),
             ready_hosts: BTreeSet::new(),

@@ -16,6 +16,8 @@
 
 use super::circuit::MIN_FAILED_JOBS;
 use super::host::DispatchHost;
+use super::lanes::MIN_HOLD;
+use super::pauses::{KeyPause, PauseCause};
 use super::{
     Dispatch, DispatchAction, DispatchFailure, DispatchJob, FailureKind, HostId, JobId, Nanos, RateLimitHeaders,
     ResponseClass, State,
@@ -35,9 +37,6 @@ enum RetryDecision {
     DeadLetter,
 }
 
-/// Minimum pause of a key after a rate-limit rejection, whatever its Retry-After.
-const MIN_HOLD: Nanos = Nanos::from_millis(50);
-
 impl Dispatch {
     pub(super) fn responded(
         &mut self,
@@ -50,27 +49,47 @@ impl Dispatch {
         let Some((mut job, lease)) = self.end_lease(id, attempt) else { return };
         let AttemptLease { host: host_id, key: number, slot, sent_at: sent } = lease;
         let rejected = matches!(class, ResponseClass::RateLimited | ResponseClass::Blocked);
+        let max_pause = self.rules.max_pause;
+        let stated = feedback.retry_after.map(|length| length.min(max_pause));
         let Some(host) = self.host_mut(host_id) else { return };
         host.circuit.heard(now, sent, matches!(class, ResponseClass::Done | ResponseClass::Failed(..500)));
         let delay_bound = &mut host.lanes.delay_bound;
         let is_bound_exceeded = (rejected || class == ResponseClass::InvalidNonce) && delay_bound.rejected(now, sent);
         let usual = delay_bound.usual_round_trip();
-        let retry_after = feedback.retry_after.map(|length| length.max(MIN_HOLD));
-        let round_trip = host.lanes.update(number, |lane| {
-            lane.windows.apply_quotas(slot, now, &feedback.quotas);
+        let updated = host.lanes.update(number, |lane| {
+            let quota_reset_at = lane.windows.apply_quotas(slot, now, &feedback.quotas, max_pause);
+            let is_rejection = matches!(class, ResponseClass::RateLimited | ResponseClass::Failed(503));
+            let retry_after = if is_rejection { lane.stated_wait(now, sent, stated) } else { None };
             match class {
                 // A learnt delay bound is raised first; the limit estimate is lowered only if that did not help.
                 ResponseClass::RateLimited => lane.windows.rejected(slot, now, retry_after, !is_bound_exceeded),
-                ResponseClass::Done => lane.windows.accepted(slot, now),
+                ResponseClass::Done => {
+                    lane.accepted();
+                    lane.windows.accepted(slot, now);
+                }
                 _ => {}
             }
-            lane.windows.responded(slot, now, usual)
+            (lane.windows.responded(slot, now, usual), retry_after, quota_reset_at)
         });
-        if let Some(round_trip) = round_trip.flatten()
+        let (round_trip, retry_after, quota_reset_at) = updated.unwrap_or_default();
+        if let Some(round_trip) = round_trip
             && !rejected
             && class != ResponseClass::InvalidNonce
         {
             host.lanes.delay_bound.responded(round_trip);
+        }
+        let pause = KeyPause {
+            host: host_id,
+            key: number,
+            is_of_all_keys: class != ResponseClass::RateLimited,
+            until: now + retry_after.unwrap_or_default(),
+            cause: PauseCause::RetryAfter,
+            is_capped: feedback.retry_after > stated,
+        };
+        self.pauses.add(now, pause);
+        if let Some((until, is_capped)) = quota_reset_at {
+            let cause = PauseCause::QuotaReset;
+            self.pauses.add(now, KeyPause { is_of_all_keys: false, until, cause, is_capped, ..pause });
         }
         let why = DispatchFailure::Response(class);
         let covered = |status| self.rules.retry.on.covers(AttemptFailure::Status(status));
@@ -102,7 +121,7 @@ impl Dispatch {
             self.forget(host_id, id);
             return actions.push(DispatchAction::Done(id));
         }
-        let min_delay = feedback.retry_after.filter(|_| self.rules.retry.honor_retry_after).unwrap_or_default();
+        let min_delay = stated.filter(|_| self.rules.retry.honor_retry_after).unwrap_or_default();
         // A rate-limit rejection concerns the key, not the job.
         let wait = if decision == RetryDecision::Charge { min_delay } else { Nanos::ZERO };
         // 503 with Retry-After counts as a rate-limit rejection.
@@ -234,7 +253,7 @@ impl Dispatch {
         self.schedule_retry(now, id, job, until, why, actions);
     }
 
-    fn forget(&mut self, host: HostId, job: JobId) {
+    pub(super) fn forget(&mut self, host: HostId, job: JobId) {
         if let Some(host) = self.hosts.get_mut(host as usize) {
             host.forget(job);
         }
@@ -303,75 +322,6 @@ impl Dispatch {
                 self.charge(now, job_id, job, failed, why, actions);
             }
         }
-    }
-
-    /// Schedules a retry.
-    fn schedule_retry(
-        &mut self,
-        now: Nanos,
-        id: JobId,
-        mut job: DispatchJob,
-        until: Nanos,
-        why: DispatchFailure,
-        actions: &mut Vec<DispatchAction>,
-    ) {
-        job.state = State::Retrying { until };
-        job.last_failure = why;
-        if self
-            .hosts
-            .get(job.submission.host as usize)
-            .is_some_and(|host| host.arrives_late(until, job.submission.expires_at))
-        {
-            return self.expire(now, id, job, actions);
-        }
-        actions.push(DispatchAction::ScheduleRetry { job: id, until, reason: why });
-        self.put_job(id, job);
-    }
-
-    /// Backoff of a job: the minimum at first, doubled each time, with up to 50% of jitter.
-    fn backoff(&self, id: JobId, job: &DispatchJob) -> Nanos {
-        let backoff = self.rules.retry.backoff;
-        let doubled = backoff.min.0.saturating_mul(1 << job.attempts_used.saturating_sub(1).min(32));
-        let jitter = 1.0 + 0.5 * self.rng(id).unit_at(job.attempts.into());
-        Nanos((doubled as f64 * jitter) as u64).min(backoff.max)
-    }
-
-    /// Queues a job whose retry is due. A retry that counts needs the budget; without, the job backs off once more.
-    pub(super) fn requeue(&mut self, now: Nanos, id: JobId, actions: &mut Vec<DispatchAction>) {
-        let Some(mut job) = self.take_job(id) else { return };
-        if job.attempts_used > 0 && self.retry_budget.as_mut().is_some_and(|budget| !budget.withdraw(now)) {
-            // Later than now in any case, so that time advances.
-            let until = now + self.backoff(id, &job).max(Nanos::MILLI);
-            job.state = State::Retrying { until };
-            actions.push(DispatchAction::ScheduleRetry { job: id, until, reason: job.last_failure });
-        } else {
-            job.state = State::Queued;
-            actions.push(DispatchAction::Requeue(id));
-        }
-        self.put_job(id, job);
-    }
-
-    /// Expires a removed job that can no longer be sent in time, or extends its TTL.
-    pub(super) fn expire(&mut self, now: Nanos, id: JobId, mut job: DispatchJob, actions: &mut Vec<DispatchAction>) {
-        let expired = DispatchAction::Expire { job: id, reason: job.last_failure };
-        let renewed = self.rules.ttl_extension.filter(|renew| job.ttl_extensions < renew.max_extensions);
-        let from = if let State::Retrying { until } = job.state { until.max(now) } else { now };
-        let expires = renewed.map(|renew| from + renew.ttl);
-        // A new TTL may be shorter than the delay bound.
-        let host = self.hosts.get(job.submission.host as usize);
-        let Some(expires) = expires.filter(|expires| host.is_some_and(|host| !host.arrives_late(from, *expires)))
-        else {
-            self.forget(job.submission.host, id);
-            return actions.push(expired);
-        };
-        job.ttl_extensions += 1;
-        job.submission.expires_at = expires;
-        job.set_rank(&self.rules);
-        actions.push(DispatchAction::ExtendTtl { job: id, expires_at: job.submission.expires_at });
-        if let State::Retrying { until } = job.state {
-            actions.push(DispatchAction::ScheduleRetry { job: id, until, reason: job.last_failure });
-        }
-        self.put_job(id, job);
     }
 }
 

@@ -30,6 +30,8 @@ pub struct DispatchRules {
     pub retry: policy::RetryPolicy,
     /// Time without responses after which a host's jobs are dead-lettered; `None`: they wait.
     pub give_up_after: Option<Nanos>,
+    /// Longest pause of a key by `Retry-After` or a reset, whatever a response states.
+    pub max_pause: Nanos,
     /// Bound on all retries together; `None` for no limit.
     pub budget: Option<policy::BudgetRule>,
     /// Extension of expired jobs; `None`: they expire.
@@ -56,6 +58,7 @@ impl Default for DispatchRules {
             attempt_timeout: Nanos::from_secs(30),
             retry: policy::RetryPolicy { max_retries: 5, on: retryable, backoff, ..policy::RetryPolicy::default() },
             give_up_after: None,
+            max_pause: Nanos::from_secs(3600),
             budget: None,
             ttl_extension: None,
             delivery: DeliveryGuarantee::default(),

@@ -82,9 +82,20 @@ impl KeyWindows {
     /// A quota of a declared limit counts if it leaves less than the local count. For an undeclared limit no more is
     /// sent than remains until its reset; all requests in transit may arrive after the reported moment, so they are
     /// subtracted.
-    pub fn apply_quotas(&mut self, slot: WindowSlot, now: Nanos, quotas: &[Quota]) {
+    ///
+    /// A reset beyond `max_pause` is not waited for: after that time a single request asks again. The reset of a declared
+    /// limit may be as far away as its window is long. Returns the time until which nothing remains, and whether the
+    /// response stated a later one.
+    pub fn apply_quotas(
+        &mut self,
+        slot: WindowSlot,
+        now: Nanos,
+        quotas: &[Quota],
+        max_pause: Nanos,
+    ) -> Option<(Nanos, bool)> {
         let now = self.advance(now);
-        let Some(open) = self.in_flight.get(slot) else { return };
+        let mut pause: Option<(Nanos, bool)> = None;
+        let open = self.in_flight.get(slot)?;
         let (snapshots, own, arrived) = (open.snapshots, open.weight, open.arrived);
         for quota in quotas {
             let meant = self.counts.iter().position(|count| {
@@ -97,7 +108,9 @@ impl KeyWindows {
                 let in_flight = self.in_flight.in_flight(unit).saturating_sub(unit.amount(own));
                 let out =
                     OutstandingRequests { in_transit: self.in_flight.in_transit(unit, self.delay_bound), in_flight };
-                self.counts[index].apply_quota(quota, &snapshots[index], own, &out, now);
+                let longest = max_pause.max(self.counts[index].limit.window.per());
+                let bounded = Quota { reset: quota.reset.map(|reset| reset.min(longest)), ..quota.clone() };
+                self.counts[index].apply_quota(&bounded, &snapshots[index], own, &out, now);
                 if let Some(open) = self.in_flight.get(slot) {
                     open.snapshots[index].is_reported = quota.remaining.is_some();
                 }
@@ -106,8 +119,15 @@ impl KeyWindows {
                 let own = if arrived { 0 } else { unit.amount(own) };
                 let on_the_way = self.in_flight.in_transit(unit, None).total().saturating_sub(own);
                 let left = remaining.saturating_sub(on_the_way);
+                let is_capped = reset > max_pause;
+                let reset = reset.min(max_pause);
                 let (name, until) = (quota.name.clone(), now + reset);
-                let limit_and_reset = quota.limit.map(|limit| (limit, reset));
+                // What a service allows after a time that is too far away is unknown.
+                let limit = if is_capped { Some(1) } else { quota.limit };
+                let limit_and_reset = limit.map(|limit| (limit, reset));
+                if left == 0 {
+                    pause = pause.max(Some((until, is_capped)));
+                }
                 let report = ServerQuota {
                     name,
                     unit,
@@ -120,11 +140,12 @@ impl KeyWindows {
                     refill: None,
                 };
                 match self.server_quotas.iter_mut().find(|known| known.name == report.name) {
-                    Some(known) => known.update(report, now, quota.limit),
+                    Some(known) => known.update(report, now, limit),
                     None => self.server_quotas.push(report),
                 }
             }
         }
+        pause
     }
 }
 
@@ -133,6 +154,8 @@ mod tests {
     use super::super::{KeyLimit, KeyRules};
     use super::*;
     use crate::ratelimit::models::{LimitModel, LimitWindow};
+
+    const MAX_PAUSE: Nanos = Nanos::from_secs(3600);
 
     fn ms(ms: u64) -> Nanos {
         Nanos::from_millis(ms)
@@ -151,7 +174,7 @@ mod tests {
     fn exchange(windows: &mut KeyWindows, at: u64, quota: Quota) {
         let slot = windows.sent(ms(at), 1);
         windows.departed(slot, ms(at));
-        windows.apply_quotas(slot, ms(at + 100), &[quota]);
+        windows.apply_quotas(slot, ms(at + 100), &[quota], MAX_PAUSE);
         windows.responded(slot, ms(at + 100), Nanos::NEVER);
     }
 
@@ -205,6 +228,18 @@ mod tests {
     }
 
     #[test]
+    fn a_reset_beyond_the_longest_pause_is_asked_for_with_one_request() {
+        let mut windows = windows("20/1s");
+        exchange(&mut windows, 0, reported(5000, 0, 9_999_999_999));
+        let hour = 3_600_100;
+        assert_eq!(fitting(&mut windows, hour - 1), (0, ms(hour)));
+        windows.advance(ms(hour));
+        assert_eq!(fitting(&mut windows, hour).0, 1);
+        exchange(&mut windows, hour, reported(5000, 4000, 60));
+        assert!(fitting(&mut windows, hour + 5000).0 > 10);
+    }
+
+    #[test]
     fn incomplete_reports_change_nothing() {
         let mut windows = windows("20/1s");
         exchange(&mut windows, 0, Quota { remaining: Some(0), unit: Some(LimitUnit::Requests), ..Quota::default() });
@@ -221,7 +256,7 @@ mod tests {
             windows.departed(slot, ms(1));
         }
         for (slot, at, left) in [(newer, 100, 5), (older, 110, 4999)] {
-            windows.apply_quotas(slot, ms(at), &[reported(5000, left, 60)]);
+            windows.apply_quotas(slot, ms(at), &[reported(5000, left, 60)], MAX_PAUSE);
             windows.responded(slot, ms(at), Nanos::NEVER);
         }
         // The older request was in flight when the newer one's response came, and may have arrived after it.

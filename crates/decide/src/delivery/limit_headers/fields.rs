@@ -3,7 +3,7 @@
 //! The draft's fields are structured (RFC 9651), where one error invalidates a whole field. Services make errors,
 //! mostly names without quotes, so each item is parsed by itself, and its valid parts are used.
 
-use super::times::reset;
+use super::times::retry_after;
 use super::{Nanos, Quota, RateLimitHeaders, WallNanos};
 use crate::delivery::limit_unit::LimitUnit;
 
@@ -28,20 +28,20 @@ pub(super) fn policies(value: &str, feedback: &mut RateLimitHeaders) {
 }
 
 /// Parses `"p";r=50;t=30`, or `limit=100, remaining=50, reset=30`.
-pub(super) fn limits(value: &str, feedback: &mut RateLimitHeaders) {
+pub(super) fn limits(value: &str, now: WallNanos, feedback: &mut RateLimitHeaders) {
     for item in split(value, ',') {
         let mut parts = split(item, ';');
         let name = parts.next().unwrap_or_default();
         if let Some((key, number)) = name.split_once('=').filter(|_| !name.starts_with('"')) {
             let Some(quota) = feedback.quota_mut("") else { return };
-            set_number(quota, key.trim(), whole_number(number), whole_number(number).map(seconds));
+            set_number(quota, key.trim(), whole_number(number), retry_after(number, now));
             continue;
         }
         let Some(quota) = feedback.quota_mut(unquoted(name)) else { return };
         for (key, value) in parts.filter_map(|part| part.split_once('=')) {
             match key.trim() {
                 "r" => quota.remaining = whole_number(value).or(quota.remaining),
-                "t" => quota.reset = whole_number(value).map(seconds).or(quota.reset),
+                "t" => quota.reset = retry_after(value, now).or(quota.reset),
                 _ => {}
             }
         }
@@ -64,7 +64,7 @@ pub(super) fn custom(name: &str, value: &str, now: WallNanos, feedback: &mut Rat
     {
         quota.per = whole_number(w).map(seconds).or(quota.per);
     }
-    let reset = (field == "reset").then(|| reset(value, now)).flatten();
+    let reset = (field == "reset").then(|| retry_after(value, now)).flatten();
     set_number(quota, field, number, reset);
 }
 

@@ -3,20 +3,21 @@
 //!
 //! | dialect | headers |
 //! |---|---|
-//! | RFC 9110 | `Retry-After`: seconds or a date; also `Retry-After-Ms` and `X-Ms-Retry-After-Ms` |
+//! | RFC 9110 | `Retry-After`, also `Retry-After-Ms` and `X-Ms-Retry-After-Ms` |
 //! | draft-ietf-httpapi-ratelimit-headers-11 | `RateLimit-Policy: "p";q=100;w=60` and `RateLimit: "p";r=50;t=30` |
 //! | its older versions | `RateLimit-Limit`, `-Remaining`, `-Reset`; `RateLimit: limit=100, remaining=50, reset=30`;
 //! `RateLimit-Policy: 100;w=60` |
 //! | custom | `X-RateLimit-*`, `X-Rate-Limit-*`, `anthropic-ratelimit-*`, with or without a unit or a period:
 //! `x-ratelimit-remaining-tokens`, `X-RateLimit-Limit-Minute` |
 //!
-//! A reset is a duration in seconds, a duration with units (`6m0s`, `20ms`), a time since 1970 in seconds or
-//! milliseconds, or a date: services differ, and the values do not overlap.
+//! A reset or `Retry-After` is a duration in seconds, a duration with units (`6m0s`, `20ms`), a time since 1970 in
+//! seconds or milliseconds, or a date: services differ, and the values do not overlap. Times are by the service's clock,
+//! as its `Date` has it.
 
 mod fields;
 mod times;
 
-pub use self::times::retry_after;
+pub use self::times::{retry_after, service_clock};
 use super::limit_unit::LimitUnit;
 use crate::{Nanos, WallNanos};
 
@@ -50,7 +51,7 @@ pub struct Quota {
 const MAX_QUOTAS: usize = 16;
 
 impl RateLimitHeaders {
-    /// Parses a response's headers; names in any case. `now` turns dates into durations.
+    /// Parses a response's headers; names in any case. `now`, by the [`service_clock`], turns times into durations.
     pub fn read<'a>(headers: impl IntoIterator<Item = (&'a str, &'a [u8])>, now: WallNanos) -> Self {
         let mut reported = Self::default();
         for (name, value) in headers.into_iter().filter(|(name, _)| is_candidate(name)) {
@@ -58,9 +59,9 @@ impl RateLimitHeaders {
             let lower = name.to_ascii_lowercase();
             match lower.as_str() {
                 "retry-after" => reported.raise_retry_after(times::retry_after(value, now)),
-                "retry-after-ms" | "x-ms-retry-after-ms" => reported.raise_retry_after(times::millis(value)),
+                "retry-after-ms" | "x-ms-retry-after-ms" => reported.raise_retry_after(times::millis(value, now)),
                 "ratelimit-policy" => fields::policies(value, &mut reported),
-                "ratelimit" => fields::limits(value, &mut reported),
+                "ratelimit" => fields::limits(value, now, &mut reported),
                 other => fields::custom(other, value, now, &mut reported),
             }
         }
@@ -186,6 +187,13 @@ mod tests {
         assert_eq!(wait(&[("retry-after", "Sat, 22 Nov 2025 00:02:00 GMT")]), Some(Nanos::from_secs(120)));
         assert_eq!(wait(&[("retry-after", "Fri, 21 Nov 2025 00:02:00 GMT")]), Some(Nanos::ZERO));
         assert_eq!(wait(&[("retry-after", "soon")]), None);
+        assert_eq!(
+            wait(&[("retry-after", "1763769630")]),
+            Some(Nanos::from_secs(30)),
+            "a time where a duration belongs"
+        );
+        assert_eq!(wait(&[("retry-after", "1763769630500")]), Some(Nanos::from_millis(30_500)));
+        assert_eq!(read(&[("ratelimit", r#""p";r=0;t=1763769660"#)]).quotas[0].reset, Some(Nanos::from_secs(60)));
     }
 
     #[test]

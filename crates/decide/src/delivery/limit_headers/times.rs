@@ -5,24 +5,16 @@ use std::time::UNIX_EPOCH;
 use super::{Nanos, WallNanos};
 use crate::call::deadline::DeadlineFormat;
 
-/// Parses `Retry-After`: seconds, or a date (RFC 9110, 10.2.3), as a duration from `now`; zero if it has passed.
-pub fn retry_after(text: &str, now: WallNanos) -> Option<Nanos> {
-    let text = text.trim();
-    DeadlineFormat::Seconds.read(text.as_bytes()).or_else(|| Some(until(date(text)?, now)))
-}
-
-/// Parses milliseconds, with or without a fraction.
-pub(super) fn millis(text: &str) -> Option<Nanos> {
-    DeadlineFormat::Seconds.read(text.trim().as_bytes()).map(|thousandfold| Nanos(thousandfold.0.div_ceil(1000)))
-}
-
 /// Largest plain number that is a duration in seconds; larger ones are times since 1970 (in seconds it is 2001).
 const MAX_LENGTH_S: u64 = 1_000_000_000;
 /// Largest time since 1970 in seconds (the year 5138); larger ones are in milliseconds (it is 1973).
 const MAX_INSTANT_S: u64 = 100_000_000_000;
 
-/// Parses a reset, as a duration from `now`.
-pub(super) fn reset(text: &str, now: WallNanos) -> Option<Nanos> {
+/// Parses `Retry-After` or a reset, as a duration from `now`: seconds, a duration with units, a time since 1970 in
+/// seconds or milliseconds, or a date (RFC 9110, 10.2.3). Zero if it has passed; `None` if it is nothing of these.
+///
+/// Services put times where durations belong, so both headers are read alike. How long is waited is up to the caller.
+pub fn retry_after(text: &str, now: WallNanos) -> Option<Nanos> {
     let text = text.trim();
     if let Some(seconds) = DeadlineFormat::Seconds.read(text.as_bytes()) {
         // A number with too many digits is NEVER, not a time.
@@ -35,6 +27,25 @@ pub(super) fn reset(text: &str, now: WallNanos) -> Option<Nanos> {
     }
     length(text).or_else(|| Some(until(date(text).or_else(|| timestamp(text))?, now)))
 }
+
+/// Parses milliseconds, with or without a fraction; numbers that are too large for that are times since 1970.
+pub(super) fn millis(text: &str, now: WallNanos) -> Option<Nanos> {
+    let text = text.trim();
+    let whole: u64 = text.split('.').next()?.parse().ok()?;
+    if whole >= MAX_LENGTH_S * 1000 {
+        return Some(until(u128::from(whole) * 1_000_000, now));
+    }
+    DeadlineFormat::Seconds.read(text.as_bytes()).map(|thousandfold| Nanos(thousandfold.0.div_ceil(1000)))
+}
+
+/// Clock of a service: that of a response's `Date` where it is clearly another than ours.
+pub fn service_clock(date_header: Option<&str>, now: WallNanos) -> WallNanos {
+    let Some(theirs) = date_header.and_then(|text| i64::try_from(date(text.trim())?).ok()) else { return now };
+    if theirs.abs_diff(now.0) > MIN_SKEW.0 { WallNanos(theirs) } else { now }
+}
+
+/// Difference from which a `Date` shows another clock: it has whole seconds, and a response may take some.
+const MIN_SKEW: Nanos = Nanos::from_secs(10);
 
 fn until(at: u128, now: WallNanos) -> Nanos {
     let left = at.saturating_sub(u128::try_from(now.0).unwrap_or(0));
@@ -130,7 +141,9 @@ mod tests {
         for text in ["", "s", "1", "1x", "-1s", "1s2", "1..5s", ".5s", "1 s"] {
             assert_eq!(length(text), None, "{text}");
         }
-        assert_eq!(millis("1.5"), Some(Nanos(1_500_000)));
+        let now = WallNanos(1_700_000_000_000_000_000);
+        assert_eq!(millis("1.5", now), Some(Nanos(1_500_000)));
+        assert_eq!([millis("1700000000250", now), millis("-1", now)], [Some(Nanos::from_millis(250)), None]);
     }
 
     #[test]
@@ -158,11 +171,18 @@ mod tests {
             ("1699999999", 0),
             ("Tue, 14 Nov 2023 22:13:30 GMT", 10_000),
             ("2023-11-14T22:13:21Z", 1_000),
+            ("1m30s", 90_000),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 251_702_300_799_000),
+            (" 1 ", 1_000),
         ] {
-            assert_eq!(reset(text, now), Some(Nanos::from_millis(ms)), "{text}");
+            assert_eq!(retry_after(text, now), Some(Nanos::from_millis(ms)), "{text}");
         }
-        for text in ["", "x", "-5", "99999999999999999999999999"] {
-            assert_eq!(reset(text, now), None, "{text}");
+        let theirs = |text| service_clock(Some(text), now);
+        assert_eq!(theirs("Tue, 14 Nov 2023 22:13:25 GMT"), now, "close to ours");
+        assert_eq!(theirs("Tue, 14 Nov 2023 23:13:20 GMT"), WallNanos(now.0 + 3_600_000_000_000));
+        assert_eq!([theirs("soon"), service_clock(None, now)], [now; 2]);
+        for text in ["", "x", "-5", "99999999999999999999999999", "1e9", "NaN", "1,2"] {
+            assert_eq!(retry_after(text, now), None, "{text}");
         }
     }
 }

@@ -37,7 +37,8 @@ pub(super) struct AttemptLauncher {
 
 impl AttemptLauncher {
     pub(super) fn new(context: Rc<SenderContext>, client: Client) -> Self {
-        let (renderer, origins, last_origin) = (RequestRenderer::default(), HashMap::new(), None);
+        let renderer = RequestRenderer::new(context.options.key_hosts.clone(), context.options.body_fields);
+        let (origins, last_origin) = (HashMap::new(), None);
         Self { context, client, renderer, origins, last_origin, launched: 0 }
     }
 
@@ -68,7 +69,7 @@ impl AttemptLauncher {
             Err(why) => return post(&self.context.channels.attempts, AttemptEvent::Unrenderable(queued, why)),
         };
         self.launched += 1;
-        let ids = (queued.job, self.launched);
+        let (ids, may_have_key) = ((queued.job, self.launched), request.may_have_key);
         let started_at = self.context.timer.now();
         let task = run_attempt(Rc::clone(&self.context), self.client.clone(), ids, request, origin);
         leased.in_flight = Some(InFlightAttempt {
@@ -80,6 +81,7 @@ impl AttemptLauncher {
             sent_at: wall_ms(),
             due: queued.due,
             last_byte_at: None,
+            may_have_key,
         });
     }
 }

@@ -7,7 +7,6 @@ use super::super::channels::{ClaimEvent, RecordEvent, RecordedGroup, ReportEvent
 use super::AttemptLoop;
 use super::leased_job::{LeasedJob, SentMark};
 use super::marks::SendMarks;
-use super::progress::SenderProgress;
 use super::ready_jobs::MAX_READY_JOBS;
 use crate::job::JobEntry;
 use crate::state::State;
@@ -15,7 +14,6 @@ use crate::store::{ClaimReply, JobLease, JobStep};
 use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::{Event, HostId, JobId, JobSubmission};
-use weir_machine::lock::lock;
 
 /// Jobs added per turn of the event loop, so that due sends are not delayed.
 const YIELD_AFTER_JOBS: usize = 16;
@@ -170,7 +168,7 @@ impl AttemptLoop {
             self.try_send(queued);
         }
         self.outcomes.record(RecordEvent::Applied(self.marks.has_awaiting()));
-        *lock(&self.progress) = SenderProgress::of(&self.context.options, &self.dispatch, &self.hosts);
+        self.update_progress();
         self.end.check();
         self.claim.want();
     }

@@ -97,8 +97,12 @@ impl SenderHosts {
                 Some(known) => known,
                 None => (crash::history_after_crash(&*context.store, key, span, moment.wall)?, Nanos::ZERO),
             };
+            // A pause that an earlier version has taken from a response has no bound.
+            let longest = context.options.rules.max_pause.max(span);
+            let bounded = |history: KeyHistory| KeyHistory { hold_for: history.hold_for.min(longest), ..history };
+            let history = bounded(history);
             dispatch.resume(number, state.high_water);
-            named.extend(state.hosts().map(|(host, history)| (host, number, history, age)));
+            named.extend(state.hosts().map(|(host, history)| (host, number, bounded(history), age)));
             if let Some(known) = self.key_histories.get_mut(number as usize) {
                 *known = Some((history, now - age));
             }

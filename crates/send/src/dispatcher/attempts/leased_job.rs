@@ -47,6 +47,8 @@ pub(super) struct InFlightAttempt {
     pub(super) sent_at: UnixMs,
     pub(super) due: Nanos,
     pub(super) last_byte_at: Option<Nanos>,
+    /// Whether its host may have keys.
+    pub(super) may_have_key: bool,
 }
 
 /// Finished attempt with its response.

@@ -19,6 +19,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use http::header::DATE;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -41,7 +42,7 @@ use crate::store::JobStep;
 use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::{Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, ResponseClass};
-use weir_decide::delivery::limit_headers::RateLimitHeaders;
+use weir_decide::delivery::limit_headers::{RateLimitHeaders, service_clock};
 use weir_http::client::{Client, SendError};
 use weir_machine::clock;
 
@@ -72,6 +73,8 @@ pub(super) struct AttemptLoop {
     claim: PendingClaim,
     /// Whether the listener has no space for events.
     is_listener_full: bool,
+    /// Pauses of keys that were shown and stored.
+    noted_pauses: u64,
     /// Disabled keys.
     unusable_keys: Vec<u32>,
     end: EndCondition,
@@ -112,6 +115,7 @@ impl AttemptLoop {
             outcomes: Outcomes::new(Rc::clone(context)),
             claim: PendingClaim::new(),
             is_listener_full: false,
+            noted_pauses: 0,
             unusable_keys: Vec::new(),
             end: EndCondition::new(context.stop_mode.clone(), options.rules.attempt_timeout),
             progress,
@@ -193,7 +197,10 @@ impl AttemptLoop {
             AttemptEvent::JobsDue => self.claim.jobs_due(),
             AttemptEvent::Claimed(claimed) => self.on_claimed(claimed),
             AttemptEvent::Checked(jobs, expired, reported) => self.on_checked(jobs, expired, reported),
-            AttemptEvent::ListenerFull(is_full) => self.is_listener_full = is_full,
+            AttemptEvent::ListenerFull(is_full) => {
+                self.is_listener_full = is_full;
+                self.update_progress();
+            }
             AttemptEvent::GroupBegins => {
                 self.marks.mark_ahead(&self.dispatch, &mut self.jobs, &mut self.outcomes);
                 self.outcomes.record(RecordEvent::MarksComplete);
@@ -337,15 +344,23 @@ impl AttemptLoop {
     fn on_response(&mut self, job: JobId, serial: u64, (status, headers, body): AttemptResponse) {
         let now = self.now();
         let Some(leased) = self.jobs.get_mut(&job) else { return };
-        let Some(number) = leased.in_flight(serial).map(|attempt| attempt.attempt) else { return };
+        let Some(attempt) = leased.in_flight(serial) else { return };
+        let (number, key, may_have_key) = (attempt.attempt, attempt.key, attempt.may_have_key);
         let (status, options) = (status.as_u16(), &self.context.options);
-        let class = options.response_rules.classify(status, &body);
+        let class = match options.response_rules.classify(status, &body) {
+            // A host that has no key cannot reject one.
+            ResponseClass::Unauthorized if !may_have_key => ResponseClass::Failed(status),
+            ResponseClass::Blocked if !may_have_key => ResponseClass::RateLimited,
+            class => class,
+        };
         let texts = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        let limits = RateLimitHeaders::read(texts, clock::wall());
+        let date = headers.get(DATE).and_then(|date| date.to_str().ok());
+        let limits = RateLimitHeaders::read(texts, service_clock(date, clock::wall()));
         let kept = if options.keep_responses { header_texts(&headers) } else { Vec::new() };
         let record = leased.finish_attempt(now, Ok(status), class == ResponseClass::Done, (kept, body));
         record.into_iter().for_each(|record| self.outcomes.report(ReportEvent::AttemptEnded(record)));
         self.handle_event(now, Event::Responded(job, number, class, &limits));
+        self.note_pauses(key);
     }
 
     fn on_failure(&mut self, job: JobId, serial: u64, error: SendError) {

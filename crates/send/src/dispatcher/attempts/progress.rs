@@ -1,10 +1,18 @@
 //! Progress of a sender.
 
+use std::cmp::Reverse;
+
+use super::super::channels::RecordEvent;
+use super::AttemptLoop;
 use super::hosts::{HostProgress, SenderHosts};
+use crate::api_key::ApiKey;
+use crate::key_pause::PauseRecord;
 use crate::options::Options;
+use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
-use weir_decide::delivery::dispatch::{Dispatch, HostId};
+use weir_decide::delivery::dispatch::{Dispatch, HostId, KeyPause};
 use weir_decide::delivery::key_window::KeyWindows;
+use weir_machine::lock::lock;
 
 /// Progress of a sender.
 #[derive(Clone, Debug, Default)]
@@ -21,14 +29,27 @@ pub struct SenderProgress {
     pub allowed_per_s: Vec<f64>,
     /// Hosts that are down.
     pub hosts_down: Vec<HostProgress>,
+    /// Pauses of keys by responses, the longest first; at most 64.
+    pub pauses: Vec<PauseRecord>,
+    /// Whether nothing is sent, since there is no space for results.
+    pub has_no_space: bool,
 }
+
+/// Maximum number of pauses in the progress.
+const MAX_PAUSES: usize = 64;
 
 /// Maximum number of hosts whose allowed rates are summed.
 const MAX_SUMMED_HOSTS: usize = 256;
 
 impl SenderProgress {
     /// Current progress.
-    pub(super) fn of(options: &Options, dispatch: &Dispatch, hosts: &SenderHosts) -> Self {
+    pub(super) fn of(
+        options: &Options,
+        dispatch: &Dispatch,
+        hosts: &SenderHosts,
+        now: Nanos,
+        has_no_space: bool,
+    ) -> Self {
         let (ready, _, in_flight) = dispatch.sizes();
         let keys = 0..u32::try_from(options.keys.len()).unwrap_or(u32::MAX);
         Self {
@@ -38,8 +59,24 @@ impl SenderProgress {
             delay_bound: dispatch.delay_bound(),
             allowed_per_s: keys.map(|key| allowed_per_s(options, dispatch, hosts, key)).collect(),
             hosts_down: hosts.down(dispatch),
+            pauses: pauses(options, dispatch, hosts, now),
+            has_no_space,
         }
     }
+}
+
+/// Current pauses, the longest first.
+pub(super) fn pauses(options: &Options, dispatch: &Dispatch, hosts: &SenderHosts, now: Nanos) -> Vec<PauseRecord> {
+    let mut pauses: Vec<KeyPause> = dispatch.pauses().collect();
+    pauses.sort_by_key(|pause| Reverse(pause.until));
+    let wall = wall_ms();
+    let record = |pause: KeyPause| {
+        let host = hosts.names().nth(pause.host as usize)?.1;
+        let key = options.keys.get(pause.key as usize)?.name();
+        let until = wall.plus_ms((pause.until - now).as_millis());
+        Some(PauseRecord::new(key, pause.is_of_all_keys, host, until, pause.cause, pause.is_capped))
+    };
+    pauses.into_iter().take(MAX_PAUSES).filter_map(record).collect()
 }
 
 /// Requests per second that a key may send to all hosts with work; without work, to the fastest host.
@@ -55,5 +92,31 @@ fn allowed_per_s(options: &Options, dispatch: &Dispatch, hosts: &SenderHosts, ke
     } else {
         let unlimited = || KeyWindows::new(&options.rules.key).rate_per_s();
         hosts().map(allowed).reduce(f64::max).unwrap_or_else(unlimited)
+    }
+}
+
+impl AttemptLoop {
+    /// Shows the current progress.
+    pub(super) fn update_progress(&self) {
+        let (options, now) = (&self.context.options, self.context.timer.now());
+        *lock(&self.progress) = SenderProgress::of(options, &self.dispatch, &self.hosts, now, self.is_listener_full);
+    }
+
+    /// Shows and stores pauses that have just begun by a response to this key: while a sender pauses, nothing else
+    /// happens that would.
+    pub(super) fn note_pauses(&mut self, key: usize) {
+        if self.noted_pauses == self.dispatch.pause_changes() {
+            return;
+        }
+        self.noted_pauses = self.dispatch.pause_changes();
+        self.update_progress();
+        let all = pauses(&self.context.options, &self.dispatch, &self.hosts, self.context.timer.now());
+        let Some((number, name)) = u32::try_from(key).ok().zip(self.context.options.keys.get(key).map(ApiKey::name))
+        else {
+            return;
+        };
+        let of_key = all.into_iter().filter(|pause| pause.key == name).collect();
+        self.outcomes.record(RecordEvent::Paused(number, of_key));
+        self.outcomes.record(RecordEvent::HighWater(number, self.marks.high_water(key)));
     }
 }

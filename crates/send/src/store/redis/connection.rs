@@ -117,7 +117,7 @@ impl RedisConnection {
             return Err(RedisFailure::Fatal(StoreError::NoStore(terms.address.path())));
         }
         if version != LAYOUT_VERSION {
-            return Err(RedisFailure::Fatal(StoreError::Version(terms.address.path(), version)));
+            return Err(RedisFailure::Fatal(StoreError::Version(terms.address.path(), version, LAYOUT_VERSION.into())));
         }
         self.order = if order == JobOrder::Deadline.name() { JobOrder::Deadline } else { JobOrder::Fifo };
         terms.update_clock_offset(before, server, wall_ms().0);

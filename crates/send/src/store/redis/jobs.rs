@@ -34,7 +34,7 @@ pub(super) fn submit_call<'a>(
         ask.optional(job.expires_at.map(|at| terms.to_server_time(at).to_string())).number(job.weight);
         ask.arg(&request.method).arg(&request.url).optional(headers_text(&request.headers));
         ask.optional(job.idempotency_key.as_ref()).optional(Some(&request.body).filter(|body| !body.is_empty()));
-        ask.number(job.bytes()).optional(Some(JobLane::of(job).to_text()));
+        ask.number(job.bytes()).optional(Some(JobLane::of(job).to_text())).arg(request.templates.to_text());
         count += 1;
     }
     if let Some(word) = ask.args.get_mut(2) {
@@ -45,7 +45,7 @@ pub(super) fn submit_call<'a>(
 
 /// Size of one of the submitted jobs.
 pub(super) fn nth_job_bytes(submit: &ScriptCall, nth: usize) -> u64 {
-    let word = submit.args.get(3 + nth * 14 + 12).and_then(|word| std::str::from_utf8(word).ok());
+    let word = submit.args.get(3 + nth * 15 + 12).and_then(|word| std::str::from_utf8(word).ok());
     word.and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
@@ -134,6 +134,7 @@ pub(super) fn edit_call(
     ask.optional(Some(&request.body).filter(|body| !body.is_empty())).number(after.priority).number(after.weight);
     ask.optional(after.expires_at.map(|at| terms.to_server_time(at).to_string())).optional(after.key_hint.as_ref());
     ask.optional(rank(order, after.expires_at)).optional(Some(JobLane::of(after).to_text()));
+    ask.arg(request.templates.to_text());
     ask
 }
 

@@ -5,6 +5,7 @@ use ::redis::Value;
 use super::connection::QueueContext;
 use crate::job::{Job, JobDetail, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, StoredResponse, UnixMs};
 use crate::state::State;
+use crate::template_parts::TemplateParts;
 use weir_redis::{RedisValue, RedisValues};
 
 /// Job of a row, in the order of `FIELDS` in `head.lua`.
@@ -23,8 +24,10 @@ pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {
     let (key_hint, _bytes) = (next().maybe_text(), next());
     let (method, url, headers) = (next().text(), next().text(), next().maybe_text());
     let (idempotency_key, body) = (next().maybe_text(), next().bytes().unwrap_or_default());
-    let (_rank, number) = (next(), next().count());
-    let request = JobRequest { method, url, headers: parse_headers(headers.as_deref()), body };
+    let (templates, _rank, number) = (next().maybe_text(), next(), next().count());
+    let headers = parse_headers(headers.as_deref());
+    let templates = TemplateParts::read(templates.as_deref(), &url, &headers);
+    let request = JobRequest { method, url, headers, body, templates };
     let job = Job {
         id,
         request,

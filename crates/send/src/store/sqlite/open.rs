@@ -44,6 +44,7 @@ pub(super) fn open_writer(path: &Path, options: &Options) -> Result<Connection, 
     if kind == 0 {
         create_tables(&mut connection, options).map_err(|error| store_error(path, &error))?;
     }
+    migrate(&mut connection).map_err(|error| store_error(path, &error))?;
     check_version(&connection, path)?;
     Ok(connection)
 }
@@ -115,11 +116,31 @@ fn create_tables(connection: &mut Connection, options: &Options) -> rusqlite::Re
     transaction.commit()
 }
 
+/// Adds what version 3 did not have: which parts of a request are templates.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let version = |connection: &Connection| {
+        connection
+            .query_row("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'version'", [], |row| row.get::<_, String>(0))
+    };
+    if version(connection).is_ok_and(|found| found == "3") {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have been first.
+        if version(&transaction)? == "3" {
+            transaction.execute_batch(
+                "ALTER TABLE request ADD COLUMN templates TEXT; UPDATE meta SET value = 4 WHERE name = 'version'",
+            )?;
+        }
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
 fn check_version(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let found = connection
         .query_row("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'version'", [], |row| row.get::<_, String>(0))
         .map_err(|error| store_error(path, &error))?;
-    if found == SCHEMA_VERSION.to_string() { Ok(()) } else { Err(StoreError::Version(path.to_owned(), found)) }
+    let known = SCHEMA_VERSION.to_string();
+    if found == known { Ok(()) } else { Err(StoreError::Version(path.to_owned(), found, known)) }
 }
 
 fn pragma(connection: &Connection, path: &Path, name: &str) -> Result<i64, StoreError> {
@@ -168,7 +189,30 @@ fn error_text(error: &rusqlite::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::SqliteStore;
+    use crate::store::{JobFilter, SqliteStore, Store};
+    use crate::template_parts::{BodyTemplate, TemplateParts};
+
+    #[test]
+    fn a_store_of_version_3_is_continued_with_its_urls_and_headers_as_templates() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.db");
+        drop(SqliteStore::open(&path, &Options::default()).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .execute_batch(
+                "ALTER TABLE request DROP COLUMN templates; UPDATE meta SET value = 3 WHERE name = 'version'; \
+                 INSERT INTO job VALUES (1, 'a', 'queued', '', 0, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 1, '', 1, '@h'); \
+                 INSERT INTO request VALUES (1, 'POST', 'http://h/{id}', '[[\"x-a\",\"{key}\"]]', NULL, '{key}')",
+            )
+            .unwrap();
+        drop(connection);
+        for _ in 0..2 {
+            let store = SqliteStore::open(&path, &Options::default()).unwrap();
+            let request = store.list(&JobFilter::default(), 0, 1).unwrap().remove(0).job.request;
+            let parts = TemplateParts { url_bytes: 13, headers: vec![0], body: BodyTemplate::Unstated };
+            assert_eq!(request.templates, parts);
+        }
+    }
 
     #[test]
     fn a_store_of_an_older_version_is_rejected_in_one_line_and_stays_as_it_is() {
@@ -178,7 +222,7 @@ mod tests {
         let connection = Connection::open(&path).unwrap();
         connection.execute_batch("UPDATE meta SET value = 2 WHERE name = 'version'").unwrap();
         let error = SqliteStore::open(&path, &Options::default()).unwrap_err().to_string();
-        assert!(error.contains("has version 2; this weir reads version 3"), "{error}");
+        assert!(error.contains("has version 2; this weir reads version 4"), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
         let version: u32 =
             connection.query_row("SELECT value FROM meta WHERE name = 'version'", [], |row| row.get(0)).unwrap();

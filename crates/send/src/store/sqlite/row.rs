@@ -5,16 +5,22 @@ use rusqlite::types::{FromSqlError, Type, ValueRef};
 
 use crate::job::{Job, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, UnixMs};
 use crate::state::State;
+use crate::template_parts::TemplateParts;
 
 /// Query of the columns that [`entry`] reads.
 pub(super) const SELECT_ENTRY: &str = "SELECT j.number, j.id, j.state, j.reason, j.changed_ms, j.attempts, \
      j.maybe_sent, j.code, j.last_key, j.sent_ms, j.retry_at_ms, j.created_ms, j.expires_ms, j.priority, j.weight, j.pinned_key, j.bytes, \
-     r.method, r.url, r.headers, r.idempotency_key, r.body FROM job j JOIN request r ON r.number = j.number";
+     r.method, r.url, r.headers, r.idempotency_key, r.body, r.templates FROM job j JOIN request r ON r.number = j.number";
 
 /// Job of a row of [`SELECT_ENTRY`], with its size in the tally.
 pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<(JobEntry, u64)> {
-    let request =
-        JobRequest { method: row.get(17)?, url: row.get(18)?, headers: headers(row, 19)?, body: bytes(row, 21)? };
+    let (url, headers): (String, _) = (row.get(18)?, headers(row, 19)?);
+    let templates = TemplateParts::read(
+        row.get_ref(22)?.as_str_or_null().map_err(|error| conversion_error(22, error))?,
+        &url,
+        &headers,
+    );
+    let request = JobRequest { method: row.get(17)?, url, headers, body: bytes(row, 21)?, templates };
     let job = Job {
         id: row.get(1)?,
         request,

@@ -175,6 +175,7 @@ impl<'c> TableWriter<'c> {
             headers_text(&request.headers),
             job.idempotency_key,
             TextOrBlob(&request.body),
+            request.templates.to_text(),
         ])?;
         self.counts.add(State::Queued, bytes);
         self.arrival_count += 1;

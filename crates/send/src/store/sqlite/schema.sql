@@ -1,4 +1,4 @@
--- Job store of weir, version 3. Times are milliseconds since 1970; the view `jobs` has them as dates.
+-- Job store of weir, version 4. Times are milliseconds since 1970; the view `jobs` has them as dates.
 --
 --     select * from jobs where state = 'retrying';
 --     select * from tally;
@@ -43,7 +43,8 @@ CREATE TABLE request (
     url TEXT NOT NULL,
     headers TEXT NOT NULL,                        -- [["name","value"],...]
     idempotency_key TEXT,
-    body                                          -- TEXT if valid UTF-8, else BLOB
+    body,                                         -- TEXT if valid UTF-8, else BLOB
+    templates TEXT                                -- parts with fields to fill in, as JSON; NULL: of version 3
 );
 
 -- Last response of a job, unless it is in a results file.

@@ -54,7 +54,7 @@ impl<'c> Statements<'c> {
                 "INSERT INTO job VALUES (?1, ?2, 'queued', ?3, ?4, 0, 0, NULL, NULL, NULL, NULL, ?4, ?5, ?6, \
                  ?7, ?8, ?9, ?10, ?11)",
             )?,
-            insert_request: sql("INSERT INTO request VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?,
+            insert_request: sql("INSERT INTO request VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?,
             insert_response: sql("INSERT OR REPLACE INTO response VALUES (?1, ?2, ?3)")?,
             insert_event: sql("INSERT INTO history SELECT ?1, coalesce(max(nth), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7 \
                  FROM history WHERE number = ?1")?,
@@ -90,7 +90,8 @@ impl<'c> Statements<'c> {
                  maybe_sent = max(maybe_sent, ?4), sent_ms = ?5 WHERE number = ?1")?,
             edit_job: sql("UPDATE job SET reason = ?2, changed_ms = ?3, expires_ms = ?4, priority = ?5, rank = ?6, \
                  weight = ?7, pinned_key = ?8, bytes = ?9, lane = ?10 WHERE number = ?1")?,
-            edit_request: sql("UPDATE request SET method = ?2, url = ?3, headers = ?4, body = ?5 WHERE number = ?1")?,
+            edit_request: sql("UPDATE request SET method = ?2, url = ?3, headers = ?4, body = ?5, templates = ?6 \
+                 WHERE number = ?1")?,
             retry: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, expires_ms = ?4, rank = ?5, \
                  retry_at_ms = NULL, attempts = 0 WHERE number = ?1")?,
             delete_job: [

@@ -48,7 +48,7 @@ fn holds(seed: u64, model: LimitModel) -> Result<(), TestCaseError> {
             2 if !counted_requests.is_empty() => {
                 let (slot, then) = counted_requests.swap_remove(rng.below(counted_requests.len() as u64) as usize);
                 let (limit, remaining) = (has_limit.then_some(LIMIT), Some(LIMIT - then));
-                windows.apply_quotas(slot, now, &[Quota { limit, remaining, ..Quota::default() }]);
+                windows.apply_quotas(slot, now, &[Quota { limit, remaining, ..Quota::default() }], Nanos::NEVER);
                 windows.responded(slot, now, Nanos::NEVER);
             }
             _ => {}
@@ -82,7 +82,12 @@ fn waits_no_longer_than_reported(seed: u64) -> Result<(), TestCaseError> {
             let (limit, remaining) = (Some(10), Some(rng.below(11)));
             let reset = Nanos::from_millis(rng.below(4) * 500 + rng.below(3) * 10);
             last = last.max(now + reset);
-            windows.apply_quotas(slot, now, &[Quota { limit, remaining, reset: Some(reset), ..Quota::default() }]);
+            windows.apply_quotas(
+                slot,
+                now,
+                &[Quota { limit, remaining, reset: Some(reset), ..Quota::default() }],
+                Nanos::NEVER,
+            );
             windows.accepted(slot, now);
             windows.responded(slot, now, Nanos::NEVER);
         }
@@ -107,7 +112,7 @@ fn a_late_report_of_an_earlier_moment_takes_nothing_back() {
     });
     // Another client sent ten requests between the two.
     for (slot, counted) in [(later, 12), (earlier, 1)] {
-        windows.apply_quotas(slot, now, &[Quota { remaining: Some(1000 - counted), ..Quota::default() }]);
+        windows.apply_quotas(slot, now, &[Quota { remaining: Some(1000 - counted), ..Quota::default() }], Nanos::NEVER);
         windows.responded(slot, now, Nanos::NEVER);
     }
     let ahead = windows.in_flight.in_transit(LimitUnit::Requests, None);

@@ -11,7 +11,7 @@ end
 local retry = call('HGET', key, 'retry_at_ms')
 move(number, was.state, false, was.bytes, was)
 call('HSET', key, 'reason', 'edited by hand', 'changed_ms', ARGV[7], 'bytes', ARGV[8], 'method', ARGV[9], 'url', ARGV[10],
-  'priority', ARGV[13], 'weight', ARGV[14])
+  'priority', ARGV[13], 'weight', ARGV[14], 'templates', ARGV[19])
 set('headers', given(ARGV[11]))
 set('body', given(ARGV[12]))
 set('expires_ms', given(ARGV[15]))

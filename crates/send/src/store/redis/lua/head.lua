@@ -7,7 +7,7 @@ local MOST_CHORES, MOST_EVENTS = 1000, 20
 local LIST = { queued = 'open', leased = 'open', retrying = 'open', done = 'done', dead_lettered = 'failed', expired = 'failed' }
 local FIELDS = { 'id', 'state', 'reason', 'changed_ms', 'attempts', 'maybe_sent', 'code', 'last_key', 'sent_ms', 'retry_at_ms',
   'created_ms', 'expires_ms', 'priority', 'weight', 'pinned_key', 'bytes', 'method', 'url', 'headers',
-  'idempotency_key', 'body', 'rank' }
+  'idempotency_key', 'body', 'templates', 'rank' }
 
 -- Server time in milliseconds since 1970, the only clock of the queue.
 local function clock()

@@ -1,4 +1,4 @@
--- Submission of jobs. ARGV: max_jobs, max_bytes, count, then 14 fields of each.
+-- Submission of jobs. ARGV: max_jobs, max_bytes, count, then 15 fields of each.
 -- Returns: kinds of changes, reason of a stop (0 none, 1 no room, 2 too large), then number and state of each job; an
 -- empty state for a new one.
 -- Repeated with a reply slot of its own, since it may wait for long while other calls are made.
@@ -17,14 +17,14 @@ local function add(fields, name, value)
 end
 -- All IDs at once, here and below: single calls would cost more than the work.
 local ids, number_of_id, named = {}, {}, {}
-for a = 6, #ARGV, 14 do ids[#ids + 1] = given(ARGV[a]) or nil end
+for a = 6, #ARGV, 15 do ids[#ids + 1] = given(ARGV[a]) or nil end
 for from = 1, #ids, 1000 do
   for i, known in ipairs(call('HMGET', p .. 'ids', unpack(ids, from, math.min(from + 999, #ids)))) do
     number_of_id[ids[from + i - 1]] = known
   end
 end
 for i = 0, jobs - 1 do
-  local a = 6 + i * 14
+  local a = 6 + i * 15
   local id = given(ARGV[a])
   local known = id and number_of_id[id]
   if known then
@@ -40,7 +40,7 @@ for i = 0, jobs - 1 do
     local created = ARGV[a + 4]
     local fields = { 'state', 'queued', 'reason', 'submitted', 'changed_ms', created, 'attempts', 0, 'created_ms', created,
       'priority', ARGV[a + 2], 'weight', ARGV[a + 6], 'bytes', ARGV[a + 12], 'method', ARGV[a + 7], 'url',
-      ARGV[a + 8] }
+      ARGV[a + 8], 'templates', ARGV[a + 14] }
     add(fields, 'id', id)
     add(fields, 'pinned_key', given(ARGV[a + 1]))
     add(fields, 'lane', was.hint)

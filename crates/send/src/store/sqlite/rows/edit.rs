@@ -36,6 +36,7 @@ impl TableWriter<'_> {
             request.url,
             headers_text(&request.headers),
             TextOrBlob(&request.body),
+            request.templates.to_text(),
         ])?;
         self.add_event(number, state, now, audit_reason::EDITED, None)?;
         self.counts.remove(state, before);

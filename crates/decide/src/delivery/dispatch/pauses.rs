@@ -1,0 +1,68 @@
+//! Pauses of keys that responses state, for reports.
+
+use std::collections::BTreeMap;
+
+use super::{Dispatch, HostId, Nanos};
+
+/// Cause of a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseCause {
+    /// `Retry-After` of a rejection.
+    RetryAfter,
+    /// Reset of a quota of which nothing remains.
+    QuotaReset,
+}
+
+/// Pause of a key at a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPause {
+    /// Host.
+    pub host: HostId,
+    /// Key whose request was rejected.
+    pub key: u32,
+    /// Whether all keys pause at the host.
+    pub is_of_all_keys: bool,
+    /// End.
+    pub until: Nanos,
+    /// Cause.
+    pub cause: PauseCause,
+    /// Whether the response stated a longer one than is allowed.
+    pub is_capped: bool,
+}
+
+/// Shortest pause that is listed.
+const MIN_LISTED_PAUSE: Nanos = Nanos::SECOND;
+
+/// Pauses by host and key.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KeyPauses {
+    by_lane: BTreeMap<(HostId, u32), KeyPause>,
+    changes: u64,
+}
+
+impl KeyPauses {
+    /// Adds a pause, unless a longer one is known.
+    pub(super) fn add(&mut self, now: Nanos, pause: KeyPause) {
+        if pause.until < now + MIN_LISTED_PAUSE {
+            return;
+        }
+        self.by_lane.retain(|_, known| known.until > now);
+        let known = self.by_lane.entry((pause.host, pause.key)).or_insert(KeyPause { until: Nanos::ZERO, ..pause });
+        if pause.until > known.until {
+            *known = pause;
+            self.changes += 1;
+        }
+    }
+}
+
+impl Dispatch {
+    /// Current pauses of a second and more that responses have stated.
+    pub fn pauses(&self) -> impl Iterator<Item = KeyPause> {
+        self.pauses.by_lane.values().filter(|pause| pause.until > self.latest).copied()
+    }
+
+    /// Number of pauses that began or became longer so far.
+    pub fn pause_changes(&self) -> u64 {
+        self.pauses.changes
+    }
+}

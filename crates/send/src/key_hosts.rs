@@ -1,0 +1,122 @@
+//! Hosts that may have the API keys and the default credentials of a sender: the origin of its URL, and those that its
+//! operator names.
+
+use weir_decide::base::origin::CredentialOrigin;
+use weir_http::target::Target;
+
+/// Hosts to which keys and default credentials are sent; by default none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyHosts {
+    hosts: Vec<KeyHost>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct KeyHost {
+    host: String,
+    /// None for every port.
+    port: Option<u16>,
+    /// Whether it may have them without TLS.
+    allows_plain: bool,
+}
+
+impl KeyHosts {
+    /// The origin of a sender's URL, and named hosts: `HOST` for every port, `HOST:PORT`, or an origin with a scheme. A
+    /// host without a scheme may have keys in plain text if the URL is http, or if it is this machine.
+    ///
+    /// # Errors
+    /// One line of text.
+    pub fn new(url: Option<&str>, names: &[String]) -> Result<Self, String> {
+        // The host of a URL has no field, so that it is the same for all jobs.
+        let own = url.map(|url| Target::parse(url).map_err(|error| format!("--url: {error}"))).transpose()?;
+        let is_plain = own.as_ref().is_some_and(|target| !target.tls);
+        let own = own.map(|target| KeyHost { allows_plain: !target.tls, port: Some(target.port), host: target.host });
+        let named = names.iter().map(|name| KeyHost::read(name, is_plain));
+        Ok(Self { hosts: own.into_iter().map(Ok).chain(named).collect::<Result<_, _>>()? })
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// Whether requests to this target may have keys and default credentials.
+    pub fn allows(&self, target: &Target) -> bool {
+        let to = CredentialOrigin { is_tls: target.tls, host: &target.host, port: target.port };
+        self.hosts.iter().any(|known| match known.port {
+            Some(port) => {
+                let from = CredentialOrigin { is_tls: !known.allows_plain, host: &known.host, port };
+                let over_tls = CredentialOrigin { is_tls: true, ..from };
+                from.shares_credentials_with(&to) || over_tls.shares_credentials_with(&to)
+            }
+            None => {
+                let from = CredentialOrigin { host: &known.host, ..to };
+                (target.tls || known.allows_plain) && from.shares_credentials_with(&to)
+            }
+        })
+    }
+}
+
+impl KeyHost {
+    fn read(name: &str, is_plain: bool) -> Result<Self, String> {
+        let wrong = || format!("invalid --key-host '{}'; write HOST, HOST:PORT or https://HOST", name.escape_debug());
+        let has_scheme = name.contains("://");
+        let target = if has_scheme { Target::parse(name) } else { Target::parse(&format!("http://{name}")) };
+        let target = target.map_err(|_| wrong())?;
+        let authority = name.split_once("://").map_or(name, |(_, authority)| authority);
+        if target.userinfo.is_some() || authority.contains(['/', '?', '#']) || name.contains(['{', '}']) {
+            return Err(wrong());
+        }
+        let has_port = authority.rsplit_once(']').map_or(authority, |(_, end)| end).contains(':');
+        let host = target.host.to_ascii_lowercase();
+        let allows_plain = if has_scheme { !target.tls } else { is_plain || is_this_machine(&host) };
+        Ok(Self { port: (has_scheme || has_port).then_some(target.port), allows_plain, host })
+    }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(url: Option<&str>, names: &[&str], to: &str) -> bool {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        KeyHosts::new(url, &names).unwrap().allows(&Target::parse(to).unwrap())
+    }
+
+    #[test]
+    fn keys_belong_to_the_origin_of_the_url_and_to_named_hosts() {
+        for (url, names, to, goes) in [
+            (Some("http://a/x"), &[][..], "http://A/y", true),
+            (Some("http://a/x"), &[], "http://u:p@a:80/", true),
+            (Some("http://a/x"), &[], "https://a/", true),
+            (Some("http://a/x"), &[], "http://a:8080/", false),
+            (Some("https://a/x"), &[], "http://a/", false),
+            (Some("http://a@b/x"), &[], "http://a/", false),
+            (Some("http://a/x"), &[], "http://a.evil/", false),
+            (Some("http://a/x"), &["b"], "http://b:9/", true),
+            (Some("http://a/x"), &["b:8"], "http://b:9/", false),
+            (Some("http://a/x"), &["b:8"], "https://b:8/", true),
+            (Some("https://a/x"), &["b"], "http://b/", false),
+            (Some("https://a/x"), &["b"], "https://b:9/", true),
+            (Some("https://a/x"), &["http://b:9"], "http://b:9/", true),
+            (Some("https://a/x"), &["https://b"], "https://b:9/", false),
+            (None, &[], "http://a/", false),
+            (None, &["b"], "http://b/", false),
+            (None, &["127.0.0.1"], "http://127.0.0.1:9/", true),
+            (None, &["[::1]:9"], "http://[::1]:9/", true),
+            (None, &["::1"], "http://[::1]:9/", false),
+        ] {
+            if names == ["::1"] {
+                assert!(KeyHosts::new(url, &["::1".into()]).is_err());
+            } else {
+                assert_eq!(allows(url, names, to), goes, "{url:?} {names:?} {to}");
+            }
+        }
+        for wrong in ["", "a/b", "http://a/", "u:p@a", "ftp://a", "a:0", "{id}.a", "a b"] {
+            assert!(KeyHosts::new(None, &[wrong.into()]).unwrap_err().contains("--key-host"), "{wrong}");
+        }
+    }
+}

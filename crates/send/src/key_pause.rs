@@ -1,0 +1,100 @@
+//! Pauses of API keys by responses, as they are reported and stored.
+
+use serde::{Deserialize, Serialize};
+
+use super::job::UnixMs;
+use super::key_state::KeyState;
+use super::store::{Store, StoreError};
+use weir_decide::delivery::dispatch::PauseCause;
+
+/// Pause of a key at a host, which a response has stated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseRecord {
+    /// Name of the key; of one of them if all pause.
+    #[serde(skip)]
+    pub key: String,
+    /// Whether all keys pause at this host.
+    #[serde(default)]
+    pub is_of_all_keys: bool,
+    /// Host, with a non-default port.
+    pub host: String,
+    /// End, in milliseconds since 1970.
+    until_ms: i64,
+    /// Cause in prose: a header.
+    pub cause: String,
+    /// Whether the response stated a longer one than `--max-pause`.
+    #[serde(default)]
+    pub is_capped: bool,
+}
+
+impl PauseRecord {
+    pub(super) fn new(
+        key: &str,
+        is_of_all_keys: bool,
+        host: &str,
+        until: UnixMs,
+        cause: PauseCause,
+        is_capped: bool,
+    ) -> Self {
+        let cause = match cause {
+            PauseCause::RetryAfter => "Retry-After",
+            PauseCause::QuotaReset => "a rate-limit reset",
+        };
+        let (key, host, cause) = (key.to_owned(), host.to_owned(), cause.to_owned());
+        Self { key, is_of_all_keys, host, until_ms: until.0, cause, is_capped }
+    }
+
+    /// End.
+    pub fn until(&self) -> UnixMs {
+        UnixMs(self.until_ms)
+    }
+
+    /// Pauses that the senders of a store have recorded and that have not ended, the longest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn in_store(store: &dyn Store, now: UnixMs) -> Result<Vec<Self>, StoreError> {
+        let mut all = Vec::new();
+        for stored in store.key_states()? {
+            let state = KeyState::read(&stored.state).unwrap_or_default();
+            let current = state.pauses().iter().filter(|pause| pause.until() > now);
+            all.extend(current.map(|pause| Self { key: stored.key.clone(), ..pause.clone() }));
+        }
+        all.sort_by_key(|pause| std::cmp::Reverse(pause.until_ms));
+        Ok(all)
+    }
+
+    /// Who pauses: `key alice`, or `all keys`.
+    pub fn subject(&self) -> String {
+        match self.key.as_str() {
+            "none" => "sending".into(),
+            _ if self.is_of_all_keys => "all keys".into(),
+            name => format!("key {name}"),
+        }
+    }
+
+    /// One phrase: `key alice paused until 14:03:07 UTC by Retry-After of api.example.com`.
+    pub fn phrase(&self) -> String {
+        let s_of_day = self.until_ms.div_euclid(1000).rem_euclid(86_400);
+        let (h, m, s) = (s_of_day / 3600, s_of_day / 60 % 60, s_of_day % 60);
+        let capped = if self.is_capped { ", which is longer than --max-pause" } else { "" };
+        format!("{} paused until {h:02}:{m:02}:{s:02} UTC by {} of {}{capped}", self.subject(), self.cause, self.host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_a_phrase() {
+        let at = UnixMs(1_763_821_387_000);
+        let pause = PauseRecord::new("alice", false, "api.example", at, PauseCause::RetryAfter, false);
+        assert_eq!(pause.phrase(), "key alice paused until 14:23:07 UTC by Retry-After of api.example");
+        let all = PauseRecord { is_of_all_keys: true, is_capped: true, ..pause.clone() };
+        let phrase =
+            "all keys paused until 14:23:07 UTC by Retry-After of api.example, which is longer than --max-pause";
+        assert_eq!(all.phrase(), phrase);
+        assert!(PauseRecord { key: "none".into(), ..pause }.phrase().starts_with("sending paused until"));
+    }
+}
