@@ -89,7 +89,9 @@ pub(crate) fn sender_ended(reason: &str) -> PyErr {
 
 /// An invalid job.
 pub(crate) fn job(reason: &str) -> PyErr {
-    usage(&reason.replace("there is no --url", "the sender has none; give url to either"))
+    let reason = reason.replace("there is no --url", "the sender has none; give url to either");
+    let reason = reason.replace("--key-host HOST", "key_hosts").replace("--key-host ", "key_hosts=");
+    usage(&reason.replace("--", ""))
 }
 
 /// Invalid flags of a command that a Python function runs: `weir.serve`, `weir.simulate`, `weir.compare`.

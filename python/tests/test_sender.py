@@ -62,6 +62,41 @@ def test_bodies_are_as_with_the_client(service: Service) -> None:
     ]
 
 
+def test_jobs_are_data_unless_their_fields_are_wanted(service: Service) -> None:
+    text = "Repeat: {key}, {nonce}, {id} {other}"
+    headers = {"X-Key": "{key}"}
+    with weir.Sender(service.url, keys=KEYS[:1], headers=headers, max_concurrency=1) as sender:
+        sender.submit(json={"content": text}, id="a", headers={"X-Id": "{id}"})
+        sender.submit("/{id}?k={key}", content=text, id="b")
+        sender.submit(data={"a": text}, id="c")
+    with weir.Sender(service.url, keys=KEYS[:1], body_fields=True, url_fields=True) as sender:
+        sender.submit("/{id}", json={"content": "{id}"}, id="d")
+        with pytest.raises(weir.UsageError, match=r"unknown field '\{user\}'"):
+            sender.submit("/{user}")
+    a, b, c, d = service.seen
+    assert (json.loads(a.body), a.headers["X-Id"], a.headers["X-Key"]) == ({"content": text}, "{id}", KEYS[0])
+    assert (b.path, b.body) == ("/{id}?k={key}", text.encode())
+    assert c.body == b"a=Repeat%3A+%7Bkey%7D%2C+%7Bnonce%7D%2C+%7Bid%7D+%7Bother%7D"
+    assert (d.path, d.body) == ("/d", b'{"content":"d"}')
+
+
+def test_keys_and_credentials_go_to_their_hosts_only(service: Service) -> None:
+    own = "http://127.0.0.1:1/"
+    with weir.Sender(own, keys=KEYS[:1], headers={"Authorization": "Bearer {key}"}) as sender:
+        with pytest.raises(weir.UsageError, match=r"needs an API key, and http://127.*; give key_hosts=http"):
+            sender.submit(service.url)
+        assert sender.submit(service.url, headers={"Authorization": "own"}).ok
+    with weir.Sender(own, headers={"Cookie": "s=1", "X-Trace": "7"}) as sender:
+        assert sender.submit(service.url).ok
+    host = service.url.removeprefix("http://").strip("/")
+    with weir.Sender(own, keys=KEYS[:1], key_hosts=host, headers={"Authorization": "{key}"}) as sender:
+        assert sender.submit(service.url).ok
+    first, second, third = service.seen
+    assert first.headers["Authorization"] == "own"
+    assert (second.headers["Cookie"], second.headers["X-Trace"]) == (None, "7")
+    assert third.headers["Authorization"] == KEYS[0]
+
+
 def test_a_job_that_fails_has_a_result_that_raises_when_asked(service: Service) -> None:
     with weir.Sender(service.url, retries=0) as sender:
         lost = sender.submit("/status?code=404", id="gone")

@@ -29,6 +29,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"method": "GET /"}, 'invalid method "GET /"'),
     ({"headers": {"a b": "c"}}, "invalid header name"),
     ({"headers": {"a": "{user}"}}, "header: unknown field '{user}'"),
+    ({"headers": {"Authorization": "x"}}, "header 'Authorization' is a credential, and no host may have it; give url"),
+    ({"url": "http://h", "key_hosts": ["a/b"]}, "invalid key_hosts='a/b'; write HOST, HOST:PORT or https://HOST"),
+    ({"max_pause": None}, "invalid max_pause"),
 ]
 
 
@@ -42,7 +45,6 @@ def test_options_that_make_no_sense_are_usage_errors(options: dict[str, Any], wo
 
 WRONG_JOBS: list[tuple[Any, str]] = [
     ({"url": "ftp://h/"}, "'ftp'"),
-    ({"url": "http://h/{user}"}, "unknown field '{user}'"),
     ({}, "no url, and the sender has none; give url to either"),
     ({"url": "http://h", "weight": 0}, "invalid weight 0"),
     ({"url": "http://h", "weight": -1}, "weight: "),

@@ -42,8 +42,8 @@ class Job:
 
     >>> sender.map(weir.Job(json={"amount": n}, id=f"order-{n}") for n in range(1000))
 
-    URLs, header values and bodies may contain the fields ``{key}``, ``{nonce}`` and ``{id}``, which are filled in when
-    the request is sent.
+    Its parts are data and are sent as they are; the sender's URL and headers are templates with the fields ``{key}``,
+    ``{nonce}`` and ``{id}``. See `url_fields` and `body_fields` of `Sender`.
 
     Attributes:
         url: Request URL; one that begins with ``/`` is at the host of the sender's.

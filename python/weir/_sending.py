@@ -43,12 +43,16 @@ class Base:
         url: str | None = None,
         *,
         keys: str | Iterable[str] | Mapping[str, str] = (),
+        key_hosts: str | Iterable[str] = (),
         limits: str | Iterable[str] = (),
         weight_limits: str | Iterable[str] = (),
         delay_bound: Time | Literal["learn"] | None = "learn",
         ordered: bool = False,
+        max_pause: Time = 3600.0,
         method: str | None = None,
         headers: HeaderTypes | None = None,
+        url_fields: bool = False,
+        body_fields: bool = False,
         timeout: Time = 30.0,
         verify: bool | str | PathLike[str] = True,
         keepalive: bool = True,
@@ -70,17 +74,22 @@ class Base:
         """Open the store and start sending its jobs.
 
         Args:
-            url: Default URL, and the host of jobs whose URL begins with ``/``. URLs, header values and bodies may
-                contain the fields ``{key}``, ``{nonce}`` and ``{id}``.
+            url: Default URL, and the host of jobs whose URL begins with ``/``; a template with the fields ``{key}``,
+                ``{nonce}`` and ``{id}``.
             keys: API keys, filled in as ``{key}``; limits are per key. A mapping gives them names.
+            key_hosts: Other hosts that may have the keys and default credentials: ``"host"``, ``"host:port"`` or
+                ``"https://host"``. Default: only the origin of `url`.
             limits: Rate limits of each key at each host: ``"20/1s"``, ``["100/1m", "concurrency:5"]``; all apply. Of
                 one host: ``"host=api.example.com 20/1s"``. Default: learned from responses; ``"none"`` is unlimited.
             weight_limits: The same for the jobs' weights: ``"30000/1m"`` tokens, for example.
             delay_bound: Maximum one-way delay to the service; ``"learn"``, or None if only a response shows that a
                 request has arrived.
             ordered: Whether requests of a key arrive in nonce order.
+            max_pause: Longest pause of a key by ``Retry-After`` or a reset.
             method: Request method. Default: GET, or POST with a body.
-            headers: Headers of all jobs.
+            headers: Headers of all jobs; their values are templates.
+            url_fields: Whether the URLs of jobs are templates; otherwise they are sent as they are.
+            body_fields: Whether the bodies of jobs are templates; otherwise they are sent byte for byte.
             timeout: Timeout of a request.
             verify: Whether certificates are verified; or a PEM file of CA certificates to trust, instead of the
                 system's.
@@ -110,12 +119,16 @@ class Base:
             {
                 "url": url,
                 "keys": dict(keys) if isinstance(keys, Mapping) else keys,
+                "key_hosts": key_hosts,
                 "limits": limits,
                 "weight_limits": weight_limits,
                 "delay_bound": delay_bound,
                 "ordered": ordered,
+                "max_pause": max_pause,
                 "method": method,
                 "headers": headers,
+                "url_fields": url_fields,
+                "body_fields": body_fields,
                 "timeout": timeout,
                 "cacert": None if isinstance(verify, bool) else fspath(verify),
                 "insecure": verify is False,

@@ -98,7 +98,7 @@ impl JobDefaults {
             let credential = self.headers.iter().find(|(name, value)| is_secret_name(name) || has_field(value, "key"));
             if let Some((name, _)) = credential {
                 return Err(format!(
-                    "--header '{name}' is a credential, and no host may have it: there is no --url; give --key-host HOST"
+                    "--header '{name}' is a credential, and no host may have it; give --url, or --key-host HOST"
                 ));
             }
         }

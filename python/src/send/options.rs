@@ -14,8 +14,7 @@ use weir::decide::delivery::key_window;
 use weir::decide::delivery::limit_unit::LimitUnit;
 use weir::http::tls::{Tls, TlsOptions};
 use weir::send::store::{self, MemoryStore, QueueBounds, Store, StoreUrl};
-use weir::send::template::has_field;
-use weir::send::{ApiKey, HostLimit, JobDefaults, Options, ResponseRules, State, TtlExtensionOptions};
+use weir::send::{ApiKey, HostLimit, JobDefaults, KeyHosts, Options, ResponseRules, State, TtlExtensionOptions};
 
 use super::job::{SenderJobContext, TtlMsArg, headers, method};
 use crate::arguments::{PythonArgs as Arguments, TimeArg};
@@ -56,6 +55,10 @@ impl SenderRequest {
             Some(timeout) if !timeout.is_zero() => Nanos::from(timeout),
             _ => return Err(errors::usage("invalid timeout: not above 0; give e.g. 30 or '500ms'")),
         };
+        let max_pause = match form.time("max_pause")? {
+            Some(longest) => Nanos::from(longest),
+            None => return Err(errors::usage("invalid max_pause: no time; give e.g. 3600 or '1h'")),
+        };
         let order = match form.take::<String>("order")?.as_str() {
             "deadline" => (dispatch::DispatchOrder::Deadline, store::JobOrder::Deadline),
             "arrival" => (dispatch::DispatchOrder::Fifo, store::JobOrder::Fifo),
@@ -76,6 +79,7 @@ impl SenderRequest {
             attempt_timeout: timeout,
             retry: RetryPolicy { max_retries: retries, backoff, ..defaults.retry.clone() },
             give_up_after: form.time("give_up_after")?.map(Nanos::from),
+            max_pause,
             delivery: if form.take("at_most_once")? {
                 DeliveryGuarantee::AtMostOnce
             } else {
@@ -104,15 +108,14 @@ impl SenderRequest {
         let tls =
             TlsOptions { cacert: form.take("cacert")?, insecure: form.take("insecure")?, ..TlsOptions::default() };
         form.is_empty()?;
-        let has_key = |text: &String| has_field(text, "key");
-        let needs_key = common.job_defaults.url.iter().any(has_key)
-            || common.job_defaults.headers.iter().any(|(_, value)| has_key(value));
-        if keys.is_empty() && needs_key {
+        if keys.is_empty() && common.job_defaults.uses_key() {
             return Err(errors::usage("keys: '{key}' is used, but there are no keys; give keys"));
         }
         let options = Options {
             rules,
             host_limits,
+            key_hosts: common.job_defaults.key_hosts.clone(),
+            body_fields: common.job_defaults.body_fields,
             response_rules: judge,
             keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
             keepalive,
@@ -158,8 +161,12 @@ fn job_defaults(arguments: &Arguments<'_>, ttl_ms: Option<u64>) -> PyResult<JobD
     let method = arguments.take::<Option<String>>("method")?.as_deref().map(method).transpose()?;
     let given: Bound<'_, PyAny> = arguments.take("headers")?;
     let headers = if given.is_none() { Vec::new() } else { headers(&given)? };
-    let form = JobDefaults { url: arguments.take("url")?, method, headers, body: None, ttl_ms };
-    form.check().map_err(|why| errors::usage(&why.replace("--", "")))?;
+    let url: Option<String> = arguments.take("url")?;
+    let StringsArg(names) = arguments.take("key_hosts")?;
+    let key_hosts = KeyHosts::new(url.as_deref(), &names).map_err(|why| errors::job(&why))?;
+    let (url_fields, body_fields) = (arguments.take("url_fields")?, arguments.take("body_fields")?);
+    let form = JobDefaults { url, method, headers, body: None, ttl_ms, url_fields, body_fields, key_hosts };
+    form.check().and_then(|()| form.check_credentials()).map_err(|why| errors::job(&why))?;
     Ok(form)
 }
 

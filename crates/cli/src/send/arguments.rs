@@ -205,7 +205,7 @@ impl SendArgs {
             return Err("'{key}' is used, but there is no API key; give --key, --keys-file or --keys-env".into());
         }
         if !keys.is_empty() && form.key_hosts.is_empty() {
-            return Err("no host may have the API keys: there is no --url; give --key-host HOST".into());
+            return Err("no host may have the API keys; give --url, or --key-host HOST".into());
         }
         let read = |flag: &str, texts: &[String], unit: LimitUnit| {
             let limits = texts.iter().map(|text| HostLimit::read(text, unit));

@@ -40,7 +40,7 @@ fn ended(server: &Server) -> Weir {
     let lines = ["good", "bad", "fine", "worse"].map(|id| format!("{{\"id\":\"{id}\",\"url\":\"/{id}?k={{key}}\"}}\n"));
     weir.write("jobs", lines.concat() + "{\"id\":\"late\",\"ttl\":0}\n");
     let url = server.url("/");
-    let secret = ["-H", "Authorization: Bearer topsecret", "--key", "s3cretS3cretS3cret"];
+    let secret = ["-H", "Authorization: Bearer topsecret", "--key", "s3cretS3cretS3cret", "--url-fields"];
     let output =
         weir.run(&[&["send", "jobs", "--url", &url, "--store", "q.db", "--retries", "0", "-q"][..], &secret].concat());
     assert_eq!(output.code, 1, "{output:?}");

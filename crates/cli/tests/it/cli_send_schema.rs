@@ -48,6 +48,7 @@ fn run() -> (Value, Vec<Value>) {
         "jobs",
         "--url",
         &url,
+        "--url-fields",
         "--key",
         "a=lost",
         "--key",

@@ -105,8 +105,8 @@ fn jobs_of_a_down_host_are_dead_lettered_only_with_give_up_after() {
 #[test]
 fn a_429_does_not_count_as_an_attempt() {
     let server = Server::start(|seen| match seen.number {
-        0..20 => Reply::raw("HTTP/1.1 429 Slow\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"),
-        20..40 => Reply::raw("HTTP/1.1 503 Slow\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"),
+        0..6 => Reply::raw("HTTP/1.1 429 Slow\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"),
+        6..12 => Reply::raw("HTTP/1.1 503 Slow\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"),
         _ => Reply::ok("fine"),
     });
     let weir = Weir::new();

@@ -39,14 +39,17 @@ fn a_request_follows_from_the_line_and_the_flags() {
     let weir = Weir::new();
     weir.write(
         "jobs.jsonl",
-        r#"{"id": "a", "body": {"who": "{id}", "n": {"x": 1.50}}, "headers": {"X-Own": "{nonce}"}}
+        r#"{"id": "a", "body": {"who": "{id}", "n": {"x": 1.50}}, "headers": {"X-Other": "{nonce}"}}
 {"custom_id": "b/1", "method": "PUT", "url": "/other?i={id}", "body": "plain {key}"}
 
 {"id": 3, "method": "GET", "url": "/third"}
 "#,
     );
     let url = server.url("/first?k={key}");
-    let args = ["--url", &url, "--key", "s e", "-H", "X-All: {key}-{id}", "-H", "x-own: 1", "--max-concurrency", "1"];
+    let fields = ["--url-fields", "--body-fields"];
+    let args =
+        ["--url", &url, "--key", "s e", "-H", "X-All: {key}-{id}", "-H", "x-own: {nonce}", "--max-concurrency", "1"];
+    let args = [&args[..], &fields].concat();
     let (code, summary) = send(&weir, &args);
     assert_eq!((code, &summary["done"]), (0, &3.into()), "{summary}");
     let seen = server.seen();
@@ -55,8 +58,9 @@ fn a_request_follows_from_the_line_and_the_flags() {
     assert_eq!(first.body, br#"{"who": "a", "n": {"x": 1.50}}"#, "a body of JSON goes as it was written");
     assert_eq!((first.header("x-all"), first.header("content-type")), (Some("s e-a"), Some("application/json")));
     assert!(first.header("x-own").unwrap().parse::<u64>().unwrap() > 1_600_000_000_000, "a nonce is a time in ms");
+    assert_eq!(first.header("x-other"), Some("{nonce}"), "headers of jobs are data");
     assert_eq!(of("PUT /other?i=b%2F1 HTTP/1.1").body, b"plain s e");
-    assert_eq!(of("GET /third HTTP/1.1").header("x-own"), Some("1"));
+    assert!(of("GET /third HTTP/1.1").header("x-other").is_none());
     let third = result(&weir, "3");
     assert_eq!((&third["state"], &third["body"], &third["attempts"]), (&"done".into(), &"fine".into(), &1.into()));
     let order: Vec<i64> = ["created_ms", "sent_ms", "ended_ms"].map(|name| third[name].as_i64().unwrap()).into();
@@ -207,7 +211,7 @@ fn an_invalid_argument_is_one_line() {
     weir.write("jobs.jsonl", "{}\n");
     weir.write("text.db", "not a job store, but a text that must stay");
     let url = "http://127.0.0.1:9/?k={key}";
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 15] = [
         (&["--url", "http://h/{user}"], "unknown field '{user}'"),
         (&["--url", "http://h/", "-b", "{\"a\": \"{me}\"}"], "--body: unknown field '{me}'"),
         (&["--url", "ftp://h/"], "'ftp'"),
@@ -218,6 +222,10 @@ fn an_invalid_argument_is_one_line() {
         (&["--url", url, "--key", "a", "--delay-bound", "soon"], "learn"),
         (&["--url", url, "--keys-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE"),
         (&["--url", url, "--key", "a", "--store", "text.db"], "not a job store"),
+        (&["--key", "a"], "or --key-host HOST"),
+        (&["-H", "Authorization: x"], "--header 'Authorization' is a credential"),
+        (&["--url", url, "--key", "a", "--key-host", "http://h/x"], "invalid --key-host 'http://h/x'"),
+        (&["--url", url, "--key", "a", "--resend"], "--out"),
         (&["--url", url, "--key", "a", "--out", "no/such/folder/out"], "cannot write no/such/folder/out"),
     ];
     for (args, part) in cases {

@@ -240,6 +240,120 @@ fn jobs_claimed_ahead_from_redis_count_as_maybe_sent_after_a_kill_only_if_they_w
     assert!((flagged.len() as u64) < claimed, "{} of {claimed} are flagged", flagged.len());
 }
 
+/// Jobs with their result lines, in order; a line that is not complete is left out.
+fn told_jobs(weir: &Weir) -> Vec<Value> {
+    let text = std::fs::read_to_string(weir.path("out.jsonl")).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Kills a sender in the middle, and then those that are started after it, shortly after their start: none of them does
+/// more than recover. Returns the numbers of jobs, of those sent twice, and of flagged ones.
+fn kill_in_a_row(store: &str, flags: &[&str], seed: u64) -> (usize, usize, usize) {
+    const JOBS: u64 = 300;
+    let server = Server::hello();
+    let weir = Weir::new();
+    weir.write("jobs.jsonl", lines(seed, JOBS));
+    let (url, out) = (server.url("/{id}"), FLIGHT.to_string());
+    let plain = ["send", "jobs.jsonl", "--url", &url, "--store", store, "--out", "out.jsonl", "-q"];
+    let plain = [&plain[..], &["--max-concurrency", &out], flags].concat();
+    let mut rng = SeededRng::new(seed, 3);
+    let id = |seen: &Seen| seen.line().split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
+    let (mut kills, mut ended) = (0, BTreeMap::<String, usize>::new());
+    let mut check = |server: &Server, told: &[Value]| {
+        let mut sends = HashMap::<String, usize>::new();
+        server.seen().iter().for_each(|seen| *sends.entry(id(seen)).or_default() += 1);
+        for (job, before) in &ended {
+            assert_eq!(
+                sends.get(job).unwrap_or(&0),
+                before,
+                "{job} was sent again although its result was in the file"
+            );
+        }
+        for result in told {
+            let job = result["id"].as_str().unwrap().to_owned();
+            let count = sends.get(&job).copied().unwrap_or(0);
+            ended.insert(job, count);
+        }
+        sends
+    };
+    let first = weir.start(&plain);
+    let after = 50 + rng.bits() % 200;
+    until("some requests", TIMEOUT, || server.requests() >= after);
+    first.signal(Signal::KILL);
+    first.finish();
+    until("its connections to be closed", TIMEOUT, || server.counts().open == 0);
+    for _ in 0..1 + rng.bits() % 9 {
+        kills += 1;
+        check(&server, &told_jobs(&weir));
+        let running = weir.start(&plain);
+        std::thread::sleep(Duration::from_millis(10 + rng.bits() % 60));
+        running.signal(Signal::KILL);
+        running.finish();
+        until("its connections to be closed", TIMEOUT, || server.counts().open == 0);
+    }
+    check(&server, &told_jobs(&weir));
+    let output = weir.start(&plain).finish();
+    assert!(output.code == 0 || flags.contains(&"--at-most-once"), "{output:?}");
+    let told = told_jobs(&weir);
+    let sends = check(&server, &told);
+    let ids: BTreeSet<&str> = told.iter().map(|result| result["id"].as_str().unwrap()).collect();
+    assert_eq!((ids.len(), told.len() as u64), (told.len(), JOBS), "each job has one result");
+    let flagged: Vec<&Value> = told.iter().filter(|result| result["maybe_sent"] == true).collect();
+    let twice = sends.values().filter(|count| **count > 1).count();
+    for result in &told {
+        let count = sends.get(result["id"].as_str().unwrap()).copied().unwrap_or(0);
+        assert!(count <= 1 || result["maybe_sent"] == true, "{result} was sent {count} times");
+        assert!(count <= 1 || !flags.contains(&"--at-most-once"), "{result} was sent {count} times");
+        assert!(count >= 1 || result["state"] == "dead_lettered", "{result} was not sent");
+    }
+    assert!(twice <= (kills + 1) * FLIGHT, "{twice} after {kills} kills");
+    println!("{store} {flags:?}: {} kills in a row, {twice} sent twice, {} flagged", kills + 1, flagged.len());
+    (told.len(), twice, flagged.len())
+}
+
+#[test]
+fn after_kills_in_a_row_what_is_in_the_results_is_done() {
+    for round in 0..kills().div_ceil(7) {
+        kill_in_a_row("jobs.db", &[], round);
+        kill_in_a_row("jobs.db", &["--at-most-once"], round + 1000);
+    }
+}
+
+#[test]
+fn after_kills_in_a_row_what_is_in_the_results_is_done_with_redis() {
+    let Some(redis) = RedisServer::with(&["--appendonly", "no"]) else { return };
+    kill_in_a_row(&redis.url("queue=a&lease=1s"), &[], 1);
+    kill_in_a_row(&redis.url("queue=b&lease=1s"), &["--at-most-once"], 2);
+}
+
+#[test]
+fn a_result_counts_whatever_the_store_has() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    let names = ["done", "failed", "retried", "open"];
+    weir.write("jobs.jsonl", names.map(|id| format!("{{\"id\":\"{id}\"}}\n")).concat());
+    let url = server.url("/{id}");
+    let plain = ["send", "jobs.jsonl", "--url", &url, "--out", "out.jsonl", "--format", "json"];
+    // A store that has never heard of these results: emptied, deleted, or twice behind.
+    let line = |id: &str, state: &str| format!("{{\"id\":\"{id}\",\"state\":\"{state}\",\"ended_ms\":1000}}\n");
+    weir.write("out.jsonl", line("done", "done") + &line("failed", "dead_lettered") + &line("retried", "expired"));
+    let output = weir.run(&plain);
+    let summary: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((&summary["done"], &summary["in_results"]), (&1.into(), &3.into()), "{output:?}");
+    assert!(output.stderr.contains("have results in --out: they are not sent again; give --resend"), "{output:?}");
+    assert_eq!((server.requests(), told_jobs(&weir).len()), (1, 4));
+    // What is requeued by hand is sent, and what is not stays.
+    assert_eq!(weir.run(&["send", "retry", "jobs.jsonl.db", "retried", "--ttl", "1h"]).code, 0);
+    let output = weir.run(&plain);
+    assert_eq!((output.code, server.requests(), told_jobs(&weir).len()), (1, 2, 5), "{output:?}");
+    for name in ["", "-wal", "-shm", "-turn", "-sender", "-sending"] {
+        let _ = std::fs::remove_file(weir.path(&format!("jobs.jsonl.db{name}")));
+    }
+    let output = weir.run(&[&plain[..], &["--resend"]].concat());
+    assert_eq!((output.code, server.requests(), told_jobs(&weir).len()), (0, 6, 9), "{output:?}");
+}
+
 #[test]
 fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
     let kills = kills().div_ceil(5).min(100);

@@ -61,11 +61,11 @@ pub(super) fn json(entry: &JobEntry) -> Map<String, Value> {
 pub(super) fn detail_json(detail: &JobDetail) -> Map<String, Value> {
     let mut fields = json(&detail.entry);
     let request = &detail.entry.job.request;
-    fields.insert("headers".into(), headers(&request.headers));
+    fields.insert("headers".into(), headers(&request.headers, &request.templates.headers));
     body(&mut fields, &request.body);
     if let Some(response) = &detail.response {
         let mut object = Map::new();
-        object.insert("headers".into(), headers(&response.headers));
+        object.insert("headers".into(), headers(&response.headers, &[]));
         body(&mut object, &response.body);
         fields.insert("response".into(), object.into());
     }
@@ -96,8 +96,9 @@ pub(super) fn detail_text(detail: &JobDetail, now: UnixMs) -> String {
     line("id", job.id.clone().unwrap_or_else(|| "-".into()));
     line("state", format!("{}, since {}: {}", status.state, ago(status.changed_at, now), status.reason));
     line("request", format!("{} {}", job.request.method, url(&job.request.url)));
-    for (name, value) in &job.request.headers {
-        line("header", format!("{name}: {}", header(name, value)));
+    for (index, (name, value)) in job.request.headers.iter().enumerate() {
+        let is_template = job.request.templates.headers.contains(&index);
+        line("header", format!("{name}: {}", header(name, value, is_template)));
     }
     if !job.request.body.is_empty() {
         line("body", String::from_utf8_lossy(&job.request.body).into_owned());
@@ -121,7 +122,7 @@ pub(super) fn detail_text(detail: &JobDetail, now: UnixMs) -> String {
     }
     if let Some(response) = &detail.response {
         for (name, value) in &response.headers {
-            line("response", format!("{name}: {}", header(name, value)));
+            line("response", format!("{name}: {}", header(name, value, false)));
         }
         line("response", String::from_utf8_lossy(&response.body).into_owned());
     }
@@ -140,12 +141,15 @@ fn url(url: &str) -> String {
 }
 
 /// Value of a header, `***` if it may be a secret. A value with `{key}` is a template, not a secret.
-fn header<'a>(name: &str, value: &'a str) -> &'a str {
-    if is_secret_name(name) && !has_field(value, "key") { "***" } else { value }
+fn header<'a>(name: &str, value: &'a str, is_template: bool) -> &'a str {
+    if is_secret_name(name) && !(is_template && has_field(value, "key")) { "***" } else { value }
 }
 
-fn headers(headers: &[(String, String)]) -> Value {
-    headers.iter().map(|(name, value)| json!([name, header(name, value)])).collect()
+fn headers(headers: &[(String, String)], templates: &[usize]) -> Value {
+    let line = |(index, (name, value)): (usize, &(String, String))| {
+        json!([name, header(name, value, templates.contains(&index))])
+    };
+    headers.iter().enumerate().map(line).collect()
 }
 
 fn body(into: &mut Map<String, Value>, bytes: &[u8]) {
@@ -187,11 +191,13 @@ pub(super) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_send::{Job, JobRequest, JobStatus, State};
+    use weir_send::{Job, JobRequest, JobStatus, State, TemplateParts};
 
     fn entry(url: &str, header: (&str, &str)) -> JobEntry {
         let headers = vec![(header.0.to_owned(), header.1.to_owned())];
-        let request = JobRequest { method: "GET".into(), url: url.into(), headers, body: vec![0xff] };
+        let mut templates = TemplateParts::default();
+        templates.add_header(0, header.1);
+        let request = JobRequest { method: "GET".into(), url: url.into(), headers, body: vec![0xff], templates };
         let status = JobStatus {
             state: State::Retrying,
             changed_at: UnixMs(1_000),

@@ -125,7 +125,7 @@ impl Dispatch {
         // A rate-limit rejection concerns the key, not the job.
         let wait = if decision == RetryDecision::Charge { min_delay } else { Nanos::ZERO };
         // 503 with Retry-After counts as a rate-limit rejection.
-        job.is_rate_limited = class == ResponseClass::Failed(503) && retry_after.is_some();
+        job.is_rate_limited = class == ResponseClass::Failed(503) && stated.is_some();
         self.decide(now, id, job, decision, (sent, wait, why), actions);
     }
 

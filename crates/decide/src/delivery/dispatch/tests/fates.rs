@@ -196,6 +196,36 @@ fn a_rate_limited_key_pauses_and_another_one_goes_on() {
 }
 
 #[test]
+fn no_response_holds_a_key_for_longer_than_the_longest_pause() {
+    let hour = 3_600_000;
+    for length in [Nanos::NEVER, ms(hour * 24 * 365)] {
+        let mut world = DispatchDriver::new(rules("100/1s"), 1);
+        world.submit(ms(0), 7);
+        let feedback = RateLimitHeaders { retry_after: Some(length), ..RateLimitHeaders::default() };
+        world.on(ms(100), Event::Responded(7, 1, ResponseClass::RateLimited, &feedback));
+        let pauses: Vec<KeyPause> = world.dispatch.pauses().collect();
+        let expected = (0, ms(hour + 100), PauseCause::RetryAfter, true, false);
+        let of = |pause: &KeyPause| (pause.key, pause.until, pause.cause, pause.is_capped, pause.is_of_all_keys);
+        assert_eq!((pauses.iter().map(of).collect::<Vec<_>>(), world.dispatch.pause_changes()), (vec![expected], 1));
+        assert_eq!(sent(&world.on(ms(hour + 99), Event::Tick)), []);
+        assert_eq!(sent(&world.on(ms(hour + 100), Event::Tick)), [(7, 0)]);
+        assert_eq!(world.dispatch.pauses().count(), 0);
+    }
+}
+
+#[test]
+fn a_wait_of_nothing_counts_once_until_a_success() {
+    let mut world = DispatchDriver::new(rules("100/1s"), 1);
+    world.submit(ms(0), 7);
+    let nothing = RateLimitHeaders { retry_after: Some(Nanos::ZERO), ..RateLimitHeaders::default() };
+    world.on(ms(100), Event::Responded(7, 1, ResponseClass::RateLimited, &nothing));
+    assert_eq!(sent(&world.on(ms(150), Event::Tick)), [(7, 0)]);
+    world.on(ms(200), Event::Responded(7, 2, ResponseClass::RateLimited, &nothing));
+    assert_eq!(sent(&world.on(ms(260), Event::Tick)), [], "it has not helped");
+    assert_eq!(sent(&world.on(ms(10_000), Event::Tick)), [(7, 0)]);
+}
+
+#[test]
 fn a_service_that_asks_for_a_pause_gets_it_from_all_keys() {
     let mut world = DispatchDriver::new(rules("100/1s"), 2);
     world.submit(ms(0), 7);

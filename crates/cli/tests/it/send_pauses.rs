@@ -1,0 +1,96 @@
+//! `weir send` while a service asks it to wait: implausible numbers are bounded, and what it waits for is shown.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use weir_testing::{Reply, Server, Weir, until};
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+fn jobs(weir: &Weir, count: u32) {
+    let lines: String = (0..count).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
+    weir.write("jobs.jsonl", lines);
+}
+
+/// Service that responds with these headers to its first request, with this status, and with 200 to all others.
+fn once(status: u16, headers: &'static str) -> Server {
+    Server::start(move |seen| match seen.number {
+        0 => Reply::raw(format!("HTTP/1.1 {status} Slow\r\n{headers}\r\nContent-Length: 0\r\n\r\n")),
+        _ => Reply::ok("fine"),
+    })
+}
+
+#[test]
+fn no_number_of_a_service_stops_a_run_for_longer_than_the_longest_pause() {
+    let weir = Weir::new();
+    for (number, (status, headers)) in [
+        (429, "Retry-After: 99999999999"),
+        (429, "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT"),
+        (429, "Retry-After: 9999999999999"),
+        (429, "Retry-After: 99999999999999999999999999"),
+        (429, "Retry-After-Ms: 9999999999999999"),
+        (429, "Retry-After: -1"),
+        (503, "Retry-After: 4102444800"),
+        (429, "X-RateLimit-Limit: 10\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 4102444800000"),
+        (200, "RateLimit: \"p\";r=0;t=99999999999"),
+        (408, "Retry-After: 999999999"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let server = once(status, headers);
+        jobs(&weir, 3);
+        let (url, store) = (server.url("/"), format!("{number}.db"));
+        let args = ["--url", &url, "--max-pause", "100ms", "--store", &store, "--max-concurrency", "1", "-q"];
+        let output = weir.run(&[&["send", "jobs.jsonl"][..], &args].concat());
+        assert_eq!(output.code, 0, "{headers}: {output:?}");
+    }
+}
+
+#[test]
+fn a_pause_is_shown_on_stderr_in_the_status_and_in_the_summary() {
+    let server = once(429, "Retry-After: 99999999999");
+    let weir = Weir::new();
+    jobs(&weir, 3);
+    let url = server.url("/?k={key}");
+    let args =
+        ["send", "jobs.jsonl", "--url", &url, "--key", "alice=secret", "--max-concurrency", "1", "--format", "json"];
+    let running = weir.start(&[&args[..], &["--grace", "0s"]].concat());
+    let status = || {
+        let output = weir.run(&["send", "status", "jobs.jsonl.db", "--format", "json"]);
+        serde_json::from_str::<Value>(&output.stdout).unwrap_or_default()
+    };
+    until("the pause in the status", TIMEOUT, || status()["paused"][0]["key"] == "alice");
+    let text = weir.run(&["send", "status", "jobs.jsonl.db"]).stdout;
+    assert!(text.contains("paused        key alice paused until "), "{text}");
+    assert!(text.contains(" UTC by Retry-After of 127.0.0.1:"), "{text}");
+    running.interrupt();
+    let output = running.finish();
+    let summary: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    assert_eq!(
+        (&summary["paused"][0]["key"], &summary["paused"][0]["cause"]),
+        (&"alice".into(), &"Retry-After".into())
+    );
+    let notes = output.stderr.lines().filter(|line| line.contains("key alice paused until")).count();
+    assert_eq!(notes, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("longer than --max-pause"), "{}", output.stderr);
+}
+
+#[test]
+fn a_wait_of_nothing_that_does_not_help_is_no_wait() {
+    for headers in ["Retry-After: 0", "Retry-After: Thu, 01 Jan 1970 00:00:00 GMT", "Retry-After: 0.01"] {
+        let server =
+            Server::start(move |_| Reply::raw(format!("HTTP/1.1 429 Slow\r\n{headers}\r\nContent-Length: 0\r\n\r\n")));
+        let weir = Weir::new();
+        jobs(&weir, 1);
+        let running = weir.start(&["send", "jobs.jsonl", "--url", &server.url("/"), "--grace", "0s", "-q"]);
+        until("some requests", TIMEOUT, || server.requests() >= 3);
+        let (begun, before) = (Instant::now(), server.requests());
+        until("three more", TIMEOUT, || server.requests() >= before + 4);
+        // Twenty per second would have been four in 200 ms; pauses that grow take longer than that.
+        assert!(begun.elapsed() > Duration::from_millis(300), "{headers}: {:?}", begun.elapsed());
+        running.interrupt();
+        running.finish();
+    }
+}
