@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
@@ -243,6 +243,7 @@ class SenderStats:
         in_flight: Requests in flight.
         delay_bound_ms: Maximum one-way delay to the service, in milliseconds; None if it is unknown.
         disabled_keys: Reasons why API keys were disabled, by name.
+        paused: Pauses of keys by ``Retry-After`` or a rate-limit reset: key, end, header and host, in words.
     """
 
     __module__ = "weir"
@@ -259,3 +260,4 @@ class SenderStats:
     in_flight: int
     delay_bound_ms: float | None
     disabled_keys: Mapping[str, str]
+    paused: Sequence[str]

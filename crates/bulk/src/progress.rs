@@ -137,7 +137,7 @@ impl SendMonitor {
 
     /// Pauses of keys, and whether results have no space; empty without.
     fn pauses_text(&self) -> String {
-        let pauses = &self.progress.pauses;
+        let pauses: Vec<_> = self.pauses().collect();
         let mut texts: Vec<String> =
             pauses.iter().take(MAX_PAUSES_SHOWN).map(|pause| single_line(&pause.phrase())).collect();
         if pauses.len() > MAX_PAUSES_SHOWN {
@@ -149,9 +149,10 @@ impl SendMonitor {
         texts.join(", ")
     }
 
-    /// Pauses at the last sample.
-    pub(super) fn pauses(&self) -> &[PauseRecord] {
-        &self.progress.pauses
+    /// Pauses that have not ended.
+    pub(super) fn pauses(&self) -> impl Iterator<Item = &PauseRecord> {
+        let now = wall_ms();
+        self.progress.pauses.iter().filter(move |pause| pause.until() > now)
     }
 
     /// Progress as one log line.

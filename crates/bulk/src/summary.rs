@@ -129,12 +129,12 @@ impl SendSummary {
 }
 
 /// Pauses as JSON objects.
-fn pauses_json(pauses: &[PauseRecord]) -> Vec<Value> {
+fn pauses_json<'a>(pauses: impl Iterator<Item = &'a PauseRecord>) -> Vec<Value> {
     let object = |pause: &PauseRecord| {
         let key = (!pause.is_of_all_keys).then_some(&pause.key);
         json!({ "key": key, "host": pause.host, "until_ms": pause.until().0, "cause": pause.cause })
     };
-    pauses.iter().map(object).collect()
+    pauses.map(object).collect()
 }
 
 fn round(value: f64) -> f64 {

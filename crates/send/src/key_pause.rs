@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::job::UnixMs;
 use super::key_state::KeyState;
 use super::store::{Store, StoreError};
-use weir_decide::delivery::dispatch::PauseCause;
+use weir_decide::Nanos;
+use weir_decide::delivery::dispatch::{HostId, KeyPause, PauseCause};
 
 /// Pause of a key at a host, which a response has stated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,8 @@ pub struct PauseRecord {
     pub is_capped: bool,
 }
 
+const RETRY_AFTER: &str = "Retry-After";
+
 impl PauseRecord {
     pub(super) fn new(
         key: &str,
@@ -36,12 +39,18 @@ impl PauseRecord {
         cause: PauseCause,
         is_capped: bool,
     ) -> Self {
-        let cause = match cause {
-            PauseCause::RetryAfter => "Retry-After",
-            PauseCause::QuotaReset => "a rate-limit reset",
-        };
+        let cause = if cause == PauseCause::RetryAfter { RETRY_AFTER } else { "a rate-limit reset" };
         let (key, host, cause) = (key.to_owned(), host.to_owned(), cause.to_owned());
         Self { key, is_of_all_keys, host, until_ms: until.0, cause, is_capped }
+    }
+
+    /// The same for a dispatch, by its numbers and its clock; None if it has ended.
+    pub(super) fn to_dispatch(&self, host: HostId, key: u32, now: Nanos, wall: UnixMs) -> Option<KeyPause> {
+        let rest_ms = u64::try_from(self.until_ms.saturating_sub(wall.0)).ok().filter(|ms| *ms > 0)?;
+        let cause = if self.cause == RETRY_AFTER { PauseCause::RetryAfter } else { PauseCause::QuotaReset };
+        let until = now + Nanos(rest_ms.saturating_mul(Nanos::MILLI.0));
+        let (is_of_all_keys, is_capped) = (self.is_of_all_keys, self.is_capped);
+        Some(KeyPause { host, key, is_of_all_keys, until, cause, is_capped })
     }
 
     /// End.

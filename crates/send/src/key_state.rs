@@ -112,6 +112,7 @@ impl KeyState {
         high_water: u64,
         rest: &KeyHistory,
         hosts: &[(String, KeyHistory)],
+        pauses: Vec<PauseRecord>,
     ) -> Self {
         let up_ms = at.up.as_millis();
         let hosts = hosts.iter().map(|(host, history)| (host.clone(), StoredHistory::of(history))).collect();
@@ -122,7 +123,7 @@ impl KeyState {
             up_ms,
             history: Some(StoredHistory::of(rest)),
             hosts,
-            pauses: Vec::new(),
+            pauses,
         }
     }
 
@@ -172,7 +173,13 @@ mod tests {
         let past = WindowHistory { window, limit_estimate: 17, arrived: vec![(Nanos(5), 1)], full_in: Some(Nanos(9)) };
         let history = KeyHistory { windows: vec![past], sent: vec![(Nanos(3), 2)], hold_for: Nanos(4) };
         let other = KeyHistory { hold_for: Nanos(5), ..KeyHistory::default() };
-        let note = KeyState::at_shutdown(&moment(1000, 50, "a"), 77, &history, &[("a.example".into(), other.clone())]);
+        let note = KeyState::at_shutdown(
+            &moment(1000, 50, "a"),
+            77,
+            &history,
+            &[("a.example".into(), other.clone())],
+            Vec::new(),
+        );
         let back = KeyState::read(&note.write()).unwrap();
         assert_eq!(back, note);
         assert_eq!(back.hosts().collect::<Vec<_>>(), [("a.example".into(), other)]);
@@ -188,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_between_two_runs_ends_no_window_early() {
-        let note = KeyState::at_shutdown(&moment(1000, 50, "a"), 1, &KeyHistory::default(), &[]);
+        let note = KeyState::at_shutdown(&moment(1000, 50, "a"), 1, &KeyHistory::default(), &[], Vec::new());
         let since = |now: &ClockSample| note.history_and_age(now).unwrap().1;
         assert_eq!(since(&moment(3_600_000, 60, "a")), Nanos::from_millis(10), "set forward");
         assert_eq!(since(&moment(0, 5000, "a")), Nanos::ZERO, "set back");

@@ -230,6 +230,9 @@ impl SenderHandle {
         }
         dict.set_item("in_flight", progress.in_flight)?;
         dict.set_item("delay_bound_ms", progress.delay_bound.map(Nanos::as_millis_f64))?;
+        let now = wall_ms();
+        let paused = progress.pauses.iter().filter(|pause| pause.until() > now).map(|pause| pause.phrase());
+        dict.set_item("paused", paused.collect::<Vec<_>>())?;
         let disabled = PyDict::new(py);
         for (key, reason) in counted.unusable_keys {
             disabled.set_item(key, reason)?;

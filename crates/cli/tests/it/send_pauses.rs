@@ -72,9 +72,35 @@ fn a_pause_is_shown_on_stderr_in_the_status_and_in_the_summary() {
         (&summary["paused"][0]["key"], &summary["paused"][0]["cause"]),
         (&"alice".into(), &"Retry-After".into())
     );
-    let notes = output.stderr.lines().filter(|line| line.contains("key alice paused until")).count();
+    let is_note = |line: &&str| line.contains("key alice paused until") && !line.contains(" done, ");
+    let notes = output.stderr.lines().filter(is_note).count();
     assert_eq!(notes, 1, "{}", output.stderr);
     assert!(output.stderr.contains("longer than --max-pause"), "{}", output.stderr);
+}
+
+#[test]
+fn a_pause_goes_on_after_a_kill_and_after_an_orderly_end() {
+    let server = once(429, "Retry-After: 600");
+    let weir = Weir::new();
+    jobs(&weir, 3);
+    let url = server.url("/");
+    let args = ["send", "jobs.jsonl", "--url", &url, "--max-concurrency", "1", "--grace", "0s"];
+    let is_paused = || weir.run(&["send", "status", "jobs.jsonl.db"]).stdout.contains("sending paused until");
+    let running = weir.start(&args);
+    until("the pause to be stored", TIMEOUT, is_paused);
+    running.signal(rustix::process::Signal::KILL);
+    running.finish();
+    for _ in 0..2 {
+        let running = weir.start(&args);
+        until("it to send from the store", TIMEOUT, || {
+            weir.run(&["send", "status", "jobs.jsonl.db"]).stdout.contains(" sends")
+        });
+        running.signal(rustix::process::Signal::INT);
+        let output = running.finish();
+        assert!(output.stderr.contains("sending paused until") || output.stderr.is_empty(), "{output:?}");
+        assert!(is_paused());
+    }
+    assert_eq!(server.requests(), 1, "a service that asks for ten minutes is not asked again by each start");
 }
 
 #[test]

@@ -56,6 +56,18 @@ impl KeyPauses {
 }
 
 impl Dispatch {
+    /// Continues a pause that an earlier run has begun. Called after the lanes of the host have their histories.
+    pub fn resume_pause(&mut self, now: Nanos, pause: KeyPause) {
+        let until = pause.until.min(now + self.rules.max_pause);
+        let Some(host) = self.host_mut(pause.host) else { return };
+        if pause.is_of_all_keys {
+            host.lanes.update_all(|lane| lane.windows.hold_until(until));
+        } else {
+            host.lanes.update(pause.key, |lane| lane.windows.hold_until(until));
+        }
+        self.pauses.add(now, KeyPause { until, ..pause });
+    }
+
     /// Current pauses of a second and more that responses have stated.
     pub fn pauses(&self) -> impl Iterator<Item = KeyPause> {
         self.pauses.by_lane.values().filter(|pause| pause.until > self.latest).copied()

@@ -5,8 +5,11 @@ use std::rc::Rc;
 
 use super::super::context::SenderContext;
 use super::super::crash;
+use crate::api_key::ApiKey;
+use crate::key_pause::PauseRecord;
 use crate::key_state::{ClockSample, KeyState};
 use crate::store::StoreError;
+use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::{Dispatch, DispatchFailure, HostId, HostStatus};
 use weir_decide::delivery::key_window::{KeyHistory, KeyRules};
@@ -85,13 +88,14 @@ impl SenderHosts {
         let known: HashMap<_, _> =
             context.store.key_states()?.into_iter().map(|stored| (stored.key, stored.state)).collect();
         let mut high_waters = Vec::with_capacity(context.options.keys.len());
-        let mut named = Vec::new();
+        let (mut named, mut paused) = (Vec::new(), Vec::new());
         for (number, key) in (0..).zip(&context.options.keys) {
             // The key may have had another name, or none.
             let texts = [key.default_name(), key.name()].into_iter().filter_map(|name| known.get(name));
             let state = texts.filter_map(|text| KeyState::read(text)).max_by_key(KeyState::written_at_ms);
             high_waters.push(state.as_ref().map_or(0, |state| state.high_water));
             let Some(state) = state else { continue };
+            paused.push((number, state.pauses().to_vec()));
             let span = context.options.history_span();
             let (history, age) = match state.history_and_age(&moment) {
                 Some(known) => known,
@@ -110,6 +114,9 @@ impl SenderHosts {
         for (name, key, history, age) in named {
             let host = self.add(dispatch, &name);
             dispatch.resume_lane(now, host, key, &history, age);
+        }
+        for (key, pauses) in paused {
+            self.resume_pauses(dispatch, key, &pauses);
         }
         Ok(high_waters)
     }
@@ -135,6 +142,18 @@ impl SenderHosts {
             let host = self.add(dispatch, &name);
             dispatch.resume_lane(now, host, key, &history, age);
         }
+        self.resume_pauses(dispatch, key, state.map_or(&[], KeyState::pauses));
+    }
+
+    /// Continues the pauses of a key.
+    fn resume_pauses(&mut self, dispatch: &mut Dispatch, key: u32, pauses: &[PauseRecord]) {
+        let (now, wall) = (self.context.timer.now(), wall_ms());
+        for pause in pauses {
+            let host = self.number(dispatch, &pause.host);
+            if let Some(pause) = pause.to_dispatch(host, key, now, wall) {
+                dispatch.resume_pause(now, pause);
+            }
+        }
     }
 
     /// State of a key after its last send, host by host.
@@ -149,7 +168,10 @@ impl SenderHosts {
         let rest = self.key_histories.get(key as usize).cloned().flatten();
         let rest = rest.filter(|(_, at)| now - *at < self.context.options.history_span());
         let rest = rest.map(|(history, at)| aged(history, now - at)).unwrap_or_default();
-        KeyState::at_shutdown(&at, high_water, &rest, &histories).write()
+        let name = self.context.options.keys.get(key as usize).map(ApiKey::name).unwrap_or_default();
+        let mut pauses = super::progress::pauses(&self.context.options, dispatch, self, now);
+        pauses.retain(|pause| pause.key == name);
+        KeyState::at_shutdown(&at, high_water, &rest, &histories, pauses).write()
     }
 
     /// Hosts that are down.

@@ -125,6 +125,7 @@ impl AttemptLoop {
 
     /// Runs until the condition of the end holds and no claim is in progress: dropping one would withdraw it.
     pub(super) async fn run(&mut self) {
+        self.show_resumed_pauses();
         let timer = self.context.timer.clone();
         let mut armed = Nanos::NEVER;
         let mut alarm = pin!(timer.sleep_until(armed));

@@ -102,6 +102,19 @@ impl AttemptLoop {
         *lock(&self.progress) = SenderProgress::of(options, &self.dispatch, &self.hosts, now, self.is_listener_full);
     }
 
+    /// Shows pauses that an earlier run has begun, and keeps them in the store.
+    pub(super) fn show_resumed_pauses(&mut self) {
+        self.noted_pauses = self.dispatch.pause_changes();
+        self.update_progress();
+        let all = pauses(&self.context.options, &self.dispatch, &self.hosts, self.context.timer.now());
+        for (number, key) in (0..).zip(&self.context.options.keys) {
+            let of_key: Vec<PauseRecord> = all.iter().filter(|pause| pause.key == key.name()).cloned().collect();
+            if !of_key.is_empty() {
+                self.outcomes.record(RecordEvent::Paused(number, of_key));
+            }
+        }
+    }
+
     /// Shows and stores pauses that have just begun by a response to this key: while a sender pauses, nothing else
     /// happens that would.
     pub(super) fn note_pauses(&mut self, key: usize) {

@@ -3,8 +3,8 @@
 use crate::base::failure::FailureKind;
 use crate::call::policy::{Backoff, BudgetRule};
 use crate::delivery::dispatch::{
-    DeliveryGuarantee, Dispatch, DispatchAction, DispatchFailure, DispatchRules, Event, JobSubmission, Nanos,
-    ResponseClass, TtlExtension,
+    DeliveryGuarantee, Dispatch, DispatchAction, DispatchFailure, DispatchRules, Event, JobSubmission, KeyPause, Nanos,
+    PauseCause, ResponseClass, TtlExtension,
 };
 use crate::delivery::key_window::{KeyHistory, KeyLimit};
 use crate::delivery::limit_headers::RateLimitHeaders;
