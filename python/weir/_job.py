@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from weir._errors import JobExpired, JobFailed
 from weir._headers import HeaderTypes
+from weir._redaction import representation
 from weir._request import Params
 from weir._time import Time
 
@@ -36,7 +37,7 @@ class JobOptions(TypedDict, total=False):
     pinned_key: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Job:
     """One HTTP request to deliver. Fields that are left out have the sender's values.
 
@@ -72,6 +73,10 @@ class Job:
     weight: int | None = None
     priority: int | None = None
     pinned_key: str | None = None
+
+    def __repr__(self) -> str:
+        """Return the fields; secrets are hidden."""
+        return representation(self)
 
 
 JobTypes: TypeAlias = Job | Mapping[str, Any] | str
