@@ -305,5 +305,8 @@ def test_json_that_is_nested_too_deep_is_a_json_error() -> None:
     for body in (b"[" * 500_000, b'{"a":' * 500_000, b"[" * 500_000 + b"]" * 500_000):
         with raw_service(lambda _, b=body: [response(b)]) as service:  # type: ignore[misc]
             found = weir.get(service.url)
-        with pytest.raises(json.JSONDecodeError):
-            found.json()
+            with weir.Sender(service.url) as sender:
+                result = sender.submit("/")
+        for response in (found, result):
+            with pytest.raises(json.JSONDecodeError):
+                response.json()

@@ -142,7 +142,7 @@ def shown_by(service: Service) -> Iterator[tuple[str, object]]:
 
 def test_no_representation_shows_a_secret(service: Service) -> None:
     for name, value in shown_by(service):
-        for text in (repr(value), f"{value}" if not isinstance(value, weir.Step) else "", "%r" % ([value],)):  # noqa: UP031
+        for text in (repr(value), "" if isinstance(value, weir.Step | weir.Run) else str(value), "%r" % ([value],)):  # noqa: UP031
             assert "S3CRET" not in text, f"{name}: {text}"
 
 
@@ -162,19 +162,18 @@ def calls(client: weir.Client, url: str, dead: str) -> Iterator[Callable[[], Any
     yield lambda: client.get(f"ftp://user:S3CRET@h/{query}")
     yield lambda: client.get(f"{secret}exämple..com/{query}")
     yield lambda: client.get(url, headers={"Authorization": "Bearer S3CRET\r\nX: y"})
-    yield lambda: client.get(url, headers={"Authorization: Bearer S3CRET": ""})
+    yield lambda: client.get(url, headers={"Authorization: Bearer S3CRET": "x"})
     yield lambda: client.get(url, headers={"Authorization Bearer S3CRET": "x"})
     yield lambda: client.get(url, headers={"X-Api-Key": "S3CRET€"})
     yield lambda: client.get(url, headers={"X-Api-Key S3CRET": None})  # type: ignore[arg-type]
+    yield lambda: client.get(url, success=weir.Success(headers={"X-Api-Key": "S3CRET\n"}))
     yield lambda: client.get(url, auth=("user:S3CRET", ""))
     yield lambda: weir.Client(base_url=f"{secret}h/{query}").get("/x")
-    yield lambda: weir.load(f"{secret}127.0.0.1:99999/{query}", requests=1)
     yield lambda: weir.load(url, headers={"Authorization: Bearer S3CRET": "x"}, requests=1)
-    yield lambda: weir.load(url, headers={"X-Api-Key": "S3CRET\n"}, requests=1)
+    yield lambda: weir.load(url, headers={"X-Api-Key": "S3CRET\r\nX: y"}, requests=1)
     yield lambda: weir.load(url, auth=("user:S3CRET", "x"), requests=1)
     yield lambda: weir.Sender(headers={"X-Api-Key": "S3CRET\n"})
     yield lambda: weir.Sender(headers={"Authorization: S3CRET": "x"})
-    yield lambda: weir.Sender(f"{secret}127.0.0.1:99999/{query}").submit()
 
 
 def test_no_exception_shows_a_secret(service: Service, caplog: pytest.LogCaptureFixture) -> None:
@@ -192,8 +191,8 @@ def test_no_exception_shows_a_secret(service: Service, caplog: pytest.LogCapture
                 error = error.__context__
                 texts.append(repr(error))
             for text in texts:
-                assert "S3CRET" not in text, f"{number}: {text}"
-    assert "S3CRET" not in caplog.text
+                assert "S3CRET" not in text.upper(), f"{number}: {text}"
+    assert "S3CRET" not in caplog.text.upper()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from os import PathLike, fspath
 from typing import Any, Literal, TypeAlias, TypedDict
 from weakref import WeakSet
@@ -259,12 +260,10 @@ def _merged(defaults: dict[str, str], client: Headers, call: HeaderTypes | None)
 
 
 def _latin(name: str, text: str) -> bytes:
-    try:
+    with suppress(UnicodeEncodeError):
         return text.encode("latin-1")
-    except UnicodeEncodeError:
-        # The value may be a secret, which the cause would show, too.
-        message = f"headers: {shown_name(name)} has characters outside latin-1; encode them"
-        raise UsageError(message) from None
+    # The value may be a secret, which the cause would show, too.
+    raise UsageError(f"headers: {shown_name(name)} has characters outside latin-1; encode them")
 
 
 def _forked() -> None:

@@ -57,7 +57,10 @@ class Headers(Mapping[str, str]):
         if isinstance(other, Headers):
             return self._found == other._found
         if isinstance(other, Mapping):
-            return self == Headers(other)
+            try:
+                return self == Headers(other)
+            except TypeError:
+                return False
         return NotImplemented
 
     def __hash__(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from weir._errors import JobExpired, JobFailed
 from weir._headers import HeaderTypes
+from weir._json_text import parsed
 from weir._redaction import representation
 from weir._request import Params
 from weir._time import Time
@@ -146,7 +146,7 @@ class JobResult:
         Raises:
             json.JSONDecodeError: The body is not JSON.
         """
-        return json_module.loads(self.content, **options)
+        return parsed(self.content, options)
 
     @property
     def failure(self) -> str | None:

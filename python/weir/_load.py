@@ -315,6 +315,8 @@ def _header_lines(headers: HeaderTypes | None) -> list[str]:
         # "a:b" would be parsed as the header "a".
         if ":" in name:
             raise UsageError(f"headers: invalid name {shown_name(name)}; write it without a colon")
+        if any(c < " " and c != "\t" for c in value.strip()):
+            raise UsageError(f"headers: the value of {shown_name(name)} has a control character; remove it")
         lines.append(f"{name}: {value}")
     return lines
 

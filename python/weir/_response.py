@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import json as json_module
 from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,6 +22,7 @@ from weir._errors import (
     TimedOut,
 )
 from weir._headers import Headers
+from weir._json_text import parsed
 from weir._redaction import redacted_url
 
 if TYPE_CHECKING:
@@ -220,11 +220,7 @@ class Response:
             DecodingError: As for `text`.
             ResponseTooLarge: As for `text`.
         """
-        content = self._readable()
-        try:
-            return json_module.loads(content, **options)
-        except RecursionError:
-            raise json_module.JSONDecodeError("Nested too deep", "", 0) from None
+        return parsed(self._readable(), options)
 
     @property
     def request(self) -> Request:
@@ -384,5 +380,5 @@ def _is_charset(name: str) -> bool:
 
 
 def _is_cheap(name: str) -> bool:
-    """Whether a server may choose it: these are no character sets of bodies, and some take time in the square."""
+    """Whether a server may choose it: others are not character sets of bodies, and some take quadratic time."""
     return codecs.lookup(name).name not in {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}

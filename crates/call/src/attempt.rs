@@ -108,9 +108,7 @@ async fn evaluate_response(
         Err(_) => success.require_complete,
     };
     let content = match body.take_complete() {
-        Some(bytes) if wanted && bytes.len() > success.max_body_bytes => {
-            Err(too_long(success.max_body_bytes))
-        }
+        Some(bytes) if wanted && bytes.len() > success.max_body_bytes => Err(too_long(success.max_body_bytes)),
         Some(bytes) if body.is_end_stream() => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: None })),
         Some(bytes) => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: read_trailers(body).await })),
         // An HTTP/2 stream may end with its head.

@@ -164,7 +164,13 @@ impl ThreadLoop {
         }
         let calls = engine.core();
         events.turn(|tasks| drop(tasks.spawn_local(ClientEngine::sweep_loop(calls))));
-        Ok(Self { generation: kin::generation(), events, engine, signal_check_due: due, last_call_ended: Cell::default() })
+        Ok(Self {
+            generation: kin::generation(),
+            events,
+            engine,
+            signal_check_due: due,
+            last_call_ended: Cell::default(),
+        })
     }
 }
 

@@ -217,9 +217,7 @@ impl ClientAttempt {
         match &self.end {
             AttemptStatus::Running | AttemptStatus::Cancelled => ("cancelled", None, None),
             AttemptStatus::Won(status) => ("won", Some(*status), None),
-            AttemptStatus::Failed(AttemptFailure::Status(status), cause) => {
-                ("status", Some(*status), cause.as_deref())
-            }
+            AttemptStatus::Failed(AttemptFailure::Status(status), cause) => ("status", Some(*status), cause.as_deref()),
             AttemptStatus::Failed(failure, cause) => (failure.name().unwrap_or("status"), None, cause.as_deref()),
         }
     }

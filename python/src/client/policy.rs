@@ -18,6 +18,7 @@ use weir::decide::call::policy::{
     Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 
+use super::request::shown_header_name;
 use super::upstream_plan::{OriginKey, UpstreamPlan};
 use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
@@ -338,8 +339,9 @@ impl FromPyObject<'_, '_> for SuccessArg {
                 let item = item?;
                 let (name, text): (String, String) = item.cast::<PyTuple>()?.extract()?;
                 let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(&text).ok());
-                headers
-                    .push(header.ok_or_else(|| errors::usage(&format!("headers: invalid header '{name}: {text}'")))?);
+                headers.push(header.ok_or_else(|| {
+                    errors::usage(&format!("headers: invalid header '{}'", shown_header_name(&name)))
+                })?);
             }
         }
         let mut success = Success::default();
