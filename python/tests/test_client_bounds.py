@@ -307,6 +307,6 @@ def test_json_that_is_nested_too_deep_is_a_json_error() -> None:
             found = weir.get(service.url)
             with weir.Sender(service.url) as sender:
                 result = sender.submit("/")
-        for response in (found, result):
+        for read in (found.json, result.json):
             with pytest.raises(json.JSONDecodeError):
-                response.json()
+                read()

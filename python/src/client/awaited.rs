@@ -143,10 +143,10 @@ pub(crate) fn begin<'py>(py: Python<'py>, request: &Bound<'py, RequestHandle>) -
 #[pyfunction]
 pub(crate) fn abandon(py: Python<'_>, future: &Bound<'_, PyAny>) -> PyResult<()> {
     // A coroutine may be dropped after its loop.
-    if let Some(current) = current_loop_if_any(py)? {
-        if let Some(state) = current.get().state.get() {
-            state.abandon(future);
-        }
+    if let Some(current) = current_loop_if_any(py)?
+        && let Some(state) = current.get().state.get()
+    {
+        state.abandon(future);
     }
     Ok(())
 }

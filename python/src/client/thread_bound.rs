@@ -18,10 +18,12 @@ use weir::machine::lock::lock;
 
 use super::kin;
 
+/// Values of a thread by number; `None` before the first one.
+type ThreadValues = Option<HashMap<u64, Rc<dyn Any>>>;
+
 thread_local! {
-    /// Values by number. Never dropped with the thread: by then tokio's thread-locals may be gone.
-    static VALUES: RefCell<ManuallyDrop<Option<HashMap<u64, Rc<dyn Any>>>>> =
-        const { RefCell::new(ManuallyDrop::new(None)) };
+    /// Never dropped with the thread: by then tokio's thread-locals may be gone.
+    static VALUES: RefCell<ManuallyDrop<ThreadValues>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
 /// Values whose handles another thread has dropped. Only locked with the GIL held, so that it is unlocked after a fork.
