@@ -15,6 +15,7 @@
 //! - [`simulate`]: simulation of overload protection
 //! - [`client`]: HTTP calls, awaited or blocking
 //! - [`send`]: delivery of jobs, awaited or blocking
+//! - [`secret_names`]: the core's rules of secrets
 //! - [`errors`]: Rust errors -> Python exceptions
 
 mod arguments;
@@ -28,6 +29,7 @@ mod load;
 mod run;
 mod scenario_args;
 mod script;
+mod secret_names;
 mod send;
 mod serve;
 mod signals;
@@ -77,6 +79,8 @@ mod _weir {
     use super::script::session::ScriptSession;
     #[pymodule_export]
     use super::script::task_stream::{ScriptEvent, StreamStep};
+    #[pymodule_export]
+    use super::secret_names::{is_secret_name, shares_credentials};
     #[pymodule_export]
     use super::send::group_handle::GroupHandle;
     #[pymodule_export]

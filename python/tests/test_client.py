@@ -166,7 +166,7 @@ USAGE: list[tuple[dict[str, Any], str]] = [
     ({"headers": {"a b": "c"}}, "headers: invalid name"),
     ({"headers": {"a": "b\r\nc: d"}}, "has a control character"),
     ({"headers": {"a": "€"}}, "characters outside latin-1"),
-    ({"auth": ("a:b", "c")}, "auth: invalid user 'a:b': it has a colon"),
+    ({"auth": ("a:b", "c")}, "auth: invalid user: it has a colon"),
     ({"json": 1, "data": {}}, "json and data exclude each other"),
     ({"json": float("inf")}, "json: Out of range float values"),
     ({"timeout": 0}, "timeout: invalid time 0"),

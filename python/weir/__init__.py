@@ -37,6 +37,7 @@ _NAMES = {
         "JobFailed",
         "NoResponse",
         "NotAccepted",
+        "ResponseTooLarge",
         "SenderEnded",
         "SendError",
         "SetupError",

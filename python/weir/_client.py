@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ class Client(BaseClient):
             UsageError: A value is invalid.
             DeadlineExceeded: The deadline passed without a response.
             AllAttemptsFailed: No attempt succeeded, and there is no response (or, with `success`, no matching one).
+            ResponseTooLarge: The response is longer than `max_response`.
         """
         cached = self._prepared.get((method, url)) if not options else None
         return Response(_weir.wait(cached or self._prepare(method, url, options)))
@@ -122,13 +124,25 @@ class Client(BaseClient):
         self.close()
 
 
+# Bytes that are decoded on the event loop, in a few milliseconds; more are on another thread.
+_MAX_DECODED_ON_LOOP = 1 << 20
+
+
+async def _decode_beside(response: Response) -> None:
+    """Decode a body so that the event loop goes on meanwhile."""
+    steps = response._decoding()
+    if steps is not None and not response._decode(steps, _MAX_DECODED_ON_LOOP):
+        await asyncio.get_running_loop().run_in_executor(None, response._decode, steps)
+
+
 class AsyncClient(BaseClient):
     """HTTP client with awaited calls, as `Client` otherwise. Event loops may share it; each has its own connections.
 
     >>> async with weir.AsyncClient(hedge=weir.Hedge(after=0.3, attempts=2), deadline=1) as client:
     ...     responses = await asyncio.gather(*(client.get(url) for url in urls))
 
-    Calls run on the thread of the asyncio loop (uvloop's, too). A call ends at once when its task is cancelled.
+    Calls run on the thread of the asyncio loop (uvloop's, too). A call ends at once when its task is cancelled. Bodies
+    of more than 1 MiB are decoded by a thread of the loop's executor.
     """
 
     __module__ = "weir"
@@ -142,10 +156,13 @@ class AsyncClient(BaseClient):
         cached = self._prepared.get((method, url)) if not options else None
         future = _weir.begin(cached or self._prepare(method, url, options))
         try:
-            return Response(await future)
+            response = Response(await future)
         except BaseException:
             _weir.abandon(future)
             raise
+        if response._handle.coding is not None:
+            await _decode_beside(response)
+        return response
 
     def get(self, url: str, **options: Unpack[RequestOptions]) -> Coroutine[Any, Any, Response]:
         """Make a GET call; see `Client.request`.

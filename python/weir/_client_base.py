@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from os import PathLike, fspath
 from typing import Any, Literal, TypeAlias, TypedDict
 from weakref import WeakSet
@@ -11,9 +12,9 @@ from weakref import WeakSet
 from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._errors import UsageError
-from weir._headers import Headers, HeaderTypes
+from weir._headers import Headers, HeaderTypes, shown_name
 from weir._policy import Budget, Hedge, Retry, Success
-from weir._request import Params, basic, body_of, target_of
+from weir._request import Params, basic, body_of, is_absolute, target_of, without_secrets
 from weir._time import Time
 
 __all__ = ["BaseClient", "CallOptions", "RequestOptions"]
@@ -37,6 +38,8 @@ class CallOptions(TypedDict, total=False):
             response is returned. With rules of your own, a call without a success raises.
         retry_methods: Methods that may be sent more than once: ``"safe"`` (GET, HEAD, OPTIONS, TRACE),
             ``"idempotent"`` (also PUT and DELETE) or ``"all"``. Default: ``"safe"``.
+        max_response: Maximum body of a response in bytes, as received and decoded, of each attempt; a longer one raises
+            `ResponseTooLarge`. None is no limit. Default: 64 MiB.
     """
 
     timeout: Time | None
@@ -46,6 +49,7 @@ class CallOptions(TypedDict, total=False):
     budget: Budget | None
     success: Success | None
     retry_methods: Literal["safe", "idempotent", "all"]
+    max_response: int | None
 
 
 class RequestOptions(CallOptions, total=False):
@@ -81,11 +85,13 @@ class BaseClient:
         budget: Budget | None = Budget(),  # noqa: B008  a frozen value
         success: Success | None = None,
         retry_methods: Literal["safe", "idempotent", "all"] = "safe",
+        max_response: int | None = 64 * 2**20,
     ) -> None:
         """Create a client; connections are opened by calls.
 
         Args:
-            base_url: Prefix of relative URLs.
+            base_url: Prefix of relative URLs. An absolute URL of another origin (scheme, host or port) gets neither
+                `auth` nor headers and params with secret names, such as Authorization, Cookie or X-Api-Key.
             params: Query parameters of all requests.
             headers: Headers of all requests.
             auth: User and password for basic authentication.
@@ -101,6 +107,7 @@ class BaseClient:
             budget: Budget of all extra attempts.
             success: Rules of a successful response.
             retry_methods: Methods that may be sent more than once.
+            max_response: Maximum body of a response in bytes.
 
         Raises:
             UsageError: A value is invalid.
@@ -132,6 +139,7 @@ class BaseClient:
             "budget": budget,
             "success": success,
             "retry_methods": retry_methods,
+            "max_response": max_response,
         }
         self._policy = _weir.PolicyHandle(self._defaults)
         self._policies: dict[tuple[Any, ...], _weir.PolicyHandle] = {}
@@ -164,11 +172,14 @@ class BaseClient:
         params, auth = given.pop("params", None), given.pop("auth", None)
         body, lines = body_of(given.pop("json", None), given.pop("content", None), given.pop("data", None))
         headers = given.pop("headers", None)
-        target, user = target_of(self._base_url, url, self._params, params)
-        if (user := auth or user or self._auth) is not None:
+        shared: BaseClient | _Uncredentialed = self
+        if self._base_url and is_absolute(url) and not _weir.shares_credentials(self._base_url, url):
+            shared = _Uncredentialed(self)
+        target, user = target_of(self._base_url, url, shared._params, params)
+        if (user := auth or user or shared._auth) is not None:
             lines["authorization"] = basic(user)
         lines = {"accept": "*/*", "accept-encoding": "gzip, deflate", "user-agent": _AGENT, **lines}
-        pairs = _merged(lines, self._headers, headers)
+        pairs = _merged(lines, shared._headers, headers)
         prepared = self._handle.request(self._policy_for(given), method.upper(), target, pairs, body)
         if not options:
             if len(self._prepared) >= _MAX_CACHED:
@@ -220,6 +231,16 @@ class BaseClient:
         self._prepared.clear()
 
 
+class _Uncredentialed:
+    """Defaults of a client for other origins than that of its base URL, to which its credentials belong."""
+
+    def __init__(self, client: BaseClient) -> None:
+        self._auth = None
+        self._params = without_secrets(client._params)
+        pairs = client._headers.multi_items()
+        self._headers = Headers([(name, value) for name, value in pairs if not _weir.is_secret_name(name)])
+
+
 _AGENT = f"weir/{_weir.__version__}"
 _clients: WeakSet[BaseClient] = WeakSet()
 
@@ -235,10 +256,14 @@ def _merged(defaults: dict[str, str], client: Headers, call: HeaderTypes | None)
         for name in headers:
             found[name] = headers.get_list(name)
     pairs = ((name, value) for name, values in found.items() for value in values if value)
-    try:
-        return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs]
-    except UnicodeEncodeError as error:
-        raise UsageError(f"headers: {error.object!r} has characters outside latin-1; encode them") from error
+    return [(_latin(name, name), _latin(name, value)) for name, value in pairs]
+
+
+def _latin(name: str, text: str) -> bytes:
+    with suppress(UnicodeEncodeError):
+        return text.encode("latin-1")
+    # The value may be a secret, which the cause would show, too.
+    raise UsageError(f"headers: {shown_name(name)} has characters outside latin-1; encode them")
 
 
 def _forked() -> None:

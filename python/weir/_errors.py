@@ -18,6 +18,7 @@
             │   ├── ConnectFailed  none reached the upstream: name, connection or TLS; also a ConnectionError
             │   └── TimedOut       all took longer than `timeout`; also a TimeoutError
             ├── DecodingError      the body does not match its Content-Encoding
+            ├── ResponseTooLarge   the body is longer than `max_response`, as received or decoded
             └── HTTPStatusError    the status is an error: `Response.raise_for_status`
     KeyboardInterrupt
     └── Interrupted                Ctrl-C during a run; has the result until then
@@ -52,6 +53,7 @@ __all__ = [
     "JobFailed",
     "NoResponse",
     "NotAccepted",
+    "ResponseTooLarge",
     "SendError",
     "SenderEnded",
     "SetupError",
@@ -138,6 +140,16 @@ class TimedOut(AllAttemptsFailed, TimeoutError):  # noqa: N818  named for the ev
 
 class DecodingError(ClientError):
     """Body that does not match its Content-Encoding."""
+
+    __module__ = "weir"
+
+
+class ResponseTooLarge(ClientError):  # noqa: N818  named for the event
+    """Body of a response that is longer than `max_response`.
+
+    A call raises it for the bytes that are received, and closes the connection; `Response.content`, `text` and `json`
+    raise it for those that are decoded.
+    """
 
     __module__ = "weir"
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from weir import _weir
 
 __all__ = ["HeaderTypes", "Headers"]
 
@@ -23,8 +26,7 @@ class Headers(Mapping[str, str]):
 
     def __init__(self, headers: HeaderTypes | None = None) -> None:
         """Copy names and values; a name may occur several times."""
-        pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
-        self._pairs = tuple((str(name).lower(), str(value)) for name, value in pairs)
+        self._pairs = tuple((name.lower(), value) for name, value in pairs_of(headers))
         self._found: dict[str, list[str]] = {}
         for name, value in self._pairs:
             self._found.setdefault(name, []).append(value)
@@ -32,7 +34,7 @@ class Headers(Mapping[str, str]):
     @classmethod
     def _of(cls, raw: Iterable[tuple[bytes, bytes]]) -> Headers:
         # Headers are bytes; latin-1 maps each to a character.
-        return cls((name.decode("ascii"), value.decode("latin-1")) for name, value in raw)
+        return cls([(name.decode("ascii"), value.decode("latin-1")) for name, value in raw])
 
     def __getitem__(self, name: str) -> str:
         """Return the value; several are joined by commas."""
@@ -55,7 +57,10 @@ class Headers(Mapping[str, str]):
         if isinstance(other, Headers):
             return self._found == other._found
         if isinstance(other, Mapping):
-            return self == Headers(other)
+            try:
+                return self == Headers(other)
+            except TypeError:
+                return False
         return NotImplemented
 
     def __hash__(self) -> int:
@@ -64,7 +69,7 @@ class Headers(Mapping[str, str]):
 
     def __repr__(self) -> str:
         """Show names and values; credentials are hidden."""
-        shown = [(name, "***" if name in _SECRET else value) for name, value in self._pairs]
+        shown = [(name, "***" if _weir.is_secret_name(name) else value) for name, value in self._pairs]
         return f"weir.Headers({shown})"
 
     def get_list(self, name: str) -> list[str]:
@@ -84,4 +89,41 @@ class Headers(Mapping[str, str]):
         return list(self._pairs)
 
 
-_SECRET = {"authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key"}
+def pairs_of(headers: HeaderTypes | None) -> list[tuple[str, str]]:
+    """List names and values of headers that were given as an argument.
+
+    Raises:
+        TypeError: A name or value is of another type.
+    """
+    if headers is None:
+        return []
+    if isinstance(headers, str | bytes):
+        raise TypeError(f"headers: a mapping or pairs, not {type(headers).__name__}")
+    items: Iterable[tuple[Any, Any]] = headers.items() if isinstance(headers, Mapping) else headers
+    return [(name if isinstance(name, str) else _name(name), header_value(name, value)) for name, value in items]
+
+
+def header_value(name: object, value: object) -> str:
+    """Value of a header as text: None and the like are errors, since their text is never what is meant."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    remedy = "leave the header out, or give text" if value is None else "give text"
+    kind = "None" if value is None else f"of type {type(value).__name__}"
+    raise TypeError(f"headers: the value of {shown_name(name)} is {kind}; {remedy}")
+
+
+def shown_name(name: object) -> str:
+    """Name of a header for messages; what follows a colon or a space would be a value."""
+    text = name.decode("latin-1") if isinstance(name, bytes) else str(name)
+    shown = re.split(r"[:\s]", text, maxsplit=1)[0]
+    return repr(shown if shown == text else f"{shown}...")
+
+
+def _name(name: object) -> str:
+    if isinstance(name, bytes):
+        return name.decode("latin-1")
+    raise TypeError(f"headers: names are text, not {type(name).__name__}")

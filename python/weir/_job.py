@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from weir._errors import JobExpired, JobFailed
 from weir._headers import HeaderTypes
+from weir._json_text import parsed
+from weir._redaction import representation
 from weir._request import Params
 from weir._time import Time
 
@@ -36,7 +37,7 @@ class JobOptions(TypedDict, total=False):
     pinned_key: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Job:
     """One HTTP request to deliver. Fields that are left out have the sender's values.
 
@@ -72,6 +73,10 @@ class Job:
     weight: int | None = None
     priority: int | None = None
     pinned_key: str | None = None
+
+    def __repr__(self) -> str:
+        """Return the fields; secrets are hidden."""
+        return representation(self)
 
 
 JobTypes: TypeAlias = Job | Mapping[str, Any] | str
@@ -141,7 +146,7 @@ class JobResult:
         Raises:
             json.JSONDecodeError: The body is not JSON.
         """
-        return json_module.loads(self.content, **options)
+        return parsed(self.content, options)
 
     @property
     def failure(self) -> str | None:

@@ -2,7 +2,6 @@
 
 import json as json_module
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -10,7 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 from weir import _weir
 from weir._errors import Interrupted, UsageError
+from weir._headers import HeaderTypes, pairs_of, shown_name
 from weir._processes import LAUNCHER, is_agent, script_of
+from weir._redaction import redacted_body, redacted_header, redacted_url, redacted_value
 from weir._run import Run
 from weir._scenario import Scenario
 from weir._time import Time
@@ -25,7 +26,6 @@ Stage: TypeAlias = tuple[float, float, Time]
 _Path: TypeAlias = str | PathLike[str]
 _Body: TypeAlias = str | bytes | PathLike[str]
 
-_SECRET_HEADERS = {"authorization", "cookie", "proxy-authorization", "x-api-key"}
 _LONGEST_SHOWN = 200
 
 
@@ -208,6 +208,11 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
             "weir.load() was called by a process of a load that imports this file; put the call under if __name__ == "
             "'__main__':"
         )
+    if isinstance(url, bytes):
+        raise TypeError("url: text, or classes of users, not bytes")
+    for given, value in (("variables", variables), ("data", data)):
+        if value is not None and scenario is not None:
+            raise UsageError(f"{given} is for single requests; give it to the scenario: Scenario(..., {given}=...)")
     if isinstance(url, type | Sequence) and not isinstance(url, str):
         script = _script_of(url, host, threads)
         form.update(url=script.url, threads=1)
@@ -304,13 +309,14 @@ def _paths(given: _Path | Sequence[_Path] | None) -> list[_Path]:
     return [given] if isinstance(given, str | PathLike) else list(given)
 
 
-def _header_lines(headers: Mapping[str, str] | Iterable[tuple[str, str]] | None) -> list[str]:
-    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
+def _header_lines(headers: HeaderTypes | None) -> list[str]:
     lines = []
-    for name, value in pairs:
+    for name, value in pairs_of(headers):
         # "a:b" would be parsed as the header "a".
         if ":" in name:
-            raise UsageError(f"headers: invalid name {name!r}; write it without a colon")
+            raise UsageError(f"headers: invalid name {shown_name(name)}; write it without a colon")
+        if any(c < " " and c != "\t" for c in value.strip()):
+            raise UsageError(f"headers: the value of {shown_name(name)} has a control character; remove it")
         lines.append(f"{name}: {value}")
     return lines
 
@@ -320,7 +326,7 @@ def _user_and_password(auth: tuple[str, str] | str | None) -> str | None:
         return auth
     user, password = auth
     if ":" in user:
-        raise UsageError(f"auth: invalid user {user!r}; a user name has no colon")
+        raise UsageError("auth: invalid user; a user name has no colon")
     return f"{user}:{password}"
 
 
@@ -342,16 +348,15 @@ def _call(function: str, defaults: Mapping[str, object], arguments: Mapping[str,
 def _shown(name: str, value: object, secrets: set[str]) -> str:
     if name == "auth":
         return "'***'"
-    if name == "url":
-        value = re.sub(r"^([^/?#]*://)?[^/?#]*@", r"\1***@", str(value))
+    if name == "url" and isinstance(value, str):
+        value = redacted_url(value)
     if name == "headers" and isinstance(value, list):
-        value = [_without_secret(line) for line in value]
+        value = [redacted_header(line) for line in value]
+    if name == "body":
+        value = [redacted_body(one) for one in value] if isinstance(value, list | tuple) else redacted_body(value)
+    if name in {"json", "variables", "data"}:
+        value = redacted_value("", value)
     if name == "variables" and isinstance(value, Mapping):
         value = {key: "***" if key in secrets else given for key, given in value.items()}
     text = repr(value)
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
-
-
-def _without_secret(line: str) -> str:
-    name = line.partition(":")[0]
-    return f"{name}: ***" if name.lower() in _SECRET_HEADERS else line

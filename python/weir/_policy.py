@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from weir._errors import UsageError
+from weir._redaction import representation
 from weir._time import Time
 
 __all__ = ["Budget", "Hedge", "Retry", "Success"]
@@ -81,7 +82,7 @@ class Budget:
     window: Time = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Success:
     """Rules of a successful response; all of them have to match.
 
@@ -103,6 +104,10 @@ class Success:
         """Copy iterables."""
         if self.status is not None and not isinstance(self.status, int | str):
             object.__setattr__(self, "status", tuple(self.status))
+
+    def __repr__(self) -> str:
+        """Return the rules; values of headers with secret names are hidden."""
+        return representation(self)
 
     @property
     def _schema_text(self) -> str | None:

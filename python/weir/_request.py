@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json as json_module
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlencode
 
+from weir import _weir
 from weir._errors import UsageError
+from weir._redaction import redacted_url
 
-__all__ = ["Params", "basic", "body_of", "target_of"]
+__all__ = ["Params", "basic", "body_of", "is_absolute", "target_of", "without_secrets"]
 
 # Created once: creating an encoder takes longer than using it.
 _encode = json_module.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -25,18 +28,35 @@ Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, _One]]
 _PLAIN = "/?:@!$&'()*+,;=-._~%[]"
 
 
+# A URL with a scheme; another one is appended to the base URL, whatever its path has.
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
+
+
+def is_absolute(url: str) -> bool:
+    """Whether the URL is complete, and not appended to the base URL."""
+    return _ABSOLUTE.match(url) is not None
+
+
+def without_secrets(params: Params | None) -> list[tuple[str, str]]:
+    """List query parameters but for those with secret names."""
+    return [(name, value) for name, value in _pairs("params", params) if not _weir.is_secret_name(name)]
+
+
 def target_of(
     base_url: str, url: str, shared: Params | None, params: Params | None
 ) -> tuple[str, tuple[str, str] | None]:
     """Build the absolute URL, and split user and password off."""
-    if base_url and "://" not in url.partition("?")[0]:
+    is_complete = is_absolute(url)
+    if base_url and not is_complete:
         base, _, base_query = base_url.partition("?")
         if base_query:
-            raise UsageError(f"base_url: {base_url!r} has a query; give it as params")
+            raise UsageError(f"base_url: {redacted_url(base_url)!r} has a query; give it as params")
         url = f"{base.rstrip('/')}/{url.lstrip('/')}" if url and url[0] not in "?#" else base + url
-    scheme, mark, rest = url.partition("://")
-    if not mark:
-        raise UsageError(f"url: {url!r} has no scheme; write e.g. http://localhost:8080/path, or give a base_url")
+        is_complete = is_absolute(url)
+    if not is_complete:
+        shown = redacted_url(url)
+        raise UsageError(f"url: {shown!r} has no scheme; write e.g. http://localhost:8080/path, or give a base_url")
+    scheme, _, rest = url.partition("://")
     rest = rest.partition("#")[0]
     end = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
     authority, path = rest[:end], rest[end:]
@@ -56,7 +76,7 @@ def basic(auth: tuple[str, str]) -> str:
     except (TypeError, ValueError):
         raise TypeError("auth: a pair of user and password") from None
     if ":" in user:
-        raise UsageError(f"auth: invalid user {user!r}: it has a colon")
+        raise UsageError("auth: invalid user: it has a colon")
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import codecs
-import json as json_module
-import zlib
+from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import timedelta
 from email.message import Message
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from weir._decoding import DECODED, BodyTooLargeError, InvalidBodyError, decoding
 from weir._errors import (
     AllAttemptsFailed,
     ClientError,
@@ -18,9 +18,12 @@ from weir._errors import (
     DeadlineExceeded,
     DecodingError,
     HTTPStatusError,
+    ResponseTooLarge,
     TimedOut,
 )
 from weir._headers import Headers
+from weir._json_text import parsed
+from weir._redaction import redacted_url
 
 if TYPE_CHECKING:
     from weir import _weir
@@ -102,12 +105,11 @@ class Request:
         return self._handle.body
 
     def __repr__(self) -> str:
-        """Return method and URL."""
-        return f"<weir.Request {self.method} {self.url}>"
+        """Return method and URL; query parameters with secret names are hidden."""
+        return f"<weir.Request {self.method} {redacted_url(self.url)}>"
 
 
-#: Content codings that are decoded, and others that leave no readable text.
-_DECODED = frozenset({"gzip", "x-gzip", "deflate", "identity"})
+#: Content codings that are not decoded and leave no readable text.
 _COMPRESSED = frozenset({"br", "zstd", "compress", "x-compress"})
 
 
@@ -119,12 +121,14 @@ class Response:
 
     _attempts: tuple[Attempt, ...]
     _encoding: str
+    # The decoded body, or the exception that decoding it raises. A copy of that would be a cycle with the response.
+    _content: bytes | tuple[type[ClientError], str] | None
 
     def __init__(self, handle: _weir.ResponseHandle) -> None:
         """Wrap a response; for clients only."""
         self._handle = handle
         self._headers: Headers | None = None
-        self._content: bytes | None = None
+        self._content = None
 
     def __repr__(self) -> str:
         """Return status and reason phrase."""
@@ -163,10 +167,19 @@ class Response:
 
         Raises:
             DecodingError: The body does not match its Content-Encoding.
+            ResponseTooLarge: It is longer than `max_response` when decoded.
         """
         if self._content is None:
-            self._content = self._decoded()
-        return self._content
+            steps = self._decoding()
+            if steps is None:
+                self._content = self._handle.body
+            else:
+                self._decode(steps)
+        content = self._content
+        if isinstance(content, tuple):
+            kind, message = content
+            raise kind(message, self.attempts, self)
+        return content or b""
 
     @property
     def encoding(self) -> str:
@@ -177,7 +190,7 @@ class Response:
             head = Message()
             head["content-type"] = self.headers.get("content-type", "")
             named = head.get_content_charset() or "utf-8"
-            self._encoding = named if _is_charset(named) else "utf-8"
+            self._encoding = named if _is_charset(named) and _is_cheap(named) else "utf-8"
             return self._encoding
 
     @encoding.setter
@@ -192,6 +205,7 @@ class Response:
 
         Raises:
             DecodingError: The body does not match its Content-Encoding, or is in a coding that is not decoded.
+            ResponseTooLarge: It is longer than `max_response` when decoded.
         """
         return self._readable().decode(self.encoding, errors="replace")
 
@@ -202,10 +216,11 @@ class Response:
             The parsed value.
 
         Raises:
-            json.JSONDecodeError: The body is not JSON.
+            json.JSONDecodeError: The body is not JSON, or nested too deep for Python's parser.
             DecodingError: As for `text`.
+            ResponseTooLarge: As for `text`.
         """
-        return json_module.loads(self._readable(), **options)
+        return parsed(self._readable(), options)
 
     @property
     def request(self) -> Request:
@@ -278,20 +293,20 @@ class Response:
         if self.is_success:
             return self
         request = self.request
-        message = f"{request.method} {request.url}: {self.status_code} {self.reason_phrase}".rstrip()
+        message = f"{request.method} {redacted_url(request.url)}: {self.status_code} {self.reason_phrase}".rstrip()
         raise HTTPStatusError(message, self.attempts, self)
 
     def _is(self, hundreds: int) -> bool:
         return self.status_code // 100 == hundreds
 
     def _readable(self) -> bytes:
-        content, left = self.content, self._codings() if self._handle.body else []
-        while left and left[-1] in _DECODED:
+        content, left = self.content, self._codings() if self._handle.body_length else []
+        while left and left[-1] in DECODED:
             left.pop()
         if left and left[-1] in _COMPRESSED:
             raise DecodingError(
-                f"{self.url}: the body is {left[-1]}, which weir does not decode; omit accept-encoding, or decode "
-                "response.content",
+                f"{redacted_url(self.url)}: the body is {left[-1]}, which weir does not decode; omit accept-encoding, "
+                "or decode response.content",
                 self.attempts,
                 self,
             )
@@ -301,30 +316,44 @@ class Response:
         """Content codings, in the order of their application."""
         return [coding.strip().lower() for coding in (self._handle.coding or "").split(",")]
 
-    def _decoded(self) -> bytes:
-        content = self._handle.body
-        if self._handle.coding is None or not content:
-            return content
-        for coding in reversed(self._codings()):
-            if coding not in _DECODED:
-                # Codings that only the caller requested are left to the caller.
-                break
-            if coding != "identity":
-                try:
-                    content = _inflated(content, coding)
-                except zlib.error as error:
-                    raise DecodingError(
-                        f"{self.url}: the body is not {coding}: {error}", self.attempts, self
-                    ) from error
-        return content
+    def _decoding(self) -> Generator[int, None, bytes] | None:
+        """Steps of decoding the body; None if it is as received."""
+        if self._handle.coding is None or not self._handle.body_length:
+            return None
+        codings = self._codings()
+        # Codings that only the caller requested are left to the caller, with those before them.
+        first = max((at + 1 for at, coding in enumerate(codings) if coding not in DECODED), default=0)
+        return decoding(self._handle.body, codings[first:], self._handle.max_response)
+
+    def _decode(self, steps: Generator[int, None, bytes], max_bytes: int | None = None) -> bool:
+        """Decode the body, or about this number of bytes of it; return whether that is all. Errors are kept."""
+        done = 0
+        try:
+            while max_bytes is None or done < max_bytes:
+                done += next(steps)
+        except StopIteration as end:
+            self._content = end.value
+        except InvalidBodyError as error:
+            self._content = DecodingError, f"{redacted_url(self.url)}: {error}"
+        except BodyTooLargeError:
+            most = self._handle.max_response
+            message = f"{redacted_url(self.url)}: the decoded response is longer than {most} bytes, max_response"
+            self._content = ResponseTooLarge, message
+        else:
+            return False
+        return True
 
 
 def failure(handle: _weir.ResponseHandle) -> ClientError:
     """Make the exception of a failed call."""
     attempts = _attempts(handle)
     response = Response(handle) if handle.status else None
-    request = f"{handle.request.method} {handle.request.url}"
+    request = f"{handle.request.method} {redacted_url(handle.request.url)}"
     outcomes = ", ".join(map(str, attempts)) or "none was sent"
+    if handle.is_too_large:
+        most = handle.max_response
+        message = f"{request}: the response is longer than {most} bytes, max_response; attempts: {outcomes}"
+        return ResponseTooLarge(message, attempts, response)
     if handle.ended == "deadline_exceeded":
         return DeadlineExceeded(
             f"{request}: no response after {handle.elapsed_s:.3g} s; attempts: {outcomes}", attempts, response
@@ -350,16 +379,6 @@ def _is_charset(name: str) -> bool:
         return False
 
 
-def _inflated(content: bytes, coding: str) -> bytes:
-    """Decode all members of a gzip file, or a zlib stream; some servers send deflate without zlib's frame."""
-    if coding == "deflate" and (content[0] & 0x0F != zlib.DEFLATED or int.from_bytes(content[:2], "big") % 31):
-        return zlib.decompress(content, -zlib.MAX_WBITS)
-    parts = []
-    while content:
-        member = zlib.decompressobj(zlib.MAX_WBITS | 32)
-        parts.append(member.decompress(content))
-        if not member.eof:
-            raise zlib.error("incomplete stream")
-        # Padding of the last block.
-        content = member.unused_data.lstrip(b"\0")
-    return b"".join(parts)
+def _is_cheap(name: str) -> bool:
+    """Whether a server may choose it: others are not character sets of bodies, and some take quadratic time."""
+    return codecs.lookup(name).name not in {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}

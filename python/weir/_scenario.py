@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 from urllib.parse import quote
 
 from weir._errors import UsageError
+from weir._headers import pairs_of
+from weir._redaction import representation
 from weir._time import Time
 
 __all__ = ["Scenario", "Step"]
@@ -21,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _TOKEN = re.compile(r"[A-Z][A-Z0-9_-]*")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Step:
     r"""Step of a scenario: a request, what its response must be, and what is taken from it.
 
@@ -75,9 +77,12 @@ class Step:
         given = [name for name in ("json", "body", "form") if getattr(self, name)]
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} do not go together; each is a body")
-        for text in (self.url, self.name or "", self.success or "", *self.checks()):
+        options = (text for pair in self.options.items() for text in pair)
+        for text in (self.url, self.name or "", self.success or "", *self.checks(), *options):
             if "\n" in text or "\r" in text:
                 raise UsageError(f"invalid line break in {text!r}; write it in one line")
+        # Reports values that are not text.
+        pairs_of(self.headers)
         for name in self.capture:
             if not _NAME.fullmatch(name):
                 raise UsageError(f"invalid name of a variable {name!r}; write letters, digits, _ and -")
@@ -116,6 +121,10 @@ class Step:
         """Checks, as a tuple also where one text was given."""
         return (self.check,) if isinstance(self.check, str) else tuple(self.check)
 
+    def __repr__(self) -> str:
+        """Return the attributes; secrets are hidden."""
+        return representation(self)
+
     def __str__(self) -> str:
         """Step in the format of hurl."""
         lines = []
@@ -124,7 +133,7 @@ class Step:
         if self.success is not None:
             lines.append(f"# @success {self.success}")
         lines.append(f"{self.method} {_value(self.url)}")
-        headers = list(_pairs(self.headers))
+        headers = pairs_of(self.headers)
         if self.json is not None and not any(name.lower() == "content-type" for name, _ in headers):
             headers.append(("Content-Type", "application/json"))
         lines += [f"{_key(name)}: {_value(value)}" for name, value in headers]

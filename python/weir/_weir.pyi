@@ -32,6 +32,7 @@ __all__ = [
     "begin",
     "compare",
     "forked",
+    "is_secret_name",
     "json_body",
     "llm",
     "load",
@@ -39,6 +40,7 @@ __all__ = [
     "release_connections",
     "run_script",
     "serve",
+    "shares_credentials",
     "simulate",
     "start_load",
     "wait",
@@ -126,6 +128,12 @@ def wait(handle: RequestHandle) -> ResponseHandle:
 def release_connections() -> None:
     """Close unused connections of this thread and its asyncio loops; others' with their next call."""
 
+def is_secret_name(name: str) -> bool:
+    """Whether what has this name is a secret."""
+
+def shares_credentials(from_: str, to: str, /) -> bool:
+    """Whether credentials that were given for one URL may be sent to another one."""
+
 def forked() -> None:
     """Mark this process as a child of a fork."""
 
@@ -169,6 +177,9 @@ class ResponseHandle:
     Attributes:
         ended: responded, failed or deadline_exceeded.
         status: Status of the response; 0 without one.
+        body_length: Length of the body as received.
+        max_response: Maximum body in bytes.
+        is_too_large: Whether an attempt failed since its response was longer.
         skipped: Extra attempts that were not sent, for want of budget or a slot.
         attempts: Reason, upstream, outcome, status, detail, start and duration in milliseconds.
     """
@@ -179,6 +190,9 @@ class ResponseHandle:
     headers: list[tuple[bytes, bytes]]
     coding: str | None
     body: bytes
+    body_length: int
+    max_response: int | None
+    is_too_large: bool
     request: SentRequestHandle
     elapsed_s: float
     skipped: int

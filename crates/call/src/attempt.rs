@@ -108,9 +108,7 @@ async fn evaluate_response(
         Err(_) => success.require_complete,
     };
     let content = match body.take_complete() {
-        Some(bytes) if wanted && verdict.is_ok() && bytes.len() > success.max_body_bytes => {
-            Err(too_long(success.max_body_bytes))
-        }
+        Some(bytes) if wanted && bytes.len() > success.max_body_bytes => Err(too_long(success.max_body_bytes)),
         Some(bytes) if body.is_end_stream() => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: None })),
         Some(bytes) => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: read_trailers(body).await })),
         // An HTTP/2 stream may end with its head.
@@ -177,7 +175,7 @@ async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
 /// Error of reading a body.
 pub(crate) type BodyReadError = (FailureKind, Cow<'static, str>);
 
-fn too_long(max_bytes: usize) -> BodyReadError {
+pub(crate) fn too_long(max_bytes: usize) -> BodyReadError {
     (FailureKind::Body, format!("the response is longer than {max_bytes} bytes").into())
 }
 
@@ -186,10 +184,13 @@ async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
     Some(Box::new(body.frame().await?.ok()?.into_trailers().ok()?))
 }
 
-/// Reads a body of at most `max_bytes`.
+/// Reads a body of at most `max_bytes`. A longer one is not read on, and its connection is closed.
 pub async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
+    if body.size_hint().lower() > max_bytes as u64 {
+        return Err(too_long(max_bytes));
+    }
     let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
+    let mut all = BytesMut::new();
     let mut trailers = None;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| (error.kind, error.text))?;
@@ -200,17 +201,18 @@ pub async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<Buffe
                 continue;
             }
         };
-        if first.len() + rest.len() + data.len() > max_bytes {
+        if data.len() > max_bytes - first.len().max(all.len()) {
             return Err(too_long(max_bytes));
         }
-        if first.is_empty() {
+        if first.is_empty() && all.is_empty() {
             first = data;
-        } else {
-            rest.extend_from_slice(&data);
+            continue;
         }
+        // From the second part on all is in one buffer.
+        all.extend_from_slice(&std::mem::take(&mut first));
+        all.extend_from_slice(&data);
     }
-    let bytes = if rest.is_empty() { first } else { [&first[..], &rest[..]].concat().into() };
-    Ok(BufferedBody { bytes, trailers })
+    Ok(BufferedBody { bytes: if all.is_empty() { first } else { all.freeze() }, trailers })
 }
 
 impl AttemptOutcome {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::attempt::too_long;
 use weir_decide::Nanos;
 use weir_decide::admission::{Priority, Rejection};
 use weir_decide::call::hedge::LaunchReason;
@@ -51,6 +52,13 @@ pub enum AttemptStatus {
     Failed(AttemptFailure, Option<Cow<'static, str>>),
     /// Cancelled: another attempt won, the deadline passed, or the caller disconnected.
     Cancelled,
+}
+
+impl AttemptStatus {
+    /// Whether its response was longer than `max_bytes`, the maximum of its success rules.
+    pub fn is_too_long(&self, max_bytes: usize) -> bool {
+        matches!(self, Self::Failed(_, Some(cause)) if *cause == too_long(max_bytes).1)
+    }
 }
 
 /// An attempt as JSON; times in milliseconds since the call's start.

@@ -85,6 +85,24 @@ impl ResponseHandle {
         PyBytes::new(py, self.outcome.response.as_ref().map_or(&[], |head| &head.body))
     }
 
+    /// Length of the body as received.
+    #[getter]
+    fn body_length(&self) -> usize {
+        self.outcome.response.as_ref().map_or(0, |head| head.body.len())
+    }
+
+    /// Maximum body in bytes, as received and decoded; `None` is unlimited.
+    #[getter]
+    fn max_response(&self) -> Option<usize> {
+        Some(self.outcome.max_response).filter(|max| *max != usize::MAX)
+    }
+
+    /// Whether an attempt failed since its response was longer than the maximum.
+    #[getter]
+    fn is_too_large(&self) -> bool {
+        self.outcome.attempts.iter().any(|attempt| attempt.end.is_too_long(self.outcome.max_response))
+    }
+
     #[getter]
     fn request(&self) -> SentRequestHandle {
         SentRequestHandle(Arc::clone(&self.request))

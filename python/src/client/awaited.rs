@@ -21,8 +21,8 @@ use tokio::task::{AbortHandle, LocalSet};
 use super::answer::ResponseHandle;
 use super::engine::{ClientCallOutcome, ClientEngine};
 use super::event_loop::EventLoop;
-use super::kin::ForkSafe;
 use super::request::{ClientRequest, RequestHandle};
+use super::thread_bound::ThreadBound;
 use super::upstream_plan::UpstreamPlan;
 use crate::errors;
 use weir::machine::lock::lock;
@@ -31,23 +31,23 @@ use weir::machine::lock::lock;
 static ASYNCIO_LOOPS: Mutex<Vec<LoopEntry>> = Mutex::new(Vec::new());
 
 /// Event loop inside an asyncio loop.
-#[pyclass(unsendable, weakref, module = "weir._weir")]
+#[pyclass(frozen, weakref, module = "weir._weir")]
 pub(crate) struct AsyncioLoop {
     asyncio: Py<PyAny>,
     create_future: Py<PyAny>,
-    fork_owned: ForkSafe<LoopForkOwned>,
+    state: ThreadBound<LoopState>,
+}
+
+/// State of the thread that runs the asyncio loop.
+struct LoopState {
+    engine: Rc<ClientEngine>,
+    events: EventLoop,
+    ended_calls: EndedCalls,
     /// Calls that start with the next turn.
     unspawned: RefCell<Vec<UnspawnedCall>>,
     calls: RefCell<Slab<PendingCall>>,
     next_number: Cell<u64>,
     turn_scheduled: Cell<bool>,
-}
-
-/// State that a child of a fork must not touch.
-struct LoopForkOwned {
-    engine: Rc<ClientEngine>,
-    events: EventLoop,
-    ended_calls: EndedCalls,
 }
 
 /// Calls that have ended since the last turn; without an outcome, the task panicked.
@@ -94,7 +94,7 @@ fn find_loop<'py>(asyncio: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Asy
         let epoll = entry.epoll;
         if !moved {
             let found = found.cast_into::<AsyncioLoop>()?;
-            if found.borrow().fork_owned.is_ours() {
+            if found.get().state.get().is_some() {
                 return Ok(Some(found));
             }
         }
@@ -118,8 +118,7 @@ fn current_loop(py: Python<'_>) -> PyResult<Bound<'_, AsyncioLoop>> {
         return Ok(found);
     }
     let address = asyncio.as_ptr() as usize;
-    let created = AsyncioLoop::install(&asyncio)?;
-    let epoll = created.borrow().fork_owned.events.epoll();
+    let (created, epoll) = AsyncioLoop::install(&asyncio)?;
     let weak = PyWeakrefReference::new(&created)?.unbind();
     let mut entries = lock(&ASYNCIO_LOOPS);
     entries.retain(|entry| entry.asyncio_loop.bind(py).upgrade().is_some());
@@ -144,50 +143,82 @@ pub(crate) fn begin<'py>(py: Python<'py>, request: &Bound<'py, RequestHandle>) -
 #[pyfunction]
 pub(crate) fn abandon(py: Python<'_>, future: &Bound<'_, PyAny>) -> PyResult<()> {
     // A coroutine may be dropped after its loop.
-    if let Some(current) = current_loop_if_any(py)? {
-        current.borrow().abandon(future);
+    if let Some(current) = current_loop_if_any(py)?
+        && let Some(state) = current.get().state.get()
+    {
+        state.abandon(future);
     }
     Ok(())
 }
 
 impl AsyncioLoop {
-    fn install<'py>(asyncio: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+    /// Creates it, and makes it a reader of the asyncio loop; returns it with the file descriptor that is read.
+    fn install<'py>(asyncio: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, Self>, RawFd)> {
         let py = asyncio.py();
         let events = EventLoop::new().map_err(|error| errors::no_event_loop(&error))?;
         let epoll = events.epoll();
-        let engine = Rc::new(ClientEngine::new(events.timer().clone()));
-        let created = Self {
-            create_future: asyncio.getattr(intern!(py, "create_future"))?.unbind(),
-            asyncio: asyncio.clone().unbind(),
-            fork_owned: ForkSafe::new(LoopForkOwned { engine, events, ended_calls: Rc::default() }),
+        let state = Rc::new(LoopState {
+            engine: Rc::new(ClientEngine::new(events.timer().clone())),
+            events,
+            ended_calls: Rc::default(),
             unspawned: RefCell::default(),
             calls: RefCell::default(),
             next_number: Cell::new(0),
             turn_scheduled: Cell::new(false),
+        });
+        let created = Self {
+            create_future: asyncio.getattr(intern!(py, "create_future"))?.unbind(),
+            asyncio: asyncio.clone().unbind(),
+            state: ThreadBound::new(Rc::clone(&state)),
         };
         let created = Bound::new(py, created)?;
         asyncio.call_method1(intern!(py, "add_reader"), (epoll, created.getattr(intern!(py, "on_readable"))?))?;
-        let this = created.borrow();
-        let calls = this.fork_owned.engine.core();
-        this.fork_owned.events.turn(|tasks| {
+        let calls = state.engine.core();
+        state.events.turn(|tasks| {
             tasks.spawn_local(ClientEngine::sweep_loop(calls));
         });
-        drop(this);
-        Ok(created)
+        Ok((created, epoll))
     }
 
     fn begin<'py>(this: &Bound<'py, Self>, request: &RequestHandle) -> PyResult<Bound<'py, PyAny>> {
-        let own = this.borrow();
+        let own = this.get();
+        let state = own.state.get().ok_or_else(errors::call_panicked)?;
         let future = own.create_future.bind(this.py()).call0()?;
         let (request, planned) = (Arc::clone(&request.request), Arc::clone(&request.planned));
-        let number = own.next_number.replace(own.next_number.get() + 1);
+        let number = state.next_number.replace(state.next_number.get() + 1);
         let call = PendingCall { number, future: future.clone().unbind(), request: Arc::clone(&request), task: None };
-        let key = CallKey { slot: own.calls.borrow_mut().insert(call), number };
-        own.unspawned.borrow_mut().push(UnspawnedCall { key, request, planned });
-        own.schedule_turn(this)?;
+        let key = CallKey { slot: state.calls.borrow_mut().insert(call), number };
+        state.unspawned.borrow_mut().push(UnspawnedCall { key, request, planned });
+        own.schedule_turn(&state, this)?;
         Ok(future)
     }
 
+    fn schedule_turn(&self, state: &LoopState, this: &Bound<'_, Self>) -> PyResult<()> {
+        if !state.turn_scheduled.replace(true) {
+            let py = this.py();
+            let turn = this.getattr(intern!(py, "turn"))?;
+            self.asyncio.call_method1(py, intern!(py, "call_soon"), (turn,))?;
+        }
+        Ok(())
+    }
+
+    /// Runs a turn; in a child of a fork, and on other threads, nothing.
+    fn run_turn(this: &Bound<'_, Self>, is_scheduled: bool) -> PyResult<()> {
+        let own = this.get();
+        let Some(state) = own.state.get() else { return Ok(()) };
+        if is_scheduled {
+            state.turn_scheduled.set(false);
+        }
+        let again = state.events.turn(|tasks| state.spawn_calls(tasks));
+        state.resolve_futures(this.py())?;
+        if again {
+            own.schedule_turn(&state, this)?;
+        }
+        Ok(())
+    }
+}
+
+impl LoopState {
     fn abandon(&self, future: &Bound<'_, PyAny>) {
         let mut calls = self.calls.borrow_mut();
         let Some(slot) = calls.iter().find(|(_, call)| call.future.is(future)).map(|(slot, _)| slot) else { return };
@@ -206,35 +237,13 @@ impl AsyncioLoop {
         calls.get(key.slot).is_some_and(|call| call.number == key.number).then(|| calls.remove(key.slot))
     }
 
-    fn schedule_turn(&self, this: &Bound<'_, Self>) -> PyResult<()> {
-        if !self.turn_scheduled.replace(true) {
-            let py = this.py();
-            let turn = this.getattr(intern!(py, "turn"))?;
-            self.asyncio.call_method1(py, intern!(py, "call_soon"), (turn,))?;
-        }
-        Ok(())
-    }
-
-    fn run_turn(this: &Bound<'_, Self>) -> PyResult<()> {
-        let own = this.borrow();
-        if !own.fork_owned.is_ours() {
-            return Ok(());
-        }
-        let again = own.fork_owned.events.turn(|tasks| own.spawn_calls(tasks));
-        own.resolve_futures(this.py())?;
-        if again {
-            own.schedule_turn(this)?;
-        }
-        Ok(())
-    }
-
     /// Spawns the calls that have begun since the last turn.
     fn spawn_calls(&self, tasks: &LocalSet) {
-        self.fork_owned.engine.close_unused();
+        self.engine.close_unused();
         let mut calls = self.calls.borrow_mut();
         for UnspawnedCall { key, request, planned } in self.unspawned.borrow_mut().drain(..) {
-            let engine = Rc::clone(&self.fork_owned.engine);
-            let guard = AwaitedCallGuard { key, ended: Rc::clone(&self.fork_owned.ended_calls), outcome: None };
+            let engine = Rc::clone(&self.engine);
+            let guard = AwaitedCallGuard { key, ended: Rc::clone(&self.ended_calls), outcome: None };
             let task = tasks.spawn_local(async move {
                 let mut guard = guard;
                 guard.outcome = Some(engine.call(&request, &planned).await);
@@ -247,7 +256,7 @@ impl AsyncioLoop {
 
     /// Sets the futures of the calls that have ended.
     fn resolve_futures(&self, py: Python<'_>) -> PyResult<()> {
-        let mut ended = std::mem::take(&mut *self.fork_owned.ended_calls.borrow_mut());
+        let mut ended = std::mem::take(&mut *self.ended_calls.borrow_mut());
         for (key, outcome) in ended.drain(..) {
             let Some(call) = self.take(key) else { continue };
             let future = call.future.bind(py);
@@ -268,7 +277,7 @@ impl AsyncioLoop {
                 return Err(error);
             }
         }
-        let mut buffer = self.fork_owned.ended_calls.borrow_mut();
+        let mut buffer = self.ended_calls.borrow_mut();
         if buffer.is_empty() {
             *buffer = ended;
         }
@@ -285,10 +294,9 @@ pub(super) fn close_unused(py: Python<'_>) {
     drop(entries);
     for found in found {
         if let Ok(found) = found.cast_into::<AsyncioLoop>()
-            && let Ok(found) = found.try_borrow()
-            && found.fork_owned.is_ours()
+            && let Some(state) = found.get().state.get()
         {
-            found.fork_owned.engine.close_unused();
+            state.engine.close_unused();
         }
     }
 }
@@ -297,13 +305,12 @@ pub(super) fn close_unused(py: Python<'_>) {
 impl AsyncioLoop {
     /// Reader of asyncio for the epoll instance.
     fn on_readable(this: &Bound<'_, Self>) -> PyResult<()> {
-        Self::run_turn(this)
+        Self::run_turn(this, false)
     }
 
     /// Callback of asyncio for a scheduled turn.
     fn turn(this: &Bound<'_, Self>) -> PyResult<()> {
-        this.borrow().turn_scheduled.set(false);
-        Self::run_turn(this)
+        Self::run_turn(this, true)
     }
 }
 

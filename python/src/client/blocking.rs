@@ -14,8 +14,9 @@ use weir::decide::Nanos;
 use super::answer::ResponseHandle;
 use super::engine::{ClientCallOutcome, ClientEngine};
 use super::event_loop::EventLoop;
-use super::kin::ForkSafe;
+use super::kin;
 use super::request::RequestHandle;
+use super::thread_bound::ThreadBound;
 use crate::errors;
 
 /// Interval at which a blocked main thread checks for signals.
@@ -25,23 +26,26 @@ const SIGNAL_CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 const MAX_UNCHECKED_IDLE: Nanos = Nanos::from_millis(1);
 
 thread_local! {
-    /// Weak, for Python owns the loop: at the end of a thread, tokio's thread-locals are destroyed before ours.
-    static THREAD_LOOP: RefCell<Weak<ForkSafe<ThreadLoop>>> = const { RefCell::new(Weak::new()) };
+    /// Weak, for Python's handle decides on its end: at the end of a thread, tokio's thread-locals are destroyed before
+    /// ours.
+    static THREAD_LOOP: RefCell<Weak<ThreadLoop>> = const { RefCell::new(Weak::new()) };
 }
 
 /// Event loop of this thread, if it has one that this process created.
-fn thread_loop() -> Option<Rc<ForkSafe<ThreadLoop>>> {
-    THREAD_LOOP.with_borrow(Weak::upgrade).filter(|thread| thread.is_ours())
+fn thread_loop() -> Option<Rc<ThreadLoop>> {
+    THREAD_LOOP.with_borrow(Weak::upgrade).filter(|thread| thread.generation == kin::generation())
 }
 
-/// Owner of a thread's event loop, in a `threading.local` of Python.
-#[pyclass(unsendable, module = "weir._weir")]
+/// Handle of a thread's event loop, in a `threading.local` of Python: it ends with the thread.
+#[pyclass(frozen, module = "weir._weir")]
 struct ThreadLoopHandle {
-    _thread_loop: Rc<ForkSafe<ThreadLoop>>,
+    _thread_loop: ThreadBound<ThreadLoop>,
 }
 
 /// Event loop of a thread, with its call engine.
 struct ThreadLoop {
+    /// Process that created it.
+    generation: u64,
     engine: Rc<ClientEngine>,
     events: EventLoop,
     /// Whether the next check for signals is due.
@@ -125,10 +129,11 @@ fn install(py: Python<'_>) -> PyResult<()> {
     let main = threading.call_method0(intern!(py, "main_thread"))?;
     let is_main = threading.call_method0(intern!(py, "current_thread"))?.is(&main);
     let thread = ThreadLoop::new(is_main).map_err(|error| errors::no_event_loop(&error))?;
-    let thread = Rc::new(ForkSafe::new(thread));
+    let thread = Rc::new(thread);
     THREAD_LOOP.set(Rc::downgrade(&thread));
     let local = LOCAL.get_or_try_init(py, || threading.call_method0(intern!(py, "local")).map(Bound::unbind))?;
-    local.setattr(py, intern!(py, "event_loop"), Bound::new(py, ThreadLoopHandle { _thread_loop: thread })?)
+    let handle = ThreadLoopHandle { _thread_loop: ThreadBound::new(thread) };
+    local.setattr(py, intern!(py, "event_loop"), Bound::new(py, handle)?)
 }
 
 /// Closes unused connections of this thread.
@@ -159,7 +164,13 @@ impl ThreadLoop {
         }
         let calls = engine.core();
         events.turn(|tasks| drop(tasks.spawn_local(ClientEngine::sweep_loop(calls))));
-        Ok(Self { events, engine, signal_check_due: due, last_call_ended: Cell::default() })
+        Ok(Self {
+            generation: kin::generation(),
+            events,
+            engine,
+            signal_check_due: due,
+            last_call_ended: Cell::default(),
+        })
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct ClientCallOutcome {
     pub(crate) upstream: Arc<str>,
     pub(crate) budget_exhausted: u32,
     pub(crate) duration: Nanos,
+    /// Maximum body in bytes.
+    pub(crate) max_response: usize,
 }
 
 /// Response with its whole body.
@@ -162,15 +164,15 @@ impl EndedCall<'_> {
         let Self { mut end, began, trace, planned } = self;
         let response = match response {
             None => None,
-            Some((parts, body)) => match read_whole(body).await {
-                Ok(body) => {
+            Some((parts, body)) => match read_whole(body, planned.plan.success.max_body_bytes).await {
+                Ok(Some(body)) => {
                     Some(ClientResponse { status: parts.status, version: parts.version, headers: parts.headers, body })
                 }
                 Err(CallBodyError::DeadlineExceeded) => {
                     end = ClientCallEnd::DeadlineExceeded;
                     None
                 }
-                Err(CallBodyError::Upstream(_)) => {
+                Err(CallBodyError::Upstream(_)) | Ok(None) => {
                     end = ClientCallEnd::AllFailed;
                     None
                 }
@@ -189,6 +191,7 @@ impl EndedCall<'_> {
             upstream: Arc::clone(&planned.upstream_name),
             budget_exhausted: trace.budget_exhausted,
             duration: timer.now() - began,
+            max_response: planned.plan.success.max_body_bytes,
         }
     }
 }
@@ -203,6 +206,7 @@ impl ClientCallOutcome {
             upstream,
             budget_exhausted: 0,
             duration,
+            max_response: planned.plan.success.max_body_bytes,
         }
     }
 }
@@ -213,21 +217,25 @@ impl ClientAttempt {
         match &self.end {
             AttemptStatus::Running | AttemptStatus::Cancelled => ("cancelled", None, None),
             AttemptStatus::Won(status) => ("won", Some(*status), None),
-            AttemptStatus::Failed(AttemptFailure::Status(status), _) => ("status", Some(*status), None),
+            AttemptStatus::Failed(AttemptFailure::Status(status), cause) => ("status", Some(*status), cause.as_deref()),
             AttemptStatus::Failed(failure, cause) => (failure.name().unwrap_or("status"), None, cause.as_deref()),
         }
     }
 }
 
-async fn read_whole(mut body: CallBody) -> Result<Bytes, CallBodyError> {
+/// Reads what is left of a body, which attempts have read as far as it counts; `None` if it is too long.
+async fn read_whole(mut body: CallBody, max_bytes: usize) -> Result<Option<Bytes>, CallBodyError> {
     if let CallBody::Buffered(bytes) = body {
-        return Ok(bytes);
+        return Ok(Some(bytes));
     }
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {
+            if data.len() > max_bytes.saturating_sub(all.len()) {
+                return Ok(None);
+            }
             all.extend_from_slice(&data);
         }
     }
-    Ok(all.freeze())
+    Ok(Some(all.freeze()))
 }

@@ -5,7 +5,7 @@
 //! - [`engine`]: the core's call engine, and outcomes of its calls; [`answer`]: outcomes for Python
 //! - [`event_loop`]: tokio without a thread of its own
 //! - [`awaited`]: calls on asyncio's event loop; [`blocking`]: calls that block their thread
-//! - [`kin`]: state that a fork must not share
+//! - [`kin`]: forks; [`thread_bound`]: values that one thread owns
 
 pub(crate) mod answer;
 pub(crate) mod awaited;
@@ -16,6 +16,7 @@ pub(crate) mod kin;
 pub(crate) mod owner;
 pub(crate) mod policy;
 pub(crate) mod request;
+mod thread_bound;
 mod upstream_plan;
 
 use pyo3::prelude::*;
@@ -25,6 +26,7 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub(crate) fn release_connections(py: Python<'_>) {
     engine::request_cleanup();
+    thread_bound::drop_abandoned();
     blocking::close_unused();
     awaited::close_unused(py);
 }

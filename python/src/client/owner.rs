@@ -15,7 +15,7 @@ use weir::decide::call::policy::BudgetRule;
 use weir::decide::call::retry_budget::RetryBudget;
 use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir::http::client::{ConnectOptions, Origin, Protocol};
-use weir::http::target::Target;
+use weir::http::target::{Target, TargetError};
 use weir::http::tls::{Tls, TlsOptions};
 use weir::machine::lock::lock;
 
@@ -104,7 +104,12 @@ impl ClientHandle {
         headers: Vec<(Vec<u8>, Vec<u8>)>,
         body: Option<&[u8]>,
     ) -> PyResult<RequestHandle> {
-        let target = Target::parse(url).map_err(|error| errors::usage(&format!("url: {error}")))?;
+        let target = Target::parse(url).map_err(|error| {
+            // The query may have secrets.
+            let without_path = |url: String| TargetError::Malformed(Target::split(&url).0.to_owned());
+            let error = if let TargetError::Malformed(url) = error { without_path(url) } else { error };
+            errors::usage(&format!("url: {error}"))
+        })?;
         let Target { url, path, .. } = target.clone();
         let request = ClientRequest::new(method, url, path, headers, body)?;
         let planned = self.upstream_plan(policy, &target)?;
@@ -139,7 +144,7 @@ impl ClientHandle {
         let rule = policy.policy.budget.filter(|_| policy.policy.allows_extra_attempts());
         let mut success = policy.success.clone().unwrap_or_default();
         // Bodies in Python are whole, so an attempt lasts to the last byte.
-        (success.require_complete, success.max_body_bytes) = (true, usize::MAX);
+        (success.require_complete, success.max_body_bytes) = (true, policy.max_response);
         let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
         plan.budget = rule.map(|rule| self.retry_budget(rule));
         if policy.policy.deadline != Nanos::NEVER {

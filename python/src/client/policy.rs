@@ -18,6 +18,7 @@ use weir::decide::call::policy::{
     Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 
+use super::request::shown_header_name;
 use super::upstream_plan::{OriginKey, UpstreamPlan};
 use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
@@ -31,6 +32,8 @@ pub(crate) struct PolicyHandle {
     pub(crate) policy: Policy,
     /// Rules of a successful response; `None` for the default.
     pub(crate) success: Option<Success>,
+    /// Maximum body of a response in bytes; `usize::MAX` is unlimited.
+    pub(crate) max_response: usize,
     /// Plans by process generation and origin.
     pub(crate) plans: Mutex<HashMap<(u64, OriginKey), Arc<UpstreamPlan>>>,
 }
@@ -50,12 +53,21 @@ impl PolicyHandle {
             budget: form.take::<Option<RetryBudgetArg>>("budget")?.map(|rule| rule.0),
         };
         let success = form.take::<Option<SuccessArg>>("success")?.map(|rules| rules.0);
+        let max_response = max_response(form.take("max_response")?)?;
         form.is_empty()?;
         if let Some((what, remedy)) = policy.validation_error() {
             return Err(errors::usage(&format!("hedge, retries: {what}; {remedy}")));
         }
-        Ok(Self { policy, success, plans: Mutex::default() })
+        Ok(Self { policy, success, max_response, plans: Mutex::default() })
     }
+}
+
+/// A number of bytes from 1; None is unlimited.
+fn max_response(given: Option<i64>) -> PyResult<usize> {
+    let Some(given) = given else { return Ok(usize::MAX) };
+    usize::try_from(given).ok().filter(|max| *max > 0).ok_or_else(|| {
+        errors::usage(&format!("max_response: {given} is out of range; give bytes, e.g. 64 * 2**20, or None"))
+    })
 }
 
 /// A duration above 0; None is unlimited.
@@ -327,8 +339,9 @@ impl FromPyObject<'_, '_> for SuccessArg {
                 let item = item?;
                 let (name, text): (String, String) = item.cast::<PyTuple>()?.extract()?;
                 let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(&text).ok());
-                headers
-                    .push(header.ok_or_else(|| errors::usage(&format!("headers: invalid header '{name}: {text}'")))?);
+                headers.push(header.ok_or_else(|| {
+                    errors::usage(&format!("headers: invalid header '{}'", shown_header_name(&name)))
+                })?);
             }
         }
         let mut success = Success::default();

@@ -47,7 +47,7 @@ impl ClientRequest {
             .map_err(|_| errors::usage(&format!("method: invalid method {method:?}; write e.g. GET")))?;
         let mut map = HeaderMap::with_capacity(headers.len());
         for (name, value) in headers {
-            let shown = String::from_utf8_lossy(&name).into_owned();
+            let shown = shown_header_name(&String::from_utf8_lossy(&name));
             let name = HeaderName::from_bytes(&name)
                 .map_err(|_| errors::usage(&format!("headers: invalid name {shown:?}; use letters, digits and '-'")))?;
             let value = HeaderValue::from_bytes(&value).map_err(|_| {
@@ -81,6 +81,12 @@ impl SentRequestHandle {
     fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.body)
     }
+}
+
+/// Name of a header for messages: what follows a colon or a space would be a value.
+pub(crate) fn shown_header_name(name: &str) -> String {
+    let shown = name.split(|c: char| c == ':' || c.is_whitespace()).next().unwrap_or_default();
+    if shown == name { shown.to_owned() } else { format!("{shown}...") }
 }
 
 /// Pairs of name and value, in order.

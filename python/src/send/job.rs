@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyString};
 use weir::send::{ApiKey, Job, JobDefaults, JobOverrides, UnixMs};
 
 use crate::arguments::TimeArg;
+use crate::client::request::shown_header_name;
 use crate::errors;
 
 /// Defaults and keys that all jobs of a sender share.
@@ -175,7 +176,7 @@ pub(crate) fn headers(value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)
     for item in items.try_iter()? {
         let (name, text): (String, String) = extract_field("headers", &item?)?;
         if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
-            let why = format!("invalid header name {name:?}; use letters, digits and '-'");
+            let why = format!("invalid header name {:?}; use letters, digits and '-'", shown_header_name(&name));
             return Err(errors::usage(&why));
         }
         if http::HeaderValue::from_str(&text).is_err() {

@@ -7,6 +7,7 @@ use weir_hurl::{
 use super::encoding::PieceEncoding;
 use super::files::StepFiles;
 use super::piece::{PieceCompiler, PieceList};
+use super::place::{self, TextBodyUse};
 
 const JSON: &str = "application/json";
 const XML: &str = "application/xml";
@@ -28,6 +29,7 @@ pub(super) fn content_type(body: &HurlBody) -> Option<&'static str> {
 /// Appends a body.
 pub(super) fn push_body(
     body: &HurlBody,
+    usage: TextBodyUse,
     files: &mut StepFiles<'_>,
     list: &mut PieceList,
     compiler: &mut PieceCompiler<'_>,
@@ -35,7 +37,7 @@ pub(super) fn push_body(
     match &body.content {
         BodyContent::Json(json) => push_json(json, list, compiler),
         BodyContent::Xml(text) => list.push_fixed(text.as_bytes()),
-        BodyContent::OneLine(template) => list.push(template, PieceEncoding::Verbatim, compiler),
+        BodyContent::OneLine(template) => push_text(template, usage, list, compiler),
         BodyContent::Bytes(BytesLiteral::Base64(bytes) | BytesLiteral::Hex(bytes)) => list.push_fixed(bytes),
         BodyContent::File(name) => {
             if let Some((_, bytes)) = files.read(name, compiler) {
@@ -43,9 +45,10 @@ pub(super) fn push_body(
             }
         }
         BodyContent::Block(block) => match &block.content {
-            BlockContent::Text(template) | BlockContent::Json(template) | BlockContent::Xml(template) => {
-                list.push(template, PieceEncoding::Verbatim, compiler);
+            BlockContent::Text(template) | BlockContent::Json(template) => {
+                push_text(template, usage, list, compiler);
             }
+            BlockContent::Xml(template) => list.push(template, PieceEncoding::Verbatim, compiler),
             BlockContent::Raw(text) => list.push_fixed(text.as_bytes()),
             BlockContent::GraphQl { query, variables } => {
                 list.push_fixed(b"{\"query\":\"");
@@ -59,6 +62,13 @@ pub(super) fn push_body(
             }
         },
     }
+}
+
+fn push_text(template: &Template, usage: TextBodyUse, list: &mut PieceList, compiler: &mut PieceCompiler<'_>) {
+    // Variables that never change may be any part of a form; in JSON all are values, as in a body that is JSON.
+    let template = if usage == TextBodyUse::Form { compiler.folded(template) } else { template.clone() };
+    let encodings = place::in_text(&template, usage);
+    list.push_each(template, PieceEncoding::Verbatim, encodings, compiler);
 }
 
 fn push_json(json: &JsonText, list: &mut PieceList, compiler: &mut PieceCompiler<'_>) {

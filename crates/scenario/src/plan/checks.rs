@@ -10,6 +10,7 @@ use super::encoding::PieceEncoding;
 use super::files::StepFiles;
 use super::findings::{FlowFailure, StepFindings};
 use super::piece::{PieceCompiler, PieceList};
+use super::place::TextBodyUse;
 use super::request_template::RenderSource;
 use crate::evaluate::{CheckFailure, CompiledCapture, CompiledCheck, ResponseView};
 
@@ -83,7 +84,7 @@ impl StepChecks {
         }
         if let Some(body) = &response.body {
             let mut list = PieceList::default();
-            push_body(body, files, &mut list, compiler);
+            push_body(body, TextBodyUse::Expected, files, &mut list, compiler);
             compiled.push(body_text(body), CheckKind::Body(list));
         }
         for assertion in &response.asserts {

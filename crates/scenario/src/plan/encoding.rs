@@ -14,10 +14,15 @@ pub(super) enum PieceEncoding {
     Verbatim,
     /// Part of a URL, which is encoded as a whole later; control characters are an error.
     Url,
+    /// Value of a parameter in the text of a URL: it cannot begin another parameter. Escapes stay, since values that
+    /// were captured from a URL have them.
+    UrlValue,
     /// Value in a query string or a form: all but unreserved characters are percent-encoded.
     Parameter,
     /// Value of a header; control characters are an error.
     HeaderValue,
+    /// Value of a cookie: a header's, and a semicolon is percent-encoded, since it would begin another cookie.
+    CookieValue,
     /// Name of a header: a token.
     HeaderName,
     /// Text within a JSON string.
@@ -86,11 +91,15 @@ impl PieceEncoding {
         let tail = out.get(start..).unwrap_or_default();
         let is_plain = match self {
             Self::Verbatim => true,
-            Self::Url if tail.iter().any(|byte| is_url_control(*byte)) => return Err(EncodingError::ControlInUrl),
+            Self::Url | Self::UrlValue if tail.iter().any(|byte| is_url_control(*byte)) => {
+                return Err(EncodingError::ControlInUrl);
+            }
+            Self::UrlValue => !tail.iter().any(|byte| is_delimiter(*byte)),
             Self::Parameter => tail.iter().all(|byte| UNRESERVED[usize::from(*byte)]),
-            Self::HeaderValue if tail.iter().any(|byte| is_control(*byte)) => {
+            Self::HeaderValue | Self::CookieValue if tail.iter().any(|byte| is_control(*byte)) => {
                 return Err(EncodingError::ControlInHeader);
             }
+            Self::CookieValue => !tail.contains(&b';'),
             Self::HeaderName if tail.is_empty() || !tail.iter().all(|byte| TOKEN[usize::from(*byte)]) => {
                 return Err(EncodingError::HeaderName);
             }
@@ -112,6 +121,8 @@ impl PieceEncoding {
             Self::QuotedName => {
                 push_each(start..end, out, |byte, out| push_percent(byte, !matches!(byte, b'"' | b'\r' | b'\n'), out));
             }
+            Self::CookieValue => push_each(start..end, out, |byte, out| push_percent(byte, byte != b';', out)),
+            Self::UrlValue => push_each(start..end, out, |byte, out| push_percent(byte, !is_delimiter(byte), out)),
             Self::Verbatim | Self::Parameter | Self::Url | Self::HeaderValue | Self::HeaderName | Self::JsonValue => {
                 push_each(start..end, out, |byte, out| push_percent(byte, UNRESERVED[usize::from(byte)], out));
             }
@@ -140,6 +151,11 @@ fn push_base64(start: usize, out: &mut Vec<u8>) {
 
 fn is_control(byte: u8) -> bool {
     (byte < 0x20 && byte != b'\t') || byte == 0x7f
+}
+
+/// Whether the byte ends a parameter in a query.
+fn is_delimiter(byte: u8) -> bool {
+    matches!(byte, b'&' | b';' | b'#')
 }
 
 fn is_url_control(byte: u8) -> bool {

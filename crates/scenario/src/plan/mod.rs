@@ -20,6 +20,7 @@ mod multipart;
 mod options;
 mod origin;
 mod piece;
+mod place;
 mod redirect;
 mod request_bytes;
 mod request_compiler;

@@ -80,6 +80,29 @@ impl PieceList {
         }
     }
 
+    /// Appends a template whose expressions have an encoding each.
+    pub(super) fn push_each(
+        &mut self,
+        template: Template,
+        text_encoding: PieceEncoding,
+        encodings: Vec<PieceEncoding>,
+        compiler: &mut PieceCompiler<'_>,
+    ) {
+        let mut encodings = encodings.into_iter();
+        for part in template.parts {
+            match part {
+                TemplatePart::Text(text) => {
+                    let text = Template { parts: vec![TemplatePart::Text(text)], position: template.position };
+                    self.push(&text, text_encoding, compiler);
+                }
+                TemplatePart::Expression(expression) => {
+                    let encoding = encodings.next().unwrap_or(text_encoding);
+                    self.push_expression(expression, encoding, compiler);
+                }
+            }
+        }
+    }
+
     /// Appends the value of an expression.
     pub(super) fn push_expression(
         &mut self,

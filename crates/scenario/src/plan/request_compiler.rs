@@ -9,6 +9,7 @@ use super::multipart::push_multipart;
 use super::options::RequestOptions;
 use super::origin::OriginTable;
 use super::piece::{PieceCompiler, PieceList};
+use super::place::{self, TextBodyUse};
 use super::problem;
 use super::request_bytes::RequestBytes;
 use super::request_template::{BASIC, RequestTarget, RequestTemplate, intern};
@@ -16,6 +17,7 @@ use super::settings::ScenarioSettings;
 use crate::url::{DotSegments, HttpUrl};
 
 /// Name of the program, as `weir load` sends it.
+const FORM: &str = "application/x-www-form-urlencoded";
 const USER_AGENT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
 
 /// Headers that a request has unless the file gives or removes them.
@@ -80,7 +82,9 @@ impl RequestCompiler<'_, '_, '_> {
             }
             template.cookies.push(&cookie.name, PieceEncoding::HeaderValue, self.compiler);
             template.cookies.push_fixed(b"=");
-            template.cookies.push(&cookie.value, PieceEncoding::HeaderValue, self.compiler);
+            let value = self.compiler.folded(&cookie.value);
+            let encodings = vec![PieceEncoding::CookieValue; value.expressions().count()];
+            template.cookies.push_each(value, PieceEncoding::HeaderValue, encodings, self.compiler);
         }
         self.body(request, &mut template, &given);
         template.shared_body = template.body.as_fixed().and_then(RequestBytes::share);
@@ -118,7 +122,7 @@ impl RequestCompiler<'_, '_, '_> {
             self.compiler.errors.push(problem(position, "http:// or https://", found, hint));
         }
         let (mut url, mut query) = (PieceList::default(), PieceList::default());
-        url.push(template, PieceEncoding::Url, self.compiler);
+        url.push_each(template.clone(), PieceEncoding::Url, place::in_url(template), self.compiler);
         push_parameters(&request.query, PieceEncoding::Url, &mut query, self.compiler);
         let (Some(fixed_url), Some(fixed_query)) = (url.as_fixed(), query.as_fixed()) else {
             return RequestTarget::Dynamic { url, query, position };
@@ -252,6 +256,19 @@ impl RequestCompiler<'_, '_, '_> {
         template.headers = headers;
     }
 
+    /// Use of a body that is text, by its Content-Type.
+    fn body_use(&self, request: &HurlRequest) -> TextBodyUse {
+        let of_file = request.headers.iter().map(|field| (&field.name, self.compiler.folded(&field.value)));
+        let mut of_file = of_file.filter_map(|(name, value)| Some((name.as_text()?, value.as_text()?.to_owned())));
+        let is_type = |name: &str| name.eq_ignore_ascii_case("content-type");
+        let is_form = |value: &str| value.to_ascii_lowercase().starts_with(FORM);
+        let is_of_form = match of_file.find(|(name, _)| is_type(name)) {
+            Some((_, value)) => is_form(&value),
+            None => self.settings.headers.iter().any(|(name, value)| is_type(name) && is_form(value)),
+        };
+        if is_of_form { TextBodyUse::Form } else { TextBodyUse::Request }
+    }
+
     fn body(&mut self, request: &HurlRequest, template: &mut RequestTemplate, given: &GivenHeaders) {
         let sections = [!request.form.is_empty(), !request.multipart.is_empty(), request.body.is_some()];
         if sections.iter().filter(|is_present| **is_present).count() > 1 {
@@ -260,13 +277,13 @@ impl RequestCompiler<'_, '_, '_> {
         }
         let mut content_type = request.body.as_ref().and_then(content_type).map(str::to_owned);
         if !request.form.is_empty() {
-            content_type = Some("application/x-www-form-urlencoded".to_owned());
+            content_type = Some(FORM.to_owned());
             push_parameters(&request.form, PieceEncoding::Verbatim, &mut template.body, self.compiler);
         } else if !request.multipart.is_empty() {
             let boundary = push_multipart(&request.multipart, self.files, &mut template.body, self.compiler);
             content_type = Some(boundary);
         } else if let Some(body) = &request.body {
-            push_body(body, self.files, &mut template.body, self.compiler);
+            push_body(body, self.body_use(request), self.files, &mut template.body, self.compiler);
         }
         if let Some(content_type) = content_type
             && !given.has("content-type")

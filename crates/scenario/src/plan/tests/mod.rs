@@ -4,6 +4,7 @@ mod encodings;
 mod errors;
 mod flows;
 mod names;
+mod places;
 mod properties;
 mod redirects;
 mod requests;

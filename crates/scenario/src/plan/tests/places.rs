@@ -1,0 +1,106 @@
+//! Values that services and rows give stay in their place.
+
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::*;
+
+/// Target and body of a request whose expressions `{{v}}` have a captured value.
+fn sent(request: &str, value: &str) -> Option<(String, String)> {
+    let plan = plan_with(
+        &format!("GET http://h/first\nHTTP 200\n[Captures]\nv: jsonpath \"$.v\"\n\n{request}"),
+        &ScenarioSettings::default(),
+    );
+    let first = json!({ "v": value }).to_string();
+    let requests = run(&plan, |_| ok(&first)).requests;
+    let text = &requests.get(1)?.text;
+    let target = text.split(' ').nth(1)?.to_owned();
+    Some((target, body_of(text).to_owned()))
+}
+
+fn target(url: &str, value: &str) -> Option<String> {
+    sent(&format!("GET {url}"), value).map(|sent| sent.0)
+}
+
+fn body(kind: &str, text: &str, value: &str) -> Option<String> {
+    sent(&format!("POST http://h/x\n{kind}`{text}`"), value).map(|sent| sent.1)
+}
+
+#[test]
+fn a_value_of_a_parameter_adds_no_other_one() {
+    for (url, value, expected) in [
+        ("http://h/x?a={{v}}&b=1", "1&admin=true", "/x?a=1%26admin=true&b=1"),
+        ("http://h/x?a={{v}}", "1#f", "/x?a=1%23f"),
+        ("http://h/x?a=y{{v}};b", "1;admin=1", "/x?a=y1%3Badmin=1;b"),
+        // What was captured from a URL has its escapes.
+        ("http://h/x?a={{v}}", "a%26b+c%20d", "/x?a=a%26b+c%20d"),
+        ("http://h/x?a={{v urlEncode}}", "a&b", "/x?a=a%26b"),
+        // Links, and whole queries.
+        ("http://h/{{v}}", "items?a=1&b=2", "/items?a=1&b=2"),
+        ("http://h{{v}}", "/items?a=1&b=2", "/items?a=1&b=2"),
+        ("{{v}}", "http://h/items?a=1&b=2", "/items?a=1&b=2"),
+        ("http://h/x?{{v}}", "a=1&b=2", "/x?a=1&b=2"),
+        ("http://h/x?a=1&{{v}}", "c=1&b=2", "/x?a=1&c=1&b=2"),
+        ("http://h/{{v urlEncode}}", "a/b?c", "/a/b%3Fc"),
+    ] {
+        assert_eq!(target(url, value).as_deref(), Some(expected), "{url} {value}");
+    }
+}
+
+#[test]
+fn a_value_in_a_json_text_is_one_value() {
+    let evil = "a\",\"admin\":true,\"z\":\"";
+    for text in ["{\"a\": \"x{{v}}y\"}", "[\"x{{v}}y\"]", " {\"b\\\\\\\\\": [1, \"x{{v}}y\"]}"] {
+        let sent = body("", text, evil).unwrap();
+        let parsed: Json = serde_json::from_str(&sent).unwrap();
+        assert!(parsed.to_string().contains("xa\\\",\\\"admin"), "{sent}");
+    }
+    let block = sent("POST http://h/x\n```json\n{\"a\": \"{{v}}\"}\n```", evil).unwrap().1;
+    assert_eq!(serde_json::from_str::<Json>(&block).unwrap(), json!({ "a": evil }));
+    assert_eq!(body("", "{\"a\": {{v}}}", "[1, 2]").as_deref(), Some("{\"a\": [1, 2]}"));
+    assert_eq!(body("", "{\"a\": {{v}}}", "1,\"admin\":true"), None, "it is not sent");
+    // Other texts have values as they are.
+    for (text, expected) in [("{{v}}", "a\"b"), ("say \"{{v}}\"", "say \"a\"b\""), ("{ {{v}} }", "{ a\"b }")] {
+        assert_eq!(body("", text, "a\"b").as_deref(), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_value_in_the_text_of_a_form_is_one_field() {
+    let form = "Content-Type: application/x-www-form-urlencoded; charset=utf-8\n";
+    assert_eq!(body(form, "a={{v}}&b=1", "1&admin=true+ü").as_deref(), Some("a=1%26admin%3Dtrue%2B%C3%BC&b=1"));
+    assert_eq!(body(form, "a={{v urlEncode}}", "1&2").as_deref(), Some("a=1%262"));
+    assert_eq!(body(form, "{{v}}", "a=1&b=2").as_deref(), Some("a=1&b=2"));
+    assert_eq!(body("", "a={{v}}", "1&b=2").as_deref(), Some("a=1&b=2"), "any text");
+}
+
+#[test]
+fn a_value_of_a_cookie_adds_no_other_one() {
+    let plan = plan_with(
+        "GET http://h/1\nHTTP 200\n[Captures]\nv: jsonpath \"$.v\"\n\nGET http://h/2\n[Cookies]\na: {{v}}\nb: 1;c",
+        &ScenarioSettings::default(),
+    );
+    let requests = run(&plan, |_| ok("{\"v\": \"x; admin=1\"}")).requests;
+    assert_eq!(header(&requests[1].text, "cookie"), Some("a=x%3B admin=1; b=1;c"));
+}
+
+#[test]
+fn an_expected_body_has_values_as_they_are() {
+    let text = "GET http://h/1\nHTTP 200\n[Captures]\nv: jsonpath \"$.v\"\n\nGET http://h/2\nHTTP 200\n```\n{\"v\": \"{{v}}\"}\n```";
+    let plan = plan_with(text, &ScenarioSettings::default());
+    assert_eq!(run(&plan, |_| ok("{\"v\": \"a/b\"}\n")).requests.len(), 2);
+}
+
+proptest! {
+    #[test]
+    fn no_value_leaves_a_json_string_or_a_parameter(value in "[\"\\\\a,:{}\\[\\]&=#;%?/ü \n]{0,8}") {
+        let sent_body = body("", "{\"a\": \"{{v}}\", \"b\": [\"{{v}}\", 1]}", &value).unwrap();
+        let expected = json!({ "a": &value, "b": [&value, 1] });
+        prop_assert_eq!(serde_json::from_str::<Json>(&sent_body).ok(), Some(expected), "{}", sent_body);
+        if !value.contains('\n') {
+            let query = target("http://h/x?a={{v}}&b=1", &value).unwrap();
+            prop_assert!(query.starts_with("/x?a=") && query.ends_with("&b=1"), "{}", query);
+            prop_assert_eq!(query.matches('&').count(), 1, "{}", query);
+        }
+    }
+}
