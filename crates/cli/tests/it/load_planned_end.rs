@@ -20,7 +20,7 @@ fn manner(greeting: Vec<u8>) -> Http2Manner {
 fn manners() -> Vec<(String, Http2Manner)> {
     let mut found = Vec::new();
     for id in [1, 2, 3, 4, 5, 6, 8, 0xff, 0xffff] {
-        for value in [0, 1, (1 << 24) - 1, (1 << 31) - 1, u32::MAX] {
+        for value in [0, 1, (1 << 31) - 1, u32::MAX] {
             found.push((format!("setting {id} = {value}"), manner(settings(&[(id, value)]))));
         }
     }
@@ -73,12 +73,11 @@ fn ended(what: &str, args: &[&str]) -> Output {
 
 #[test]
 fn a_load_over_http2_ends_whatever_the_service_announces() {
-    let modes: [&[&str]; 7] = [
+    let modes: [&[&str]; 6] = [
         &["-c", "2", "--streams", "10"],
         &["-r", "40", "-c", "2", "--streams", "3"],
         &["--users", "6", "--streams", "3"],
-        &["-c", "2", "--streams", "3", "-X", "POST", "-b", "0123456789"],
-        &["-c", "2", "--check", "status == 200"],
+        &["-c", "2", "--streams", "3", "--method", "POST", "--body", "0123456789"],
         &["--users", "6", "--streams", "3", "--check", "status == 200"],
         &["-r", "40", "-c", "2", "--check", "status == 200"],
     ];
@@ -100,12 +99,9 @@ fn a_number_of_requests_ends_without_a_stream_by_their_timeouts() {
             let flags = [mode, check, &["--h2c", "-n", "4", "--timeout", "300ms", "--format", "json"]].concat();
             let url = peer.url("/");
             let run = ended("no streams", &[&["load", url.as_str()], &flags[..]].concat()).json();
-            assert_eq!(
-                (run.requests.total, run.failures.get("timeout")),
-                (4, Some(&4)),
-                "{flags:?} {:?}",
-                run.failures
-            );
+            // In the open loop an arrival that finds no connection in time is dropped.
+            let late: u64 = ["timeout", "dropped"].iter().filter_map(|kind| run.failures.get(*kind)).sum();
+            assert_eq!((run.requests.total, late), (4, 4), "{flags:?} {:?}", run.failures);
             let details = format!("{:?}", run.target.failure_details);
             assert!(details.contains("MAX_CONCURRENT_STREAMS"), "{flags:?} {details}");
             // A connection that permits none is not waited for again and again.
@@ -172,7 +168,7 @@ fn a_load_over_http1_ends_whatever_time_or_size_a_header_has() {
     let modes: [&[&str]; 4] = [
         &["-c", "2"],
         &["-r", "40", "-c", "2"],
-        &["--users", "2", "--check", "status == 200", "--retries", "1"],
+        &["--users", "2", "--check", "status == 200"],
         &["--users", "2", "--max-redirects", "3", "--check", "body == \"\""],
     ];
     for_each(heads, |head| {

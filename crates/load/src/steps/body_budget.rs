@@ -9,6 +9,11 @@ const FREE_BYTES: usize = 64 << 10;
 /// Smallest step by which a counted body grows, in bytes.
 const MIN_STEP_BYTES: usize = 1 << 20;
 
+/// Factor by which the room of a counted body grows.
+const GROWTH: usize = 8;
+/// Largest room that is reserved before it is needed, in bytes.
+const MAX_RESERVED_BYTES: usize = 64 << 20;
+
 /// Memory of the process in all [`BodyShare`]s.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
@@ -28,14 +33,18 @@ impl BodyShare {
 
     #[cold]
     fn grow(&mut self, body: &mut Vec<u8>, needed: usize) -> bool {
-        let grown = needed.max(body.len() + body.len() / 2).max(MIN_STEP_BYTES);
+        let grown = needed.next_multiple_of(MIN_STEP_BYTES);
         let further = grown - self.counted;
         let add = |used: usize| used.checked_add(further).filter(|sum| *sum <= MAX_TOTAL_BYTES);
         if IN_USE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
             return false;
         }
         self.counted = grown;
-        body.reserve_exact(grown - body.len());
+        if grown > body.capacity() {
+            // Few moves, since each leaves memory behind that was touched; what is not touched is none.
+            let capacity = (body.capacity() * GROWTH).clamp(MIN_STEP_BYTES, MAX_RESERVED_BYTES).max(grown);
+            body.reserve_exact(capacity - body.len());
+        }
         true
     }
 
