@@ -54,7 +54,7 @@ class UserFactory:
         index = self._deal.index(number)
         user: Any = self.classes[index]()
         user.number, user.random = number, user_random(self.seed, number)
-        user.session = _weir.ScriptSession(self.url or user.host or "", self.head.of(user.headers))
+        user.session = _weir.ScriptSession(self.url or user.host or "", self.head.of(user.headers), self.head.given)
         user._prepare()
         driver = drive(user, self.errors)
         if type(user).on_stop is not User.on_stop:
@@ -164,10 +164,14 @@ def explained(error: Exception) -> Exception:
 class HeadLines:
     """Header lines of all requests: defaults, those of a class, and those of the command line."""
 
+    given: str
+    """Lines of the headers of the command line."""
+
     def __init__(self, defaults: Sequence[tuple[str, str]], given: Sequence[tuple[str, str]]) -> None:
         """Take the defaults of a kind of user, and the headers of the command line, which replace others."""
         self._defaults = defaults
         self._given = given
+        self.given = lines_of({name: value for name, value in given if value})
 
     def of(self, headers: Any) -> str:
         """Return the lines with the headers of a class."""

@@ -296,7 +296,7 @@ class ScriptSession:
     base: str
     """URL before paths."""
 
-    def __new__(cls, base: str, head: str) -> ScriptSession: ...
+    def __new__(cls, base: str, head: str, given: str = "", home: str = "") -> ScriptSession: ...
     def set_head(self, head: str) -> None:
         """Replace the header lines of all requests."""
 

@@ -80,6 +80,13 @@ impl Target {
         };
         let (_, path) = Self::split(url);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        // Browsers take a backslash for a slash and leave out tabs and line breaks: their host would be another one. And
+        // what begins with a scheme without slashes is not a host of that name.
+        let is_scheme =
+            |name: &str| ["http:", "https:"].iter().any(|scheme| name.to_ascii_lowercase().starts_with(scheme));
+        if authority.contains(|c: char| c == '\\' || c.is_control()) || (!url.contains("://") && is_scheme(url)) {
+            return Err(bad());
+        }
         let (userinfo, authority) = match authority.rsplit_once('@') {
             Some((user, host)) => (Some(percent_decoded(user).ok_or_else(bad)?), host),
             None => (None, authority),
@@ -223,6 +230,19 @@ mod tests {
             "http://[::1]h/",
             "http://[h]/",
             "http://a b/",
+            "http://host\\@other/",
+            "http://host\\other/",
+            "http:\\\\host/",
+            "http:/host/",
+            "http:host/",
+            "http:80/",
+            "http:///host/",
+            "http://ho\tst/",
+            "http://a\n@h/",
+            "http://h%40other/",
+            "http://h%2fother/",
+            "http://\u{ff48}/",
+            "http://user@/",
             "http://h/a b",
         ] {
             assert!(matches!(Target::parse(url), Err(TargetError::Malformed(_))), "{url}");

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
+use weir::load::program::request::secret_lines;
 use weir::machine::lock::lock;
 use weir::scenario::cookie_jar::CookieJar;
 use weir::scenario::url::HttpUrl;
@@ -23,14 +24,36 @@ pub(super) struct SessionState {
     /// Header lines of all requests, each with its line break.
     pub(super) head: Vec<u8>,
     pub(super) jar: CookieJar,
+    /// Lines of the command line's headers with a secret name, which belong to one origin ...
+    pub(super) given: Vec<u8>,
+    /// ... that of this URL; without it that of the first request.
+    home: Option<HttpUrl>,
+}
+
+impl SessionState {
+    /// Whether the credentials of the command line may go to a URL.
+    pub(super) fn is_home(&mut self, url: &HttpUrl) -> bool {
+        if self.given.is_empty() {
+            return true;
+        }
+        let home = self.home.get_or_insert_with(|| url.clone());
+        home.credential_origin().shares_credentials_with(&url.credential_origin())
+    }
 }
 
 #[pymethods]
 impl ScriptSession {
+    /// `given`: header lines of the command line, those with a secret name of which go to the origin of `home` alone.
     #[new]
-    fn new(base: &str, head: &str) -> PyResult<Self> {
-        let state =
-            SessionState { base: checked_base(base)?, head: head.as_bytes().to_vec(), jar: CookieJar::default() };
+    #[pyo3(signature = (base, head, given="", home=""))]
+    fn new(base: &str, head: &str, given: &str, home: &str) -> PyResult<Self> {
+        let state = SessionState {
+            base: checked_base(base)?,
+            head: head.as_bytes().to_vec(),
+            jar: CookieJar::default(),
+            given: secret_lines(given.as_bytes()),
+            home: HttpUrl::parse(if home.is_empty() { base } else { home }.as_bytes()).ok(),
+        };
         Ok(Self { state: Mutex::new(state) })
     }
 

@@ -119,7 +119,7 @@ pub(super) struct TaskExchange {
     pub(super) url: HttpUrl,
     pub(super) step: u32,
     sends_body: bool,
-    is_other_host: bool,
+    has_left_origin: bool,
     history: Vec<Py<ScriptResponse>>,
 }
 
@@ -135,7 +135,7 @@ impl TaskExchange {
             url,
             step,
             sends_body: true,
-            is_other_host: false,
+            has_left_origin: false,
             history: Vec::new(),
         }
     }
@@ -154,15 +154,17 @@ impl TaskExchange {
     /// One line, if a part would break the request.
     pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), String> {
         let request = self.request.get();
+        let parts = RequestParts { headers: &request.headers, body: request.body.as_deref() };
+        let mut session = lock(&request.session.get().state);
+        let is_home = session.is_home(&self.url);
+        let SessionState { head, jar, given, .. } = &mut *session;
         let form = SentForm {
             method: &self.method,
             url: &self.url,
             sends_body: self.sends_body,
-            is_other_host: self.is_other_host,
+            has_left_origin: self.has_left_origin,
+            withheld: if is_home { &[] } else { given },
         };
-        let parts = RequestParts { headers: &request.headers, body: request.body.as_deref() };
-        let mut session = lock(&request.session.get().state);
-        let SessionState { head, jar, .. } = &mut *session;
         write_request(parts, (head, jar, unix_s()), form, out)
     }
 
@@ -206,7 +208,7 @@ impl TaskExchange {
         let head = (response.head, response.body);
         let made = ScriptResponse::new((response.status, method), request, from, head, response.service, history);
         self.history.push(Py::new(py, made)?);
-        self.is_other_host |= url.host() != self.url.host();
+        self.has_left_origin |= !self.url.credential_origin().shares_credentials_with(&url.credential_origin());
         self.sends_body &= keeps_body(response.status);
         self.method = Cow::Owned(method_after(response.status, &self.method).to_owned());
         self.url = url;

@@ -40,7 +40,8 @@ class HttpSession:
         self.stream = False
         self.max_redirects = 30
         self.hooks: dict[str, list[Any]] = {"response": []}
-        self._session = _weir.ScriptSession(base_url, "")
+        given, home = user._given_lines()
+        self._session = _weir.ScriptSession(base_url, "", given, home)
         self._headers = SessionHeaders(self._session, user._default_headers())
         self._cookies = SessionCookies(self._session)
         self._hook = user.environment.events.request

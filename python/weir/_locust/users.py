@@ -153,6 +153,11 @@ class HttpUser(User):
     def _default_headers(self) -> dict[str, str]:
         return HeadLines(_DEFAULTS, self.environment._given_headers).merged(())
 
+    def _given_lines(self) -> tuple[str, str]:
+        """Return the lines of the command line's headers, and the URL to whose origin their credentials go."""
+        given = HeadLines((), self.environment._given_headers).given
+        return given, self.environment.host or self.host or ""
+
 
 class FastHttpUser(HttpUser):
     """User with a client for HTTP in the manner of Locust's FastHttpUser."""

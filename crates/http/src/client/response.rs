@@ -155,7 +155,7 @@ fn parse_head(
     }
     let body = match status.as_u16() {
         101 if !context.upgrade => {
-            return Err(SendError::protocol("it switches to a protocol that was not context for"));
+            return Err(SendError::protocol("it switches to a protocol that the request did not ask for"));
         }
         100..200 | 204 | 304 => BodyDecoder::ended(),
         _ if context.is_head => BodyDecoder::ended(),
@@ -203,7 +203,7 @@ impl FramingHeaders {
                 // Chunked twice, or below another coding, is a sign of smuggling.
                 if self.chunked || !coding.eq_ignore_ascii_case(b"chunked") {
                     let coding = printable(bytes);
-                    return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not context for")));
+                    return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not asked for")));
                 }
                 self.chunked = true;
             }

@@ -25,6 +25,8 @@ pub(crate) struct ConnectionStreams {
     pub(crate) is_dirty: bool,
     /// Whether no further request is given to it.
     pub(crate) is_retired: bool,
+    /// Whether it has carried a request.
+    pub(crate) has_opened: bool,
     /// Time when the transport was there, and the settings were sent.
     pub(crate) began: Nanos,
     /// Time when the last bytes came.
@@ -50,6 +52,7 @@ impl ConnectionStreams {
             is_listed: false,
             is_dirty: false,
             is_retired: false,
+            has_opened: false,
             began: Nanos::ZERO,
             received: Nanos::ZERO,
             pinged: None,
@@ -74,9 +77,16 @@ impl ConnectionStreams {
     /// Whether another request would have a stream, as far as it is known.
     pub(crate) fn has_room(&self) -> bool {
         let permitted = self.max_streams.min(self.protocol.peer_settings().max_streams as usize);
-        // Before the settings a connection takes what it is made for.
-        let max = if self.protocol.peer_settings().is_received { permitted } else { self.max_streams };
+        // Before the settings a connection takes what it is made for. Where none is permitted one request waits, so that
+        // its timeout says so; without it a load would wait for a stream without end.
+        let max = if self.protocol.peer_settings().is_received { permitted.max(1) } else { self.max_streams };
         !self.is_retired && self.len() < max
+    }
+
+    /// Whether the service permits no stream at all.
+    pub(crate) fn permits_none(&self) -> bool {
+        let settings = self.protocol.peer_settings();
+        settings.is_received && settings.max_streams == 0
     }
 
     /// Request of a key.
@@ -151,14 +161,15 @@ impl ConnectionStreams {
         (self.protocol.head_text(), self.exchanges.get_mut(key as usize).and_then(Option::as_mut))
     }
 
-    /// Whether the timeout of a request is over; `start` is the earliest start of a timeout.
-    pub(crate) fn has_expired(&self, timeout: Nanos, start: Nanos, now: Nanos) -> bool {
-        self.exchanges.iter().flatten().any(|exchange| exchange.is_over(timeout, start, now))
+    /// Whether the timeout of a request is over; `starts` are the earliest and the latest start of a timeout.
+    pub(crate) fn has_expired(&self, timeout: Nanos, starts: (Nanos, Nanos), now: Nanos) -> bool {
+        self.exchanges.iter().flatten().any(|exchange| exchange.is_over(timeout, starts, now))
     }
 
-    /// Takes the requests whose timeout is over, and ends their streams; `start` is the earliest start of a timeout.
-    pub(crate) fn take_expired(&mut self, timeout: Nanos, start: Nanos, now: Nanos) -> Vec<StreamExchange> {
-        self.take_where(|exchange| exchange.is_over(timeout, start, now))
+    /// Takes the requests whose timeout is over, and ends their streams; `starts` are the earliest and the latest start
+    /// of a timeout.
+    pub(crate) fn take_expired(&mut self, timeout: Nanos, starts: (Nanos, Nanos), now: Nanos) -> Vec<StreamExchange> {
+        self.take_where(|exchange| exchange.is_over(timeout, starts, now))
     }
 
     /// Takes requests, and ends their streams.
@@ -208,7 +219,7 @@ impl ConnectionStreams {
 
     fn open_waiting(&mut self, requests: &[WireRequest], knows_server: bool, now: Nanos) {
         while let Some(&key) = self.waiting.front() {
-            let Self { protocol, exchanges, .. } = self;
+            let Self { protocol, exchanges, has_opened, .. } = self;
             let Some(exchange) = exchanges.get_mut(key as usize).and_then(Option::as_mut) else {
                 self.waiting.pop_front();
                 continue;
@@ -224,6 +235,7 @@ impl ConnectionStreams {
             match opened {
                 Ok(stream) => {
                     exchange.stream = Some(stream);
+                    *has_opened = true;
                     exchange.flight.sent = now;
                     exchange.bytes_out += (protocol.output().len() - before) as u64;
                     self.waiting.pop_front();

@@ -25,7 +25,7 @@ pub(crate) struct StreamExchange {
     pub(crate) stream: Option<StreamId>,
     /// Bytes of frames that it has caused.
     pub(crate) bytes_out: u64,
-    /// How often a service has said that it did not process the request.
+    /// How often a service did not process the request, and its connection ended.
     pub(crate) resends: u8,
     /// Length of its head.
     head_length: usize,
@@ -84,10 +84,15 @@ impl StreamExchange {
         self.step.as_ref().map_or(self.flight.request, |step| step.step)
     }
 
-    /// Whether its timeout is over: its step's, or this one; `start` is the earliest start of a timeout.
-    pub(crate) fn is_over(&self, timeout: Nanos, start: Nanos, now: Nanos) -> bool {
+    /// Whether its timeout is over: its step's, or this one; `earliest` and `latest` bound the start of a timeout.
+    pub(crate) fn is_over(&self, timeout: Nanos, (earliest, latest): (Nanos, Nanos), now: Nanos) -> bool {
         let own = self.step.as_ref().and_then(|step| step.timeout).unwrap_or(timeout);
-        now - self.flight.timeout_start(start.max(self.flight.ready)) > own
+        now - self.flight.timeout_start(earliest.max(self.flight.ready)).min(latest) > own
+    }
+
+    /// Notes that its connection has ended without carrying a request.
+    pub(crate) fn note_refusal(&mut self) {
+        self.resends = self.resends.saturating_add(1);
     }
 
     /// Prepares it to be sent again, since it was not processed.

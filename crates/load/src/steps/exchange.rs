@@ -171,6 +171,11 @@ impl StepExchange {
         self.kept.head()
     }
 
+    /// Reason why the body of the response was not kept, although it is looked into.
+    pub(crate) fn cut_reason(&self) -> Option<&'static str> {
+        self.kept.cut_reason()
+    }
+
     /// Body of the response as it came, without framing.
     pub(crate) fn body(&self) -> &[u8] {
         self.kept.raw_body()

@@ -7,8 +7,15 @@ use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use ruzstd::decoding::StreamingDecoder;
 
+use super::body_budget::{BodyShare, MAX_TOTAL_BYTES};
+
 /// Maximum size of a kept body, in bytes, and of a decompressed one.
 const MAX_BODY_BYTES: usize = 64 << 20;
+/// Why a body is not kept.
+const TOO_LARGE: &str = "the body is larger than 64 MiB, the maximum of a body that a check or a task looks into";
+const TOO_LARGE_TOGETHER: &str =
+    "bodies that checks or tasks look into need more than 512 MiB at the same time; use fewer users, or smaller bodies";
+const _: () = assert!(MAX_BODY_BYTES == 64 << 20 && MAX_TOTAL_BYTES == 512 << 20);
 /// Maximum size of what is kept of the body of an error, in bytes.
 const MAX_ERROR_BODY_BYTES: usize = 4096;
 /// Size of the buffer of the brotli decoder, in bytes.
@@ -34,7 +41,10 @@ pub(in crate::steps) struct KeptResponse {
     keeps: KeptBody,
     /// Maximum size of the body, in bytes; what is behind it is dropped.
     max_bytes: usize,
-    is_cut: bool,
+    /// Memory of the body among that of all.
+    share: BodyShare,
+    /// Reason why a part of the body is not kept.
+    is_cut: Option<&'static str>,
 }
 
 impl KeptResponse {
@@ -42,7 +52,7 @@ impl KeptResponse {
     pub(in crate::steps) fn clear(&mut self, keeps: KeptBody) {
         self.head.clear();
         self.body.clear();
-        (self.keeps, self.is_cut) = (keeps, false);
+        (self.keeps, self.is_cut) = (keeps, None);
         self.max_bytes = if keeps == KeptBody::Whole { MAX_BODY_BYTES } else { 0 };
     }
 
@@ -66,6 +76,7 @@ impl KeptResponse {
         self.clear(KeptBody::Nothing);
         self.head.shrink_to(bytes);
         self.body.shrink_to(bytes);
+        self.share.release();
     }
 
     /// Takes the head.
@@ -79,13 +90,29 @@ impl KeptResponse {
 
     /// Takes the next bytes of the body.
     pub(in crate::steps) fn push_body(&mut self, bytes: &[u8]) {
-        let room = self.max_bytes - self.body.len();
+        let room = self.max_bytes.saturating_sub(self.body.len());
         match self.keeps {
             KeptBody::Nothing => {}
+            KeptBody::Whole if self.is_cut.is_some() => {}
             KeptBody::OfErrors => self.body.extend_from_slice(&bytes[..bytes.len().min(room)]),
-            KeptBody::Whole if bytes.len() > room => self.is_cut = true,
+            KeptBody::Whole if bytes.len() > room => self.cut(TOO_LARGE),
+            KeptBody::Whole if !self.share.make_room(&mut self.body, bytes.len()) => self.cut(TOO_LARGE_TOGETHER),
             KeptBody::Whole => self.body.extend_from_slice(bytes),
         }
+    }
+
+    /// Drops the body, and what follows of it: a part of it is of no use.
+    #[cold]
+    fn cut(&mut self, reason: &'static str) {
+        self.is_cut = Some(reason);
+        self.body = Vec::new();
+        self.max_bytes = 0;
+        self.share.release();
+    }
+
+    /// Reason why the body was not kept, although it is looked into.
+    pub(in crate::steps) fn cut_reason(&self) -> Option<&'static str> {
+        self.is_cut
     }
 
     /// Head, as it came.
@@ -116,8 +143,8 @@ impl KeptResponse {
     /// # Errors
     /// Reason why the body cannot be looked into.
     pub(in crate::steps) fn decoded_body(&self, encoding: Option<&[u8]>) -> Result<Cow<'_, [u8]>, String> {
-        if self.is_cut {
-            return Err(format!("the body is larger than {} MiB, of which no check can be made", MAX_BODY_BYTES >> 20));
+        if let Some(reason) = self.is_cut {
+            return Err(reason.to_owned());
         }
         decoded_body(&self.body, encoding)
     }
@@ -153,10 +180,25 @@ pub fn decoded_body<'b>(raw: &'b [u8], encoding: Option<&[u8]>) -> Result<Cow<'b
     Ok(body)
 }
 
-fn decompressed(from: impl Read) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    from.take(MAX_BODY_BYTES as u64).read_to_end(&mut body)?;
-    Ok(body)
+/// Content of a compressed body. A small one may have any size: memory is taken as content comes, up to the bounds.
+fn decompressed(mut from: impl Read) -> io::Result<Vec<u8>> {
+    let (mut body, mut share) = (Vec::new(), BodyShare::default());
+    let mut part = [0; 16 << 10];
+    loop {
+        let length = match from.read(&mut part) {
+            Ok(0) => return Ok(body),
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if body.len() + length > MAX_BODY_BYTES {
+            return Err(io::Error::other("its content is larger than 64 MiB"));
+        }
+        if !share.make_room(&mut body, length) {
+            return Err(io::Error::other(TOO_LARGE_TOGETHER));
+        }
+        body.extend_from_slice(&part[..length]);
+    }
 }
 
 /// Content of the frames of a body.
@@ -165,8 +207,8 @@ fn zstd(mut compressed: &[u8]) -> io::Result<Vec<u8>> {
     while !compressed.is_empty() {
         let frame = StreamingDecoder::new(&mut compressed).map_err(io::Error::other)?;
         body.extend(decompressed(frame)?);
-        if body.len() >= MAX_BODY_BYTES {
-            break;
+        if body.len() > MAX_BODY_BYTES {
+            return Err(io::Error::other("its content is larger than 64 MiB"));
         }
     }
     Ok(body)
@@ -188,11 +230,39 @@ mod tests {
             kept.clear(KeptBody::OfErrors);
             kept.set_head(head);
             (0..3).for_each(|_| kept.push_body(&[b'x'; 3000]));
-            assert_eq!((kept.raw_body().len(), kept.is_cut), (expected, false));
+            assert_eq!((kept.raw_body().len(), kept.is_cut), (expected, None));
         }
         kept.clear(KeptBody::Whole);
         kept.set_head(b"HTTP/1.1 200 OK\r\n\r\n");
         (0..3).for_each(|_| kept.push_body(&[b'x'; 3000]));
         assert_eq!(kept.raw_body().len(), 9000);
+    }
+
+    #[test]
+    fn a_body_that_is_too_large_is_dropped_whole() {
+        let mut kept = KeptResponse::default();
+        kept.clear(KeptBody::Whole);
+        kept.set_head(b"HTTP/1.1 200 OK\r\n\r\n");
+        let part = vec![b'x'; 1 << 20];
+        (0..65).for_each(|_| kept.push_body(&part));
+        kept.push_body(b"x");
+        assert_eq!((kept.raw_body().len(), kept.body.capacity(), kept.keeps_body()), (0, 0, false));
+        assert_eq!(kept.decoded_body(None).map(Cow::into_owned), Err(TOO_LARGE.to_owned()));
+        kept.clear(KeptBody::Whole);
+        kept.push_body(b"x");
+        assert_eq!(kept.decoded_body(None).map(Cow::into_owned), Ok(b"x".to_vec()));
+    }
+
+    #[test]
+    fn a_small_body_with_a_large_content_is_an_error() {
+        use std::io::Write as _;
+        let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        let part = vec![0; 1 << 20];
+        (0..64).for_each(|_| bomb.write_all(&part).expect("memory"));
+        let whole = bomb.clone().finish().expect("memory");
+        assert_eq!(decoded_body(&whole, Some(b"gzip")).map(|body| body.len()), Ok(MAX_BODY_BYTES));
+        bomb.write_all(b"0").expect("memory");
+        let error = decoded_body(&bomb.finish().expect("memory"), Some(b"gzip")).expect_err("too large");
+        assert!(error.contains("larger than 64 MiB"), "{error}");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use weir_decide::Nanos;
+use weir_decide::base::secret_names::is_secret_name;
 use weir_decide::load::source::RequestSource;
 use weir_http::wire::parse_header;
 use weir_hurl::{Assertion, ErrorReport, ParseError};
@@ -64,13 +65,16 @@ impl ScenarioMix {
     pub(crate) fn compile(options: &Options, keep_alive: bool, seed: u64) -> Result<Self, PlanError> {
         let resolver = OriginResolver::new(options)?;
         let (mut scenarios, mut warnings, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut homes = Vec::new();
         let mut first_step = 0;
         let mut parsed = ParsedData::default();
         for source in &options.scenarios {
             let mut settings = settings(source, options, keep_alive)?;
-            let from_setup = scenario_hook::check(source, &settings)?;
+            let hooks = scenario_hook::check(source, &settings)?;
+            homes.extend(hooks.homes);
             let data = source.data.as_ref().map(|data| parsed.parse(data)).transpose()?;
-            settings.columns = data.iter().flat_map(|data| data.columns().iter().cloned()).chain(from_setup).collect();
+            settings.columns =
+                data.iter().flat_map(|data| data.columns().iter().cloned()).chain(hooks.variables).collect();
             let mut files = |name: &str| fs::read(source.folder.join(name)).map_err(|error| error.to_string());
             let compiled = weir_hurl::parse(&source.text)
                 .and_then(|file| ScenarioPlan::compile(&file, &settings, &mut files))
@@ -82,6 +86,7 @@ impl ScenarioMix {
                     continue;
                 }
             };
+            homes.extend(plan.home.clone());
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
             let name = unique_name(source.scenario_name(), &scenarios);
@@ -99,6 +104,7 @@ impl ScenarioMix {
             let lines: Vec<&str> = mistakes.iter().map(String::as_str).filter(|line| seen.insert(*line)).collect();
             return Err(PlanError::Scenario(lines.join("\n")));
         }
+        check_homes(options, &homes)?;
         let weights: Vec<f64> = options.scenarios.iter().map(|source| source.weight).collect();
         if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
             return Err(PlanError::Value("scenario", "weights are numbers from 0 on, and not all 0".into()));
@@ -209,6 +215,23 @@ impl ScenarioMix {
     /// Origins with their addresses.
     pub(crate) fn origins(&self) -> impl Iterator<Item = (&RequestOrigin, &ResolvedOrigin)> {
         self.scenarios.iter().flat_map(|scenario| scenario.plan.origins.iter().zip(&scenario.addresses))
+    }
+}
+
+/// Checks that all scenarios have one origin to which the credentials of the command line belong.
+fn check_homes(options: &Options, homes: &[RequestOrigin]) -> Result<(), PlanError> {
+    let secret = options.headers.iter().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
+    let Some(name) = secret.chain(options.auth.as_ref().map(|_| "Authorization")).find(|name| is_secret_name(name))
+    else {
+        return Ok(());
+    };
+    let Some((first, others)) = homes.split_first() else { return Ok(()) };
+    match others.iter().find(|home| !first.credential_origin().shares_credentials_with(&home.credential_origin())) {
+        Some(other) => Err(PlanError::Scenario(format!(
+            "{name} of the command line belongs to one host, and the scenarios have {first} and {other}; write the URL \
+             to which it belongs before -s, e.g. weir load {first} -s FILE"
+        ))),
+        None => Ok(()),
     }
 }
 

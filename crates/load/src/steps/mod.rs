@@ -8,6 +8,7 @@
 //! - `StepExchange`: request of a step on a connection, and what is kept of its response
 //! - [`StepTrace`]: requests and responses as they were, for a person
 
+mod body_budget;
 mod data_source;
 mod exchange;
 mod exchange_pool;

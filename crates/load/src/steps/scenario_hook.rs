@@ -3,35 +3,48 @@
 use std::fs;
 
 use weir_hurl::{ErrorReport, HurlFile, ParseError};
-use weir_scenario::plan::{ScenarioPlan, ScenarioSettings, assigned_variables};
+use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, assigned_variables};
 
 use super::{ScenarioFile, ScenarioSource};
 use crate::plan::PlanError;
 
-/// Variables that the setup of a scenario will set, as long as it has not been played. Mistakes of setup and teardown
-/// are found before anything is sent; `settings` are those of the scenario without data.
-pub(super) fn check(source: &ScenarioSource, settings: &ScenarioSettings) -> Result<Vec<String>, PlanError> {
-    let mut names = Vec::new();
+/// What is known of setup and teardown before they are played.
+#[derive(Debug, Default)]
+pub(super) struct HookFacts {
+    /// Variables that the setup will set.
+    pub(super) variables: Vec<String>,
+    /// Origins to which credentials of the command line belong in them.
+    pub(super) homes: Vec<RequestOrigin>,
+}
+
+/// Facts of the setup of a scenario, as long as it has not been played, and of its teardown. Their mistakes are found
+/// before anything is sent; `settings` are those of the scenario without data.
+pub(super) fn check(source: &ScenarioSource, settings: &ScenarioSettings) -> Result<HookFacts, PlanError> {
+    let mut facts = HookFacts::default();
     if let Some(setup) = &source.setup {
         let file = parse(setup)?;
-        compile(setup, &file, settings)?;
-        names.extend(assigned_variables(&file));
+        facts.homes.extend(compile(setup, &file, settings)?);
+        facts.variables.extend(assigned_variables(&file));
     }
     if let Some(teardown) = &source.teardown {
-        let settings = ScenarioSettings { columns: names.clone(), ..settings.clone() };
-        compile(teardown, &parse(teardown)?, &settings)?;
+        let settings = ScenarioSettings { columns: facts.variables.clone(), ..settings.clone() };
+        facts.homes.extend(compile(teardown, &parse(teardown)?, &settings)?);
     }
-    Ok(names)
+    Ok(facts)
 }
 
 fn parse(file: &ScenarioFile) -> Result<HurlFile, PlanError> {
     weir_hurl::parse(&file.text).map_err(|errors| mistakes(file, &errors))
 }
 
-fn compile(file: &ScenarioFile, parsed: &HurlFile, settings: &ScenarioSettings) -> Result<(), PlanError> {
+fn compile(
+    file: &ScenarioFile,
+    parsed: &HurlFile,
+    settings: &ScenarioSettings,
+) -> Result<Option<RequestOrigin>, PlanError> {
     let mut files = |name: &str| fs::read(file.folder.join(name)).map_err(|error| error.to_string());
     let plan = ScenarioPlan::compile(parsed, settings, &mut files);
-    plan.map(drop).map_err(|errors| mistakes(file, &errors))
+    plan.map(|plan| plan.home).map_err(|errors| mistakes(file, &errors))
 }
 
 fn mistakes(file: &ScenarioFile, errors: &[ParseError]) -> PlanError {

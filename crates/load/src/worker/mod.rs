@@ -369,7 +369,19 @@ impl<'a> Worker<'a> {
             }
         }
         self.refill_permits();
-        self.feed.next_due().is_none() && !self.may_change()
+        (self.feed.next_due().is_none() || self.has_ended()) && !self.may_change()
+    }
+
+    /// Whether nothing is sent any more, although something is due: no connection takes it.
+    fn has_ended(&mut self) -> bool {
+        let max_wait = match &mut self.feed {
+            Feed::Closed(_) => Nanos::ZERO,
+            Feed::Open(feed) => match feed.queue() {
+                Some(_) => return false,
+                None => self.shared.plan.timeout,
+            },
+        };
+        self.clock.now() >= self.until + max_wait
     }
 
     fn finish(mut self) {

@@ -34,7 +34,14 @@ impl Worker<'_> {
         self.counters.record_cpu(now, thread_cpu(), script);
     }
 
+    /// Latest start of a timeout: the end of the load, however late a connection or a stream came. What users send at
+    /// their end has a timeout of its own.
+    pub(super) fn latest_timeout_start(&self) -> Nanos {
+        if self.is_stopping { Nanos::NEVER } else { self.until }
+    }
+
     fn expire(&mut self, now: Nanos) {
+        let latest = self.latest_timeout_start();
         for index in self.connections.indices() {
             let Some(slot) = self.connections.get(index) else { continue };
             if slot.streams.is_some() {
@@ -42,7 +49,7 @@ impl Worker<'_> {
                 continue;
             }
             let timeout = slot.step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
-            if slot.waiting_since().is_some_and(|since| now - since > timeout) {
+            if slot.waiting_since().is_some_and(|since| now - since.min(latest) > timeout) {
                 self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
             }
         }

@@ -82,6 +82,10 @@ impl Worker<'_> {
     ) -> (UserAction, Option<Box<StepExchange>>) {
         let StepExchange { observer, arrived, passes_events, .. } = exchange.as_mut();
         self.settle_observed(observer.as_mut(), passes_events.then_some(arrived), &mut outcome);
+        if let (RequestEnd::Response(_), Some(reason)) = (outcome.end, exchange.cut_reason()) {
+            outcome.end = RequestEnd::Failed(FailureKind::Body);
+            self.counters.record_detail(FailureKind::Body, || reason.to_owned());
+        }
         let action = match outcome.end {
             RequestEnd::Response(status) => {
                 let event = FlowEvent::Response { exchange: &exchange, status, service: at - flight.sent, remaining };

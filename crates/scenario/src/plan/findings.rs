@@ -4,7 +4,7 @@ use std::fmt;
 
 use weir_decide::base::failure::FailureKind;
 
-use super::request_template::RenderError;
+use super::render_error::RenderError;
 use crate::evaluate::{CaptureFailure, CheckFailure};
 use crate::url::UrlError;
 use crate::value::Value;

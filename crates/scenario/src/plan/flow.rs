@@ -3,12 +3,14 @@
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 
+use super::credential_home::{CredentialHome, RenderedTarget};
 use super::digest::DigestRequest;
 use super::findings::{FlowFailure, StepFindings, StepVerdict};
 use super::origin::{OriginId, OriginTable};
 use super::redirect::{RedirectRequest, is_redirect};
+use super::render_error::RenderError;
 use super::request_bytes::RequestBytes;
-use super::request_template::{RenderError, RenderScratch, RenderSource, RequestShape, intern};
+use super::request_template::{RenderScratch, RenderSource, RequestShape, intern};
 use super::rules::StepRules;
 use super::scenario_plan::ScenarioPlan;
 use super::step::ScenarioStep;
@@ -167,16 +169,24 @@ impl ScenarioUser {
         let mut source = RenderSource { variables: &mut self.variables, context: &mut context };
         flow.request.clear();
         self.redirected.clear();
-        let rendered =
-            step.request.render(&mut source, &mut self.jar, &mut self.url, flow.origins, flow.scratch, flow.request);
+        let home = CredentialHome { of_plan: plan.home.as_ref(), first_sent: self.place.first_origin };
+        let rendered = step.request.render(
+            &mut source,
+            (&mut self.jar, &mut self.url),
+            (&mut *flow.origins, home),
+            flow.scratch,
+            flow.request,
+        );
         match rendered {
-            Ok(origin) => {
+            Ok(RenderedTarget { origin, is_home }) => {
                 let place = &mut self.place;
+                place.first_origin.get_or_insert(origin);
                 place.phase = UserPhase::Sent;
                 place.origin = origin;
                 place.redirects = 0;
                 place.method = RequestMethod::OfStep;
-                (place.has_body, place.is_trusted, place.has_sent) = (true, true, true);
+                (place.has_body, place.has_sent) = (true, true);
+                (place.is_own_origin, place.is_home) = (true, is_home);
                 place.has_answered = false;
                 FlowAction::Send { origin, intended }
             }
@@ -246,7 +256,8 @@ impl ScenarioUser {
         view: &ResponseView<'_>,
         now: Nanos,
     ) -> Option<FlowAction> {
-        let credentials = step.request.digest.as_ref().filter(|_| !self.place.has_answered && self.place.is_trusted)?;
+        let place = &self.place;
+        let credentials = step.request.digest(place.is_home).filter(|_| !place.has_answered && place.is_trusted())?;
         let method = match self.place.method {
             RequestMethod::OfStep => step.request.method.as_str(),
             RequestMethod::Get => "GET",
@@ -267,8 +278,9 @@ impl ScenarioUser {
             method,
             url,
             has_body: self.place.has_body,
-            has_file_cookies: true,
+            is_own_origin: self.place.is_own_origin,
             is_trusted: true,
+            is_home: self.place.is_home,
             answer: Some(&answer),
         };
         flow.request.clear();
@@ -298,10 +310,10 @@ impl ScenarioUser {
         if step.checks.needs_redirects() {
             self.redirected.push(url.to_string());
         }
-        let is_same_host = base.is_some_and(|base| base.host() == url.host());
-        if !is_same_host && !place.rules.trust_redirects {
-            place.is_trusted = false;
-        }
+        // What was left out on the way does not come back: who redirects here again is another origin.
+        place.is_own_origin &=
+            base.is_some_and(|base| base.credential_origin().shares_credentials_with(&url.credential_origin()));
+        let is_trusted = place.is_trusted();
         let method = match place.method {
             RequestMethod::OfStep => step.request.method.as_str(),
             RequestMethod::Get => "GET",
@@ -317,8 +329,9 @@ impl ScenarioUser {
             method: next.method,
             url: &url,
             has_body: next.keeps_body,
-            has_file_cookies: place.is_trusted,
-            is_trusted: place.is_trusted,
+            is_own_origin: place.is_own_origin,
+            is_trusted,
+            is_home: is_trusted && place.is_home,
             answer: None,
         };
         // A request that is sent again has the same random values.

@@ -11,6 +11,8 @@
 
 mod body;
 mod checks;
+mod credential_home;
+mod credential_lines;
 mod digest;
 mod encoding;
 mod files;
@@ -22,6 +24,7 @@ mod origin;
 mod piece;
 mod place;
 mod redirect;
+mod render_error;
 mod request_bytes;
 mod request_compiler;
 mod request_template;
@@ -44,8 +47,9 @@ pub use self::files::FileContents;
 pub use self::findings::{FlowFailure, StepFindings, StepVerdict};
 pub use self::flow::{FlowAction, FlowContext};
 pub use self::origin::{OriginId, OriginTable, RequestOrigin};
+pub use self::render_error::RenderError;
 pub use self::request_bytes::RequestBytes;
-pub use self::request_template::{RenderError, RenderScratch};
+pub use self::request_template::RenderScratch;
 pub use self::rules::StepRules;
 pub use self::scenario_plan::{PlanWarning, ScenarioPlan};
 pub use self::scope::assigned as assigned_variables;

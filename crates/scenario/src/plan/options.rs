@@ -8,7 +8,8 @@ use weir_hurl::{
 
 use super::piece::PieceCompiler;
 use super::problem;
-use super::request_template::{RenderError, RenderSource};
+use super::render_error::RenderError;
+use super::request_template::RenderSource;
 use super::rules::StepRules;
 use super::support::{OptionSupport, Unsupported};
 use crate::evaluate::{CompiledTemplate, VariableSlot};

@@ -6,7 +6,8 @@ use weir_hurl::{Assertion, Capture, Expression, ExpressionSource, ParseError, Te
 
 use super::encoding::{EncodingError, PieceEncoding};
 use super::problem;
-use super::request_template::{RenderError, RenderSource};
+use super::render_error::RenderError;
+use super::request_template::RenderSource;
 use crate::evaluate::{CompiledCapture, CompiledCheck, CompiledTemplate, VariableNames};
 
 /// Fixed bytes and templates in the order in which they are sent. Neighbouring fixed bytes are one piece.

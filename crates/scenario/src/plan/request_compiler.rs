@@ -1,13 +1,15 @@
 //! Requests of a file to [`RequestTemplate`]s.
 
+use weir_decide::base::secret_names::is_secret_name;
 use weir_hurl::{FieldTemplate, HurlRequest, Template, TemplatePart, TextPosition};
 
 use super::body::{content_type, push_body, push_parameters};
+use super::credential_lines::CredentialLines;
 use super::encoding::PieceEncoding;
 use super::files::StepFiles;
 use super::multipart::push_multipart;
 use super::options::RequestOptions;
-use super::origin::OriginTable;
+use super::origin::{OriginTable, RequestOrigin};
 use super::piece::{PieceCompiler, PieceList};
 use super::place::{self, TextBodyUse};
 use super::problem;
@@ -28,6 +30,15 @@ struct GivenHeaders {
     removed: Vec<String>,
 }
 
+/// Owner of credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CredentialOwner {
+    /// Step of the file: they belong to the origin of its URL.
+    Step,
+    /// Command line: they belong to the origin of its URL.
+    Settings,
+}
+
 /// Parts of a plan that the compilation of requests adds to.
 pub(super) struct RequestCompiler<'a, 'p, 'f> {
     pub(super) settings: &'a ScenarioSettings,
@@ -45,18 +56,22 @@ impl RequestCompiler<'_, '_, '_> {
             method: request.method.clone(),
             url_text: url.to_string(),
             target: self.target(request, &url, dot_segments),
+            origin: None,
             uses_userinfo: false,
             dot_segments,
             host: PieceList::default(),
             headers: PieceList::default(),
-            authorization: PieceList::default(),
-            digest: None,
-            cookies: PieceList::default(),
+            own: CredentialLines::default(),
+            of_settings: CredentialLines::default(),
             content_headers: PieceList::default(),
             body: PieceList::default(),
             shared_body: None,
             has_own_length: false,
             fixed: None,
+        };
+        template.origin = match &template.target {
+            RequestTarget::Fixed { url, .. } => Some(RequestOrigin::of(url)),
+            RequestTarget::Dynamic { .. } => fixed_origin(&url),
         };
         let mut given = GivenHeaders::default();
         for name in &options.removed_headers {
@@ -65,11 +80,11 @@ impl RequestCompiler<'_, '_, '_> {
             }
         }
         for field in &request.headers {
-            self.header(field, &mut template, &mut given);
+            self.header(field, CredentialOwner::Step, &mut template, &mut given);
         }
         for line in &options.headers {
             match split_header(line) {
-                Some(field) => self.header(&field, &mut template, &mut given),
+                Some(field) => self.header(&field, CredentialOwner::Step, &mut template, &mut given),
                 None => self.error(line.position, "a header, such as 'name: value'", line.to_string()),
             }
         }
@@ -77,14 +92,15 @@ impl RequestCompiler<'_, '_, '_> {
         self.authorization(request, options, &mut template, &mut given);
         self.defaults(options, &mut template, &given);
         for (index, cookie) in request.cookies.iter().enumerate() {
-            if index > 0 || !template.cookies.is_empty() {
-                template.cookies.push_fixed(b"; ");
+            let cookies = &mut template.own.cookies;
+            if index > 0 || !cookies.is_empty() {
+                cookies.push_fixed(b"; ");
             }
-            template.cookies.push(&cookie.name, PieceEncoding::HeaderValue, self.compiler);
-            template.cookies.push_fixed(b"=");
+            cookies.push(&cookie.name, PieceEncoding::HeaderValue, self.compiler);
+            cookies.push_fixed(b"=");
             let value = self.compiler.folded(&cookie.value);
             let encodings = vec![PieceEncoding::CookieValue; value.expressions().count()];
-            template.cookies.push_each(value, PieceEncoding::HeaderValue, encodings, self.compiler);
+            cookies.push_each(value, PieceEncoding::HeaderValue, encodings, self.compiler);
         }
         self.body(request, &mut template, &given);
         template.shared_body = template.body.as_fixed().and_then(RequestBytes::share);
@@ -140,9 +156,16 @@ impl RequestCompiler<'_, '_, '_> {
     }
 
     /// Appends a header that the file gives; in place of a default header of the same name.
-    fn header(&mut self, field: &FieldTemplate, template: &mut RequestTemplate, given: &mut GivenHeaders) {
+    fn header(
+        &mut self,
+        field: &FieldTemplate,
+        owner: CredentialOwner,
+        template: &mut RequestTemplate,
+        given: &mut GivenHeaders,
+    ) {
         let name = self.compiler.folded(&field.name);
         let name = name.as_text().map(str::to_ascii_lowercase);
+        let is_secret = name.as_deref().is_none_or(is_secret_name);
         let is_empty = self.compiler.folded(&field.value).as_text() == Some("");
         let name = name.unwrap_or_default();
         if given.removed.contains(&name) {
@@ -154,12 +177,16 @@ impl RequestCompiler<'_, '_, '_> {
         }
         let list = match name.as_str() {
             "host" => &mut template.host,
-            "authorization" | "proxy-authorization" => &mut template.authorization,
-            "cookie" => {
-                if !template.cookies.is_empty() {
-                    template.cookies.push_fixed(b"; ");
+            name if is_secret => {
+                let Some(lines) = self.lines(owner, template) else { return };
+                if name == "cookie" {
+                    if !lines.cookies.is_empty() {
+                        lines.cookies.push_fixed(b"; ");
+                    }
+                    return lines.cookies.push(&field.value, PieceEncoding::HeaderValue, self.compiler);
                 }
-                return template.cookies.push(&field.value, PieceEncoding::HeaderValue, self.compiler);
+                lines.has_authorization |= name == "authorization";
+                &mut lines.headers
             }
             "transfer-encoding" => {
                 let found = format!("'{field}'");
@@ -191,8 +218,23 @@ impl RequestCompiler<'_, '_, '_> {
                 }
                 let field =
                     FieldTemplate { name: Template::text(name.as_str()), value: Template::text(value.as_str()) };
-                self.header(&field, template, given);
+                self.header(&field, CredentialOwner::Settings, template, given);
             }
+        }
+    }
+
+    /// Lines for credentials of an owner; `None` if they belong to another origin than that of the request.
+    fn lines<'t>(&self, owner: CredentialOwner, template: &'t mut RequestTemplate) -> Option<&'t mut CredentialLines> {
+        let base = self.settings.base_url.as_ref().and_then(|url| HttpUrl::parse(url.as_bytes()).ok());
+        match (owner, &template.origin, base) {
+            (CredentialOwner::Step, _, _) => Some(&mut template.own),
+            (CredentialOwner::Settings, None, _) => Some(&mut template.of_settings),
+            (CredentialOwner::Settings, Some(origin), Some(base)) => {
+                let is_home = base.credential_origin().shares_credentials_with(&origin.credential_origin());
+                is_home.then_some(&mut template.own)
+            }
+            // The only origin of the file, or else an error.
+            (CredentialOwner::Settings, Some(_), None) => Some(&mut template.own),
         }
     }
 
@@ -205,7 +247,7 @@ impl RequestCompiler<'_, '_, '_> {
         template: &mut RequestTemplate,
         given: &mut GivenHeaders,
     ) {
-        let of_settings = || self.settings.user.as_deref().map(Template::text);
+        let mut owner = CredentialOwner::Step;
         let credentials = match &request.basic_auth {
             Some(field) => {
                 let mut credentials = field.name.clone();
@@ -213,25 +255,41 @@ impl RequestCompiler<'_, '_, '_> {
                 credentials.parts.extend(field.value.parts.iter().cloned());
                 credentials
             }
-            None if given.has("authorization") => return,
-            None => match options.user.clone().or_else(of_settings) {
-                Some(credentials) => credentials,
-                None => {
-                    template.uses_userinfo = true;
-                    return;
+            None if given.has("authorization") => {
+                template.uses_userinfo = !template.own.has_authorization && template.of_settings.has_authorization;
+                return;
+            }
+            None => {
+                let of_settings = || self.settings.user.as_deref().map(Template::text);
+                if options.user.is_none() {
+                    owner = CredentialOwner::Settings;
                 }
-            },
+                // With those of the settings only where they do not go.
+                template.uses_userinfo = options.user.is_none() && template.origin.is_none();
+                match options.user.clone().or_else(of_settings) {
+                    Some(credentials) => credentials,
+                    None => {
+                        template.uses_userinfo = true;
+                        return;
+                    }
+                }
+            }
         };
+        let Some(lines) = self.lines(owner, template) else {
+            template.uses_userinfo = true;
+            return;
+        };
+        lines.has_authorization = true;
         given.names.push("authorization".to_owned());
         if options.digest {
             let mut list = PieceList::default();
             list.push(&credentials, PieceEncoding::Verbatim, self.compiler);
-            template.digest = Some(list);
+            lines.digest = Some(list);
             return;
         }
-        template.authorization.push_fixed(BASIC);
-        template.authorization.push(&credentials, PieceEncoding::Base64, self.compiler);
-        template.authorization.push_fixed(b"\r\n");
+        lines.headers.push_fixed(BASIC);
+        lines.headers.push(&credentials, PieceEncoding::Base64, self.compiler);
+        lines.headers.push_fixed(b"\r\n");
     }
 
     /// Puts default headers before those of the file, as `weir load` does.
@@ -302,6 +360,14 @@ impl GivenHeaders {
 /// Text at the start of a URL, before any expression.
 fn first_text(url: &Template) -> &str {
     if let Some(TemplatePart::Text(text)) = url.parts.first() { text } else { "" }
+}
+
+/// Origin of a URL whose scheme, host and port nothing changes.
+fn fixed_origin(url: &Template) -> Option<RequestOrigin> {
+    let start = first_text(url);
+    let authority = start.find("://")? + "://".len();
+    let end = start[authority..].find(['/', '?', '#'])?;
+    HttpUrl::parse(start[..authority + end].as_bytes()).ok().map(|url| RequestOrigin::of(&url))
 }
 
 fn has_scheme(url: &str) -> bool {

@@ -1,19 +1,21 @@
 //! Requests of a step: what is fixed, and what is rendered for each user.
 
-use std::fmt;
 use std::sync::Arc;
 
 use weir_decide::base::rng::SeededRng;
-use weir_hurl::{OptionName, TextPosition};
+use weir_hurl::TextPosition;
 
-use super::encoding::{EncodingError, PieceEncoding};
-use super::origin::{OriginId, OriginTable};
+use super::credential_home::{CredentialHome, RenderedTarget};
+use super::credential_lines::CredentialLines;
+use super::encoding::PieceEncoding;
+use super::origin::{OriginId, OriginTable, RequestOrigin};
 use super::piece::PieceList;
+use super::render_error::RenderError;
 use super::request_bytes::RequestBytes;
 use super::sent_url::SentUrl;
 use crate::cookie_jar::CookieJar;
-use crate::evaluate::{CompiledTemplate, RenderContext, TemplateError, VariableSlot, VariableTable};
-use crate::url::{DotSegments, HttpUrl, UrlError};
+use crate::evaluate::{CompiledTemplate, RenderContext, VariableSlot, VariableTable};
+use crate::url::{DotSegments, HttpUrl};
 use crate::value::Value;
 
 /// Beginning of a line with credentials.
@@ -26,6 +28,8 @@ pub(super) struct RequestTemplate {
     /// URL for results: as it is written, with the values of variables that nothing changes.
     pub(super) url_text: String,
     pub(super) target: RequestTarget,
+    /// Origin of the URL, if nothing changes it; paths may change.
+    pub(super) origin: Option<RequestOrigin>,
     /// Host, if the file gives it: the whole line.
     pub(super) host: PieceList,
     /// Lines of headers that every request of the step has.
@@ -33,12 +37,11 @@ pub(super) struct RequestTemplate {
     /// Whether credentials in a URL are sent, since there are no others.
     pub(super) uses_userinfo: bool,
     pub(super) dot_segments: DotSegments,
-    /// Lines with credentials, which other hosts do not get.
-    pub(super) authorization: PieceList,
-    /// Credentials `user:password` for digest authentication.
-    pub(super) digest: Option<PieceList>,
-    /// Cookies of the file, separated by `; `.
-    pub(super) cookies: PieceList,
+    /// Credentials that belong to the origin of the step's own URL.
+    pub(super) own: CredentialLines,
+    /// Credentials of the settings, where the origin of the URL is known only when it is rendered: they belong to that
+    /// of the settings. Elsewhere they are among the step's own, or are left out.
+    pub(super) of_settings: CredentialLines,
     /// Lines about the body.
     pub(super) content_headers: PieceList,
     pub(super) body: PieceList,
@@ -57,43 +60,6 @@ pub(super) enum RequestTarget {
     Fixed { url: Box<HttpUrl>, origin: OriginId },
     /// URL, and parameters that are added to its query string.
     Dynamic { url: PieceList, query: PieceList, position: TextPosition },
-}
-
-/// Reason why a request cannot be rendered.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RenderError {
-    /// Value that cannot be at its place.
-    Encoding {
-        /// Reason.
-        error: EncodingError,
-        /// Place of the expression.
-        position: TextPosition,
-    },
-    /// Expression without a value.
-    Template {
-        /// Reason.
-        error: TemplateError,
-        /// Place of the expression.
-        position: TextPosition,
-    },
-    /// Invalid value of an option.
-    Option {
-        /// Name of the option.
-        name: OptionName,
-        /// Value.
-        value: String,
-        /// Place of the expression.
-        position: TextPosition,
-    },
-    /// Invalid URL.
-    Url {
-        /// Reason.
-        error: UrlError,
-        /// Place of the URL.
-        position: TextPosition,
-    },
-    /// Too many different hosts.
-    Origins,
 }
 
 /// Variables and other sources of the values in a request.
@@ -116,19 +82,21 @@ pub(super) struct RequestShape<'a> {
     pub(super) method: &'a str,
     pub(super) url: &'a HttpUrl,
     pub(super) has_body: bool,
-    /// Whether the request has the cookies of the file, besides those of the user.
-    pub(super) has_file_cookies: bool,
-    /// Whether the host may have the credentials, and the file's Host.
+    /// Whether the URL is of the origin that the step's own URL has, so that the file's Host is meant for it.
+    pub(super) is_own_origin: bool,
+    /// Whether the step's own credentials may go there.
     pub(super) is_trusted: bool,
+    /// Whether those of the settings may.
+    pub(super) is_home: bool,
     /// Value of `Authorization` that answers a challenge.
     pub(super) answer: Option<&'a str>,
 }
 
 impl<'a> RequestShape<'a> {
     /// First request of a step. A request that will be challenged has no body yet, as in curl.
-    fn first(template: &'a RequestTemplate, url: &'a HttpUrl) -> Self {
-        let has_body = template.digest.is_none();
-        Self { method: &template.method, url, has_body, has_file_cookies: true, is_trusted: true, answer: None }
+    fn first(template: &'a RequestTemplate, url: &'a HttpUrl, is_home: bool) -> Self {
+        let has_body = template.digest(is_home).is_none();
+        Self { method: &template.method, url, has_body, is_own_origin: true, is_trusted: true, is_home, answer: None }
     }
 }
 
@@ -149,17 +117,17 @@ impl RenderSource<'_, '_> {
 }
 
 impl RequestTemplate {
-    /// Appends a request to `out`; `url` becomes the URL, unless it never changes.
+    /// Appends a request to `out`; `url` becomes the URL, unless it never changes. Credentials of the settings belong to
+    /// `home`; without one to the origin of this request.
     pub(super) fn render(
         &self,
         source: &mut RenderSource<'_, '_>,
-        jar: &mut CookieJar,
-        url: &mut SentUrl,
-        origins: &mut OriginTable,
+        (jar, url): (&mut CookieJar, &mut SentUrl),
+        (origins, home): (&mut OriginTable, CredentialHome<'_>),
         scratch: &mut RenderScratch,
         out: &mut RequestBytes,
-    ) -> Result<OriginId, RenderError> {
-        let (origin, place) = match &self.target {
+    ) -> Result<RenderedTarget, RenderError> {
+        let (origin, is_home, place) = match &self.target {
             RequestTarget::Fixed { url: fixed_url, origin } => {
                 url.set_fixed();
                 if let Some(fixed) = &self.fixed
@@ -167,21 +135,21 @@ impl RequestTemplate {
                 {
                     out.written.extend_from_slice(&fixed.written);
                     out.shared_body.clone_from(&fixed.shared_body);
-                    return Ok(*origin);
+                    return Ok(RenderedTarget { origin: *origin, is_home: false });
                 }
-                (*origin, &**fixed_url)
+                (*origin, false, &**fixed_url)
             }
             RequestTarget::Dynamic { url: pieces, query, position } => {
                 render_url(pieces, query, source, &mut scratch.url)?;
                 let invalid = |error| RenderError::Url { error, position: *position };
                 let place = url.assign(&scratch.url, self.dot_segments).map_err(invalid)?;
                 let origin = intern(place, origins).ok_or(RenderError::Origins)?;
-                (origin, place)
+                (origin, self.of_settings.is_used() && home.includes(place, origins), place)
             }
         };
-        let shape = RequestShape::first(self, place);
+        let shape = RequestShape::first(self, place, is_home);
         self.write(shape, source, jar, &mut scratch.body, out)?;
-        Ok(origin)
+        Ok(RenderedTarget { origin, is_home })
     }
 
     /// Appends a request of a shape to `out`.
@@ -198,7 +166,7 @@ impl RequestTemplate {
         out.push(b' ');
         out.extend_from_slice(shape.url.target());
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        let has_own_host = shape.is_trusted && !self.host.is_empty();
+        let has_own_host = shape.is_own_origin && !self.host.is_empty();
         render_if(has_own_host, &self.host, source, out)?;
         if !has_own_host {
             out.extend_from_slice(b"Host: ");
@@ -206,13 +174,16 @@ impl RequestTemplate {
             out.extend_from_slice(b"\r\n");
         }
         self.headers.render(source, out)?;
-        render_if(shape.is_trusted, &self.authorization, source, out)?;
+        render_if(shape.is_trusted, &self.own.headers, source, out)?;
+        render_if(shape.is_home, &self.of_settings.headers, source, out)?;
         if let Some(answer) = shape.answer {
             out.extend_from_slice(b"Authorization: ");
             out.extend_from_slice(answer.as_bytes());
             out.extend_from_slice(b"\r\n");
         }
+        let has_authorization = shape.is_home && self.of_settings.has_authorization;
         if self.uses_userinfo
+            && !has_authorization
             && let Some(userinfo) = shape.url.userinfo()
         {
             let start = out.len() + BASIC.len();
@@ -248,6 +219,11 @@ impl RequestTemplate {
         Ok(())
     }
 
+    /// Credentials for digest authentication; those of the settings only where these may go.
+    pub(super) fn digest(&self, is_home: bool) -> Option<&PieceList> {
+        self.own.digest.as_ref().or_else(|| self.of_settings.digest.as_ref().filter(|_| is_home))
+    }
+
     /// Renders the URL again and drops it, so that random values after it are those of the first request.
     pub(super) fn skip_target(
         &self,
@@ -273,10 +249,12 @@ impl RequestTemplate {
         if !jar.is_empty() {
             jar.write_header(shape.url, source.context.unix_s, out);
         }
-        if shape.has_file_cookies && !self.cookies.is_empty() && out.len() > start + NAME.len() {
-            out.extend_from_slice(b"; ");
+        for (is_part, lines) in [(shape.is_trusted, &self.own), (shape.is_home, &self.of_settings)] {
+            if is_part && !lines.cookies.is_empty() && out.len() > start + NAME.len() {
+                out.extend_from_slice(b"; ");
+            }
+            render_if(is_part, &lines.cookies, source, out)?;
         }
-        render_if(shape.has_file_cookies, &self.cookies, source, out)?;
         if out.len() > start + NAME.len() {
             out.extend_from_slice(b"\r\n");
         } else {
@@ -288,11 +266,12 @@ impl RequestTemplate {
     /// Renders all bytes of a request that never changes.
     pub(super) fn prerendered(&self) -> Option<RequestBytes> {
         let RequestTarget::Fixed { url, .. } = &self.target else { return None };
-        let lists = [&self.host, &self.headers, &self.authorization, &self.cookies, &self.content_headers, &self.body];
+        let own = &self.own;
+        let lists = [&self.host, &self.headers, &own.headers, &own.cookies, &self.content_headers, &self.body];
         if lists.iter().any(|list| list.as_fixed().is_none()) {
             return None;
         }
-        let shape = RequestShape::first(self, url);
+        let shape = RequestShape::first(self, url, false);
         let mut rng = SeededRng::new(0, 0);
         let mut context = RenderContext { rng: &mut rng, unix_s: 0, sequence: 0 };
         let mut source = RenderSource { variables: &mut VariableTable::default(), context: &mut context };
@@ -369,18 +348,4 @@ fn push_decimal(mut value: usize, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&digits[start..]);
-}
-
-impl fmt::Display for RenderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Encoding { error, position } => write!(f, "{position}: {error}"),
-            Self::Template { error, position } => write!(f, "{position}: {error}"),
-            Self::Option { name, value, position } => {
-                write!(f, "{position}: invalid value '{}' of option {name}", value.escape_debug())
-            }
-            Self::Url { error, position } => write!(f, "{position}: {error}"),
-            Self::Origins => f.write_str("too many different hosts"),
-        }
-    }
 }

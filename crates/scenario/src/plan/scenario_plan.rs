@@ -6,9 +6,10 @@ use std::fmt;
 use weir_hurl::{Assertion, HurlEntry, HurlFile, ParseError, TemplatePart, TextPosition};
 
 use super::checks::StepChecks;
+use super::credential_home::home_of;
 use super::files::{FileContents, StepFiles};
 use super::options::StepOptions;
-use super::origin::OriginTable;
+use super::origin::{OriginTable, RequestOrigin};
 use super::piece::PieceCompiler;
 use super::request_compiler::RequestCompiler;
 use super::scope::{SEQUENCE, VariableScope, assigned};
@@ -25,6 +26,8 @@ pub struct ScenarioPlan {
     pub steps: Vec<ScenarioStep>,
     /// Origins that the file names; each thread begins with a copy.
     pub origins: OriginTable,
+    /// Origin to which the credentials of the settings belong; `None` if all hosts are in variables.
+    pub home: Option<RequestOrigin>,
     /// What has no effect, by its place.
     pub warnings: Vec<PlanWarning>,
     /// Time between the steps of a user.
@@ -102,6 +105,7 @@ impl ScenarioPlan {
                 stream_end,
             });
         }
+        let home = home_of(settings, &steps).map_err(|error| errors.push(error)).ok().flatten();
         if !errors.is_empty() {
             errors.sort_by_key(|error| error.position);
             return Err(errors);
@@ -119,6 +123,7 @@ impl ScenarioPlan {
         Ok(Self {
             steps,
             origins,
+            home,
             warnings: warnings.into_iter().map(|(position, text)| PlanWarning { position, text }).collect(),
             think: settings.think.clone(),
             columns,

@@ -1,5 +1,6 @@
 //! Settings of a scenario besides its file.
 
+use weir_decide::base::secret_names::is_secret_name;
 use weir_hurl::Assertion;
 
 use super::rules::StepRules;
@@ -13,7 +14,8 @@ pub struct ScenarioSettings {
     pub variables: Vec<(String, Value)>,
     /// Names of the columns of data, which are variables of each iteration.
     pub columns: Vec<String>,
-    /// URL before paths: `/items` becomes `http://shop/items`.
+    /// URL before paths: `/items` becomes `http://shop/items`. Headers with secret names and the user go to its origin
+    /// alone.
     pub base_url: Option<String>,
     /// Headers of all requests; a step's own headers of the same name replace them.
     pub headers: Vec<(String, String)>,
@@ -38,6 +40,15 @@ pub struct ScenarioSettings {
     pub continue_on_error: bool,
     /// Whether a user's cookies are kept from one iteration to the next one.
     pub keep_cookies: bool,
+}
+
+impl ScenarioSettings {
+    /// Name of a header with credentials, if there is one.
+    pub fn secret_header(&self) -> Option<&str> {
+        let secret = self.headers.iter().find(|(name, value)| is_secret_name(name) && !value.is_empty());
+        let of_user = self.user.as_ref().map(|_| "Authorization");
+        secret.map(|(name, _)| name.as_str()).or(of_user)
+    }
 }
 
 impl Default for ScenarioSettings {

@@ -46,7 +46,12 @@ pub(super) struct UserPlace {
     pub(super) has_body: bool,
     /// Whether credentials were sent after a challenge of digest authentication.
     pub(super) has_answered: bool,
-    pub(super) is_trusted: bool,
+    /// Whether no redirect of the request has left the origin of its step's URL.
+    pub(super) is_own_origin: bool,
+    /// Whether credentials of the settings were sent with the request.
+    pub(super) is_home: bool,
+    /// Origin of the first request of the iteration.
+    pub(super) first_origin: Option<OriginId>,
     /// Random numbers of the request, for a redirect that sends it again.
     pub(super) rng: SeededRng,
     /// Whether a request of the iteration was sent.
@@ -159,6 +164,11 @@ impl ScenarioUser {
 }
 
 impl UserPlace {
+    /// Whether the credentials of the step may go where its request is now.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.is_own_origin || self.rules.trust_redirects
+    }
+
     fn start() -> Self {
         Self {
             phase: UserPhase::Idle,
@@ -171,7 +181,9 @@ impl UserPlace {
             method: RequestMethod::OfStep,
             has_body: true,
             has_answered: false,
-            is_trusted: true,
+            is_own_origin: true,
+            is_home: false,
+            first_origin: None,
             rng: SeededRng::new(0, 0),
             has_sent: false,
             is_ok: true,

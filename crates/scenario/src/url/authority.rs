@@ -30,6 +30,10 @@ enum UrlHost<'t> {
 impl<'t> UrlAuthority<'t> {
     /// Parses `user:password@host:port`; an empty port is the default, as everywhere.
     pub(super) fn parse(text: &'t [u8]) -> Result<Self, UrlProblem> {
+        // To a browser it is a slash, and ends the host; here what follows would be the host.
+        if let Some(byte) = text.iter().find(|byte| **byte == b'\\' || byte.is_ascii_control()) {
+            return Err(UrlProblem::HostCharacter(char::from(*byte)));
+        }
         // Passwords have been seen with a bare @; hosts have none.
         let (userinfo, text) = match text.iter().rposition(|b| *b == b'@') {
             Some(at) => (Some(&text[..at]).filter(|userinfo| !userinfo.is_empty()), &text[at + 1..]),

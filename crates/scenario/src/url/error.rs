@@ -23,6 +23,8 @@ pub enum UrlProblem {
     UnknownScheme(String),
     /// Nothing where the host should be.
     NoHost,
+    /// Tab, line break or another control character.
+    ControlCharacter(char),
     /// Character that hosts do not have.
     HostCharacter(char),
     /// Host with letters outside of ASCII.
@@ -77,6 +79,9 @@ impl fmt::Display for UrlProblem {
             Self::NoScheme => f.write_str("no scheme; write e.g. http://localhost:8080/path"),
             Self::UnknownScheme(scheme) => write!(f, "unknown scheme '{scheme}'; choose http or https"),
             Self::NoHost => f.write_str("no host; write e.g. http://localhost:8080/path"),
+            Self::ControlCharacter(c) => {
+                write!(f, "control character '{}'; write it percent-encoded", c.escape_default())
+            }
             Self::HostCharacter(c) => write!(f, "invalid character '{}' in the host", c.escape_default()),
             Self::InternationalHost => f.write_str("host is not ASCII; write it in Punycode, as xn--..."),
             Self::LongHost => f.write_str("host has more than 255 bytes"),

@@ -18,6 +18,7 @@ use authority::UrlAuthority;
 pub use error::{UrlError, UrlProblem};
 pub use path::DotSegments;
 use reference::UrlReference;
+use weir_decide::base::origin::CredentialOrigin;
 
 /// Scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +89,7 @@ impl HttpUrl {
     /// # Errors
     /// As for [`HttpUrl::parse`].
     pub fn assign(&mut self, text: &[u8], dot_segments: DotSegments) -> Result<(), UrlError> {
-        let reference = UrlReference::split(text);
+        let reference = UrlReference::split(text).map_err(|problem| UrlError::new(text, problem))?;
         let scheme = reference.scheme().map_err(|problem| UrlError::new(text, problem))?;
         let scheme = scheme.ok_or_else(|| UrlError::new(text, UrlProblem::NoScheme))?;
         let authority = reference.authority.ok_or_else(|| UrlError::new(text, UrlProblem::NoHost))?;
@@ -99,19 +100,23 @@ impl HttpUrl {
     }
 
     /// URL that a reference names in a response from this URL, as in `Location` (RFC 3986, section 5.2). User and
-    /// password stay where the reference has no host of its own.
+    /// password stay at their origin, unless the reference has others.
     ///
     /// # Errors
     /// If the reference has another scheme than http and https, or an invalid host.
     pub fn resolve(&self, reference: &[u8]) -> Result<Self, UrlError> {
         let wrong = |problem| UrlError::new(reference, problem);
-        let parts = UrlReference::split(reference);
+        let parts = UrlReference::split(reference).map_err(wrong)?;
         let scheme = parts.scheme().map_err(wrong)?;
         let mut url = self.clone();
         match (scheme, parts.authority) {
             (Some(_), None) => return Err(wrong(UrlProblem::NoHost)),
             (scheme, Some(authority)) => {
                 url.set_authority(scheme.unwrap_or(self.scheme), &UrlAuthority::parse(authority).map_err(wrong)?);
+                if url.userinfo.is_none() && self.credential_origin().shares_credentials_with(&url.credential_origin())
+                {
+                    url.userinfo.clone_from(&self.userinfo);
+                }
                 url.push_path(parts.path, parts.query, DotSegments::Remove);
             }
             (None, None) if parts.path.is_empty() => {
@@ -210,9 +215,9 @@ impl HttpUrl {
         }
     }
 
-    /// Whether both have scheme, host and port in common, so that credentials for one may go to the other.
-    pub fn has_origin_of(&self, other: &Self) -> bool {
-        (self.scheme, self.port, self.host()) == (other.scheme, other.port, other.host())
+    /// Origin to which credentials for this URL belong.
+    pub fn credential_origin(&self) -> CredentialOrigin<'_> {
+        CredentialOrigin { is_tls: self.is_tls(), host: self.host(), port: self.port }
     }
 }
 

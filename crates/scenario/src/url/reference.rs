@@ -15,14 +15,23 @@ pub(super) struct UrlReference<'t> {
 }
 
 impl<'t> UrlReference<'t> {
-    /// Splits any text; each text has components.
-    pub(super) fn split(text: &'t [u8]) -> Self {
+    /// Splits a text.
+    ///
+    /// # Errors
+    /// If browsers would find another host in it: they leave out tabs and line breaks, and take a backslash for a slash.
+    pub(super) fn split(text: &'t [u8]) -> Result<Self, UrlProblem> {
+        let control = text.iter().find(|byte| byte.is_ascii_control());
         let (text, _) = split_before(text, b"#");
         let (before, after) = split_before(text, b":/?");
         let (scheme, text) = match after.strip_prefix(b":") {
             Some(rest) if is_scheme(before) => (Some(before), rest),
             _ => (None, text),
         };
+        if let [b'/' | b'\\', b'/' | b'\\', ..] = text
+            && !text.starts_with(b"//")
+        {
+            return Err(UrlProblem::HostCharacter('\\'));
+        }
         let (authority, text) = match text.strip_prefix(b"//") {
             Some(rest) => {
                 let (authority, rest) = split_before(rest, b"/?");
@@ -30,8 +39,11 @@ impl<'t> UrlReference<'t> {
             }
             None => (None, text),
         };
+        if let (None, Some(control)) = (authority, control) {
+            return Err(UrlProblem::ControlCharacter(char::from(*control)));
+        }
         let (path, query) = split_before(text, b"?");
-        Self { scheme, authority, path, query: query.strip_prefix(b"?") }
+        Ok(Self { scheme, authority, path, query: query.strip_prefix(b"?") })
     }
 
     /// Scheme, if the reference names one.

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use weir_decide::base::secret_names::is_secret_name;
 use weir_scenario::cookie_jar::CookieJar;
 use weir_scenario::url::HttpUrl;
 
@@ -25,8 +26,32 @@ pub struct SentForm<'a> {
     pub url: &'a HttpUrl,
     /// Whether the body is sent, which a redirect may leave out.
     pub sends_body: bool,
-    /// Whether credentials of the request go to another host than the one that it named.
-    pub is_other_host: bool,
+    /// Whether a redirect has left the origin of the request's own URL: headers with a secret name stay there.
+    pub has_left_origin: bool,
+    /// Header lines of the session that do not belong to the origin of the URL, each with its line break.
+    pub withheld: &'a [u8],
+}
+
+impl SentForm<'_> {
+    /// Whether a header stays at the origin that a redirect has left.
+    fn leaves_out(&self, name: &[u8]) -> bool {
+        self.has_left_origin && std::str::from_utf8(name).is_ok_and(is_secret_name)
+    }
+
+    /// Whether a line of the session does not belong to the origin of the URL.
+    fn withholds(&self, line: &[u8]) -> bool {
+        !self.withheld.is_empty() && self.withheld.split_inclusive(|byte| *byte == b'\n').any(|held| held == line)
+    }
+}
+
+/// Header lines with a secret name, each with its line break.
+pub fn secret_lines(head: &[u8]) -> Vec<u8> {
+    let lines = head.split_inclusive(|byte| *byte == b'\n');
+    let name = |line: &[u8]| line.split(|byte| *byte == b':').next().map(<[u8]>::to_vec);
+    let is_secret = |line: &&[u8]| {
+        name(line).and_then(|name| String::from_utf8(name).ok()).is_some_and(|name| is_secret_name(&name))
+    };
+    lines.filter(is_secret).collect::<Vec<_>>().concat()
 }
 
 /// Absolute URL of a request's text.
@@ -70,26 +95,25 @@ pub fn write_request(
     out.extend_from_slice(form.url.target());
     out.extend_from_slice(b" HTTP/1.1\r\n");
     let replaces = |name: &[u8]| request.headers.iter().any(|(given, _)| name.eq_ignore_ascii_case(given.as_bytes()));
-    if form.is_other_host || !replaces(b"host") {
+    if form.has_left_origin || !replaces(b"host") {
         out.extend_from_slice(b"Host: ");
         form.url.write_host_field(out);
         out.extend_from_slice(b"\r\n");
     }
-    let is_plain = request.headers.is_empty() && !form.is_other_host;
+    let is_plain = request.headers.is_empty() && !form.has_left_origin && form.withheld.is_empty();
     if is_plain {
         out.extend_from_slice(head);
     } else {
         for line in head.split_inclusive(|byte| *byte == b'\n') {
             let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
-            let is_secret = form.is_other_host && name.eq_ignore_ascii_case(b"authorization");
-            if !is_secret && !replaces(name) {
+            if !form.leaves_out(name) && !form.withholds(line) && !replaces(name) {
                 out.extend_from_slice(line);
             }
         }
     }
     write_headers(request, form, out)?;
     write_credentials(request, head, form, out);
-    write_cookies(request, (jar, unix_s), form.url, out);
+    write_cookies(request, (jar, unix_s), form, out);
     let body = request.body.filter(|_| form.sends_body);
     let needs_length = body.is_some() || matches!(form.method, "POST" | "PUT" | "PATCH");
     if needs_length && !(form.sends_body && (replaces(b"content-length") || replaces(b"transfer-encoding"))) {
@@ -106,10 +130,10 @@ fn write_headers(request: RequestParts<'_>, form: SentForm<'_>, out: &mut Vec<u8
         let Some(value) = value else { continue };
         let is_left_out = match name.to_ascii_lowercase().as_str() {
             "content-type" | "content-length" | "transfer-encoding" => !form.sends_body,
-            "authorization" | "host" => form.is_other_host,
+            "host" => form.has_left_origin,
             // With those of the jar.
             "cookie" => true,
-            _ => false,
+            _ => form.leaves_out(name.as_bytes()),
         };
         if is_left_out {
             continue;
@@ -136,8 +160,14 @@ fn write_credentials(request: RequestParts<'_>, head: &[u8], form: SentForm<'_>,
     }
 }
 
-fn write_cookies(request: RequestParts<'_>, (jar, unix_s): (&mut CookieJar, i64), url: &HttpUrl, out: &mut Vec<u8>) {
-    let given = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+fn write_cookies(
+    request: RequestParts<'_>,
+    (jar, unix_s): (&mut CookieJar, i64),
+    form: SentForm<'_>,
+    out: &mut Vec<u8>,
+) {
+    let headers = if form.has_left_origin { &[] } else { request.headers };
+    let given = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("cookie"));
     let given = given.and_then(|(_, value)| value.as_deref()).filter(|value| !value.contains(['\r', '\n', '\0']));
     if jar.is_empty() && given.is_none() {
         return;
@@ -145,7 +175,7 @@ fn write_cookies(request: RequestParts<'_>, (jar, unix_s): (&mut CookieJar, i64)
     let start = out.len();
     out.extend_from_slice(b"Cookie: ");
     let empty = out.len();
-    jar.write_header(url, unix_s, out);
+    jar.write_header(form.url, unix_s, out);
     if let Some(given) = given {
         if out.len() > empty {
             out.extend_from_slice(b"; ");
@@ -172,12 +202,12 @@ mod tests {
         method: &str,
         given: &[(&str, Option<&str>)],
         body: Option<&str>,
-        (sends_body, is_other_host): (bool, bool),
+        (sends_body, has_left_origin): (bool, bool),
     ) -> Result<(Vec<String>, String), String> {
         let url = absolute("http://shop.example", url)?;
         let given = headers(given);
         let parts = RequestParts { headers: &given, body: body.map(str::as_bytes) };
-        let form = SentForm { method, url: &url, sends_body, is_other_host };
+        let form = SentForm { method, url: &url, sends_body, has_left_origin, withheld: b"" };
         let mut out = Vec::new();
         write_request(parts, (HEAD, &mut CookieJar::default(), 0), form, &mut out)?;
         let text = String::from_utf8(out).map_err(|error| error.to_string())?;
@@ -221,7 +251,7 @@ mod tests {
         let _ = jar.store(b"a=1", &url, 0);
         let given = headers(&[("Cookie", Some("b=2"))]);
         let parts = RequestParts { headers: &given, body: None };
-        let form = SentForm { method: "GET", url: &url, sends_body: true, is_other_host: false };
+        let form = SentForm { method: "GET", url: &url, sends_body: true, has_left_origin: false, withheld: b"" };
         let mut out = Vec::new();
         write_request(parts, (b"", &mut jar, 0), form, &mut out).expect("valid");
         let text = String::from_utf8_lossy(&out);
@@ -232,7 +262,7 @@ mod tests {
     #[test]
     fn a_user_in_the_url_is_basic_authentication_unless_there_is_another() {
         let url = absolute("", "http://me:pw@shop.example/").expect("valid");
-        let form = SentForm { method: "GET", url: &url, sends_body: true, is_other_host: false };
+        let form = SentForm { method: "GET", url: &url, sends_body: true, has_left_origin: false, withheld: b"" };
         for (head, expected) in [(&b""[..], 1), (HEAD, 0)] {
             let mut out = Vec::new();
             let parts = RequestParts::default();
@@ -249,6 +279,33 @@ mod tests {
         assert_eq!(joined("http://a", "?q=1"), Ok("http://a/?q=1".to_owned()));
         assert_eq!(joined("http://a", "HTTPS://x/y"), Ok("https://x/y".to_owned()));
         assert!(joined("", "/c").is_err_and(|why| why.contains("no scheme and no host")));
+    }
+
+    #[test]
+    fn no_header_with_a_secret_name_follows_a_redirect_to_another_origin() {
+        let head = b"User-Agent: weir\r\nX-Api-Key: k\r\nCookie: s=1\r\nProxy-Authorization: p\r\n";
+        let given = headers(&[("X-Auth-Token", Some("t")), ("Cookie", Some("c=1")), ("X-Other", Some("o"))]);
+        let (url, mut jar, mut out) =
+            (absolute("", "http://shop.example:81/").expect("valid"), CookieJar::default(), Vec::new());
+        let _ = jar.store(b"jar=1", &url, 0);
+        let parts = RequestParts { headers: &given, body: None };
+        let form = SentForm { method: "GET", url: &url, sends_body: true, has_left_origin: true, withheld: b"" };
+        write_request(parts, (head, &mut jar, 0), form, &mut out).expect("valid");
+        let text = String::from_utf8_lossy(&out);
+        let lines = "Host: shop.example:81\r\nUser-Agent: weir\r\nX-Other: o\r\nCookie: jar=1\r\n\r\n";
+        assert_eq!(text, format!("GET / HTTP/1.1\r\n{lines}"), "cookies of the jar have their own rules");
+    }
+
+    #[test]
+    fn lines_that_belong_to_another_origin_are_withheld() {
+        let head = b"User-Agent: weir\r\nX-Api-Key: k\r\nAuthorization: own\r\n";
+        let withheld = secret_lines(b"X-Api-Key: k\r\nAuthorization: of-command-line\r\nX-Other: o\r\n");
+        assert_eq!(withheld, b"X-Api-Key: k\r\nAuthorization: of-command-line\r\n");
+        let (url, mut out) = (absolute("", "http://other.example/").expect("valid"), Vec::new());
+        let form = SentForm { method: "GET", url: &url, sends_body: true, has_left_origin: false, withheld: &withheld };
+        write_request(RequestParts::default(), (head, &mut CookieJar::default(), 0), form, &mut out).expect("valid");
+        let text = String::from_utf8_lossy(&out);
+        assert!(!text.contains("Api-Key") && text.contains("Authorization: own\r\n"), "{text}");
     }
 
     proptest! {

@@ -96,7 +96,10 @@ impl Worker<'_> {
         let Some(slot) = self.connections.get(index) else { return };
         let origin = slot.origin;
         let Some(streams) = &mut slot.streams else { return };
-        let waiting = streams.take_waiting();
+        let mut waiting = streams.take_waiting();
+        if !streams.has_opened {
+            waiting.iter_mut().for_each(StreamExchange::note_refusal);
+        }
         self.moved.extend(waiting.into_iter().map(|exchange| MovedRequest { exchange, origin }));
     }
 
@@ -138,27 +141,31 @@ impl Worker<'_> {
 
     /// Fails requests whose timeout is over; the connection goes on, unless it is silent.
     pub(in crate::worker) fn expire_streams(&mut self, index: u32, now: Nanos) {
-        let timeout = self.shared.plan.timeout;
+        let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
         let Some(slot) = self.connections.get(index) else { return };
-        let (opened, is_open) = (slot.opened, slot.phase == ConnectionPhase::Open);
+        let (starts, is_open) = ((slot.opened, latest), slot.phase == ConnectionPhase::Open);
         let Some(streams) = &mut slot.streams else { return };
         let late = || format!("no response within {timeout}");
         if !is_open {
-            if streams.has_expired(timeout, opened, now) {
+            if streams.has_expired(timeout, starts, now) {
                 self.fail(index, FailureKind::Timeout, late);
             }
             return;
         }
         let received = streams.received;
-        let expired = streams.take_expired(timeout, opened, now);
+        let expired = streams.take_expired(timeout, starts, now);
         if expired.is_empty() {
             return;
         }
         let is_silent = expired.iter().any(|exchange| exchange.stream.is_some() && exchange.flight.sent > received);
-        if is_silent {
+        let permits_none = streams.permits_none() && expired.iter().any(|exchange| exchange.stream.is_none());
+        if is_silent || permits_none {
             self.retire(index);
         }
-        self.counters.record_detail(FailureKind::Timeout, late);
+        self.counters.record_detail(FailureKind::Timeout, || match permits_none {
+            true => format!("no stream within {timeout}: the service permits none (MAX_CONCURRENT_STREAMS 0)"),
+            false => late(),
+        });
         self.fail_expired(index, expired, FailureKind::Timeout, now);
     }
 
@@ -184,8 +191,9 @@ impl Worker<'_> {
 
     /// Fails requests that have found no connection within their timeout.
     pub(in crate::worker) fn expire_moved(&mut self, now: Nanos) {
-        let timeout = self.shared.plan.timeout;
-        let is_over = |moved: &MovedRequest| now - moved.exchange.joined.max(moved.exchange.flight.ready) > timeout;
+        let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
+        let is_over =
+            |moved: &MovedRequest| now - moved.exchange.joined.max(moved.exchange.flight.ready).min(latest) > timeout;
         while self.moved.front().is_some_and(is_over) {
             let Some(MovedRequest { exchange, .. }) = self.moved.pop_front() else { return };
             self.counters.record_detail(FailureKind::Timeout, || format!("no connection within {timeout}"));

@@ -4,6 +4,7 @@ use std::io;
 
 use super::super::connect::CONNECT_RETRY_DELAY;
 use super::super::{MAX_STARTS, Worker};
+use super::MAX_RESENDS;
 use crate::connection::{ConnectionPhase, Flight};
 use crate::http2::{ConnectionStreams, StreamExchange, StreamGroup};
 use crate::steps::{Send, StepExchange, UserAction};
@@ -126,6 +127,14 @@ impl Worker<'_> {
     /// Gives a request to the connection that it belongs to, or to a new one.
     fn place(&mut self, mut moved: MovedRequest, now: Nanos) {
         let user = moved.exchange.user;
+        if moved.exchange.resends > MAX_RESENDS {
+            let why = || format!("{MAX_RESENDS} connections in a row ended before they permitted a stream");
+            self.counters.record_detail(FailureKind::Closed, why);
+            if self.fail_exchange(moved.exchange, FailureKind::Closed, now) {
+                self.feed.pause_user(user, now + CONNECT_RETRY_DELAY);
+            }
+            return;
+        }
         let is_http1 = moved.origin.is_some_and(|origin| self.groups.is_http1(origin));
         let group = self.group_for(user, moved.origin);
         let found = if is_http1 { None } else { self.find_connection(group, now) };

@@ -34,6 +34,57 @@ fn addresses_are_hosts() {
 }
 
 #[test]
+fn no_url_has_another_host_than_to_a_browser() {
+    for text in [
+        r"http://host\@other/",
+        r"http://host\other/",
+        r"http://user:pw\@other/",
+        r"http:\\other/",
+        r"http:/\other/",
+        r"http:\/other/",
+        "http:///other/",
+        "http:/other/",
+        "http:other",
+        "http://ho\tst/",
+        "http://a\r\n@other/",
+        "ht\ttp://other/",
+        "http:/\t/other/",
+        "http://h%40other/",
+        "http://h%2Fother/",
+        "http://h%5cother/",
+        "http://\u{ff48}ost/",
+        "http://h\u{2024}other/",
+        "http://h other/",
+        "http://h|other/",
+        "http://h:80:81/",
+        "http://h:80@/",
+        "http://[::1]other/",
+        "http://[::1%25lo]/",
+    ] {
+        assert!(HttpUrl::parse(text.as_bytes()).is_err(), "{text:?}");
+    }
+    for (text, host) in [
+        ("http://a@b@other/", "other"),
+        ("http://host#@other/", "host"),
+        ("http://host?@other/", "host"),
+        ("http://host/@other/", "host"),
+        ("http://host:80#@other:81/", "host"),
+        (r"http://host/\@other/", "host"),
+        (r"http://host?\@other/", "host"),
+        ("http://%40@host/", "host"),
+        ("http://host./", "host."),
+        ("http://HOST/", "host"),
+    ] {
+        assert_eq!(url(text).host(), host, "{text}");
+    }
+    // Texts of the resolver: the same address as to a browser, but another name, which gets no credentials of it.
+    for text in ["http://0x7f.1/", "http://017700000001/", "http://2130706433/", "http://127.1/"] {
+        assert_eq!(url(text).to_string(), text);
+        assert!(!url(text).credential_origin().shares_credentials_with(&url("http://127.0.0.1/").credential_origin()));
+    }
+}
+
+#[test]
 fn the_host_field_has_a_port_that_is_not_the_default() {
     let field = |text: &str| {
         let mut out = Vec::new();

@@ -61,7 +61,11 @@ fn a_redirect_changes_what_it_names() {
     assert_eq!(resolved("cart items?a b").to_string(), "http://shop.example:8080/cart%20items?a+b");
     assert_eq!(resolved("?").target(), b"/login?");
     assert_eq!(resolved("/x").userinfo(), Some(&b"me:pw"[..]));
-    assert_eq!(resolved("http://shop.example:8080/x").userinfo(), None);
+    assert_eq!(resolved("http://shop.example:8080/x").userinfo(), Some(&b"me:pw"[..]));
+    assert_eq!(resolved("http://you:pw2@shop.example:8080/x").userinfo(), Some(&b"you:pw2"[..]));
+    for other in ["http://shop.example/x", "https://shop.example:8080/x", "//other.example:8080/x"] {
+        assert_eq!(resolved(other).userinfo(), None, "{other}");
+    }
 }
 
 #[test]
@@ -76,9 +80,40 @@ fn a_redirect_to_something_else_is_an_error() {
 }
 
 #[test]
+fn no_redirect_has_another_host_than_to_a_browser() {
+    let base = url("http://h/a/b");
+    for reference in [
+        r"/\other/",
+        r"\/other/",
+        r"\\other/",
+        r"//h\@other/",
+        r"http://h\@other/",
+        "/\t/other/",
+        "\t//other/",
+        "/\n/other",
+        "ht\ntp://other/",
+        "https:other",
+        "http:///other",
+        "//",
+        "//@/",
+    ] {
+        assert!(base.resolve(reference.as_bytes()).is_err(), "{reference:?}");
+    }
+    for reference in [r"\other", r"/x\..\other", r"?\\other", "#//other", "/%5cother", "///other"] {
+        let found = base.resolve(reference.as_bytes());
+        assert!(found.as_ref().map_or(true, |found| found.host() == "h"), "{reference:?} {found:?}");
+    }
+}
+
+#[test]
 fn an_origin_is_scheme_host_and_port() {
-    let has = |a: &str, b: &str| url(a).has_origin_of(&url(b));
+    let has = |a: &str, b: &str| url(a).credential_origin().shares_credentials_with(&url(b).credential_origin());
     assert!(has("http://h/a", "http://H:80/b"));
-    assert!(!has("http://h/", "https://h/") && !has("http://h/", "http://h:81/") && !has("http://h/", "http://g/"));
+    assert!(
+        has("http://h/", "https://h/")
+            && !has("https://h/", "http://h/")
+            && !has("http://h/", "http://h:81/")
+            && !has("http://h/", "http://g/")
+    );
     assert!(HttpUrl::parse(b"http://h").is_ok());
 }
