@@ -5,6 +5,7 @@
 //! - [`executor`]: executor of hyper's own tasks
 //! - [`lock`]: locks whose poison is ignored
 //! - [`memory`]: return of freed memory to the system
+//! - [`private_file`]: files that only their owner reads
 //! - [`supervisor`]: supervisor process of a program
 //! - [`process_tree`]: sampling of a process tree's use of resources; [`processes`]: processes and their descendants
 //! - [`timer`]: exact timers on an event loop
@@ -15,6 +16,7 @@ pub mod doctor;
 pub mod executor;
 pub mod lock;
 pub mod memory;
+pub mod private_file;
 pub mod process_tree;
 pub mod processes;
 pub mod readiness_event;
