@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use weir_decide::base::terminal_text::is_steering;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_measure::Outcome;
@@ -129,7 +130,7 @@ impl ThreadLog {
         // Start and offset are rounded separately, so that offsets of a plan do not depend on the start.
         let timestamp = self.start_ms + ms(outcome.intended);
         let message_field =
-            if message.is_empty() { String::new() } else { csv_quoted(&message.replace(char::is_control, " ")) };
+            if message.is_empty() { String::new() } else { csv_quoted(&message.replace(is_steering, " ")) };
         let sampler = self.samplers.get(step as usize);
         // Writing to memory cannot fail.
         let _ = writeln!(

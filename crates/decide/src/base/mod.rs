@@ -7,6 +7,7 @@
 //! - [`rng`]: seeded random numbers that are the same in every version
 //! - [`secret_mask`]: texts without secrets
 //! - [`secret_names`]: names of headers, fields, parameters and variables whose values are not shown
+//! - [`terminal_text`]: text of others on a terminal
 //! - [`units`]: notation of times, stages and arrival processes
 //! - `secret_fields`: places of secrets in a text, by their names
 //! - `sliding_count`: counts over a sliding window, in fixed memory
@@ -21,4 +22,5 @@ pub mod secret_mask;
 pub mod secret_names;
 pub(crate) mod set_cache;
 pub(crate) mod sliding_count;
+pub mod terminal_text;
 pub mod units;

@@ -64,7 +64,7 @@ fn after_colon(text: &str, sign: usize, is_secret: &dyn Fn(&str) -> bool) -> Opt
         return Some(quoted_value(bytes, start).unwrap_or_else(|| start..end_of_json(bytes, start)));
     }
     // Words before a colon are mostly prose: `the key: not found`. Headers begin a line or a quotation, or are compound.
-    let is_flag = name.text.starts_with('-');
+    let is_flag = name.text.starts_with("--");
     let begins = name.start == 0 || matches!(bytes[name.start - 1], b'\n' | b'\r' | b'"' | b'\'' | b'`');
     let is_compound = name.text.trim_matches('-').contains('-');
     let is_credential = super::secret_names::CREDENTIAL_HEADERS.iter().any(|it| it.eq_ignore_ascii_case(name.text));

@@ -56,7 +56,7 @@ impl SecretMask {
         {
             forms.push(secret.trim().to_owned());
         }
-        if let Some((_, password)) = value.split_once(':').filter(|(user, _)| !user.contains([' ', '{', '"'])) {
+        if let Some((_, password)) = value.split_once(':').filter(|(user, after)| !user.contains([' ', '{', '"']) && !after.starts_with("//")) {
             forms.push(password.to_owned());
         }
         for form in forms {
@@ -76,6 +76,19 @@ impl SecretMask {
         }
     }
 
+    /// Both masks as one; without effect if one of them is.
+    pub fn joined(mut self, other: &Self) -> Self {
+        self.names.extend(other.names.iter().cloned());
+        self.is_off |= other.is_off;
+        self.with_values(&other.values)
+    }
+
+    /// Takes note of several values.
+    pub fn with_values(mut self, values: &[String]) -> Self {
+        values.iter().for_each(|value| self.add(value));
+        self
+    }
+
     /// Takes note of a value if its name is that of a secret.
     pub fn add_named(&mut self, name: &str, value: &str) {
         if self.is_secret(name) {
@@ -90,6 +103,11 @@ impl SecretMask {
             self.add(&percent_decoded(&value));
             self.add(&value);
         }
+    }
+
+    /// Values that a text has under secret names, as they are written.
+    pub fn values_of<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
+        secret_places(text, &|name| self.is_secret(name)).into_iter().map(|place| &text[place])
     }
 
     /// Takes note of the secrets of a head of HTTP/1.1; each cookie counts.
@@ -160,15 +178,15 @@ impl SecretMask {
         shown
     }
 
-    /// Value of a variable or a capture.
-    pub fn variable(&self, name: &str, value: &str) -> String {
-        self.header(name, value)
+    /// Command line in which no argument shows a secret, in whatever notation it is given.
+    pub fn command(&self, args: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
+        args.into_iter().map(|arg| self.shown(arg.as_ref())).collect()
     }
 }
 
-/// The URL without user, password and secrets of its query, for an error or a report.
-pub fn shown_url(url: &str) -> String {
-    SecretMask::default().shown(url)
+/// Text of a user without what has a secret name, and without user and password of URLs, for an error.
+pub fn without_secrets(text: &str) -> String {
+    SecretMask::default().shown(text)
 }
 
 /// Scheme, host and path of a URL, as a label: without user, query and fragment, so that a value of a parameter neither is
@@ -181,8 +199,11 @@ pub fn url_label(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// A header line as an error shows it: its name alone.
+/// A header line as an error shows it: without the value if that may be a secret, as in a line without a colon.
 pub fn shown_header(line: &str) -> String {
+    if let Some((name, value)) = line.split_once(':').filter(|(name, _)| !is_secret_name(name)) {
+        return format!("{name}:{}", without_secrets(value));
+    }
     let name = line.split([':', ' ', '\t', '=']).next().unwrap_or_default();
     if name.len() < line.trim_end().len() { format!("{name} {MASK}") } else { name.to_owned() }
 }
@@ -281,6 +302,6 @@ mod tests {
         assert_eq!((url_label("/a/b?c"), url_label("http://h")), ("/a/b".to_owned(), "http://h".to_owned()));
         assert_eq!(shown_header("Authorization SECRET"), "Authorization ***");
         assert_eq!((shown_pair("SECRET"), shown_pair("a=SECRET")), ("***".to_owned(), "a=***".to_owned()));
-        assert_eq!(shown_url("http://bob:SECRET@h:x/?key=S&a=1"), "http://***@h:x/?key=***&a=1");
+        assert_eq!(without_secrets("http://bob:SECRET@h:x/?key=S&a=1"), "http://***@h:x/?key=***&a=1");
     }
 }

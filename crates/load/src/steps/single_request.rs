@@ -11,6 +11,7 @@ use weir_hurl::{
 };
 
 use weir_http::wire::RequestError;
+use weir_decide::base::secret_mask::{shown_header, without_secrets};
 
 use super::source::{ScenarioSource, without_user};
 use crate::options::{Options, RequestBodySource};
@@ -120,7 +121,7 @@ impl TextWriter {
             }
             let origin = format!("-H '{line}'");
             let Some((name, value)) = line.split_once(':') else {
-                return Err(RequestError::Header(line.escape_debug().to_string()).into());
+                return Err(RequestError::Header(shown_header(line).escape_debug().to_string()).into());
             };
             let field =
                 FieldTemplate { name: Template::text(name.trim()), value: self.template(value.trim(), &origin) };
@@ -202,7 +203,7 @@ impl TextWriter {
 pub(super) fn mistake(origin: &str, error: &ParseError, remedy: &str) -> String {
     let ParseError { expected, found, hint, .. } = error;
     let hints = [hint.as_str(), remedy].into_iter().filter(|hint| !hint.is_empty()).map(|hint| format!("; {hint}"));
-    format!("{origin}: expected {expected}, found {found}{}", hints.collect::<String>())
+    without_secrets(&format!("{origin}: expected {expected}, found {found}{}", hints.collect::<String>()))
 }
 
 /// A URL without a scheme is one of http.

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 pub use self::foreign_run::{Tool, ToolResult};
 use weir_measure::Run;
+use weir_decide::base::terminal_text::is_steering;
 
 /// Parses the result of any tool that weir reads.
 ///
@@ -53,7 +54,7 @@ fn read_json(text: &str, first: &str) -> Result<ToolResult, String> {
         return k6::read_points(text);
     }
     let value: Value = serde_json::from_str(text)
-        .map_err(|e| format!("not JSON: {}", e.to_string().replace(char::is_control, " ")))?;
+        .map_err(|e| format!("not JSON: {}", e.to_string().replace(is_steering, " ")))?;
     let has = |key: &str| value.get(key).is_some();
     if has("weir") && has("schema") {
         Run::from_json(text).map(ToolResult::of_run)
