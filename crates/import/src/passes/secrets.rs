@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use weir_decide::base::secret_names::is_secret_name;
 use weir_hurl::{Template, TemplatePart};
 
-use crate::builder::{field, percent_decoded};
+use crate::builder::percent_decoded;
 use crate::collection::Import;
 use crate::names::{VariableNameTable, snake_case};
-use crate::request::{ImportedBody, ImportedRequest};
+use crate::request::{ImportedBody, ImportedRequest, field};
 use crate::text;
 
 /// Shortest text that is taken for a secret.
