@@ -12,7 +12,7 @@ use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};
 use crate::steps::{
-    OriginResolver, ProgramFlows, ProgramPlan, ResolvedOrigin, StepFlows, UserFlows, UserTable,
+    OriginResolver, ProgramFlows, ProgramPlan, ResolvedOrigin, StepFlows, UserFlows, UserTable, distinct,
 };
 use weir_decide::Nanos;
 use weir_decide::load::source::RequestSource;
@@ -165,7 +165,7 @@ impl LoadPlan {
             (Some(mix), _) => mix.step_facts(),
             (None, Some(plan)) => {
                 let shown = |step: StepFacts| StepFacts { name: self.mask.shown(&step.name), ..step };
-                plan.program.steps().into_iter().map(shown).collect()
+                distinct(plan.program.steps().into_iter().map(shown).collect())
             }
             (None, None) => Vec::new(),
         }

@@ -1,6 +1,6 @@
 //! Scenarios of a plan, compiled.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use weir_decide::Nanos;
 use weir_decide::base::secret_mask::SecretMask;
@@ -84,7 +84,7 @@ impl ScenarioMix {
             };
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
-            let name = unique_name(source.scenario_name(), &scenarios);
+            let name = unique_name(&mask.text(source.scenario_name()), &scenarios);
             let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };
             let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&name, &prefix, step, &mask)).collect();
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
@@ -173,7 +173,7 @@ impl ScenarioMix {
 
     /// Names and checks of all steps, in order.
     pub fn step_facts(&self) -> Vec<StepFacts> {
-        self.scenarios.iter().flat_map(|scenario| scenario.steps.iter().cloned()).collect()
+        distinct(self.scenarios.iter().flat_map(|scenario| scenario.steps.iter().cloned()).collect())
     }
 
     /// When responses to steps are ended on purpose, in the order of the steps; empty if none ever is.
@@ -220,6 +220,19 @@ fn facts(
         scenario: scenario.to_owned(),
         checks: checks.map(|check| mask.shown(check)).collect(),
     }
+}
+
+/// Steps whose names differ, though they may differ in secrets alone.
+pub(crate) fn distinct(mut steps: Vec<StepFacts>) -> Vec<StepFacts> {
+    let mut seen: HashMap<(String, String), usize> = HashMap::with_capacity(steps.len());
+    for step in &mut steps {
+        let count = seen.entry((step.scenario.clone(), step.name.clone())).or_default();
+        *count += 1;
+        if *count > 1 {
+            step.name = format!("{} ({count})", step.name);
+        }
+    }
+    steps
 }
 
 /// Name that no earlier scenario has: `shop (2)` of a second `shop`.

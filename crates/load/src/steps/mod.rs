@@ -39,6 +39,7 @@ pub use self::file_root::path_within;
 pub(super) use self::flow_event::FlowEvent;
 pub use self::kept_response::decoded_body;
 pub use self::mix::ScenarioMix;
+pub(crate) use self::mix::distinct;
 pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
 pub use self::program_flows::ProgramPlan;
 pub(super) use self::program_flows::{ProgramFlows, ScriptTime};

@@ -11,9 +11,9 @@ use weir_hurl::{
 };
 
 use weir_http::wire::RequestError;
-use weir_decide::base::secret_mask::{shown_header, without_secrets};
+use weir_decide::base::secret_mask::{shown_header, url_label, without_secrets};
 
-use super::source::{ScenarioSource, without_user};
+use super::source::ScenarioSource;
 use crate::options::{Options, RequestBodySource};
 use crate::plan::{PlanError, weights};
 
@@ -174,7 +174,7 @@ impl TextWriter {
         }
         let settings = options.request_scenario.clone();
         Ok(ScenarioSource {
-            name: without_user(&options.url),
+            name: url_label(&options.url),
             text: self.text,
             weight,
             line_origins: self.origins,
