@@ -4,8 +4,8 @@ use std::io::{self, BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 
-use weir_decide::base::terminal_text::is_steering;
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::is_steering;
 use weir_load::{AgentPosition, LoadUpdate, Options};
 use weir_measure::Counts;
 use weir_measure::end_reason::EndReason;

@@ -45,12 +45,12 @@ use super::live_session::{LiveArgs, LiveSession, step_names};
 use super::messages::Messages;
 use super::objectives::Objectives;
 use super::request_args::{RequestArgs, redacted};
-use weir_decide::base::secret_mask::SecretMask;
 use super::run::{PlayDetail, PlayOutput, play};
 use super::run_files::{RunFileArgs, RunFiles};
 use crate::python_host::PythonHost;
 use weir_agents::Coordinator;
 use weir_decide::Nanos;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
@@ -193,8 +193,10 @@ fn try_run(
     }
     asked.add_mix(mix)?;
     let (format, strict) = (asked.format, asked.strict);
-    let command =
-        redacted(&asked.live_args.own_args(args), &asked.request_args.secret_mask().with_values(&asked.live_args.secrets()));
+    let command = redacted(
+        &asked.live_args.own_args(args),
+        &asked.request_args.secret_mask().with_values(&asked.live_args.secrets()),
+    );
     let (driving, live_args) = (asked.agent_args.clone(), asked.live_args.clone());
     let traces_requests = live_args.has_traces() && !script.is_any();
     if driving.has_agents() && live_args.has_traces() {

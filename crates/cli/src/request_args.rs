@@ -153,7 +153,8 @@ impl RequestArgs {
             return Err("--think needs a scenario; name one with -s FILE".to_owned());
         }
         let pair = |text: &String| {
-            let (name, value) = text.split_once('=').ok_or_else(|| format!("--variable '{}': write NAME=VALUE", shown_pair(text)))?;
+            let (name, value) =
+                text.split_once('=').ok_or_else(|| format!("--variable '{}': write NAME=VALUE", shown_pair(text)))?;
             Ok((name.to_owned(), value.to_owned()))
         };
         let mut variables = Vec::new();

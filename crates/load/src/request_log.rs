@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use weir_decide::base::terminal_text::is_steering;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::base::terminal_text::is_steering;
 use weir_measure::Outcome;
 use weir_measure::outcome::RequestEnd;
 

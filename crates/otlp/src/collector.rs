@@ -6,8 +6,8 @@ use http::{HeaderMap, Response};
 use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 
-use weir_decide::base::terminal_text::is_steering;
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::is_steering;
 use weir_http::client::{Client, IncomingBody, PostTarget, wait_of};
 use weir_http::target::Target;
 use weir_http::tls::TlsError;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::time_counts::TimeCounts;
-use weir_decide::base::terminal_text::is_steering;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::base::terminal_text::is_steering;
 use weir_decide::load::live_load::LevelKind;
 use weir_measure::recorder::Interval;
 use weir_measure::run_steps::StepFacts;

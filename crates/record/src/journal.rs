@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use weir_machine::private_file::PRIVATE_MODE;
 
-
 /// Size of the file above which bodies of responses are not kept, in bytes.
 const MAX_BYTES_WITH_BODIES: u64 = 32 << 20;
 

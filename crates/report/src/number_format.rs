@@ -1,7 +1,7 @@
 //! Text of numbers with their units, with no more digits than were measured.
 
-use weir_decide::base::terminal_text::is_steering;
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::is_steering;
 
 /// Maximum width of text reports, in columns.
 pub(super) const TERMINAL_COLUMNS: usize = 100;

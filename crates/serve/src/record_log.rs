@@ -8,8 +8,8 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use weir_machine::private_file::private_options;
 use weir_machine::lock::lock;
+use weir_machine::private_file::private_options;
 
 /// Records of the last responses, for `GET /record`, and of all of them in a file.
 #[derive(Debug)]

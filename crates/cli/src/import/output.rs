@@ -6,15 +6,14 @@ use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use weir_machine::private_file::PRIVATE_MODE;
 use weir_import::{Import, ImportedScenario, to_curl, to_hurl, to_json, to_mix, to_variables_file};
+use weir_machine::private_file::PRIVATE_MODE;
 
 use super::ToFormat;
 use super::data_rows::with_header;
 use super::input::ImportInput;
 use crate::messages::Messages;
 use crate::output::print;
-
 
 /// Where and how an import is written.
 #[derive(Debug)]

@@ -123,14 +123,14 @@ impl EndpointArgs {
             extra: self.extra_body.unwrap_or_default(),
         };
         let options = Options {
-                url: with_path(&self.url, &path),
-                method: Some("POST".to_owned()),
-                headers,
-                no_template: true,
-                timeout: Some(self.timeout.unwrap_or(DEFAULT_TIMEOUT)),
-                no_keepalive: self.no_keep_alive,
-                http2: self.http2_args.into_options(),
-                sni: self.sni,
+            url: with_path(&self.url, &path),
+            method: Some("POST".to_owned()),
+            headers,
+            no_template: true,
+            timeout: Some(self.timeout.unwrap_or(DEFAULT_TIMEOUT)),
+            no_keepalive: self.no_keep_alive,
+            http2: self.http2_args.into_options(),
+            sni: self.sni,
             ..self.connection_args.into_options()
         };
         let secrets = options.secret_mask().with_values(key.as_slice());

@@ -6,8 +6,8 @@ use std::path::Path;
 use tokenizers::Tokenizer;
 
 use super::llm_program::LlmProgram;
-use weir_decide::base::terminal_text::is_steering;
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::is_steering;
 use weir_load::LoadPlan;
 use weir_measure::Run;
 use weir_measure::llm_timeline::LlmTimeline;

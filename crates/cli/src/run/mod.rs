@@ -184,7 +184,8 @@ impl RunArgs {
 
 /// Name and value of a variable.
 fn named_value(flag: &str, pair: &str) -> Result<(String, String), String> {
-    let (name, value) = pair.split_once('=').ok_or_else(|| format!("--{flag} '{}': write NAME=VALUE", shown_pair(pair)))?;
+    let (name, value) =
+        pair.split_once('=').ok_or_else(|| format!("--{flag} '{}': write NAME=VALUE", shown_pair(pair)))?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

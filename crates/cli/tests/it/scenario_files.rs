@@ -59,7 +59,8 @@ fn files_of_a_scenario_are_within_its_folder() {
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert!(sent(&server).contains("within"));
     let body = format!("@{whole}");
-    let given = folder.run(&["load", &server.url("/given"), "-n", "1", "-c", "1", "-b", &body, "--check", "status == 200"]);
+    let given =
+        folder.run(&["load", &server.url("/given"), "-n", "1", "-c", "1", "-b", &body, "--check", "status == 200"]);
     assert_eq!(given.code, 0, "{}", given.stderr);
 }
 
@@ -102,7 +103,10 @@ fn files_of_setups_mixes_and_imports_are_within_their_folder() {
         assert!(done.stderr.contains("reads local files: ") && done.stderr.contains("outside.txt"), "{}", done.stderr);
     }
     // A response never chooses a file.
-    folder.write("in/y.hurl", "GET {{host}}/\nHTTP 200\n[Captures]\nname: header \"X-Name\"\n\nPOST {{host}}/\nfile,{{name}};\n");
+    folder.write(
+        "in/y.hurl",
+        "GET {{host}}/\nHTTP 200\n[Captures]\nname: header \"X-Name\"\n\nPOST {{host}}/\nfile,{{name}};\n",
+    );
     let done = folder.run(&["run", "in/y.hurl", "--variable", &host]);
     assert!(done.code == 2 && done.stderr.contains("y.hurl:7:"), "{}", done.stderr);
 }

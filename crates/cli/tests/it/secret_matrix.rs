@@ -162,7 +162,8 @@ fn no_secret_is_in_what_a_load_writes() {
 fn no_secret_of_a_single_request_is_in_what_a_load_writes() {
     let server = talkative();
     let folder = Weir::new();
-    let at = server.url("/a?token=mk-query-token-01&x=1&tenant=mk-redacted-param-17").replace("://", "://u:mk-userinfo-03@");
+    let at =
+        server.url("/a?token=mk-query-token-01&x=1&tenant=mk-redacted-param-17").replace("://", "://u:mk-userinfo-03@");
     let given = [
         "load",
         &at,
@@ -191,8 +192,19 @@ fn no_secret_of_a_single_request_is_in_what_a_load_writes() {
     let saved = fs::read_to_string(folder.path("run.json")).unwrap();
     assert!(saved.contains("token=***&x=1&tenant=***") && saved.contains("--header=X-Api-Key: ***"), "{saved}");
     // Templates and checks make a scenario of it; bodies of several notations.
-    for body in ["--body={\"password\": \"mk-json-field-09\"}", "-bpassword=mk-form-field-10&a=1", "-bkey=mk-form-field-10"] {
-        folder.run(&["load", &at, "-n=5", "-c=1", "--redact=tenant", body, "--check=status == 201", "--out=checked.json"]);
+    for body in
+        ["--body={\"password\": \"mk-json-field-09\"}", "-bpassword=mk-form-field-10&a=1", "-bkey=mk-form-field-10"]
+    {
+        folder.run(&[
+            "load",
+            &at,
+            "-n=5",
+            "-c=1",
+            "--redact=tenant",
+            body,
+            "--check=status == 201",
+            "--out=checked.json",
+        ]);
         assert_clean(body, &fs::read(folder.path("checked.json")).unwrap());
     }
 }
@@ -263,7 +275,8 @@ fn characters_that_steer_a_terminal_are_not_printed() {
     ] {
         let done = folder.run(args);
         let said = format!("{}{}", done.stdout, done.stderr);
-        let steers = |c: &char| c.is_control() && *c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let steers =
+            |c: &char| c.is_control() && *c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         assert!(said.contains("2Jb") || said.contains("X-C1"), "{args:?}: {said}");
         assert_eq!(said.chars().find(steers), None, "{args:?}: {said:?}");
     }

@@ -72,7 +72,8 @@ fn after_colon(text: &str, sign: usize, is_secret: &dyn Fn(&str) -> bool) -> Opt
         return None;
     }
     let start = skip_blanks(bytes, sign + 1);
-    let quote = name.start.checked_sub(1).map(|before| bytes[before]).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let quote =
+        name.start.checked_sub(1).map(|before| bytes[before]).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r') || quote == Some(*byte);
     Some(start..bytes[start..].iter().position(is_end).map_or(bytes.len(), |length| start + length))
 }
@@ -122,9 +123,9 @@ fn announced_value(text: &str, from: usize) -> Option<Range<usize>> {
         return quoted_value(bytes, from + value + 6);
     }
     let head = rest.windows(2).take(MAX_NAME_BYTES * 4).position(|part| part == b"\n\n");
-    let head = head.map(|at| at + 2).or_else(|| {
-        rest.windows(4).take(MAX_NAME_BYTES * 4).position(|part| part == b"\r\n\r\n").map(|at| at + 4)
-    })?;
+    let head = head
+        .map(|at| at + 2)
+        .or_else(|| rest.windows(4).take(MAX_NAME_BYTES * 4).position(|part| part == b"\r\n\r\n").map(|at| at + 4))?;
     let start = from + head;
     let end = bytes[start..].windows(3).position(|part| part == b"\n--").map_or(bytes.len(), |length| start + length);
     Some(start..if end > start && bytes[end - 1] == b'\r' { end - 1 } else { end })
@@ -140,7 +141,8 @@ struct FieldName<'t> {
 /// Name that ends at `end`, but for blanks, with or without quotes; those of JSON in JSON are escaped.
 fn name_before(text: &str, end: usize) -> Option<FieldName<'_>> {
     let bytes = text.as_bytes();
-    let end = end - bytes[..end].iter().rev().take(MAX_NAME_BYTES).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let end =
+        end - bytes[..end].iter().rev().take(MAX_NAME_BYTES).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let quote = end.checked_sub(1).map(|last| bytes[last]).filter(|byte| matches!(byte, b'"' | b'\''));
     if let Some(quote) = quote {
         let slashes = bytes[..end - 1].iter().rev().take_while(|byte| **byte == b'\\').count();
@@ -260,7 +262,10 @@ mod tests {
             ("user=a&user[password]=S&b=2", "user=a&user[password]=*&b=2"),
             ("token = \"S\"", "token = \"*\""),
             ("<a><password>S</password><b>1</b></a>", "<a><password>*</password><b>1</b></a>"),
-            ("<input name=\"csrf_token\" type=hidden value=\"S\">", "<input name=\"csrf_token\" type=hidden value=\"*\">"),
+            (
+                "<input name=\"csrf_token\" type=hidden value=\"S\">",
+                "<input name=\"csrf_token\" type=hidden value=\"*\">",
+            ),
             (
                 "--x\r\nContent-Disposition: form-data; name=\"pwd\"\r\n\r\nS\r\n--x--",
                 "--x\r\nContent-Disposition: form-data; name=\"pwd\"\r\n\r\n*\r\n--x--",

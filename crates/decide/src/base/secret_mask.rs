@@ -56,7 +56,9 @@ impl SecretMask {
         {
             forms.push(secret.trim().to_owned());
         }
-        if let Some((_, password)) = value.split_once(':').filter(|(user, after)| !user.contains([' ', '{', '"']) && !after.starts_with("//")) {
+        if let Some((_, password)) =
+            value.split_once(':').filter(|(user, after)| !user.contains([' ', '{', '"']) && !after.starts_with("//"))
+        {
             forms.push(password.to_owned());
         }
         for form in forms {

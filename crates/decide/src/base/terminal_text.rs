@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 /// Whether a character steers a terminal: a control character, C1 included, or one of direction.
 pub fn is_steering(c: char) -> bool {
-    let is_direction = matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_direction =
+        matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || is_direction || matches!(c, '\u{2028}' | '\u{2029}')
 }
 

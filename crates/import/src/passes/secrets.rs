@@ -108,7 +108,9 @@ fn take_userinfo(request: &mut ImportedRequest, name: &mut dyn FnMut(&str, &str)
     let (user, password) = (decoded(user), decoded(password));
     first.replace_range(start..=at, "");
     // What a request says itself goes before its URL.
-    if user.is_empty() && password.is_empty() || request.basic_auth.is_some() || request.header("authorization").is_some()
+    if user.is_empty() && password.is_empty()
+        || request.basic_auth.is_some()
+        || request.header("authorization").is_some()
     {
         return;
     }

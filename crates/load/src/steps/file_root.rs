@@ -73,9 +73,13 @@ mod tests {
         symlink("sub/b", root.join("stays")).unwrap();
         let inside = root.join("sub/b");
         let inside = inside.to_str().unwrap();
-        for (name, content) in
-            [("a", "root/a"), ("./sub/../a", "root/a"), ("sub/b", "root/sub/b"), ("stays", "root/sub/b"), (inside, "root/sub/b")]
-        {
+        for (name, content) in [
+            ("a", "root/a"),
+            ("./sub/../a", "root/a"),
+            ("sub/b", "root/sub/b"),
+            ("stays", "root/sub/b"),
+            (inside, "root/sub/b"),
+        ] {
             let path = path_within(&root, Path::new(name)).unwrap();
             assert_eq!(fs::read_to_string(path).unwrap(), content, "{name}");
         }

@@ -208,12 +208,7 @@ impl ScenarioMix {
     }
 }
 
-fn facts(
-    scenario: &str,
-    prefix: &str,
-    step: &weir_scenario::plan::ScenarioStep,
-    mask: &SecretMask,
-) -> StepFacts {
+fn facts(scenario: &str, prefix: &str, step: &weir_scenario::plan::ScenarioStep, mask: &SecretMask) -> StepFacts {
     let checks = (0..step.checks.len()).filter_map(|check| step.checks.text(u32::try_from(check).ok()?));
     StepFacts {
         name: mask.shown(&format!("{prefix}{}", step.name)),

@@ -10,8 +10,8 @@ use weir_hurl::{
     Assertion, BodyContent, BytesLiteral, FieldTemplate, HurlBody, HurlRequest, ParseError, Template, TemplatePart,
 };
 
-use weir_http::wire::RequestError;
 use weir_decide::base::secret_mask::{shown_header, url_label, without_secrets};
+use weir_http::wire::RequestError;
 
 use super::source::ScenarioSource;
 use crate::options::{Options, RequestBodySource};

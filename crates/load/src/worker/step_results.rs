@@ -193,7 +193,8 @@ impl Worker<'_> {
         if let Some(trace) = &self.trace {
             let _ = trace.send(StepTrace::of_findings(users, user));
         }
-        self.counters
-            .record_unsent(step, now, || failure_sample(findings, users.step_checks(step), None, users.secret_mask(user)));
+        self.counters.record_unsent(step, now, || {
+            failure_sample(findings, users.step_checks(step), None, users.secret_mask(user))
+        });
     }
 }
