@@ -29,7 +29,7 @@ mod load;
 mod run;
 mod scenario_args;
 mod script;
-mod secret_names;
+mod secrets;
 mod send;
 mod serve;
 mod signals;
@@ -80,7 +80,7 @@ mod _weir {
     #[pymodule_export]
     use super::script::task_stream::{ScriptEvent, StreamStep};
     #[pymodule_export]
-    use super::secret_names::{is_secret_name, shares_credentials};
+    use super::secrets::{is_secret_name, shares_credentials, without_secrets};
     #[pymodule_export]
     use super::send::group_handle::GroupHandle;
     #[pymodule_export]

@@ -11,7 +11,6 @@ from weir import _weir
 from weir._errors import Interrupted, UsageError
 from weir._headers import HeaderTypes, pairs_of, shown_name
 from weir._processes import LAUNCHER, is_agent, script_of
-from weir._redaction import redacted_body, redacted_header, redacted_url, redacted_value
 from weir._run import Run
 from weir._scenario import Scenario
 from weir._time import Time
@@ -112,7 +111,8 @@ def load(
             ``'jsonpath "$.ok" == true'``; see `Run.steps`.
         success: Predicate that makes a response a success. Default: ``"status < 400"``, or what a step expects.
         template: Whether ``{{name}}`` in URL, headers and text bodies of a single request is a template.
-        redact: Names of headers, variables and JSON fields whose values samples of failures leave out.
+        redact: Names of further secrets beside the known ones (``password``, ``token``, ...): headers, variables,
+            parameters of the query, fields of JSON and forms. No result has their values.
         connections: Concurrent connections (default 50); in the open loop the maximum (default 1000).
         threads: Generator threads. Default: one per core; in the open loop one per 20,000 requests per second.
         requests: Number of requests.
@@ -338,25 +338,14 @@ def _json_text(value: object) -> str:
 
 
 def _call(function: str, defaults: Mapping[str, object], arguments: Mapping[str, object]) -> list[str]:
-    """Return a call for the manifest: arguments other than defaults, without passwords."""
+    """Return a call for the manifest: arguments other than defaults. The core leaves out the secrets of the load."""
     unset = object()
     given = [name for name, value in arguments.items() if value is not defaults.get(name, unset)]
-    secrets = set(_texts(arguments.get("redact", ())))  # type: ignore[arg-type]
-    return [function, *(f"{name}={_shown(name, arguments[name], secrets)}" for name in given)]
+    return [function, *(f"{name}={_shown(name, arguments[name])}" for name in given)]
 
 
-def _shown(name: str, value: object, secrets: set[str]) -> str:
+def _shown(name: str, value: object) -> str:
     if name == "auth":
         return "'***'"
-    if name == "url" and isinstance(value, str):
-        value = redacted_url(value)
-    if name == "headers" and isinstance(value, list):
-        value = [redacted_header(line) for line in value]
-    if name == "body":
-        value = [redacted_body(one) for one in value] if isinstance(value, list | tuple) else redacted_body(value)
-    if name in {"json", "variables", "data"}:
-        value = redacted_value("", value)
-    if name == "variables" and isinstance(value, Mapping):
-        value = {key: "***" if key in secrets else given for key, given in value.items()}
     text = repr(value)
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."

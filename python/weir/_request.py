@@ -11,7 +11,6 @@ from urllib.parse import quote, unquote, urlencode
 
 from weir import _weir
 from weir._errors import UsageError
-from weir._redaction import redacted_url
 
 __all__ = ["Params", "basic", "body_of", "is_absolute", "target_of", "without_secrets"]
 
@@ -50,11 +49,11 @@ def target_of(
     if base_url and not is_complete:
         base, _, base_query = base_url.partition("?")
         if base_query:
-            raise UsageError(f"base_url: {redacted_url(base_url)!r} has a query; give it as params")
+            raise UsageError(f"base_url: {_weir.without_secrets(base_url)!r} has a query; give it as params")
         url = f"{base.rstrip('/')}/{url.lstrip('/')}" if url and url[0] not in "?#" else base + url
         is_complete = is_absolute(url)
     if not is_complete:
-        shown = redacted_url(url)
+        shown = _weir.without_secrets(url)
         raise UsageError(f"url: {shown!r} has no scheme; write e.g. http://localhost:8080/path, or give a base_url")
     scheme, _, rest = url.partition("://")
     rest = rest.partition("#")[0]

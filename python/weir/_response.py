@@ -23,7 +23,7 @@ from weir._errors import (
 )
 from weir._headers import Headers
 from weir._json_text import parsed
-from weir._redaction import redacted_url
+from weir._weir import without_secrets
 
 if TYPE_CHECKING:
     from weir import _weir
@@ -105,8 +105,8 @@ class Request:
         return self._handle.body
 
     def __repr__(self) -> str:
-        """Return method and URL; query parameters with secret names are hidden."""
-        return f"<weir.Request {self.method} {redacted_url(self.url)}>"
+        """Return method and URL."""
+        return f"<weir.Request {self.method} {without_secrets(self.url)}>"
 
 
 #: Content codings that are not decoded and leave no readable text.
@@ -293,7 +293,7 @@ class Response:
         if self.is_success:
             return self
         request = self.request
-        message = f"{request.method} {redacted_url(request.url)}: {self.status_code} {self.reason_phrase}".rstrip()
+        message = f"{request.method} {without_secrets(request.url)}: {self.status_code} {self.reason_phrase}".rstrip()
         raise HTTPStatusError(message, self.attempts, self)
 
     def _is(self, hundreds: int) -> bool:
@@ -305,8 +305,8 @@ class Response:
             left.pop()
         if left and left[-1] in _COMPRESSED:
             raise DecodingError(
-                f"{redacted_url(self.url)}: the body is {left[-1]}, which weir does not decode; omit accept-encoding, "
-                "or decode response.content",
+                f"{without_secrets(self.url)}: the body is {left[-1]}, which weir does not decode; omit "
+                "accept-encoding, or decode response.content",
                 self.attempts,
                 self,
             )
@@ -334,10 +334,10 @@ class Response:
         except StopIteration as end:
             self._content = end.value
         except InvalidBodyError as error:
-            self._content = DecodingError, f"{redacted_url(self.url)}: {error}"
+            self._content = DecodingError, f"{without_secrets(self.url)}: {error}"
         except BodyTooLargeError:
             most = self._handle.max_response
-            message = f"{redacted_url(self.url)}: the decoded response is longer than {most} bytes, max_response"
+            message = f"{without_secrets(self.url)}: the decoded response is longer than {most} bytes, max_response"
             self._content = ResponseTooLarge, message
         else:
             return False
@@ -348,7 +348,7 @@ def failure(handle: _weir.ResponseHandle) -> ClientError:
     """Make the exception of a failed call."""
     attempts = _attempts(handle)
     response = Response(handle) if handle.status else None
-    request = f"{handle.request.method} {redacted_url(handle.request.url)}"
+    request = f"{handle.request.method} {without_secrets(handle.request.url)}"
     outcomes = ", ".join(map(str, attempts)) or "none was sent"
     if handle.is_too_large:
         most = handle.max_response

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from weir import _weir
 from weir._page import write_page
-from weir._redaction import redacted_url
 from weir._run_notebook import data_frame, framed
 from weir._run_parts import (
     Agent,
@@ -287,7 +286,7 @@ class Run:
 
     def __repr__(self) -> str:
         """Return model, target and main figures in one line."""
-        target = f"{self.target.method} {redacted_url(self.target.url)}"
+        target = f"{self.target.method} {_weir.without_secrets(self.target.url)}"
         return (
             f"<weir.Run {self.model} {target}: {self.requests.total} requests, "
             f"{self.requests.failed} failed, {self.rate_per_s.achieved:.1f}/s, p99 {self.response_ms.p99:.3g} ms>"

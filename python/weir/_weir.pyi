@@ -44,6 +44,7 @@ __all__ = [
     "simulate",
     "start_load",
     "wait",
+    "without_secrets",
 ]
 
 __version__: str
@@ -68,6 +69,12 @@ def serve(args: Sequence[str]) -> ServiceHandle:
 
 def simulate(args: Sequence[str]) -> tuple[str, str]:
     """Run `weir simulate ARGS...`: JSON and text; the GIL is released."""
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a header, field, parameter or variable of this name is a secret."""
+
+def without_secrets(text: str) -> str:
+    """Return the text without what has a secret name, and without user and password of URLs."""
 
 @final
 class StartedLoadHandle:
@@ -127,9 +134,6 @@ def wait(handle: RequestHandle) -> ResponseHandle:
 
 def release_connections() -> None:
     """Close unused connections of this thread and its asyncio loops; others' with their next call."""
-
-def is_secret_name(name: str) -> bool:
-    """Whether what has this name is a secret."""
 
 def shares_credentials(from_: str, to: str, /) -> bool:
     """Whether credentials that were given for one URL may be sent to another one."""

@@ -1,10 +1,9 @@
 //! Setup and teardown of a scenario: files that are played once, before and after the load.
 
-use std::fs;
-
 use weir_hurl::{ErrorReport, HurlFile, ParseError};
 use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, assigned_variables};
 
+use super::file_root::FileRoot;
 use super::{ScenarioFile, ScenarioSource};
 use crate::plan::PlanError;
 
@@ -23,12 +22,13 @@ pub(super) fn check(source: &ScenarioSource, settings: &ScenarioSettings) -> Res
     let mut facts = HookFacts::default();
     if let Some(setup) = &source.setup {
         let file = parse(setup)?;
-        facts.homes.extend(compile(setup, &file, settings)?);
+        facts.homes.extend(compile(setup, &file, settings, &FileRoot::of_hook(setup, source))?);
         facts.variables.extend(assigned_variables(&file));
     }
     if let Some(teardown) = &source.teardown {
         let settings = ScenarioSettings { columns: facts.variables.clone(), ..settings.clone() };
-        facts.homes.extend(compile(teardown, &parse(teardown)?, &settings)?);
+        let root = FileRoot::of_hook(teardown, source);
+        facts.homes.extend(compile(teardown, &parse(teardown)?, &settings, &root)?);
     }
     Ok(facts)
 }
@@ -41,8 +41,9 @@ fn compile(
     file: &ScenarioFile,
     parsed: &HurlFile,
     settings: &ScenarioSettings,
+    root: &FileRoot,
 ) -> Result<Option<RequestOrigin>, PlanError> {
-    let mut files = |name: &str| fs::read(file.folder.join(name)).map_err(|error| error.to_string());
+    let mut files = |name: &str| root.read(name);
     let plan = ScenarioPlan::compile(parsed, settings, &mut files);
     plan.map(|plan| plan.home).map_err(|errors| mistakes(file, &errors))
 }
