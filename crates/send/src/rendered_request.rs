@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::job::JobRequest;
 use super::template::{Escaping, TemplateFields};
+use weir_decide::base::request_framing::CallerFraming;
 use weir_http::target::{Target, TargetError};
 
 /// Request that can be sent.
@@ -51,6 +52,8 @@ impl RequestRenderer {
             Ok(text) if text.contains('{') => fields.fill(text, body_escaping(&headers, text)).into_owned().into(),
             _ => Bytes::copy_from_slice(&request.body),
         };
+        let pairs = headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+        CallerFraming::of(pairs, method.as_str(), body.len() as u64).map_err(|error| error.to_string())?;
         Ok(RenderedRequest { method, target, path, headers, body })
     }
 
@@ -170,6 +173,8 @@ mod tests {
         let why = |url, header| render(&request(url, header, ""), &fields).unwrap_err();
         assert!(why("ftp://h", ("a", "b")).contains("'ftp'"));
         assert!(why("http://h", ("a b", "c")).contains("'a b'"));
+        assert!(why("http://h", ("transfer-encoding", "chunked")).contains("leave the header out"));
+        assert!(why("http://h", ("content-length", "5")).contains("has 0 bytes"));
         assert!(why("http://h", ("a", "{key}")).contains("header 'a'"), "a line break in a key gets into no header");
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
+use weir::load::program::request::check_session_head;
 use weir::machine::lock::lock;
 use weir::scenario::cookie_jar::CookieJar;
 use weir::scenario::url::HttpUrl;
@@ -29,6 +30,7 @@ pub(super) struct SessionState {
 impl ScriptSession {
     #[new]
     fn new(base: &str, head: &str) -> PyResult<Self> {
+        check_session_head(head.as_bytes()).map_err(|why| errors::usage(&why))?;
         let state =
             SessionState { base: checked_base(base)?, head: head.as_bytes().to_vec(), jar: CookieJar::default() };
         Ok(Self { state: Mutex::new(state) })
@@ -47,8 +49,10 @@ impl ScriptSession {
     }
 
     /// Replaces the header lines of all requests.
-    fn set_head(&self, head: &str) {
+    fn set_head(&self, head: &str) -> PyResult<()> {
+        check_session_head(head.as_bytes()).map_err(|why| errors::usage(&why))?;
         lock(&self.state).head = head.as_bytes().to_vec();
+        Ok(())
     }
 
     /// Cookies: name, value, domain, path.
