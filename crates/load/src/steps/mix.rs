@@ -107,7 +107,9 @@ impl ScenarioMix {
         let deal = users.map(|users| UserDeal::new(&users));
         let redaction = Redaction::new(&options.redact);
         let given = options.scenarios.iter().flat_map(|source| &source.variables);
-        let secrets = given.filter(|(name, _)| redaction.is_secret_variable(name)).map(|(_, value)| value.clone());
+        let secrets = given
+            .filter(|(name, _)| redaction.is_secret_variable(name))
+            .filter_map(|(_, value)| Value::of_text(value).template_text());
         let secrets = secrets.collect();
         let choice = RequestSource::new(&weights, seed);
         let file = |scenario: &CompiledScenario| scenario.data.as_ref().map(|data| data.file);
