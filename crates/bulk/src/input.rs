@@ -42,6 +42,9 @@ const MAX_LISTED_KEYS: usize = 8;
 impl JobInput {
     /// Opens the file of jobs; removes the invalid lines of an earlier run.
     pub(super) fn open(jobs: &Path, out: Option<&Path>) -> Result<Self, String> {
+        if out.is_some_and(|out| is_same_file(jobs, out)) {
+            return Err(format!("--out would write over {}, the jobs; give another file", jobs.display()));
+        }
         let from: Box<dyn Read + Send> = if jobs == Path::new("-") {
             Box::new(io::stdin())
         } else {
@@ -59,6 +62,11 @@ impl JobInput {
         }
         Ok(Self { lines: BufReader::with_capacity(256 * 1024, from), invalid_path })
     }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// Reader of the jobs, on a thread of its own.
