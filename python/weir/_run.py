@@ -104,6 +104,7 @@ class Run:
         connect_ms: Time to connect, over the requests that waited for a connection to be made, in milliseconds.
         bytes: Bytes transferred.
         status: Number of responses by status.
+        accepted: Successes with a status of 400 and above, which their step or a script accepts, by status.
         failures: Failed requests by kind: ``connect``, ``tls``, ``timeout``, ``closed``, ``reset``, ``protocol``,
             ``broken_off``, ``stalled``, ``body``, ``dropped`` (never sent, since no connection was free in time),
             ``4xx``, ``5xx``, ``check``; their sum is `requests.failed`.
@@ -150,6 +151,7 @@ class Run:
     connect_ms: Percentiles
     bytes: Bytes
     status: Mapping[int, int]
+    accepted: Mapping[int, int] = field(default_factory=dict)
     failures: Mapping[str, int]
     connections: Connections
     http2: Http2 | None = None

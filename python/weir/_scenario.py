@@ -306,7 +306,8 @@ def _query(query: str) -> str:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json_module.dumps(value)
+    # In quotes a text is no number, and keeps its own quotes.
+    return f'"{value}"' if isinstance(value, str) else json_module.dumps(value)
 
 
 def _data(data: _Path | Sequence[Mapping[str, object]] | None) -> tuple[str, bytes] | None:

@@ -45,6 +45,9 @@ const MAX_LISTED_KEYS: usize = 8;
 impl JobInput {
     /// Opens the file of jobs; removes the invalid lines of an earlier run.
     pub(super) fn open(jobs: &Path, out: Option<&Path>) -> Result<Self, String> {
+        if out.is_some_and(|out| is_same_file(jobs, out)) {
+            return Err(format!("--out would write over {}, the jobs; give another file", jobs.display()));
+        }
         let from: Box<dyn Read + Send> = if jobs == Path::new("-") {
             Box::new(io::stdin())
         } else {
@@ -87,6 +90,11 @@ impl NotedJobs {
         let host = job.request.host();
         Some(format!("line {number}: {host} does not get --header '{name}', a credential; give --key-host {host}"))
     }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// Reader of the jobs, on a thread of its own.

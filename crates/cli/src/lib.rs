@@ -73,6 +73,7 @@ mod study;
 #[cfg(all(feature = "history", feature = "web"))]
 mod ui;
 mod usage_error;
+mod variables_file;
 
 use std::ffi::OsString;
 

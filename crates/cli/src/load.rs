@@ -44,6 +44,7 @@ use super::interrupt::Interrupt;
 use super::live_session::{LiveArgs, LiveSession, step_names};
 use super::messages::Messages;
 use super::objectives::Objectives;
+use super::output::reserve_stdout;
 use super::request_args::{RequestArgs, redacted};
 use super::run::{PlayDetail, PlayOutput, play};
 use super::run_files::{RunFileArgs, RunFiles};
@@ -173,11 +174,19 @@ fn try_run(
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
     asked.read_rate(messages)?;
+    let is_read = asked.format == ReportFormat::Json || asked.file_args.has_stdout();
+    if is_read && host.is_some() {
+        reserve_stdout()?;
+    }
     let mut script = LoadScript::open(&mut asked, args, host)?;
+    if is_read && script.is_any() {
+        reserve_stdout()?;
+    }
     if asked.agent_args.has_agents() && asked.file_args.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
     }
     let mut files = RunFiles::open(&asked.file_args, asked.live_args.jsonl(), asked.strict)?;
+    files.ensure_not_arguments(args)?;
     let has_step_table = asked.file_args.csv_steps.is_some();
     asked.request_args.read_stdin()?;
     let once = asked.once.then(|| asked.play_output());
@@ -284,6 +293,9 @@ fn try_run(
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
     let live_code = live.finish(Ok(&run), messages);
     let code = exit_code(&run, strict, shown.max(kept).max(ended).max(live_code), messages);
+    if let Some(own) = of_script.filter(|own| *own != code) {
+        messages.note(&format!("exit code {own}, set by the file (environment.process_exit_code)"));
+    }
     Ok(of_script.unwrap_or(code))
 }
 

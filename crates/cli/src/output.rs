@@ -1,11 +1,13 @@
 //! Output files and stdout. Files are opened before the work starts, so that an unwritable path is an error before ten
 //! minutes of load.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use weir_live::takes_escapes;
 use weir_load::request_log;
@@ -42,7 +44,7 @@ impl OutputFile {
     fn open_with(path: Option<&Path>, mut options: OpenOptions) -> Result<Option<Self>, String> {
         let Some(path) = path else { return Ok(None) };
         let opened = if is_stdout(path) {
-            io::stdout().as_fd().try_clone_to_owned().map(|stdout| (File::from(stdout), false))
+            own_stdout().map(|stdout| (stdout, false))
         } else {
             let new = options.write(true).create_new(true).open(path).map(|file| (file, true));
             let open = || File::options().write(true).create(true).truncate(false).open(path);
@@ -79,6 +81,28 @@ impl OutputFile {
             return Err(format!("{flag} would write over {}, which is an input; give another file", input.display()));
         }
         Ok(())
+    }
+
+    /// Rejects an output that another argument of the command line names, too: its content would be lost.
+    ///
+    /// # Errors
+    /// One line with the flag.
+    pub(super) fn ensure_not_argument(&self, flag: &str, args: &[OsString]) -> Result<(), String> {
+        let Some(own) = self.identity() else { return Ok(()) };
+        let is_own = |text: &str| {
+            let of = fs::metadata(text.strip_prefix('@').unwrap_or(text)).ok();
+            of.is_some_and(|of| of.is_file() && (of.dev(), of.ino()) == own)
+        };
+        let names_own = |arg: &&OsString| {
+            let text = arg.to_string_lossy();
+            let value = text.split_once('=').map(|(_, value)| value);
+            let attached = text.strip_prefix('-').and_then(|flag| flag.get(1..));
+            [Some(&*text), value, attached].into_iter().flatten().any(is_own)
+        };
+        match args.iter().filter(names_own).count() > 1 {
+            true => Err(format!("{flag} would write over {}, which is an input; give another file", self.name())),
+            false => Ok(()),
+        }
     }
 
     /// Device and inode of a regular file; none for devices and pipes.
@@ -135,6 +159,35 @@ impl Drop for OutputFile {
     }
 }
 
+/// What was stdout before it was reserved.
+static RESERVED_STDOUT: OnceLock<File> = OnceLock::new();
+
+/// Keeps stdout for reports and output files: what scripts print goes to stderr from now on, so that what a program reads
+/// from stdout is whole.
+///
+/// # Errors
+/// One line, if the system has no descriptor left.
+pub(super) fn reserve_stdout() -> Result<(), String> {
+    if RESERVED_STDOUT.get().is_some() {
+        return Ok(());
+    }
+    let own = own_stdout().and_then(|own| {
+        rustix::stdio::dup2_stdout(io::stderr())?;
+        Ok(own)
+    });
+    let own = own.map_err(|error| format!("cannot keep stdout: {error}"))?;
+    // Nothing else sets it.
+    let _ = RESERVED_STDOUT.set(own);
+    Ok(())
+}
+
+fn own_stdout() -> io::Result<File> {
+    match RESERVED_STDOUT.get() {
+        Some(own) => own.try_clone(),
+        None => io::stdout().as_fd().try_clone_to_owned().map(File::from),
+    }
+}
+
 fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -151,6 +204,8 @@ pub(super) fn colors() -> bool {
 pub(super) fn print(report: &str, stdout_is_taken: bool) -> Result<(), String> {
     let written = if stdout_is_taken {
         io::stderr().lock().write_all(report.as_bytes())
+    } else if let Some(mut own) = RESERVED_STDOUT.get() {
+        own.write_all(report.as_bytes())
     } else {
         let mut out = io::stdout().lock();
         out.write_all(report.as_bytes()).and_then(|()| out.flush())

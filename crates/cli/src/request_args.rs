@@ -1,7 +1,6 @@
 //! Flags of the request and of the connections, shared by `load` and `capacity`.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use super::mix_from::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
 use super::script_path::{is_python, is_script, take_script};
 use super::stream_args::EventStreamArgs;
+use super::variables_file::read_variables;
 use weir_decide::base::secret_mask::{SecretMask, shown_pair};
 use weir_decide::base::units;
 use weir_load::Options;
@@ -101,24 +101,6 @@ pub(super) struct RequestArgs {
 /// Command line for the manifest, without secrets in any notation (`-a X`, `-qaX`, `--auth=X`, `X@host`).
 pub(super) fn redacted(args: &[OsString], mask: &SecretMask) -> Vec<String> {
     mask.command(args.iter().map(|arg| arg.to_string_lossy()))
-}
-
-/// Names and values of a file of variables.
-///
-/// # Errors
-/// One line, if the file cannot be read or a line has no equals sign.
-pub(super) fn read_variables(path: &Path) -> Result<Vec<(String, String)>, String> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| format!("--variables-file: cannot read '{}': {error}", path.display()))?;
-    let lines = (1..).zip(text.lines().map(str::trim));
-    let lines = lines.filter(|(_, line): &(u64, &str)| !line.is_empty() && !line.starts_with('#'));
-    // The line may be a secret.
-    let pair = |(number, line): (u64, &str)| {
-        let problem = || format!("--variables-file: {}:{number}: write NAME=VALUE", path.display());
-        let (name, value) = line.split_once('=').ok_or_else(problem)?;
-        Ok((name.to_owned(), value.to_owned()))
-    };
-    lines.map(pair).collect()
 }
 
 impl RequestArgs {

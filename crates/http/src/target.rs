@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use weir_decide::base::address_race;
 use weir_decide::base::secret_mask::without_secrets;
 
 /// A parsed URL.
@@ -131,7 +132,7 @@ impl Target {
         }
     }
 
-    /// Addresses in the resolver's order; `connect_to` (HOST:PORT) is resolved in place of the URL's host.
+    /// Addresses in the order in which they are attempted; `connect_to` (HOST:PORT) is resolved in place of the URL's host.
     ///
     /// # Errors
     /// If the name has no address.
@@ -145,11 +146,8 @@ impl Target {
             }
         };
         let failed = |why: String| TargetError::Resolve(host.to_owned(), why);
-        let found: Vec<SocketAddress> = (host, port)
-            .to_socket_addrs()
-            .map_err(|e| failed(resolver_message(&e)))?
-            .map(SocketAddress::Inet)
-            .collect();
+        let found = (host, port).to_socket_addrs().map_err(|e| failed(resolver_message(&e)))?;
+        let found: Vec<_> = address_race::in_turn(found).into_iter().map(SocketAddress::Inet).collect();
         if found.is_empty() { Err(failed("the name exists, but has none".into())) } else { Ok(found) }
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, IoSlice};
 
 use super::event_streams::StreamObserver;
 use super::http2::ConnectionStreams;
+use super::origin_addresses::ConnectAttempts;
 use super::steps::StepExchange;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
@@ -35,6 +36,8 @@ pub(super) struct LoadConnection {
     pub(super) flights: VecDeque<Flight>,
     /// User of this connection.
     pub(super) user: u32,
+    /// Attempts to connect to an origin with several addresses, until one has connected.
+    pub(super) attempts: Option<Box<ConnectAttempts>>,
     /// Start of connecting.
     pub(super) opened: Nanos,
     /// Time since when the connection is idle, if it is.
@@ -144,13 +147,14 @@ impl WriteProgress {
 }
 
 impl LoadConnection {
-    pub(super) fn new(stream: Stream, user: u32, opened: Nanos) -> Self {
+    pub(super) fn new((stream, attempts): (Stream, Option<Box<ConnectAttempts>>), user: u32, opened: Nanos) -> Self {
         Self {
             stream,
             phase: ConnectionPhase::Connecting,
             decoder: Decoder::default(),
             flights: VecDeque::with_capacity(1),
             user,
+            attempts,
             opened,
             idle_since: None,
             origin: None,

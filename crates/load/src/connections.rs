@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::connection::{ConnectionPhase, LoadConnection};
+use super::origin_addresses::{ConnectAttempts, OriginAddresses};
 use weir_decide::Nanos;
-use weir_http::stream::Stream;
-use weir_http::target::SocketAddress;
 use weir_machine::readiness_event::ReadinessEvent;
 use weir_machine::system::Poller;
 
@@ -97,8 +96,14 @@ impl ConnectionTable {
     }
 
     /// Starts a connection for `user`.
-    pub(super) fn open(&mut self, address: &SocketAddress, stamped: bool, user: u32, now: Nanos) -> io::Result<u32> {
-        let stream = Stream::connect(address, stamped)?;
+    pub(super) fn open(
+        &mut self,
+        addresses: &OriginAddresses,
+        stamped: bool,
+        user: u32,
+        now: Nanos,
+    ) -> io::Result<u32> {
+        let (stream, attempts) = ConnectAttempts::begin(addresses, stamped, now)?;
         let index = self.vacant.last().copied().unwrap_or(self.connections.len() as u32);
         if index as usize == self.connections.len() {
             self.connections.push(None);
@@ -107,9 +112,25 @@ impl ConnectionTable {
         }
         self.poller.add(&stream, self.key(index))?;
         self.vacant.pop();
-        self.connections[index as usize] = Some(LoadConnection::new(stream, user, now));
+        self.connections[index as usize] = Some(LoadConnection::new((stream, attempts), user, now));
         self.connecting += 1;
         Ok(index)
+    }
+
+    /// Whether a connection in the making is connected; with several addresses the next one is attempted if it is due.
+    ///
+    /// # Errors
+    /// Why it has failed.
+    pub(super) fn complete(&mut self, index: u32, now: Nanos) -> io::Result<bool> {
+        let key = self.key(index);
+        let Self { connections, poller, .. } = self;
+        let Some(slot) = connections.get_mut(index as usize).and_then(Option::as_mut) else { return Ok(false) };
+        let Some(attempts) = &mut slot.attempts else { return slot.stream.connected().map(|()| true) };
+        let is_connected = attempts.advance(&mut slot.stream, now, |stream| poller.add(stream, key))?;
+        if is_connected {
+            slot.attempts = None;
+        }
+        Ok(is_connected)
     }
 
     /// Marks the connection as open.

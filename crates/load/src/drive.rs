@@ -60,7 +60,7 @@ pub fn drive(
     }
     let files = plan.open_files();
     machine::allow_open_files(files).map_err(|possible| LoadError::OpenFiles(files, possible))?;
-    let reachable = probe::find_address(plan, &mut |_| listen(Nanos::ZERO, None))?;
+    let reachable = probe::probe(plan, &mut |_| listen(Nanos::ZERO, None))?;
     let may_block = plan.program.as_ref().is_some_and(|program| program.program.may_block());
     let calls = (0..if may_block { plan.threads } else { 0 }).map(|_| ProgramCallSlot::default()).collect();
     let control = Arc::new(RunControl { calls, ..RunControl::default() });
@@ -115,7 +115,7 @@ impl WorkerTeam {
         let shared = WorkerContext::new(plan, &reachable, &start_gate, per_interval, control);
         let worker = |(index, log): (usize, Option<ThreadLog>)| {
             let index = index as u64;
-            let users = plan.user_table(index, &reachable.address).map_err(LoadError::Program)?;
+            let users = plan.user_table(index).map_err(LoadError::Program)?;
             Worker::new(&shared, index, reports.clone(), (log, trace.clone()), users).map_err(LoadError::System)
         };
         let workers = logs.into_iter().enumerate().map(worker).collect::<Result<Vec<_>, _>>()?;

@@ -15,6 +15,7 @@ use super::steps::ScenarioSource;
 use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
 use weir_http::tls::TlsOptions;
+use weir_scenario::value::Value;
 
 /// Options of a load, not yet validated. `None` and empty lists mean "not given".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -121,7 +122,7 @@ impl Options {
         mask.add_head(&format!("\n{}", self.headers.join("\n")));
         for source in self.scenarios.iter().chain([&self.request_scenario]) {
             for (name, value) in source.variables.iter().chain(&source.captured) {
-                mask.add_named(name, value.trim_matches('"'));
+                mask.add_named(name, &Value::of_text(value).template_text().unwrap_or_default());
             }
             mask.add_fields(&source.text);
         }

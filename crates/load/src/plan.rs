@@ -18,13 +18,14 @@ use serde::{Deserialize, Serialize};
 use self::conflicts::{check_conflicts, check_tls};
 pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
-use self::requests::requests;
 pub(crate) use self::requests::weights;
+use self::requests::{keeps_alive, requests};
 use self::run_length::{RunLength, check_warmup};
 use super::event_streams::StreamOptions;
 use super::http2::Http2Plan;
 use super::load_control::LoadControl;
 use super::options::Options;
+use super::origin_addresses::OriginAddresses;
 use super::request_tracing::RequestTracing;
 use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
@@ -47,8 +48,8 @@ use weir_measure::LoadModel;
 pub struct LoadPlan {
     /// Target of the requests.
     pub target: Target,
-    /// Addresses in order of preference; the run uses the first that accepts a connection.
-    pub addresses: Vec<SocketAddress>,
+    /// Addresses, which are attempted in turn; a run begins with the first one that accepts a connection.
+    pub addresses: OriginAddresses,
     /// TLS, for an https URL.
     pub tls: Option<Tls>,
     /// Request method.
@@ -183,7 +184,7 @@ impl LoadPlan {
             target.tls.then(|| Tls::new(options.sni.as_deref().unwrap_or(&target.host), &options.tls)).transpose()?;
         let tls = tls.map(|tls| options.http2.offer(tls));
         let seed = options.seed.unwrap_or(0);
-        let keep_alive = !options.no_keepalive;
+        let keep_alive = keeps_alive(options);
         let method =
             options.method.clone().unwrap_or_else(|| if options.bodies.is_empty() { "GET" } else { "POST" }.into());
         let requests = requests(options, &target, &method, keep_alive)?;
@@ -201,7 +202,7 @@ impl LoadPlan {
         let threads = threads(options, &pace, connections, position)?;
         Self {
             target,
-            addresses,
+            addresses: addresses.into(),
             tls,
             method,
             source: RequestSource::new(&weights, seed),

@@ -36,7 +36,12 @@ function wrk.format(method, path, headers, body)
       headers["Host"] = wrk.headers["Host"]
    end
    for name, value in pairs(headers) do
-      if name ~= "Content-Length" then
+      local length = type(name) == "string" and #name
+      -- As in wrk, the length is always that of the body.
+      if not (length == 14 and name:lower() == "content-length") then
+         if length == 17 and name:lower() == "transfer-encoding" then
+            error(native.coding_error(tostring(value)), 2)
+         end
          out:put(printable(name), ": ", printable(value), "\r\n")
       end
    end

@@ -83,6 +83,16 @@ fn request(bytes: &[u8]) -> Result<(usize, bool), (String, usize)> {
         all.find(|header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
     };
     let body = &bytes[head..];
+    let count = |name: &str| parsed.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name)).count();
+    if count("transfer-encoding") + count("content-length") > 1 {
+        // One part of a service would read another end of it than another part (RFC 9112, 6.1).
+        return Err(("two framings (Transfer-Encoding, Content-Length)".to_owned(), 0));
+    }
+    if let Some(coding) = value("transfer-encoding")
+        && !coding.trim_ascii().eq_ignore_ascii_case(b"chunked")
+    {
+        return Err(("a Transfer-Encoding that is not chunked".to_owned(), 0));
+    }
     if value("transfer-encoding").is_some_and(|coding| coding.to_ascii_lowercase().ends_with(b"chunked")) {
         let length = chunked_length(body).ok_or(("an incomplete chunked body".to_owned(), bytes.len()))?;
         return Ok((head + length, is_bodyless));
@@ -160,6 +170,8 @@ mod tests {
             ("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n1234567", "2 bytes shorter than its Content-Length"),
             ("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "an invalid Content-Length"),
             ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "an incomplete chunked body"),
+            ("POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "two framings"),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "not chunked"),
         ] {
             let error = ends(bytes).unwrap_err();
             assert!(error.contains(reason), "{bytes:?}: {error}");

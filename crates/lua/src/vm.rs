@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use mlua::{Function, Lua, Table};
+use weir_decide::base::request_framing::FramingError;
 use weir_decide::base::rng::SeededRng;
 
 use super::address::{ScriptAddress, accepts, lookup};
@@ -49,6 +50,8 @@ impl Vm {
         let native = lua.create_table()?;
         native.set("lookup", lua.create_function(lookup_entry)?)?;
         native.set("connect", lua.create_function(|_, address: ScriptAddress| Ok(accepts(&address.0)))?)?;
+        let coding_error = |_: &Lua, value: String| Ok(FramingError::Coding(value).to_string());
+        native.set("coding_error", lua.create_function(coding_error)?)?;
         let entries: Table = lua.load(API).set_name("=wrk").call(native)?;
         let wrk: Table = lua.globals().get("wrk")?;
         let target = &source.target;

@@ -94,6 +94,9 @@ merged! {
         pub began: Nanos => maximum,
         /// Responses whose success is not that of their status.
         pub unexpected: CheckedResponses => sum,
+        /// Successes with a status of 400 and above, which their step or a program accepts; none without any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub accepted: Option<Box<StatusCounts>> => sum,
         /// Iterations of each scenario, in order; empty without scenarios.
         pub scenarios: Vec<IterationCounts> => sum,
         /// Steps of the scenarios, in order; empty without scenarios.

@@ -15,6 +15,9 @@ merged! {
     pub struct OutcomeCounts {
         /// Number of responses by status.
         pub statuses: StatusCounts => sum,
+        /// Successes with a status of 400 and above, by status.
+        #[serde(default)]
+        pub accepted: StatusCounts => sum,
         /// Requests without a response, by kind.
         pub failures: [u64; FailureKind::ALL.len()] => sum,
         /// Message of the first failure of each kind, in the interval in which it occurs.

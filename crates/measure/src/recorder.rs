@@ -137,6 +137,7 @@ impl Recorder {
             let first = |(index, step): (u32, &StepCounts)| Some((index, step.samples.first()?.clone()));
             let now = OutcomeCounts {
                 statuses: self.counts.statuses.clone(),
+                accepted: self.counts.accepted.as_deref().cloned().unwrap_or_default(),
                 failures: self.counts.failures,
                 details: self.counts.details.clone(),
                 samples: (0..).zip(&self.counts.steps).filter_map(first).collect(),
@@ -145,6 +146,7 @@ impl Recorder {
             new.details.retain(|kind, _| !reported.details.contains_key(kind));
             new.samples.retain(|step, _| !reported.samples.contains_key(step));
             new.statuses.subtract(&reported.statuses);
+            new.accepted.subtract(&reported.accepted);
             new.failures.iter_mut().zip(&reported.failures).for_each(|(all, before)| *all -= before);
             taken.outcomes = Some(Box::new(new));
             *reported = now;
@@ -205,6 +207,9 @@ impl Recorder {
             RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
                 counts.statuses.record(status);
                 counts.unexpected.record(outcome.end);
+                if ok && status >= 400 {
+                    counts.accepted.get_or_insert_default().record(status);
+                }
                 if ok { &mut counts.good } else { &mut counts.bad }.record(outcome);
                 counts.lateness.record(outcome.lateness());
                 counts.body_lengths.record(outcome.body_in);

@@ -59,6 +59,9 @@ pub struct Run {
     pub bytes: Bytes,
     /// Number of responses by status.
     pub status: BTreeMap<String, u64>,
+    /// Successes with a status of 400 and above, which their step or a script accepts, by status.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accepted: BTreeMap<String, u64>,
     /// Failed requests by kind; their sum is `requests.failed`.
     pub failures: BTreeMap<String, u64>,
     /// Connections of the run.
@@ -311,6 +314,15 @@ impl Run {
         self.cpu_utilization > MAX_CPU_FRACTION
             || is_p99_distorted(&self.lateness_ms, &self.response_ms)
             || self.agents.iter().any(of)
+    }
+
+    /// Number of responses with a status that are failures by their status.
+    pub fn failed_by_status(&self, status: &str) -> u64 {
+        if matches!(status.as_bytes().first(), Some(b'1'..=b'3')) {
+            return 0;
+        }
+        let of = |counts: &BTreeMap<String, u64>| counts.get(status).copied().unwrap_or(0);
+        of(&self.status).saturating_sub(of(&self.accepted))
     }
 
     /// Number of failed requests of a kind.

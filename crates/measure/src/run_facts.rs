@@ -175,6 +175,12 @@ impl Run {
             connect_ms: counts.connect.percentiles(),
             bytes: Bytes { read: counts.bytes_in, written: counts.bytes_out, body_in: counts.body_in },
             status: counts.statuses.iter().map(|(status, n)| (status.to_string(), n)).collect(),
+            accepted: counts
+                .accepted
+                .iter()
+                .flat_map(|all| all.iter())
+                .map(|(status, n)| (status.to_string(), n))
+                .collect(),
             failures: counts.by_failure(),
             connections: Connections {
                 max: facts.max_connections,

@@ -28,6 +28,7 @@ use super::load_model::LoadModel;
 use super::run_steps::RunStep;
 use super::stolen_time::StolenTime;
 use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
 
 #[cfg(test)]
 mod tests;
@@ -296,10 +297,12 @@ fn littles_law(e: &Evidence<'_>) -> Option<String> {
 fn no_response(e: &Evidence<'_>) -> Option<String> {
     let missing = e.counts.no_response_count() + e.counts.dropped;
     let all = e.counts.ended();
+    // What came has not what was asked for.
+    let valid = if e.counts.failures[FailureKind::Body as usize] > 0 { "valid " } else { "" };
     // From 1% on the 99th percentile itself is of a request without a time.
     (missing > 0 && missing * 100 >= all).then(|| {
         format!(
-            "{missing} of {all} requests got no response{}; percentiles are of successes only, and those of all would be higher. \
+            "{missing} of {all} requests got no {valid}response{}; percentiles are of successes only, and those of all would be higher. \
              See why they failed; lower the load or raise --timeout.",
             if e.counts.dropped > 0 {
                 format!(" ({} never sent: no connection was free in time)", e.counts.dropped)

@@ -66,7 +66,7 @@ pub(crate) async fn connect(
     if context.scope.is_recorded(&place.host, place.port) {
         return Ok(ClientTunnel { switched, place, service: None });
     }
-    match dial(&place).await {
+    match dial(context, &place).await {
         Ok(service) => Ok(ClientTunnel { switched, place, service: Some(service) }),
         Err(error) => {
             let text = format!("weir record: no connection to {}: {error}\n", place.origin());
@@ -91,12 +91,12 @@ impl ClientTunnel {
     }
 }
 
-async fn dial(place: &ServicePlace) -> io::Result<TcpStream> {
-    let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, TcpStream::connect((place.host.as_str(), place.port)));
-    let stream = connected.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    // Without it responses are only slower.
-    let _ = stream.set_nodelay(true);
-    Ok(stream)
+async fn dial(context: &ProxyContext, place: &ServicePlace) -> Result<TcpStream, String> {
+    let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, context.client.connect_host(&place.host, place.port));
+    match connected.await {
+        Ok(connected) => connected.map_err(|error| error.text.into_owned()),
+        Err(_) => Err("no response in time".to_owned()),
+    }
 }
 
 /// Copies the bytes of both sides until both have ended, or the recording has.
@@ -136,7 +136,7 @@ async fn read_tunnel(
         TunnelContent::Http => Some(OpenedTunnel::Http1(TokioIo::new(client), ServicePlace { tls: false, ..place })),
         TunnelContent::Other => {
             context.recording.count_tunnel(&place.host);
-            if let Ok(service) = dial(&place).await {
+            if let Ok(service) = dial(context, &place).await {
                 copy(context, client, service).await;
             }
             None

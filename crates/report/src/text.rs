@@ -56,7 +56,10 @@ pub fn failures(run: &Run) -> Option<String> {
     if requests.total == 0 {
         return None;
     }
-    let kinds = run.failed_by_kind();
+    // A status of success with nothing in it is only told apart by the reason.
+    let content = run.target.failure_details.get("body").filter(|_| run.failures_of("body") > 0);
+    let content = content.map(|why| format!(" ({why})")).unwrap_or_default();
+    let kinds = run.failed_by_kind() + &content;
     if requests.ok == 0 {
         return Some(format!("NONE OF {} REQUESTS SUCCEEDED: {kinds}", count(requests.total)));
     }
@@ -258,11 +261,11 @@ pub(super) fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
         let lines = wrap(&first, words).into_iter();
         lines.map(move |line| if failed { paint.red(line.trim_end()) } else { line.trim_end().to_owned() })
     };
-    let statuses = run
-        .status
-        .iter()
-        .enumerate()
-        .flat_map(|(i, (status, n))| rows(if i == 0 { "status" } else { "" }, status, *n, "", is_failure(status)));
+    let statuses = run.status.iter().enumerate().flat_map(|(i, (status, n))| {
+        let is_failed = run.failed_by_status(status) > 0;
+        rows(if i == 0 { "status" } else { "" }, status, *n, &accepted_text(run, status, *n), is_failed)
+            .collect::<Vec<_>>()
+    });
     // The classes of statuses are in the rows above.
     let without_response =
         run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx") && *kind != "check").enumerate();
@@ -297,9 +300,13 @@ pub(super) fn generator(run: &Run, paint: AnsiPaint) -> Vec<String> {
     vec![paint.line("weir itself", &facts)]
 }
 
-/// Whether a response with this status counts as failed.
-pub(super) fn is_failure(status: &str) -> bool {
-    !matches!(status.as_bytes().first(), Some(b'1'..=b'3'))
+/// Words on the responses with a status of 400 and above that are successes.
+pub(super) fn accepted_text(run: &Run, status: &str, n: u64) -> String {
+    match run.accepted.get(status) {
+        None | Some(0) => String::new(),
+        Some(accepted) if *accepted == n => "accepted".to_owned(),
+        Some(accepted) => format!("{} accepted", count(*accepted)),
+    }
 }
 
 /// Duration in seconds, to the millisecond.

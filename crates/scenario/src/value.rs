@@ -1,5 +1,6 @@
 //! Values of variables, queries and filters.
 
+use std::fmt;
 use std::io::Write;
 
 use chrono::{DateTime, Utc};
@@ -20,7 +21,8 @@ pub enum Value {
     Integer(i64),
     /// Number with a fraction.
     Float(f64),
-    /// Number outside of the range of the others, as its digits.
+    /// Number as it was written, where the others would be written differently: `01069`, `1.10`, `+49`, or outside of
+    /// their range.
     Number(String),
     /// Text.
     Text(String),
@@ -45,7 +47,7 @@ impl Value {
     }
 
     /// Value of a command line: true, false, null or a number if the text is one, else the text; what is in double
-    /// quotes is a text.
+    /// quotes is a text. It keeps its text, which is sent as it was given.
     pub fn of_text(text: &str) -> Self {
         match text {
             "true" => return Self::Bool(true),
@@ -56,16 +58,13 @@ impl Value {
         if let Some(quoted) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
             return Self::text(quoted);
         }
-        if let Ok(integer) = text.parse() {
-            return Self::Integer(integer);
-        }
-        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Self::Number(text.to_owned());
-        }
-        match text.parse::<f64>() {
-            Ok(float) if float.is_finite() => Self::Float(float),
-            _ => Self::text(text),
-        }
+        let is_integer = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if is_integer || text.parse::<f64>().is_ok_and(f64::is_finite) { number(text) } else { Self::text(text) }
+    }
+
+    /// Text of a command line that is this text and no other value.
+    pub fn quoted_text(text: &str) -> String {
+        format!("\"{text}\"")
     }
 
     /// Value of a JSON text.
@@ -119,7 +118,8 @@ impl Value {
             Self::Unit => "true".to_owned(),
             Self::Integer(value) => value.to_string(),
             Self::Float(value) => format!("{value:?}"),
-            Self::Number(text) | Self::Object(text) => text.clone(),
+            Self::Number(text) => json_number(text),
+            Self::Object(text) => text.clone(),
             Self::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
             Self::Bytes(bytes) => format!("\"{}\"", hex(bytes)),
             Self::Date(date) => format!("\"{}\"", date.format(DATE_FORMAT)),
@@ -138,10 +138,23 @@ impl Value {
         }
     }
 
+    /// Number as an integer, if it is one.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Integer(value) => Some(*value),
+            Self::Number(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
     /// Whether two values are the same; 1 and 1.0 are.
     pub fn is_equal(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Integer(a), Self::Integer(b)) => a == b,
+            (Self::Integer(_) | Self::Number(_), Self::Integer(_) | Self::Number(_))
+                if self.as_i64().zip(other.as_i64()).is_some() =>
+            {
+                self.as_i64() == other.as_i64()
+            }
             (Self::Object(a), Self::Object(b)) => {
                 a == b
                     || match (
@@ -168,6 +181,8 @@ impl Value {
             Self::Bool(_) => "boolean",
             Self::Integer(_) => "integer",
             Self::Float(_) => "float",
+            Self::Number(text) if text.parse::<i64>().is_ok() => "integer",
+            Self::Number(text) if is_fraction(text) => "float",
             Self::Number(_) => "number",
             Self::Text(_) => "string",
             Self::Bytes(_) => "bytes",
@@ -190,14 +205,33 @@ impl From<&NumberLiteral> for Value {
     }
 }
 
+/// Number of a text, which it keeps.
 fn number(text: &str) -> Value {
-    if let Ok(integer) = text.parse() {
-        return Value::Integer(integer);
-    }
-    match text.parse::<f64>() {
-        Ok(float) if text.contains(['.', 'e', 'E']) && float.is_finite() => Value::Float(float),
+    let is_written = |value: &dyn fmt::Display| value.to_string() == text;
+    match (text.parse::<i64>(), text.parse::<f64>()) {
+        (Ok(integer), _) if is_written(&integer) => Value::Integer(integer),
+        (_, Ok(float)) if is_fraction(text) && is_written(&format_args!("{float:?}")) => Value::Float(float),
         _ => Value::Number(text.to_owned()),
     }
+}
+
+/// Whether a number is written with a fraction or an exponent.
+pub(crate) fn is_fraction(number: &str) -> bool {
+    number.contains(['.', 'e', 'E'])
+}
+
+/// A written number as JSON, which has no leading zeros and no plus sign.
+fn json_number(text: &str) -> String {
+    if serde_json::from_str::<serde_json::Number>(text).is_ok() {
+        return text.to_owned();
+    }
+    if let Ok(integer) = text.parse::<i64>() {
+        return integer.to_string();
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.trim_start_matches('0').to_owned();
+    }
+    text.parse::<f64>().map_or_else(|_| serde_json::Value::from(text).to_string(), |float| format!("{float:?}"))
 }
 
 /// Hexadecimal digits of bytes.

@@ -13,6 +13,7 @@ use super::job::JobRequest;
 use super::key_hosts::KeyHosts;
 use super::template::{Escaping, TemplateFields, has_field};
 use super::template_parts::TemplateParts;
+use weir_decide::base::request_framing::CallerFraming;
 use weir_http::target::{Target, TargetError};
 
 /// Request that can be sent.
@@ -77,6 +78,8 @@ impl RequestRenderer {
             }
             _ => Bytes::copy_from_slice(&request.body),
         };
+        let pairs = headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+        CallerFraming::of(pairs, method.as_str(), body.len() as u64).map_err(|error| error.to_string())?;
         Ok(RenderedRequest { method, target, path, headers, body, may_have_key })
     }
 
@@ -256,6 +259,8 @@ mod tests {
         let why = |url, header| render(&request(url, header, ""), &fields).unwrap_err();
         assert!(why("ftp://h", ("a", "b")).contains("'ftp'"));
         assert!(why("http://h", ("a b", "c")).contains("'a b'"));
+        assert!(why("http://h", ("transfer-encoding", "chunked")).contains("leave the header out"));
+        assert!(why("http://h", ("content-length", "5")).contains("has 0 bytes"));
         assert!(why("http://h", ("a", "{key}")).contains("header 'a'"), "a line break in a key gets into no header");
     }
 }

@@ -63,6 +63,8 @@ pub struct RunView {
     pub(crate) step_names: Vec<String>,
     pub(crate) steps: Vec<StepInterval>,
     pub(crate) statuses: BTreeMap<u16, u64>,
+    /// Successes with a status of 400 and above, by status.
+    pub(crate) accepted: BTreeMap<u16, u64>,
     pub(crate) failures: BTreeMap<&'static str, u64>,
     /// First message of each kind of failure.
     pub(crate) messages: BTreeMap<&'static str, String>,
@@ -95,6 +97,7 @@ impl RunView {
             step_names: Vec::new(),
             steps: Vec::new(),
             statuses: BTreeMap::new(),
+            accepted: BTreeMap::new(),
             failures: BTreeMap::new(),
             messages: BTreeMap::new(),
             samples: BTreeMap::new(),
@@ -139,6 +142,7 @@ impl RunView {
         self.steps.iter_mut().zip(&interval.steps).for_each(|(total, step)| total.add(step));
         if let Some(outcomes) = interval.outcomes.as_deref() {
             outcomes.statuses.iter().for_each(|(status, n)| *self.statuses.entry(status).or_default() += n);
+            outcomes.accepted.iter().for_each(|(status, n)| *self.accepted.entry(status).or_default() += n);
             for (kind, n) in FailureKind::ALL.iter().zip(outcomes.failures).filter(|(_, n)| *n > 0) {
                 *self.failures.entry(kind.name()).or_default() += n;
             }

@@ -116,9 +116,10 @@ fn failures(view: &RunView) -> Vec<FailureRow> {
         let sample = format!("{}: {sample}", view.step_name(index));
         Some(FailureRow { kind: "step".to_owned(), count: step.failed, sample })
     });
-    let statuses = view.statuses.iter().filter(|(status, _)| **status >= 400);
+    let failed = |(status, n): (&u16, &u64)| (*status, n - view.accepted.get(status).copied().unwrap_or(0).min(*n));
+    let statuses = view.statuses.iter().filter(|(status, _)| **status >= 400).map(failed).filter(|(_, n)| *n > 0);
     let statuses =
-        statuses.map(|(status, n)| FailureRow { kind: format!("status {status}"), count: *n, sample: String::new() });
+        statuses.map(|(status, n)| FailureRow { kind: format!("status {status}"), count: n, sample: String::new() });
     let sorted = |mut rows: Vec<FailureRow>| {
         rows.sort_by_key(|row| std::cmp::Reverse(row.count));
         rows

@@ -35,6 +35,8 @@ pub(crate) struct LiveBin {
     pub(crate) failed_times: BinTimes,
     /// Number of responses by status.
     pub(crate) status: BTreeMap<u16, u64>,
+    /// Successes with a status of 400 and above, by status.
+    pub(crate) accepted: BTreeMap<u16, u64>,
     /// Requests without a response, by kind.
     pub(crate) failures: BTreeMap<&'static str, u64>,
     /// CPU time of what generates the load, in nanoseconds.
@@ -132,6 +134,7 @@ impl LiveBin {
             times: BinTimes::of(&interval.response),
             failed_times: BinTimes::of(&interval.failed_response),
             status: outcomes.map(|outcomes| outcomes.statuses.iter().collect()).unwrap_or_default(),
+            accepted: outcomes.map(|outcomes| outcomes.accepted.iter().collect()).unwrap_or_default(),
             failures: kinds.filter(|(_, n)| *n > 0).map(|(kind, n)| (kind.name(), n)).collect(),
             steps: interval
                 .steps
@@ -157,6 +160,7 @@ impl LiveBin {
         self.times.add(&later.times);
         self.failed_times.add(&later.failed_times);
         later.status.iter().for_each(|(status, n)| *self.status.entry(*status).or_default() += n);
+        later.accepted.iter().for_each(|(status, n)| *self.accepted.entry(*status).or_default() += n);
         later.failures.iter().for_each(|(kind, n)| *self.failures.entry(kind).or_default() += n);
         if self.steps.len() < later.steps.len() {
             self.steps.resize(later.steps.len(), BinStep::default());

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use super::upstream_plan::UpstreamPlan;
 use crate::errors;
+use weir::decide::base::request_framing::CallerFraming;
 
 /// Method, URL, headers and body of a request. Responses keep it, so it holds no connections.
 #[derive(Debug)]
@@ -56,6 +57,9 @@ impl ClientRequest {
             map.append(name, value);
         }
         let body = body.map_or_else(Bytes::new, Bytes::copy_from_slice);
+        let pairs = map.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+        CallerFraming::of(pairs, method.as_str(), body.len() as u64)
+            .map_err(|error| errors::usage(&format!("headers: {error}")))?;
         Ok(Self { method, url, target, headers: map, body })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
-use weir::load::program::request::secret_lines;
+use weir::load::program::request::{check_session_head, secret_lines};
 use weir::machine::lock::lock;
 use weir::scenario::cookie_jar::CookieJar;
 use weir::scenario::url::HttpUrl;
@@ -47,6 +47,7 @@ impl ScriptSession {
     #[new]
     #[pyo3(signature = (base, head, given="", home=""))]
     fn new(base: &str, head: &str, given: &str, home: &str) -> PyResult<Self> {
+        check_session_head(head.as_bytes()).map_err(|why| errors::usage(&why))?;
         let state = SessionState {
             base: checked_base(base)?,
             head: head.as_bytes().to_vec(),
@@ -70,8 +71,10 @@ impl ScriptSession {
     }
 
     /// Replaces the header lines of all requests.
-    fn set_head(&self, head: &str) {
+    fn set_head(&self, head: &str) -> PyResult<()> {
+        check_session_head(head.as_bytes()).map_err(|why| errors::usage(&why))?;
         lock(&self.state).head = head.as_bytes().to_vec();
+        Ok(())
     }
 
     /// Cookies: name, value, domain, path.

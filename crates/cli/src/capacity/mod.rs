@@ -22,6 +22,7 @@ use super::load::{SearchDefaults, SearchScript, check_flags};
 use super::messages::Messages;
 use super::mix_file::MixFile;
 use super::objectives::Objectives;
+use super::output::reserve_stdout;
 use super::request_args::{RequestArgs, redacted};
 use crate::python_host::PythonHost;
 use weir_capacity::{CapacityError, CapacityOptions};
@@ -117,11 +118,14 @@ fn try_run(
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
     let (format, strict) = (asked.format, asked.strict);
+    if format == CapacityFormat::Json && host.is_some() {
+        reserve_stdout()?;
+    }
     let mut script = SearchScript::open(&mut asked.request_args, &mut asked.agent_args, args, host)?;
     if script.is_python() {
         asked.threads = Some(1);
     }
-    let outputs = SearchOutputs::open(asked.out.as_deref(), asked.html.as_deref(), asked.out_flags.jsonl())?;
+    let outputs = SearchOutputs::open((asked.out.as_deref(), asked.html.as_deref(), asked.out_flags.jsonl()), args)?;
     let out_flags = asked.out_flags.clone();
     asked.request_args.read_stdin()?;
     asked.request_args.mix_from_args.check(false)?;

@@ -1,5 +1,6 @@
 //! One search for capacity, with its progress, and what is made of its result.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -110,14 +111,17 @@ impl SearchOutputs {
     ///
     /// # Errors
     /// One line, if a file cannot be written.
-    pub(crate) fn open(out: Option<&Path>, html: Option<&Path>, jsonl: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn open(
+        (out, html, jsonl): (Option<&Path>, Option<&Path>, Option<&Path>),
+        args: &[OsString],
+    ) -> Result<Self, String> {
         let all =
             Self { out: OutputFile::open(out)?, html: OutputFile::open_page(html)?, jsonl: OutputFile::open(jsonl)? };
-        OutputFile::ensure_distinct(&[
-            ("--out", all.out.as_ref()),
-            ("--html", all.html.as_ref()),
-            ("--out-jsonl", all.jsonl.as_ref()),
-        ])?;
+        let by_flag = [("--out", all.out.as_ref()), ("--html", all.html.as_ref()), ("--out-jsonl", all.jsonl.as_ref())];
+        OutputFile::ensure_distinct(&by_flag)?;
+        for (flag, output) in by_flag {
+            output.map_or(Ok(()), |output| output.ensure_not_argument(flag, args))?;
+        }
         Ok(all)
     }
 

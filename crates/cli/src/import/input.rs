@@ -84,6 +84,11 @@ impl ImportInput {
         folder.unwrap_or(Path::new("")).join(name)
     }
 
+    /// Paths of the files; none of stdin.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| Path::new(&file.name)).filter(|path| path.is_file())
+    }
+
     /// Names of the files.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.files.iter().map(|file| file.name.as_str()).collect()

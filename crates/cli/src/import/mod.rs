@@ -45,6 +45,9 @@ pub(super) struct ImportArgs {
     /// values of recorded responses as they are, not as captures
     #[arg(long)]
     no_correlate: bool,
+    /// write over a scenario that is there
+    #[arg(long)]
+    force: bool,
     /// seed of made-up values
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -110,6 +113,7 @@ fn try_run(asked: &ImportArgs, messages: &Messages) -> Result<(), String> {
         format: asked.to,
         input: &input,
         keeps_values: true,
+        overwrites: asked.force,
         load_flags: "",
     };
     let written = output.write(import, messages)?;

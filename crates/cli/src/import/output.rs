@@ -14,6 +14,8 @@ use super::data_rows::with_header;
 use super::input::ImportInput;
 use crate::messages::Messages;
 use crate::output::print;
+use crate::variables_file::read_variables;
+use weir_load::steps::Value;
 
 /// Where and how an import is written.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(crate) struct ImportOutput<'a> {
     pub(crate) input: &'a ImportInput,
     /// Whether values in a file of variables that is there stay.
     pub(crate) keeps_values: bool,
+    /// Whether scenarios that are there are replaced.
+    pub(crate) overwrites: bool,
     /// Flags that the load needs, too, each after a space.
     pub(crate) load_flags: &'a str,
 }
@@ -55,6 +59,7 @@ impl ImportOutput<'_> {
             }
             return Ok(import);
         };
+        self.check_targets(&import, path)?;
         match self.format {
             ToFormat::Curl | ToFormat::Json => {
                 write(path, &self.text(&import))?;
@@ -65,6 +70,30 @@ impl ImportOutput<'_> {
             ToFormat::Hurl => self.scenarios(&mut import, path, messages)?,
         }
         Ok(import)
+    }
+
+    /// Rejects scenarios and mixes that are there, and inputs in any case: a user may have edited them.
+    fn check_targets(&self, import: &Import, path: &Path) -> Result<(), String> {
+        let mut targets = vec![path.to_owned()];
+        if self.format == ToFormat::Hurl {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            let names = file_names(&stem, &import.scenarios);
+            targets = names.iter().map(|name| path.with_file_name(name)).collect();
+            if import.has_load() {
+                targets.push(path.with_file_name(format!("{stem}.toml")));
+            }
+        }
+        let is_input = |target: &Path| self.input.paths().any(|input| is_same_file(input, target));
+        for target in targets.iter().filter(|target| target.exists()) {
+            if is_input(target) {
+                return Err(format!("-o would write over {}, which is an input; give another file", target.display()));
+            }
+            if !self.overwrites {
+                let target = target.display();
+                return Err(format!("{target} is there already; add --force to write over it, or choose another name"));
+            }
+        }
+        Ok(())
     }
 
     fn text(&self, import: &Import) -> String {
@@ -152,12 +181,12 @@ impl ImportOutput<'_> {
         }
         let file = path.with_extension("env");
         let mut import = import.clone();
-        let known = if self.keeps_values { fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
-        for (name, value) in
-            known.lines().filter_map(|line| line.split_once('=')).filter(|(_, value)| !value.is_empty())
-        {
+        // A file of another notation is one of nothing that is known.
+        let known =
+            if self.keeps_values && file.exists() { read_variables(&file).unwrap_or_default() } else { Vec::new() };
+        for (name, value) in known.into_iter().filter(|(_, value)| !value.is_empty()) {
             if let Some(variable) = import.variables.iter_mut().find(|variable| variable.name == name) {
-                variable.value = Some(value.to_owned());
+                variable.value = Value::of_text(&value).template_text();
             }
         }
         write_private(&file, &to_variables_file(&import))?;
@@ -169,6 +198,11 @@ impl ImportOutput<'_> {
         messages.note(&format!("{}: {}{missing}", file.display(), count(import.variables.len(), "variable")));
         Ok(Some(file))
     }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 fn count(count: usize, noun: &str) -> String {

@@ -110,6 +110,7 @@ fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Res
     let Some((options, plan)) = loads.into_iter().next() else { return Ok(exit::INTERRUPTED) };
     let live_args = &load_args.live_args;
     let mut files = RunFiles::open(&load_args.file_args, live_args.jsonl(), load_args.strict)?;
+    files.ensure_not_arguments(args)?;
     let log = files.request_log(&samplers(&plan))?;
     let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
     let (plan, mut live) =

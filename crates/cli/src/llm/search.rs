@@ -62,7 +62,7 @@ impl SearchedLoad {
         Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(plan)?;
         let files = &load_args.file_args;
         let out_flags = &load_args.live_args.out_flags;
-        let outputs = SearchOutputs::open(files.out.as_deref(), files.html.as_deref(), out_flags.jsonl())?;
+        let outputs = SearchOutputs::open((files.out.as_deref(), files.html.as_deref(), out_flags.jsonl()), &[])?;
         let lines = (outputs.jsonl(), messages);
         let mut feed = SearchFeed::start(out_flags, (plan, asked.model), &asked.slos, lines)?;
         match search(asked, command, (messages, interrupt), &mut feed, &mut |_| ()) {

@@ -48,7 +48,7 @@ impl LuaLoad {
             args: script.args.clone(),
             url: options.url.clone(),
             target: plan.target.clone(),
-            addresses: plan.addresses.clone(),
+            addresses: plan.addresses.all().to_vec(),
             method: plan.method.clone(),
             headers: plan.script_headers(options).map_err(|error| error.to_string())?,
             body: plan.script_body(options).map_err(|error| error.to_string())?,

@@ -25,6 +25,7 @@ use super::objectives::PlacedObjective;
 use weir_document::problem::{Diagnostic, suggestion};
 use weir_document::read::{DocumentNode, DocumentTable};
 use weir_load::steps::ScenarioSource;
+use weir_load::steps::Value;
 use weir_measure::abort::AbortRule;
 
 /// Check of flags of `weir load`; an error is one line that names the flag.
@@ -189,7 +190,11 @@ fn scalar(node: &DocumentNode<'_>) -> Option<String> {
 
 fn variables(node: &DocumentNode<'_>) -> Vec<(String, String)> {
     let members = node.table().map(|table| table.members()).unwrap_or_default();
-    members.iter().filter_map(|member| Some((member.key.to_owned(), scalar(&member.node)?))).collect()
+    let value = |node: &DocumentNode<'_>| match scalar(node)? {
+        text if node.is_string() => Some(Value::quoted_text(&text)),
+        text => Some(text),
+    };
+    members.iter().filter_map(|member| Some((member.key.to_owned(), value(&member.node)?))).collect()
 }
 
 /// Scenarios; their shares are all of one kind, and their names are different.

@@ -71,6 +71,8 @@ impl RecordOutcome<'_> {
             input: &input,
             // Those of an earlier recording are of other users and hosts.
             keeps_values: false,
+            // They were looked at before the recording.
+            overwrites: true,
             load_flags: &self.load_flags,
         };
         let written = output.write(import, messages)?;

@@ -100,6 +100,7 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     }
     let live_args = &load_args.live_args;
     let mut files = RunFiles::open(&load_args.file_args, live_args.jsonl(), load_args.strict)?;
+    files.ensure_not_arguments(args)?;
     let options = Options { duration: Some(ENDLESS), ..load_args.options(sampled_rate(&reader) * load_args.speed()) };
     let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     let form = request_form(asked, &options, &plan, &reader)?;

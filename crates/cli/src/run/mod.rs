@@ -17,6 +17,7 @@ use weir_decide::base::secret_mask::{SecretMask, shown_pair};
 use weir_decide::base::units;
 use weir_load::Options;
 use weir_load::steps::ScenarioSource;
+use weir_load::steps::Value;
 
 pub(super) use self::play::play;
 pub(super) use self::play_output::{PlayDetail, PlayOutput};
@@ -25,8 +26,8 @@ use super::connection_args::ConnectionArgs;
 use super::exit;
 use super::imported_scenarios::import_scenarios;
 use super::messages::Messages;
-use super::request_args::read_variables;
 use super::script_path::{is_python, is_script};
+use super::variables_file::read_variables;
 use crate::python_host::PythonHost;
 
 const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://localhost:8080\n  \
@@ -166,7 +167,10 @@ impl RunArgs {
         }
         for (flag, pairs) in [("variable", &self.variables), ("secret", &self.secrets)] {
             for pair in pairs {
-                source.variables.push(named_value(flag, pair)?);
+                let (name, value) = named_value(flag, pair)?;
+                // A secret is a text, whatever it looks like.
+                let value = if flag == "secret" { Value::quoted_text(&value) } else { value };
+                source.variables.push((name, value));
             }
         }
         Ok(Options {

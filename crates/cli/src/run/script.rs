@@ -6,6 +6,7 @@ use super::super::exit;
 use super::super::interrupt::Interrupt;
 use super::super::load::{LuaLoad, LuaRole};
 use super::super::messages::Messages;
+use super::super::output::reserve_stdout;
 use super::super::python_process::replace_process;
 use super::super::script_path::is_python;
 use super::RunArgs;
@@ -46,8 +47,15 @@ pub(super) fn play_script(
         users: Some(1),
         ..ScriptOptions::default()
     };
-    if is_python(&script.path) {
-        let Some(host) = host else { return Err(replace_process(args)) };
+    if is_python(&script.path) && host.is_none() {
+        return Err(replace_process(args));
+    }
+    if asked.output().is_json {
+        reserve_stdout()?;
+    }
+    if is_python(&script.path)
+        && let Some(host) = host
+    {
         return play_python(asked, &script, host, messages);
     }
     if script.user.is_some() {
@@ -78,7 +86,11 @@ fn play_python(
     let (run, code) = play_plan(plan, &script.path.display().to_string(), &asked.output(), &interrupt, messages)?;
     // The first traceback of the tasks is printed by it.
     let of_script = opened.done(&run, &[])?;
-    Ok(of_script.filter(|_| code == exit::OK).unwrap_or(code))
+    let of_script = of_script.filter(|own| code == exit::OK && *own != code);
+    if let Some(own) = of_script {
+        messages.note(&format!("exit code {own}, set by the file (environment.process_exit_code)"));
+    }
+    Ok(of_script.unwrap_or(code))
 }
 
 fn play_lua(asked: &RunArgs, script: &ScriptOptions, messages: &Messages) -> Result<u8, String> {

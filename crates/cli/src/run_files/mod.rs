@@ -82,6 +82,16 @@ impl RunFiles {
         Ok(all)
     }
 
+    /// Rejects outputs that another argument names, too.
+    ///
+    /// # Errors
+    /// One line with the flag.
+    pub(crate) fn ensure_not_arguments(&self, args: &[OsString]) -> Result<(), String> {
+        let all = self.by_flag();
+        let mut given = all.iter().filter_map(|(flag, output)| Some((*flag, (*output)?)));
+        given.try_for_each(|(flag, output)| output.ensure_not_argument(flag, args))
+    }
+
     fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 8] {
         [
             ("--out", self.json.as_ref()),

@@ -42,6 +42,12 @@ pub(crate) struct RunFileArgs {
 }
 
 impl RunFileArgs {
+    /// Whether a file is stdout.
+    pub(crate) fn has_stdout(&self) -> bool {
+        let all = [&self.out, &self.jtl, &self.csv, &self.csv_steps, &self.html, &self.summary_md, &self.junit];
+        all.into_iter().flatten().any(|path| path.as_os_str() == "-")
+    }
+
     /// First given file that is about one run alone: all but the JSON and the page, which several runs can have, too.
     pub(crate) fn of_one_run(&self) -> Option<&'static str> {
         let given = [

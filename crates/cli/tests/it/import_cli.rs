@@ -153,6 +153,9 @@ fn secrets_are_in_a_private_file_whose_values_stay() {
     assert!(text.contains("bearer_token=top-secret\n"), "{text}");
     fs::write(&file, text.replace("HOST=\n", "HOST=http://localhost:1\n")).unwrap();
     let again = weir.run(&["import", "c.sh", "-o", "c.hurl"]);
+    assert_eq!(again.code, 2);
+    assert!(again.stderr.contains("c.hurl is there already; add --force"), "{}", again.stderr);
+    let again = weir.run(&["import", "c.sh", "-o", "c.hurl", "--force"]);
     assert!(again.stderr.contains("c.env: 2 variables\n"), "{}", again.stderr);
     assert!(fs::read_to_string(&file).unwrap().contains("HOST=http://localhost:1\n"));
     let printed = weir.run(&["import", "c.sh"]);

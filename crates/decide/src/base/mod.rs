@@ -1,9 +1,11 @@
 //! PURE. Time, kinds of failures, seeded random numbers, fixed-memory counters, and whose secrets go where: what all
 //! decisions share.
 //!
+//! - [`address_race`]: which of a name's addresses is attempted next, and when
 //! - [`failure`]: kinds of failures without a valid response
 //! - [`nanos`]: time since the start of a run
 //! - [`origin`]: scheme, host and port to which credentials belong
+//! - [`request_framing`]: framing and connection headers that a caller gives a request
 //! - [`rng`]: seeded random numbers that are the same in every version
 //! - [`secret_mask`]: texts without secrets
 //! - [`secret_names`]: names of headers, fields, parameters and variables whose values are not shown
@@ -13,9 +15,11 @@
 //! - `sliding_count`: counts over a sliding window, in fixed memory
 //! - `set_cache`: set-associative cache: state of many keys, in fixed memory
 
+pub mod address_race;
 pub mod failure;
 pub mod nanos;
 pub mod origin;
+pub mod request_framing;
 pub mod rng;
 pub(crate) mod secret_fields;
 pub mod secret_mask;

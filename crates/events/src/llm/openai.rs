@@ -2,7 +2,7 @@
 
 use weir_json::JsonTextError;
 
-use super::members::{count, each_element, each_member, is_set, is_text};
+use super::members::{count, each_element, each_member, is_set, is_text, plain_text};
 use super::{LlmEvent, TokenKind, TokenUsage};
 
 pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError> {
@@ -11,6 +11,8 @@ pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextErro
             b"choices" => return each_element(value, |choice| read_choice(choice, event)),
             b"usage" => event.usage.update(usage(value)?),
             b"error" => event.is_error |= is_set(value),
+            // Older servers report an error this way.
+            b"object" => event.is_error |= plain_text(value) == b"error",
             _ => {}
         }
         Ok(())
@@ -22,6 +24,7 @@ fn read_choice(choice: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError>
         match name {
             b"delta" | b"message" => return read_message(value, event),
             b"text" if is_text(value) => event.set_token(TokenKind::Text),
+            b"finish_reason" => event.is_end |= is_text(value),
             _ => {}
         }
         Ok(())
@@ -32,10 +35,53 @@ fn read_message(message: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextErro
     each_member(message, |name, value| {
         match name {
             b"content" | b"refusal" if is_text(value) => event.set_token(TokenKind::Text),
+            b"content" if value.first() == Some(&b'[') => return each_element(value, |part| read_part(part, event)),
+            b"audio" => return read_audio(value, event),
             b"reasoning" | b"reasoning_content" if is_text(value) => event.set_token(TokenKind::Reasoning),
             b"tool_calls" => return each_element(value, |call| read_tool_call(call, event)),
             b"function_call" => return read_function(value, event),
             _ => {}
+        }
+        Ok(())
+    })
+}
+
+/// Part of a content that is a list, as of models that think (Mistral, "reasoning"): its text, or that of its thinking.
+fn read_part(part: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError> {
+    if part.first() != Some(&b'{') {
+        if is_text(part) {
+            event.set_token(TokenKind::Text);
+        }
+        return Ok(());
+    }
+    each_member(part, |name, value| {
+        match name {
+            b"text" if is_text(value) => event.set_token(TokenKind::Text),
+            b"thinking" if is_text(value) => event.set_token(TokenKind::Reasoning),
+            b"thinking" if value.first() == Some(&b'[') => {
+                return each_element(value, |thought| {
+                    let mut inner = LlmEvent::default();
+                    read_part(thought, &mut inner)?;
+                    if inner.token.is_some() {
+                        event.set_token(TokenKind::Reasoning);
+                    }
+                    Ok(())
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    })
+}
+
+/// Spoken tokens.
+fn read_audio(audio: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError> {
+    if audio.first() != Some(&b'{') {
+        return Ok(());
+    }
+    each_member(audio, |name, value| {
+        if matches!(name, b"data" | b"transcript") && is_text(value) {
+            event.set_token(TokenKind::Text);
         }
         Ok(())
     })

@@ -1,7 +1,6 @@
 //! New connections to an origin: name resolution, connecting, TLS.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,12 +16,10 @@ use super::error::{SendError, error_message};
 use super::origin::{Origin, OriginAddress, display_address};
 use super::socket::{ClientSocket, PlainSocket};
 use weir_decide::Nanos;
+use weir_decide::base::address_race::{self, AddressRace, AddressRaceStep};
 use weir_decide::base::failure::FailureKind;
 use weir_machine::executor::BoxedFuture;
 use weir_machine::timer::{Sleep, Timer};
-
-/// Delay before the next address is tried while the previous one is pending (RFC 8305, section 8).
-const CONNECTION_ATTEMPT_DELAY: Nanos = Nanos::from_millis(250);
 
 /// Connects to the origin; dropping the future cancels it.
 pub(super) fn connect_origin<'a>(
@@ -71,7 +68,7 @@ async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Re
         OriginAddress::Inet(host, port) => {
             let addresses = addresses(host, *port).await?;
             step.set(FailureKind::Connect);
-            PlainSocket::Tcp(connect_first(addresses, timer).await?)
+            PlainSocket::Tcp(connect_first(&addresses, timer).await?)
         }
         OriginAddress::Pending(name, pending) => {
             let addresses = pending
@@ -79,7 +76,7 @@ async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Re
                 .await
                 .map_err(|why| SendError::new(FailureKind::Dns, format!("no address for host '{name}': {why}")))?;
             step.set(FailureKind::Connect);
-            PlainSocket::Tcp(connect_first(addresses.into(), timer).await?)
+            PlainSocket::Tcp(connect_first(&address_race::in_turn(addresses), timer).await?)
         }
     };
     if !origin.preamble.is_empty() {
@@ -102,37 +99,36 @@ async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Re
 }
 
 /// The addresses of a host, alternating between the families.
-async fn addresses(host: &str, port: u16) -> Result<VecDeque<SocketAddr>, SendError> {
+async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, SendError> {
     if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok([SocketAddr::new(address, port)].into());
+        return Ok(vec![SocketAddr::new(address, port)]);
     }
     let failed = |why: &str| SendError::new(FailureKind::Dns, format!("no address for host '{host}': {why}"));
     let found = tokio::net::lookup_host((host, port)).await.map_err(|error| {
         let text = error.to_string();
         failed(text.rsplit(": ").next().unwrap_or(&text))
     })?;
-    let all: Vec<SocketAddr> = found.collect();
-    let Some(first) = all.first() else { return Err(failed("the name exists, but has none")) };
-    let (mut some, mut others): (VecDeque<_>, VecDeque<_>) =
-        all.iter().copied().partition(|address| address.is_ipv4() == first.is_ipv4());
-    let mut turns = VecDeque::with_capacity(all.len());
-    while turns.len() < all.len() {
-        turns.extend(some.pop_front());
-        turns.extend(others.pop_front());
-    }
-    Ok(turns)
+    let turns = address_race::in_turn(found);
+    if turns.is_empty() { Err(failed("the name exists, but has none")) } else { Ok(turns) }
+}
+
+/// Connects to a host, whose addresses are attempted in turn.
+///
+/// # Errors
+/// If the name has no address, or none of them accepts a connection.
+pub(super) async fn connect_host(host: &str, port: u16, timer: &Timer) -> Result<TcpStream, SendError> {
+    connect_first(&addresses(host, port).await?, timer).await
 }
 
 /// The first established connection; the others are dropped.
-async fn connect_first(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Result<TcpStream, SendError> {
+async fn connect_first(addresses: &[SocketAddr], timer: &Timer) -> Result<TcpStream, SendError> {
     type ConnectAttempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
     let mut trying: Vec<(SocketAddr, ConnectAttempt)> = Vec::new();
-    let mut failure = SendError::new(FailureKind::Connect, "no address");
+    let mut failures: Vec<String> = Vec::new();
+    let mut race = AddressRace::new(addresses.len(), 0);
     let mut next: Option<Sleep> = None;
-    let mut begun = false;
     poll_fn(|cx| {
         loop {
-            let mut failures = false;
             let mut k = 0;
             while let Some((address, attempt)) = trying.get_mut(k) {
                 match attempt.as_mut().poll(cx) {
@@ -142,27 +138,33 @@ async fn connect_first(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Re
                         return Poll::Ready(Ok(stream));
                     }
                     Poll::Ready(Err(error)) => {
-                        failure = connect_error(&error, &address.to_string());
-                        failures = true;
+                        failures.push(format!("{} ({address})", error_message(&error)));
+                        race.attempt_failed(timer.now());
                         drop(trying.swap_remove(k));
                     }
                     Poll::Pending => k += 1,
                 }
             }
-            let due = next.as_mut().is_some_and(|sleep| Pin::new(sleep).poll(cx).is_ready());
-            if begun && !failures && !due {
-                return Poll::Pending;
-            }
-            begun = true;
-            match addresses.pop_front() {
-                Some(address) => {
-                    trying.push((address, Box::pin(TcpStream::connect(address))));
-                    next = (!addresses.is_empty()).then(|| timer.sleep(CONNECTION_ATTEMPT_DELAY));
-                }
-                None if trying.is_empty() => return Poll::Ready(Err(failure.clone())),
-                None => {
+            match race.next(timer.now()) {
+                AddressRaceStep::Attempt(number) => {
+                    if let Some(address) = addresses.get(number) {
+                        trying.push((*address, Box::pin(TcpStream::connect(*address))));
+                    }
                     next = None;
-                    return Poll::Pending;
+                }
+                AddressRaceStep::WaitUntil(Nanos::NEVER) => return Poll::Pending,
+                AddressRaceStep::WaitUntil(at) => {
+                    let sleep = next.get_or_insert_with(|| timer.sleep_until(at));
+                    if Pin::new(sleep).poll(cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                    next = None;
+                }
+                AddressRaceStep::Failed if failures.is_empty() => {
+                    return Poll::Ready(Err(SendError::new(FailureKind::Connect, "no address")));
+                }
+                AddressRaceStep::Failed => {
+                    return Poll::Ready(Err(SendError::new(FailureKind::Connect, failures.join(", "))));
                 }
             }
         }

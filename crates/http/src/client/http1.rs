@@ -117,6 +117,7 @@ impl Exchange<'_> {
             IncomingBody::from_upgrade(UpgradedConnection::new(lease, Bytes::copy_from_slice(rest)))
         } else {
             let brought = body.push(rest)?;
+            let keep_alive = keep_alive && !upload.closes;
             let clean = keep_alive && brought.used == rest.len();
             let shared = Rc::clone(self.client_state);
             let mut receiving = BodyReader {

@@ -36,6 +36,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use http::{HeaderMap, Response};
+use tokio::net::TcpStream;
 
 pub use self::body::IncomingBody;
 use self::client_state::ClientState;
@@ -190,6 +191,14 @@ impl Client {
     /// The failure, if there is no connection.
     pub async fn probe(&self, to: &Origin) -> Result<(), SendError> {
         connect::connect_origin(to, &self.state.timer).await.map(drop)
+    }
+
+    /// Connects to a host, whose addresses are attempted in turn, for bytes that are not the client's requests.
+    ///
+    /// # Errors
+    /// If the name has no address, or none of them accepts a connection.
+    pub async fn connect_host(&self, host: &str, port: u16) -> Result<TcpStream, SendError> {
+        connect::connect_host(host, port, &self.state.timer).await
     }
 
     /// Takes the headers of a request that has ended, whose memory the next response's may use.

@@ -16,6 +16,7 @@ use super::origin::Origin;
 use super::response::ResponseContext;
 use super::socket::ClientSocket;
 use crate::wire::content_length;
+use weir_decide::base::request_framing::has_close;
 
 /// A request.
 #[derive(Debug)]
@@ -24,8 +25,9 @@ pub struct OutgoingRequest<'a> {
     pub method: &'a Method,
     /// Path and query.
     pub target: &'a str,
-    /// Headers. Host may be among them, else it is the origin's. Framing headers and Connection are added here and
-    /// ignored in these; other hop-by-hop headers are the caller's to remove.
+    /// Headers. Host may be among them, else it is the origin's. Framing headers are added here and ignored
+    /// in these, and Connection but for `close`, which ends the connection over HTTP/1.1; other hop-by-hop headers are the
+    /// caller's to remove.
     pub headers: &'a HeaderMap,
     /// Additional headers.
     pub extra_headers: &'a [(HeaderName, HeaderValue)],
@@ -104,6 +106,8 @@ pub(super) struct RequestWriter {
     had_stream: bool,
     /// Whether TLS may have buffered data.
     unflushed: bool,
+    /// Whether the connection ends with the request, since its headers say so.
+    pub(super) closes: bool,
     /// Whether bytes were written since the last check.
     has_progressed: bool,
 }
@@ -125,7 +129,7 @@ impl RequestWriter {
     pub(super) fn new(origin: &Origin, request: OutgoingRequest<'_>, mut buffer: Vec<u8>) -> Result<Self, SendError> {
         let length = request.length()?;
         buffer.clear();
-        let mut host = false;
+        let (mut host, mut closes) = (false, false);
         append(&mut buffer, &[request.method.as_str().as_bytes(), b" ", request.target.as_bytes(), b" HTTP/1.1\r\n"]);
         let more = request.extra_headers.iter().map(|(name, value)| (name, value));
         for (name, value) in request.headers.iter().chain(more) {
@@ -133,7 +137,10 @@ impl RequestWriter {
                 if std::mem::replace(&mut host, true) {
                     continue;
                 }
-            } else if *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING || *name == CONNECTION {
+            } else if *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING {
+                continue;
+            } else if *name == CONNECTION {
+                closes |= has_close(value.as_bytes());
                 continue;
             }
             append(&mut buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
@@ -143,6 +150,8 @@ impl RequestWriter {
         }
         if request.upgrade {
             append(&mut buffer, &[b"connection: upgrade\r\n"]);
+        } else if closes {
+            append(&mut buffer, &[b"connection: close\r\n"]);
         }
         let means_body = matches!(*request.method, Method::POST | Method::PUT | Method::PATCH);
         match length {
@@ -171,6 +180,7 @@ impl RequestWriter {
             stream,
             had_stream: streamed,
             unflushed: false,
+            closes,
             has_progressed: false,
         })
     }

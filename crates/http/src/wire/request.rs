@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use weir_decide::base::request_framing::{CallerFraming, CallerHeader, FramingError};
 use weir_decide::base::secret_mask::shown_header;
 
 /// An encoded request, and what is needed to decode its response.
@@ -22,12 +23,21 @@ pub enum RequestError {
     Method(String),
     /// Not `Name: value`, or with characters that a header cannot have.
     Header(String),
+    /// Headers that do not frame the body.
+    Framing(FramingError),
+}
+
+impl From<FramingError> for RequestError {
+    fn from(error: FramingError) -> Self {
+        Self::Framing(error)
+    }
 }
 
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Method(method) => write!(f, "'{method}' is not an HTTP method"),
+            Self::Framing(error) => error.fmt(f),
             Self::Header(header) => write!(f, "invalid header '{header}'; write it as \"Name: value\""),
         }
     }
@@ -57,17 +67,23 @@ impl WireRequest {
         let given = headers.iter().map(|line| parse_header(line)).collect::<Result<Vec<HeaderLine<'_>>, _>>()?;
         let agent = concat!("weir/", env!("CARGO_PKG_VERSION"));
         let length = body.len().to_string();
-        let has_body = !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH");
+        let mut framing = CallerFraming::default();
+        let mut others: Vec<HeaderLine<'_>> = Vec::with_capacity(given.len());
+        for (name, value) in &given {
+            if framing.take(name.as_bytes(), value.as_bytes())? == CallerHeader::Other {
+                others.push((name, value));
+            }
+        }
         let mut defaults: Vec<HeaderLine<'_>> = vec![("Host", host), ("User-Agent", agent), ("Accept", "*/*")];
-        if has_body {
+        if framing.has_length(method, body.len() as u64)? {
             defaults.push(("Content-Length", &length));
         }
         if !keep_alive {
             defaults.push(("Connection", "close"));
         }
-        let is_given = |name: &str| given.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+        let is_given = |name: &str| others.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
         let all =
-            defaults.iter().filter(|(name, _)| !is_given(name)).chain(&given).filter(|(_, value)| !value.is_empty());
+            defaults.iter().filter(|(name, _)| !is_given(name)).chain(&others).filter(|(_, value)| !value.is_empty());
         let mut bytes = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
         for (name, value) in all {
             bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
@@ -113,6 +129,16 @@ mod tests {
             "POST /a?b HTTP/1.1\r\nAccept: */*\r\nContent-Length: 3\r\nConnection: close\r\nhost: other\r\nX-Y: z\r\n\r\nhey"
         );
         assert!(text("POST", &[], "", true).contains("Content-Length: 0\r\n"));
+    }
+
+    #[test]
+    fn a_body_has_one_framing_which_is_its_length() {
+        assert!(text("POST", &["content-length: 3"], "hey", true).contains("\r\nContent-Length: 3\r\n"));
+        assert!(!text("POST", &["Content-Length:"], "", true).contains("Content-Length"));
+        for header in ["Transfer-Encoding: chunked", "Content-Length: 4", "Content-Length:", "content-length: 3, 3"] {
+            let built = WireRequest::build("POST", "/", "h", &[header.to_owned()], b"hey", true);
+            assert!(matches!(built, Err(RequestError::Framing(_))), "{header}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Files of variables.
 
+use std::borrow::Cow;
+
 use crate::collection::Import;
 
 /// Variables, `NAME=VALUE` a line: first those without a value, then the others, secrets last.
@@ -18,10 +20,21 @@ pub fn to_variables_file(import: &Import) -> String {
         out.push_str(&format!("{gap}# {title}\n"));
         for variable in variables {
             let value = variable.value.as_deref().unwrap_or_default();
-            out.push_str(&format!("{}={}\n", variable.name, value.replace(['\n', '\r'], " ")));
+            out.push_str(&format!("{}={}\n", variable.name, written(value)));
         }
     }
     out
+}
+
+/// A value in the notation in which a file of variables has it: as it is, in double quotes if its first or last
+/// character would be lost, or as `$'...'` with line breaks.
+fn written(value: &str) -> Cow<'_, str> {
+    if value.contains(['\n', '\r']) || value.starts_with("$'") {
+        let escaped = value.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n").replace('\r', "\\r");
+        return format!("$'{escaped}'").into();
+    }
+    let is_quoted = value.len() > 1 && value.starts_with('"') && value.ends_with('"');
+    if is_quoted || value.trim() != value { format!("\"{value}\"").into() } else { value.into() }
 }
 
 fn of(import: &Import, is_secret: bool) -> Vec<&crate::ImportedVariable> {

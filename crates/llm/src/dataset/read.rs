@@ -22,6 +22,12 @@ pub(super) fn dataset(name: &str, content: Vec<u8>, images: &mut ImageReader<'_>
     let start = if content.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let places = places(utf8, start).map_err(|(line, reason)| error(line, reason))?;
     let is_text = matches!(places, Places::Lines(_));
+    if let Places::Lines(lines) = &places {
+        let first: Vec<&str> = lines.iter().take(4).filter_map(|span| utf8.get(span.start..span.end)).collect();
+        if is_table(name, &first) {
+            return Err(error(1, table_refusal()));
+        }
+    }
     let (Places::Lines(places) | Places::Records(places)) = places;
     let mut set = Dataset {
         name: name.to_owned(),
@@ -122,11 +128,41 @@ fn line_at(text: &[u8], offset: usize) -> u64 {
     1 + newlines(&text[..offset])
 }
 
+/// Whether lines are those of a table with a heading: each would be sent as a prompt.
+fn is_table(name: &str, lines: &[&str]) -> bool {
+    let has_ending = |ending: &str| name.len() > ending.len() && name.to_ascii_lowercase().ends_with(ending);
+    if has_ending(".csv") || has_ending(".tsv") {
+        return true;
+    }
+    let is_number = |field: &&str| field.trim().parse::<f64>().is_ok();
+    let columns = |line: &str, by: char| line.split(by).count();
+    [',', '\t', ';'].into_iter().any(|by| {
+        let Some((first, rest)) = lines.split_first() else { return false };
+        let is_heading = columns(first, by) > 2 && !first.split(by).any(|field| is_number(&field));
+        let is_row = |line: &&str| columns(line, by) == columns(first, by) && line.split(by).any(|f| is_number(&f));
+        is_heading && !rest.is_empty() && rest.iter().all(is_row)
+    })
+}
+
+fn table_refusal() -> String {
+    format!(
+        "this looks like a table (CSV), whose columns are not read; write prompts as lines of text or of JSON, e.g. {}",
+        DatasetKind::Prompts.example()
+    )
+}
+
 fn unknown_record(record: &[u8]) -> String {
     let names: Vec<String> =
         crate::json_text::members(record).iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
     let found = if names.is_empty() { String::new() } else { format!("; found {}", names.join(", ")) };
-    format!("expected a prompt, messages, turns, conversations or body, e.g. {}{found}", DatasetKind::Prompts.example())
+    let remedy = match names.iter().any(|name| matches!(name.as_str(), "input_length" | "input_len" | "hash_ids")) {
+        true => "; of a trace with lengths alone, random prompts have them: --input-tokens, --output-tokens",
+        false => "",
+    };
+    format!(
+        "expected a prompt, messages, turns, conversations or body, e.g. {}{found}{remedy}",
+        DatasetKind::Prompts.example()
+    )
 }
 
 impl Dataset {

@@ -15,6 +15,8 @@ const MAX_TOKENS_NAMES: [&[u8]; 5] =
     [b"max_tokens", b"output_tokens", b"output_len", b"output_length", b"completion_tokens"];
 /// Names of the member with the image of a prompt, or a list of them.
 const IMAGE_NAMES: [&[u8]; 3] = [b"image", b"images", b"image_url"];
+/// Names of members of traces that would change the load, and are not read.
+const UNUSED_NAMES: [&[u8]; 4] = [b"timestamp", b"arrival_time", b"arrival_timestamp", b"arrived_at"];
 /// Maximum of a think time of a data set: a day.
 const MAX_THINK_MS: f64 = 86_400_000.0;
 
@@ -31,6 +33,12 @@ impl RecordReader<'_, '_, '_> {
         // Places are found in a copy, since the set grows while it is read; records are small beside their file.
         let record = self.set.text(span).to_vec();
         let at = |part: &[u8]| place(&record, span, part);
+        if let Some(name) = UNUSED_NAMES.iter().find(|name| member(&record, name).is_some()) {
+            let name = String::from_utf8_lossy(name);
+            return Err(format!(
+                "{name} is not used: requests begin by --rate or --concurrency; remove it, e.g. with jq -c 'del(.{name})'"
+            ));
+        }
         let max_tokens = max_tokens(&record)?;
         let first_message = self.set.messages.len();
         match self.set.kind {

@@ -3,10 +3,12 @@
 //! - [`options`]: format, stall timeout, API of a language model
 //! - [`observer`]: what is looked at as bytes of a response arrive, and what is measured of it
 //! - `arrived_events`: events on their way to a program
+//! - `content_fault`: what is wrong with the content of a whole response
 //! - [`read_wait`]: how long events may wait to be read together
 //! - `tap`: passes a response on to its observer and to its step
 
 mod arrived_events;
+mod content_fault;
 pub mod observer;
 pub mod options;
 pub mod read_wait;

@@ -8,6 +8,7 @@
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_events::llm::error_message;
 use weir_events::{EventReader, StreamEvent, StreamFormat};
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::llm_timeline::LlmTimeline;
@@ -17,6 +18,7 @@ use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
 use weir_measure::time_window::TimeWindow;
 
 use super::arrived_events::ArrivedEvents;
+pub use super::content_fault::ContentFault;
 use super::options::StreamOptions;
 use super::read_wait::ReadWait;
 use weir_scenario::plan::StreamEndRule;
@@ -41,25 +43,6 @@ pub struct StreamSinks<'c> {
     pub arrived: Option<&'c mut ArrivedEvents>,
     /// Wait of reads, which gaps decide about; none if reads do not wait.
     pub reads: Option<&'c mut ReadWait>,
-}
-
-/// What is wrong with the content of a response, by the number of the event from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentFault {
-    /// An event of a language model is not JSON.
-    NotJson(u64),
-    /// An event of a language model reports an error.
-    Error(u64),
-}
-
-impl ContentFault {
-    /// As a message.
-    pub fn message(self) -> String {
-        match self {
-            Self::NotJson(event) => format!("event {event} is not JSON"),
-            Self::Error(event) => format!("event {event} reports an error"),
-        }
-    }
 }
 
 /// Arrival of a piece of a body.
@@ -87,6 +70,8 @@ pub struct StreamObserver {
     is_reading: bool,
     has_stopped: bool,
     fault: Option<ContentFault>,
+    /// Whether an event has said that the response is whole.
+    has_end: bool,
 }
 
 impl StreamObserver {
@@ -103,6 +88,7 @@ impl StreamObserver {
             is_reading: false,
             has_stopped: false,
             fault: None,
+            has_end: false,
         }
     }
 
@@ -120,7 +106,7 @@ impl StreamObserver {
         self.timeline = StreamTimeline::new(intended, sent);
         self.timeline.record_bytes(at);
         self.llm = LlmTimeline { ready: ready.min(sent), ..LlmTimeline::new(intended, sent) };
-        (self.bytes, self.has_stopped, self.fault) = (0, false, None);
+        (self.bytes, self.has_stopped, self.has_end, self.fault) = (0, false, false, None);
         self.is_reading = status < FIRST_ERROR_STATUS;
         self.max_events = options.max_events.unwrap_or(u64::MAX);
         self.last_text.clear();
@@ -175,7 +161,7 @@ impl StreamObserver {
         while let Some(event) = self.reader.next_event(&mut rest) {
             let end = event.end;
             let is_last = !self.last_text.is_empty() && memchr::memmem::find(event.data, &self.last_text).is_some();
-            let parts = (&mut self.timeline, &mut self.llm, &mut self.fault);
+            let parts = (&mut self.timeline, &mut self.llm, &mut self.fault, &mut self.has_end);
             record_event(parts, options, event, PieceArrival { at, read_delay }, sinks);
             if is_last || self.timeline.events >= self.max_events {
                 self.has_stopped = true;
@@ -222,9 +208,22 @@ impl StreamObserver {
             && let Some(event) = self.reader.end()
         {
             let arrival = PieceArrival { at: done, read_delay: self.read_delay };
-            record_event((&mut self.timeline, &mut self.llm, &mut self.fault), options, event, arrival, sinks);
+            let parts = (&mut self.timeline, &mut self.llm, &mut self.fault, &mut self.has_end);
+            record_event(parts, options, event, arrival, sinks);
         }
-        self.fault
+        if let Some(api) = options.api
+            && !self.has_stopped
+        {
+            let is_streamed = matches!(self.reader.format(), StreamFormat::Sse | StreamFormat::JsonLines);
+            let missing = match self.timeline.events {
+                0 => Some(ContentFault::Empty),
+                _ if api.has_tokens() && self.llm.chunks == 0 => Some(ContentFault::NoToken),
+                _ if api.has_tokens() && is_streamed && !self.has_end => Some(ContentFault::NoEnd),
+                _ => None,
+            };
+            self.fault = self.fault.take().or(missing);
+        }
+        self.fault.clone()
     }
 
     /// Records the response, which ended at `done` this way. Whether it succeeded, by status, content and checks,
@@ -279,7 +278,7 @@ impl StreamObserver {
 
 #[inline]
 fn record_event(
-    (timeline, llm, fault): (&mut StreamTimeline, &mut LlmTimeline, &mut Option<ContentFault>),
+    (timeline, llm, fault, has_end): (&mut StreamTimeline, &mut LlmTimeline, &mut Option<ContentFault>, &mut bool),
     options: &StreamOptions,
     event: StreamEvent<'_>,
     PieceArrival { at, read_delay }: PieceArrival,
@@ -288,27 +287,31 @@ fn record_event(
     if let Some(arrived) = &mut sinks.arrived {
         arrived.push(&event);
     }
+    let content = options.api.map(|api| api.read_event(event.name, event.data));
+    if matches!(content, Some(Ok(None))) {
+        return;
+    }
     let gap = timeline.record_event(at);
     let mut chunk_gap = None;
-    if let Some(api) = options.api {
-        match api.read(event.data) {
-            Ok(event) => {
-                llm.record_usage(event.usage.input, event.usage.output);
-                if event.is_error {
-                    fault.get_or_insert(ContentFault::Error(timeline.events));
-                }
-                if event.token.is_some() {
-                    chunk_gap = llm.record_chunk(at, &sinks.window);
-                    if llm.chunks == 1 {
-                        llm.first_read_delay = read_delay;
-                    }
-                }
+    match content {
+        Some(Ok(Some(content))) => {
+            llm.record_usage(content.usage.input, content.usage.output);
+            *has_end |= content.is_end;
+            if content.is_error && fault.is_none() {
+                *fault = Some(ContentFault::Error(timeline.events, error_message(event.data)));
             }
-            Err(_) => {
-                llm.broken_events += 1;
-                fault.get_or_insert(ContentFault::NotJson(timeline.events));
+            if content.token.is_some() {
+                chunk_gap = llm.record_chunk(at, &sinks.window);
+                if llm.chunks == 1 {
+                    llm.first_read_delay = read_delay;
+                }
             }
         }
+        Some(Err(_)) => {
+            llm.broken_events += 1;
+            fault.get_or_insert_with(|| ContentFault::not_json(timeline.events, event.data));
+        }
+        Some(Ok(None)) | None => {}
     }
     sinks.interval.record_event(gap);
     if let Some(reads) = &mut sinks.reads {

@@ -1,6 +1,7 @@
 //! Options that do not go together.
 
 use super::PlanError;
+use super::requests::keeps_alive;
 use crate::options::Options;
 use weir_http::target::Target;
 
@@ -43,6 +44,10 @@ pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
         (
             options.pipeline.unwrap_or(1) > 1 && options.no_keepalive,
             "--pipeline and --no-keepalive do not go together; pipelining needs open connections",
+        ),
+        (
+            options.pipeline.unwrap_or(1) > 1 && !keeps_alive(options),
+            "--pipeline and 'Connection: close' do not go together; pipelining needs open connections",
         ),
         (
             options.pipeline.unwrap_or(1) > 1 && users,

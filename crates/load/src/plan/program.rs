@@ -15,9 +15,9 @@ use crate::steps::{
     OriginResolver, ProgramFlows, ProgramPlan, ResolvedOrigin, StepFlows, UserFlows, UserTable, distinct,
 };
 use weir_decide::Nanos;
+use weir_decide::base::request_framing::{CallerFraming, closes_connection};
 use weir_decide::load::source::RequestSource;
-use weir_http::target::SocketAddress;
-use weir_http::wire::{WireRequest, parse_header};
+use weir_http::wire::{RequestError, WireRequest, parse_header};
 use weir_measure::run_steps::StepFacts;
 
 impl LoadPlan {
@@ -72,7 +72,8 @@ impl LoadPlan {
 
     /// The same load with this request.
     pub fn with_request(self, request: WireRequest) -> Self {
-        Self { requests: vec![request], source: RequestSource::new(&[1.0], self.seed), ..self }
+        let keep_alive = self.keep_alive && !closes_connection(&request.bytes);
+        Self { requests: vec![request], source: RequestSource::new(&[1.0], self.seed), keep_alive, ..self }
     }
 
     /// Headers of the options for a program that makes its own requests, with those of authentication and connections.
@@ -83,7 +84,10 @@ impl LoadPlan {
         let given = options.headers.iter().map(|line| parse_header(line));
         let given = given.map(|line| line.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let mut headers = given.collect::<Result<Vec<_>, _>>()?;
-        headers.retain(|(_, value)| !value.is_empty());
+        // Bodies of a program have lengths of their own.
+        let pairs = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        CallerFraming::of(pairs, "GET", 0).map_err(RequestError::from)?;
+        headers.retain(|(name, value)| !value.is_empty() && !name.eq_ignore_ascii_case("content-length"));
         let has = |name: &str, headers: &[(String, String)]| headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
         if let Some(auth) = options.auth.as_ref().or(self.target.userinfo.as_ref())
             && !has("authorization", &headers)
@@ -126,9 +130,8 @@ impl LoadPlan {
         }
     }
 
-    /// Users of thread `index`, whose requests without an origin of their own go to `address`; `None` for requests of
-    /// the plan.
-    pub(crate) fn user_table(&self, index: u64, address: &SocketAddress) -> Result<Option<UserTable<'_>>, String> {
+    /// Users of thread `index`; `None` for requests of the plan.
+    pub(crate) fn user_table(&self, index: u64) -> Result<Option<UserTable<'_>>, String> {
         let flows = match (&self.scenarios, &self.program) {
             (Some(mix), _) => UserFlows::Steps(Box::new(StepFlows::new(mix, self.seed, self.user_numbers(index)))),
             (None, Some(plan)) => {
@@ -139,7 +142,7 @@ impl LoadPlan {
                     users: self.shard.split(index, self.threads),
                 };
                 let program = plan.program.thread(thread)?;
-                let target = ResolvedOrigin { addresses: vec![address.clone()], tls: self.tls.clone() };
+                let target = ResolvedOrigin { addresses: self.addresses.clone(), tls: self.tls.clone() };
                 let name = self.target.url.clone();
                 UserFlows::Program(Box::new(ProgramFlows::new(plan, program, target, name)))
             }

@@ -7,8 +7,9 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::PlanError;
 use crate::options::{Options, RequestBodySource};
+use weir_decide::base::request_framing::has_close;
 use weir_http::target::Target;
-use weir_http::wire::WireRequest;
+use weir_http::wire::{WireRequest, parse_header};
 
 pub(super) fn requests(
     options: &Options,
@@ -29,6 +30,15 @@ pub(super) fn requests(
         Ok(WireRequest { weight, ..request })
     };
     bodies.iter().zip(weights).map(build).collect()
+}
+
+/// Whether connections take further requests: neither an option nor a header of all requests says otherwise.
+pub(super) fn keeps_alive(options: &Options) -> bool {
+    let closes = |line: &String| {
+        parse_header(line)
+            .is_ok_and(|(name, value)| name.eq_ignore_ascii_case("connection") && has_close(value.as_bytes()))
+    };
+    !options.no_keepalive && !options.headers.iter().any(closes)
 }
 
 /// Weights of the bodies; one without a body.

@@ -1,6 +1,7 @@
 //! Plans of scenarios.
 
 use super::http2::http2;
+use super::requests::keeps_alive;
 use super::run_length::{RunLength, check_warmup};
 use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, pacing, positive_time, threads};
 use crate::event_streams::StreamOptions;
@@ -20,7 +21,7 @@ impl LoadPlan {
     pub(super) fn of_scenarios(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
         let seed = options.seed.unwrap_or(0);
-        let keep_alive = !options.no_keepalive;
+        let keep_alive = keeps_alive(options);
         let mix = ScenarioMix::compile(options, keep_alive, seed)?;
         let length = RunLength::of(options)?;
         let (pacing, users) = pacing(options, seed)?;
@@ -36,7 +37,7 @@ impl LoadPlan {
         let (target, ResolvedOrigin { addresses, tls }) = match first {
             Some((origin, address)) => (Target::parse(&origin.to_string())?, address.clone()),
             // Only variables name hosts: whether they respond shows in the run.
-            None => (Target::parse("http://localhost/")?, ResolvedOrigin { addresses: Vec::new(), tls: None }),
+            None => (Target::parse("http://localhost/")?, ResolvedOrigin { addresses: Vec::new().into(), tls: None }),
         };
         Ok(Self {
             target: Target { url: shown_url(options, &target), ..target },

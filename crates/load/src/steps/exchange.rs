@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use weir_decide::Nanos;
+use weir_decide::base::request_framing::closes_connection;
 use weir_http::wire::{HeadNotes, ResponseObserver};
 use weir_http2::error_code::ErrorCode;
 use weir_scenario::plan::{OriginId, RequestBytes};
@@ -30,6 +31,8 @@ pub(crate) struct StepExchange {
     pub(crate) is_shown: bool,
     /// Requests in it that are sent together; none if it is one.
     pub(crate) pipelined: Vec<PipelinedRequest>,
+    /// Whether its connection takes no further request, since a head of it says `Connection: close`.
+    pub(crate) closes: bool,
     /// Whether the response has no body in any case: to a HEAD.
     is_bodyless: bool,
     /// Whether anything is kept of the response.
@@ -69,6 +72,8 @@ impl StepExchange {
         self.is_kept = keeps != KeptParts::Nothing;
         (self.reset_code, self.span) = (None, None);
         (self.released, self.is_shown) = (0, false);
+        self.closes =
+            (0..self.requests() as u32).any(|nth| closes_connection(self.request.parts_from(self.start_of(nth))[0]));
         self.passes_events = false;
         self.arrived.clear(MAX_SPARE_BYTES);
         self.notes = HeadNotes::default();

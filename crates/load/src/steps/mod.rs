@@ -54,3 +54,4 @@ pub(super) use self::user_action::{EndedIteration, Send, UserAction, UserRest};
 pub(super) use self::user_flows::UserFlows;
 pub(super) use self::user_table::UserTable;
 pub use weir_scenario::data::{RowOrder, ThinkTime};
+pub use weir_scenario::value::Value;

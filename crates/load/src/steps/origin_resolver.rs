@@ -9,13 +9,14 @@ use weir_http::tls::{Tls, TlsError};
 use weir_scenario::plan::RequestOrigin;
 
 use crate::options::Options;
+use crate::origin_addresses::OriginAddresses;
 use crate::plan::PlanError;
 
 /// Where the requests of an origin go.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedOrigin {
-    /// Addresses in the order of preference; never empty.
-    pub(crate) addresses: Vec<SocketAddress>,
+    /// Addresses; never empty.
+    pub(crate) addresses: OriginAddresses,
     /// TLS, for https.
     pub(crate) tls: Option<Tls>,
 }
@@ -50,12 +51,12 @@ impl OriginResolver {
         if addresses.is_empty() {
             return Err(TargetError::Resolve(target.host, "it has no address".into()).into());
         }
-        Ok(ResolvedOrigin { addresses, tls: self.tls_of(origin)? })
+        Ok(ResolvedOrigin { addresses: addresses.into(), tls: self.tls_of(origin)? })
     }
 
     /// The address in place of those of the origin.
     pub(crate) fn at(&self, origin: &RequestOrigin, address: SocketAddress) -> Result<ResolvedOrigin, PlanError> {
-        Ok(ResolvedOrigin { addresses: vec![address], tls: self.tls_of(origin)? })
+        Ok(ResolvedOrigin { addresses: vec![address].into(), tls: self.tls_of(origin)? })
     }
 
     fn tls_of(&self, origin: &RequestOrigin) -> Result<Option<Tls>, PlanError> {

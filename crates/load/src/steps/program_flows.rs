@@ -46,6 +46,8 @@ pub(crate) struct ProgramFlows<'a> {
     origins: HashMap<OriginId, (RequestOrigin, ResolvedOrigin)>,
     /// Whether the program has said if the last response is a success.
     decides_success: bool,
+    /// Whether the program has said that the last response is a failure.
+    says_failed: bool,
     /// Reason of the program to end the run.
     abort: Option<String>,
     script_time: ScriptTime,
@@ -95,6 +97,7 @@ impl<'a> ProgramFlows<'a> {
             target_name,
             origins: HashMap::new(),
             decides_success: false,
+            says_failed: false,
             abort: None,
             script_time: ScriptTime::default(),
             held_as: None,
@@ -156,7 +159,11 @@ impl<'a> ProgramFlows<'a> {
         findings.step = step.unwrap_or(call_step);
         self.decides_success = is_success.is_some();
         let is_failed = !findings.failures.is_empty() || is_success == Some(false);
-        findings.verdict = step.map(|_| if is_failed { StepVerdict::Failed } else { StepVerdict::Passed });
+        self.says_failed = is_failed;
+        let is_failed_by_status =
+            matches!(event, FlowEvent::Response { status, .. } if is_success.is_none() && *status >= 400);
+        let verdict = if is_failed || is_failed_by_status { StepVerdict::Failed } else { StepVerdict::Passed };
+        findings.verdict = step.map(|_| verdict);
         (scenario, intended, self.next(action))
     }
 
@@ -217,6 +224,11 @@ impl<'a> ProgramFlows<'a> {
     /// Whether the program has said if the last response is a success.
     pub(crate) fn decides_success(&self) -> bool {
         self.decides_success
+    }
+
+    /// Whether the program has said that the last response is a failure.
+    pub(crate) fn says_failed(&self) -> bool {
+        self.says_failed
     }
 
     /// What samples of failures leave out.

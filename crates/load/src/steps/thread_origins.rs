@@ -63,7 +63,7 @@ impl ThreadOrigins {
     /// IP address of an origin whose addresses are known; empty for others.
     pub(super) fn ip(&self, scenario: u32, origin: OriginId) -> String {
         let known = self.addresses.get(scenario as usize).and_then(|known| known.get(origin.0 as usize));
-        match known.and_then(|address| address.as_ref()?.addresses.first()) {
+        match known.and_then(|address| address.as_ref()?.addresses.preferred()) {
             Some(SocketAddress::Inet(address)) => address.ip().to_string(),
             Some(SocketAddress::Unix(_)) | None => String::new(),
         }

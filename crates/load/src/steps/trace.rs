@@ -66,9 +66,8 @@ impl StepTrace {
         trace.service = outcome.service();
         match outcome.end {
             RequestEnd::Failed(kind) => trace.transfer_failure = Some(kind),
-            // Without a decision of a program its status decides.
-            RequestEnd::Response(status) if !outcome.is_ok() && trace.verdict == "passed" => {
-                trace.verdict = "failed";
+            // Nothing but the status says why.
+            RequestEnd::Response(status) if trace.verdict == "failed" && users.has_passed() => {
                 trace.failures.push(format!("status {status}"));
             }
             RequestEnd::Response(_) | RequestEnd::Checked { .. } => {}

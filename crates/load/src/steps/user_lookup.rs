@@ -3,7 +3,7 @@
 use weir_decide::base::secret_mask::SecretMask;
 use weir_http::tls::Tls;
 use weir_scenario::evaluate::CompiledCapture;
-use weir_scenario::plan::{OriginId, StepVerdict};
+use weir_scenario::plan::OriginId;
 use weir_scenario::value::Value;
 
 use super::user_flows::UserFlows;
@@ -32,7 +32,7 @@ impl UserTable<'_> {
     pub(crate) fn has_passed(&self) -> bool {
         let is_failed = match &self.flows {
             UserFlows::Steps(_) => false,
-            UserFlows::Program(_) => self.findings.verdict == Some(StepVerdict::Failed),
+            UserFlows::Program(flows) => flows.says_failed(),
         };
         !is_failed && self.findings.failures.is_empty()
     }

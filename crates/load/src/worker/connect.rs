@@ -33,6 +33,7 @@ impl Worker<'_> {
             for event in ready.drain(..) {
                 self.handle(event);
             }
+            self.attempt_further_addresses(self.clock.now());
         }
         for index in self.connections.indices() {
             if self.connections.get(index).is_some_and(|slot| slot.phase != ConnectionPhase::Open) {
@@ -41,8 +42,18 @@ impl Worker<'_> {
         }
     }
 
+    /// Attempts the next addresses of origins whose attempts so far have no response.
+    pub(super) fn attempt_further_addresses(&mut self, now: Nanos) {
+        for index in self.connections.indices() {
+            let Some(slot) = self.connections.get(index) else { continue };
+            if slot.attempts.as_ref().is_some_and(|attempts| attempts.is_due(now)) {
+                self.connected(index);
+            }
+        }
+    }
+
     pub(super) fn open(&mut self, user: u32) -> io::Result<u32> {
-        let index = self.connections.open(self.shared.address, self.wall.is_some(), user, self.clock.now())?;
+        let index = self.connections.open(&self.shared.plan.addresses, self.wall.is_some(), user, self.clock.now())?;
         self.counters.counts().connections += 1;
         self.attach_streams(index, None);
         Ok(index)
@@ -68,10 +79,12 @@ impl Worker<'_> {
     }
 
     pub(super) fn connected(&mut self, index: u32) {
-        let Some(slot) = self.connections.get(index) else { return };
-        if let Err(error) = slot.stream.connected() {
-            return self.fail(index, FailureKind::Connect, || error.to_string());
+        match self.connections.complete(index, self.clock.now()) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return self.fail(index, FailureKind::Connect, || error.to_string()),
         }
+        let Some(slot) = self.connections.get(index) else { return };
         let tls = match (slot.origin, &self.users) {
             (Some((scenario, origin)), Some(users)) => users.tls(scenario, origin),
             _ => self.shared.tls.as_ref(),

@@ -9,7 +9,6 @@ use crate::plan::LoadPlan;
 use crate::probe::Reachable;
 use crate::start_gate::StartGate;
 use weir_decide::Nanos;
-use weir_http::target::SocketAddress;
 use weir_http::tls::Tls;
 use weir_machine::lock::lock;
 use weir_measure::Counts;
@@ -19,7 +18,6 @@ use weir_measure::recorder::Interval;
 #[derive(Debug)]
 pub(crate) struct WorkerContext<'a> {
     pub(crate) plan: &'a LoadPlan,
-    pub(crate) address: &'a SocketAddress,
     /// TLS of requests of the plan.
     pub(crate) tls: Option<Tls>,
     /// HTTP/2, unless the service of the plan's requests speaks HTTP/1.1 alone.
@@ -50,7 +48,6 @@ impl<'a> WorkerContext<'a> {
         let falls_back = reachable.is_http1 && !plan.has_users();
         Self {
             plan,
-            address: &reachable.address,
             tls: if falls_back { plan.tls.clone().map(Tls::offering_http1) } else { plan.tls.clone() },
             http2: plan.http2.filter(|_| !falls_back),
             start_gate,

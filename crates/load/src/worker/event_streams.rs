@@ -216,7 +216,7 @@ impl Worker<'_> {
         if let Some(fault) = fault
             && matches!(outcome.end, RequestEnd::Response(_))
         {
-            self.counters.record_detail(FailureKind::Body, || fault.message());
+            self.counters.record_detail(FailureKind::Body, || fault.to_string());
             outcome.end = RequestEnd::Failed(FailureKind::Body);
         }
     }

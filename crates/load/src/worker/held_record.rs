@@ -49,9 +49,10 @@ impl Worker<'_> {
         let HeldRecord { user, mut outcome, exchange } = held;
         let Some(users) = &mut self.users else { return };
         let is_failed = !released.failures.is_empty() || released.is_success == Some(false);
+        let is_failed_by_status = released.is_success.is_none() && outcome.end.status().is_some_and(|it| it >= 400);
         let findings = StepFindings {
             step: exchange.step,
-            verdict: Some(if is_failed { StepVerdict::Failed } else { StepVerdict::Passed }),
+            verdict: Some(if is_failed || is_failed_by_status { StepVerdict::Failed } else { StepVerdict::Passed }),
             failures: released.failures.into_iter().map(FlowFailure::Program).collect(),
             ..StepFindings::default()
         };

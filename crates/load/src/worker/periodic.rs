@@ -10,6 +10,9 @@ impl Worker<'_> {
     /// Periodic work: timeouts, and the report of each interval.
     pub(super) fn tick(&mut self, now: Nanos) {
         let plan = self.shared.plan;
+        if self.connections.connecting() > 0 {
+            self.attempt_further_addresses(now);
+        }
         self.expire(now);
         self.expire_stalled(now);
         self.expire_moved(now);
@@ -50,7 +53,11 @@ impl Worker<'_> {
             }
             let timeout = slot.step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
             if slot.waiting_since().is_some_and(|since| now - since.min(latest) > timeout) {
-                self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
+                let pending = slot.attempts.as_ref().map(|attempts| attempts.pending_text());
+                self.fail(index, FailureKind::Timeout, || match pending {
+                    Some(pending) => format!("no connection within {timeout}: {pending}"),
+                    None => format!("no response within {timeout}"),
+                });
             }
         }
     }

@@ -159,7 +159,8 @@ impl Worker<'_> {
                     self.fail_pipelined(index);
                     return false;
                 }
-                let is_reusable = answer.keep_alive && plan.keep_alive && !early && bytes.is_empty();
+                let closes = slot.step.as_ref().is_some_and(|step| step.closes);
+                let is_reusable = answer.keep_alive && plan.keep_alive && !closes && !early && bytes.is_empty();
                 if !bytes.is_empty() {
                     self.counters.record_detail(FailureKind::Protocol, || WireError::Unsolicited.to_string());
                 }

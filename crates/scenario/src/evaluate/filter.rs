@@ -114,10 +114,9 @@ impl CompiledFilter {
                 let index = match index {
                     NthIndex::Fixed(index) => *index,
                     NthIndex::Dynamic(expression) => {
-                        match expression.evaluate(scope).map_err(|error| error.to_string())? {
-                            Value::Integer(index) => index,
-                            other => return Err(format!("nth needs an integer, not a {}", other.type_name())),
-                        }
+                        let value = expression.evaluate(scope).map_err(|error| error.to_string())?;
+                        let wrong = || format!("nth needs an integer, not a {}", value.type_name());
+                        value.as_i64().ok_or_else(wrong)?
                     }
                 };
                 let Value::List(list) = value else { return Err(wrong_type("nth", &value)) };

@@ -23,6 +23,11 @@ pub(super) fn plain(filter: PlainFilter, value: Value) -> Result<Option<Value>, 
         (P::Last, Value::List(list)) => list.into_iter().next_back().ok_or("the list is empty")?,
         (P::ToInt, Value::Integer(n)) => Value::Integer(n),
         (P::ToInt, Value::Float(n)) => Value::Integer(n as i64),
+        (P::ToInt, value @ Value::Number(_)) => match (value.as_i64(), value.as_f64()) {
+            (Some(n), _) => Value::Integer(n),
+            (None, Some(n)) => Value::Integer(n as i64),
+            (None, None) => return Err(wrong_type(name, &value)),
+        },
         (P::ToInt, Value::Text(text)) => match text.parse() {
             Ok(n) => Value::Integer(n),
             Err(_) => return Err(format!("'{text}' is not an integer")),
@@ -31,7 +36,9 @@ pub(super) fn plain(filter: PlainFilter, value: Value) -> Result<Option<Value>, 
             Ok(n) => Value::Float(n),
             Err(_) => return Err(format!("'{text}' is not a number")),
         },
-        (P::ToFloat, value @ (Value::Integer(_) | Value::Float(_))) => Value::Float(value.as_f64().unwrap_or_default()),
+        (P::ToFloat, value @ (Value::Integer(_) | Value::Float(_) | Value::Number(_))) => {
+            Value::Float(value.as_f64().unwrap_or_default())
+        }
         (P::ToString, value) => match value.template_text() {
             Some(text) => Value::Text(text),
             None => return Err(wrong_type(name, &value)),

@@ -189,7 +189,7 @@ fn compare(operator: PredicateOperator, actual: &Value, value: &Value) -> Result
         || format!("{} cannot compare a {} with a {}", operator.as_str(), actual.type_name(), value.type_name());
     let order = || match (actual, value) {
         (Value::Text(a), Value::Text(b)) => Ok(a.cmp(b)),
-        (Value::Integer(a), Value::Integer(b)) => Ok(a.cmp(b)),
+        (a, b) if a.as_i64().zip(b.as_i64()).is_some() => Ok(a.as_i64().cmp(&b.as_i64())),
         (Value::Date(a), Value::Date(b)) => Ok(a.cmp(b)),
         _ => {
             let numbers = actual.as_f64().zip(value.as_f64());

@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use chrono::DateTime;
 use weir_hurl::ValueTest;
 
-use crate::value::Value;
+use crate::value::{self, Value};
 
 /// Whether a test holds; `None` if values of this type cannot be tested so.
 pub(super) fn holds(test: ValueTest, value: &Value) -> Option<bool> {
@@ -28,8 +28,8 @@ pub(super) fn holds(test: ValueTest, value: &Value) -> Option<bool> {
             Value::Object(json) => json.trim_start_matches('{').trim_start().starts_with('}'),
             _ => return None,
         },
-        ValueTest::IsFloat => matches!(value, Value::Float(_)),
-        ValueTest::IsInteger => matches!(value, Value::Integer(_) | Value::Number(_)),
+        ValueTest::IsFloat => matches!(value, Value::Float(_)) || is_fraction(value),
+        ValueTest::IsInteger => matches!(value, Value::Integer(_) | Value::Number(_)) && !is_fraction(value),
         ValueTest::IsIpv4 => return of_text(|text| text.parse::<Ipv4Addr>().is_ok()),
         ValueTest::IsIpv6 => return of_text(|text| text.parse::<Ipv6Addr>().is_ok()),
         ValueTest::IsIsoDate => return of_text(|text| DateTime::parse_from_rfc3339(text).is_ok()),
@@ -39,6 +39,10 @@ pub(super) fn holds(test: ValueTest, value: &Value) -> Option<bool> {
         ValueTest::IsString => matches!(value, Value::Text(_)),
         ValueTest::IsUuid => return of_text(is_uuid),
     })
+}
+
+fn is_fraction(value: &Value) -> bool {
+    matches!(value, Value::Number(text) if value::is_fraction(text))
 }
 
 fn is_uuid(text: &str) -> bool {

@@ -93,7 +93,10 @@ impl ScenarioUser {
         if !flow.findings.failures.is_empty() {
             return self.fail_step(flow, now);
         }
-        flow.findings.verdict = Some(StepVerdict::Passed);
+        // As in a load: without an expectation of the step its status decides, and the user goes on.
+        let is_success = view.status < 400 || step.checks.expects_status();
+        flow.findings.verdict = Some(if is_success { StepVerdict::Passed } else { StepVerdict::Failed });
+        self.place.is_ok &= is_success;
         self.place.repeats = self.place.repeats.saturating_add(1);
         self.start_step(flow, now, now)
     }

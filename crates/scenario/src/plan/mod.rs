@@ -18,6 +18,7 @@ mod encoding;
 mod files;
 mod findings;
 mod flow;
+mod given_length;
 mod multipart;
 mod options;
 mod origin;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use weir_decide::base::request_framing::FramingError;
 use weir_hurl::{OptionName, TextPosition};
 
 use super::encoding::EncodingError;
@@ -41,6 +42,13 @@ pub enum RenderError {
         /// Place of the URL.
         position: TextPosition,
     },
+    /// Length that the body does not have.
+    Framing {
+        /// Reason.
+        error: FramingError,
+        /// Place of the header.
+        position: TextPosition,
+    },
     /// Too many different hosts.
     Origins,
 }
@@ -54,6 +62,7 @@ impl fmt::Display for RenderError {
                 write!(f, "{position}: invalid value '{}' of option {name}", value.escape_debug())
             }
             Self::Url { error, position } => write!(f, "{position}: {error}"),
+            Self::Framing { error, position } => write!(f, "{position}: {error}"),
             Self::Origins => f.write_str("too many different hosts"),
         }
     }

@@ -7,6 +7,7 @@ use super::body::{content_type, push_body, push_parameters};
 use super::credential_lines::CredentialLines;
 use super::encoding::PieceEncoding;
 use super::files::StepFiles;
+use super::given_length::GivenLength;
 use super::multipart::push_multipart;
 use super::options::RequestOptions;
 use super::origin::{OriginTable, RequestOrigin};
@@ -66,7 +67,7 @@ impl RequestCompiler<'_, '_, '_> {
             content_headers: PieceList::default(),
             body: PieceList::default(),
             shared_body: None,
-            has_own_length: false,
+            given_length: None,
             fixed: None,
         };
         template.origin = match &template.target {
@@ -103,6 +104,13 @@ impl RequestCompiler<'_, '_, '_> {
             cookies.push_each(value, PieceEncoding::HeaderValue, encodings, self.compiler);
         }
         self.body(request, &mut template, &given);
+        let body = template.body.as_fixed().map(<[u8]>::to_vec);
+        if let Some(length) = &template.given_length
+            && let Some(found) = length.mistake(&request.method, body.as_deref())
+        {
+            let expected = format!("the length of the body, {} bytes, or none", body.map_or(0, |body| body.len()));
+            self.error(length.position, &expected, found);
+        }
         template.shared_body = template.body.as_fixed().and_then(RequestBytes::share);
         if template.shared_body.is_some() {
             template.body = PieceList::default();
@@ -193,8 +201,10 @@ impl RequestCompiler<'_, '_, '_> {
                 return self.error(field.name.position, "a body with a length", found);
             }
             "content-length" => {
-                template.has_own_length = true;
-                &mut template.content_headers
+                let mut value = PieceList::default();
+                value.push(&field.value, PieceEncoding::HeaderValue, self.compiler);
+                template.given_length = Some(GivenLength { value, position: field.name.position });
+                return given.names.push(name);
             }
             name if name.starts_with("content-") => &mut template.content_headers,
             _ => &mut template.headers,

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use weir_decide::base::request_framing::{CallerFraming, FramingError};
 use weir_decide::base::rng::SeededRng;
 use weir_hurl::TextPosition;
 
 use super::credential_home::{CredentialHome, RenderedTarget};
 use super::credential_lines::CredentialLines;
 use super::encoding::PieceEncoding;
+use super::given_length::{GivenLength, write_length};
 use super::origin::{OriginId, OriginTable, RequestOrigin};
 use super::piece::PieceList;
 use super::render_error::RenderError;
@@ -47,8 +49,8 @@ pub(super) struct RequestTemplate {
     pub(super) body: PieceList,
     /// Large body that never changes, in place of `body`.
     pub(super) shared_body: Option<Arc<[u8]>>,
-    /// Whether the file gives the length of the body.
-    pub(super) has_own_length: bool,
+    /// Length that the file gives.
+    pub(super) given_length: Option<GivenLength>,
     /// All bytes of a request for users without cookies, if they never change.
     pub(super) fixed: Option<RequestBytes>,
 }
@@ -195,7 +197,8 @@ impl RequestTemplate {
         }
         self.write_cookies(shape, source, jar, out)?;
         if !shape.has_body {
-            return write_length(shape.method, 0, out);
+            write_length((CallerFraming::default(), shape.method), 0, out);
+            return Ok(());
         }
         self.content_headers.render(source, out)?;
         body.clear();
@@ -208,11 +211,11 @@ impl RequestTemplate {
                 body.as_slice()
             }
         };
-        if self.has_own_length {
-            out.extend_from_slice(b"\r\n");
-        } else {
-            write_length(shape.method, body.len(), out)?;
-        }
+        let framing = match &self.given_length {
+            Some(length) => length.framing(source, out, (shape.method, body.len()))?,
+            None => CallerFraming::default(),
+        };
+        write_length((framing, shape.method), body.len(), out);
         if self.shared_body.is_none() {
             out.extend_from_slice(body);
         }
@@ -268,7 +271,8 @@ impl RequestTemplate {
         let RequestTarget::Fixed { url, .. } = &self.target else { return None };
         let own = &self.own;
         let lists = [&self.host, &self.headers, &own.headers, &own.cookies, &self.content_headers, &self.body];
-        if lists.iter().any(|list| list.as_fixed().is_none()) {
+        let length = self.given_length.as_ref().map(|length| &length.value);
+        if lists.into_iter().chain(length).any(|list| list.as_fixed().is_none()) {
             return None;
         }
         let shape = RequestShape::first(self, url, false);
@@ -323,29 +327,4 @@ fn render_url(
         _ => out.push(b'?'),
     }
     query.render(source, out)
-}
-
-/// Appends the length of a body, where a method or a body needs it, and the end of the head.
-fn write_length(method: &str, length: usize, out: &mut Vec<u8>) -> Result<(), RenderError> {
-    if length > 0 || matches!(method, "POST" | "PUT" | "PATCH") {
-        out.extend_from_slice(b"Content-Length: ");
-        push_decimal(length, out);
-        out.extend_from_slice(b"\r\n");
-    }
-    out.extend_from_slice(b"\r\n");
-    Ok(())
-}
-
-fn push_decimal(mut value: usize, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let mut start = digits.len();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 || start == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[start..]);
 }

@@ -54,7 +54,9 @@ function showFigures() {
     const [requests, failed, checks, sum] = [0, 1, 2, 3].map((k) => all.steps[FIGURES_OF_A_STEP * i + k] ?? 0);
     return [name, units.count.show(requests), per(requests), units.count.show(failed), units.count.show(checks), requests ? time(sum / requests / 1e6) : none];
   }));
-  const failures = [...Object.entries(all.status).filter(([status]) => status >= 400), ...Object.entries(all.failures)];
+  const failedOf = ([status, n]) => [status, n - (all.accepted[status] ?? 0)];
+  const statuses = Object.entries(all.status).filter(([status]) => status >= 400).map(failedOf).filter(([, n]) => n > 0);
+  const failures = [...statuses, ...Object.entries(all.failures)];
   fill("failures", failures.sort((a, b) => b[1] - a[1]).map(([kind, n]) => [kind, units.count.show(n), units.fraction.show(n / ended)]));
 }
 

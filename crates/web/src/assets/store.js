@@ -85,7 +85,7 @@ class Total {
   }
 
   clear() {
-    this.counts = { ok: 0, failed: 0, bytes: 0, iterations: 0, cpu: 0, status: {}, failures: {}, steps: new Float64Array(0) };
+    this.counts = { ok: 0, failed: 0, bytes: 0, iterations: 0, cpu: 0, status: {}, accepted: {}, failures: {}, steps: new Float64Array(0) };
     this.streams = null;
     for (const sum of [this.times, ...Object.values(this.ofStreams)]) sum.clear();
     return this;
@@ -132,7 +132,7 @@ function merge(bin, later) {
 }
 
 /// Counts that are added up.
-const SUMS = ["ok", "failed", "bytes", "iterations", "cpu"], SUMS_BY_NAME = ["status", "failures"];
+const SUMS = ["ok", "failed", "bytes", "iterations", "cpu"], SUMS_BY_NAME = ["status", "accepted", "failures"];
 
 /// Adds the counts of a bin: what is in it once, by status and kind of failure, and by step.
 function mergeCounts(to, bin) {

@@ -6,4 +6,4 @@
 pub mod redirect;
 mod writer;
 
-pub use self::writer::{RequestParts, SentForm, absolute, secret_lines, write_request};
+pub use self::writer::{RequestParts, SentForm, absolute, check_session_head, secret_lines, write_request};

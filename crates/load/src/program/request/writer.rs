@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use weir_decide::base::request_framing::{CallerFraming, CallerHeader};
 use weir_decide::base::secret_names::is_secret_name;
 use weir_scenario::cookie_jar::CookieJar;
 use weir_scenario::url::HttpUrl;
@@ -73,6 +74,24 @@ pub fn absolute(base: &str, url: &str) -> Result<HttpUrl, String> {
     parsed.map_err(|error| error.to_string())
 }
 
+/// Checks the header lines of a session: the framing of a body is no matter of all requests.
+///
+/// # Errors
+/// One line.
+pub fn check_session_head(head: &[u8]) -> Result<(), String> {
+    for line in head.split(|byte| *byte == b'\n') {
+        let mut parts = line.splitn(2, |byte| *byte == b':');
+        let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let kind = CallerFraming::default().take(name, value).map_err(|error| error.to_string())?;
+        if kind == CallerHeader::Length {
+            return Err("the header 'Content-Length' cannot be one of all requests: each body has its own; leave the \
+                        header out"
+                .to_owned());
+        }
+    }
+    Ok(())
+}
+
 /// Writes a request with the header lines of its session, each with its line break, and the cookies of the jar at
 /// `unix_s`.
 ///
@@ -111,21 +130,23 @@ pub fn write_request(
             }
         }
     }
-    write_headers(request, form, out)?;
+    let framing = write_headers(request, form, out)?;
     write_credentials(request, head, form, out);
     write_cookies(request, (jar, unix_s), form, out);
     let body = request.body.filter(|_| form.sends_body);
-    let needs_length = body.is_some() || matches!(form.method, "POST" | "PUT" | "PATCH");
-    if needs_length && !(form.sends_body && (replaces(b"content-length") || replaces(b"transfer-encoding"))) {
+    let length = body.unwrap_or_default().len();
+    if framing.has_length(form.method, length as u64).map_err(|error| error.to_string())? {
         // Writing to a vector does not fail.
-        let _ = write!(out, "Content-Length: {}\r\n", body.unwrap_or_default().len());
+        let _ = write!(out, "Content-Length: {length}\r\n");
     }
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(body.unwrap_or_default());
     Ok(())
 }
 
-fn write_headers(request: RequestParts<'_>, form: SentForm<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+/// Writes the headers of a request but for its length; returns what they say of its framing.
+fn write_headers(request: RequestParts<'_>, form: SentForm<'_>, out: &mut Vec<u8>) -> Result<CallerFraming, String> {
+    let mut framing = CallerFraming::default();
     for (name, value) in request.headers {
         let Some(value) = value else { continue };
         let is_left_out = match name.to_ascii_lowercase().as_str() {
@@ -142,11 +163,15 @@ fn write_headers(request: RequestParts<'_>, form: SentForm<'_>, out: &mut Vec<u8
         if !is_token || value.contains(['\r', '\n', '\0']) {
             return Err(format!("invalid header '{}': it has a line break or a colon", name.escape_debug()));
         }
+        let kind = framing.take(name.as_bytes(), value.as_bytes()).map_err(|error| error.to_string())?;
+        if kind == CallerHeader::Length {
+            continue;
+        }
         for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
             out.extend_from_slice(part);
         }
     }
-    Ok(())
+    Ok(framing)
 }
 
 /// Basic authentication of a URL's user and password.
@@ -240,8 +265,12 @@ mod tests {
         assert_eq!(body, "");
         let (lines, _) = written("/", "PUT", &[], None, FIRST).expect("valid");
         assert_eq!(lines.last().map(String::as_str), Some("Content-Length: 0"));
-        let (lines, _) = written("/", "POST", &[("content-length", Some("7"))], Some("four"), FIRST).expect("valid");
+        let (lines, _) = written("/", "POST", &[("content-length", Some("4"))], Some("four"), FIRST).expect("valid");
         assert_eq!(lines.iter().filter(|line| line.to_ascii_lowercase().starts_with("content-length")).count(), 1);
+        for wrong in [("content-length", "7"), ("Transfer-Encoding", "chunked"), ("CONTENT-LENGTH", "")] {
+            let sent = written("/", "POST", &[(wrong.0, Some(wrong.1))], Some("four"), FIRST);
+            assert!(sent.is_err_and(|why| why.contains("leave")), "{wrong:?}");
+        }
     }
 
     #[test]

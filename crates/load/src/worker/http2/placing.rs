@@ -350,8 +350,8 @@ impl Worker<'_> {
         now: Nanos,
     ) -> Result<u32, String> {
         let Some(users) = &mut self.users else { return Err("no user".into()) };
-        let address = users.address(scenario, origin)?.addresses.first().cloned().ok_or("no address")?;
-        let opened: io::Result<u32> = self.connections.open(&address, self.wall.is_some(), user, now);
+        let addresses = &users.address(scenario, origin)?.addresses;
+        let opened: io::Result<u32> = self.connections.open(addresses, self.wall.is_some(), user, now);
         let index = opened.map_err(|error| error.to_string())?;
         self.counters.counts().connections += 1;
         if let Some(slot) = self.connections.get(index) {

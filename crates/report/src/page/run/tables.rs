@@ -2,7 +2,7 @@
 
 use crate::number_format;
 use crate::page::{PageTable, TableCell, Tone, ValueUnit};
-use crate::text::is_failure;
+use crate::text::accepted_text;
 use weir_measure::Run;
 use weir_measure::agent_counts::Agent;
 use weir_measure::histogram::Percentiles;
@@ -21,7 +21,8 @@ pub(super) fn outcomes(run: &Run) -> Option<PageTable> {
         ]);
     };
     for (status, n) in &run.status {
-        row(if is_failure(status) { Tone::Bad } else { Tone::Good }, status, *n, "");
+        let tone = if run.failed_by_status(status) > 0 { Tone::Bad } else { Tone::Good };
+        row(tone, status, *n, &accepted_text(run, status, *n));
     }
     // The classes of statuses are in the rows above.
     for (kind, n) in run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx")) {

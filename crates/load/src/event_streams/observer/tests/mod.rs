@@ -128,8 +128,25 @@ fn content_that_is_broken_or_reports_an_error_is_a_fault_by_its_event() {
     let sse = "text/event-stream";
     assert_eq!(fault(CHAT, sse), None);
     assert_eq!(fault(&[CHAT[0], b"data: {broken\n\n", CHAT[3]], sse), Some(ContentFault::NotJson(2)));
-    assert_eq!(fault(&[CHAT[0], b"data: {\"error\":{\"message\":\"no\"}}\n\n"], sse), Some(ContentFault::Error(2)));
-    assert_eq!(fault(&[b"<html>", b"</html>"], "text/html"), Some(ContentFault::NotJson(1)));
+    assert_eq!(
+        fault(&[CHAT[0], b"data: {\"error\":{\"message\":\"no\"}}\n\n"], sse),
+        Some(ContentFault::Error(2, "no".into()))
+    );
+    assert_eq!(fault(&[b"<html>", b"</html>"], "text/html"), Some(ContentFault::Html));
+    assert_eq!(fault(&[b"OK"], "text/plain"), Some(ContentFault::NotJson(1)));
+    assert_eq!(fault(&[b"data: [DONE]\n\n"], sse), Some(ContentFault::NoToken));
+    assert_eq!(fault(&[], sse), Some(ContentFault::Empty));
+    assert_eq!(fault(&CHAT[..3], sse), Some(ContentFault::NoEnd));
+    let heartbeats: &[&[u8]] = &[b"data:\n\n", b"event: ping\ndata: 12:00\n\n", b": comment\n\n", b"data: null\n\n"];
+    assert_eq!(fault(&[heartbeats, CHAT].concat(), sse), None);
+    assert_eq!(fault(heartbeats, sse), Some(ContentFault::Empty));
+    let failed = b"event: error\ndata: out of memory\n\n";
+    assert_eq!(fault(&[CHAT[1], failed], sse), Some(ContentFault::Error(3, "out of memory".into())));
+    let thinking =
+        br#"data: {"choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}}]}
+
+"#;
+    assert_eq!(fault(&[thinking, b"data: [DONE]\n\n"], sse), None);
     assert_eq!(fault(&[b"{\"choices\":[{\"message\":", b"{\"content\":\"a\"}}]}"], "application/json"), None);
     assert_eq!(fault(&[b"{\"choices\":"], "application/json"), Some(ContentFault::NotJson(1)));
 }
