@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_decide::base::request_framing::{CallerFraming, FramingError};
+use weir_decide::base::request_framing::CallerFraming;
 use weir_decide::base::rng::SeededRng;
 use weir_hurl::TextPosition;
 
