@@ -32,7 +32,7 @@ USAGE: list[tuple[dict[str, Any], str]] = [
     ({"slo": "quick"}, "slo: "),
     ({"headers": {"a b": "c"}}, "'a b: c'"),
     ({"headers": {"a:b": "c"}}, "headers: "),
-    ({"headers": {"a": "b\r\nc: d"}}, r"'a: b\r\nc: d'"),
+    ({"headers": {"a": "b\r\nc: d"}}, "headers: the value of 'a' has a control character; remove it"),
     ({"method": "GET /"}, "'GET /'"),
     ({"auth": ("a:b", "c")}, "auth: "),
     ({"body": "x", "json": {}}, "body and json "),
