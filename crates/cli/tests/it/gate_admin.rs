@@ -149,7 +149,20 @@ fn the_configuration_in_use_is_shown_without_secrets() {
 fn web_pages_cannot_use_it() {
     let server = Server::hello();
     let gate = Serving::gate(&["--upstream", &server.url(""), "--admin", "0"]);
-    assert_eq!(admin_request(&gate, "POST", "/drain", "Origin: https://evil.test\r\n").status, 403);
+    for fields in [
+        "Origin: https://evil.test\r\n",
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\n",
+        "Sec-Fetch-Site: none\r\n",
+        "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-origin\r\nOrigin: https://evil.test\r\n",
+        "Sec-Fetch-Site: cross-site\r\nOrigin: null\r\n",
+    ] {
+        for (method, path) in [("POST", "/drain"), ("DELETE", "/drain"), ("POST", "/upstreams/upstream/eject?host=h:1")]
+        {
+            assert_eq!(admin_request(&gate, method, path, fields).status, 403, "{method} {path} {fields}");
+        }
+    }
     let mut rebound = Raw::connect(&admin(&gate));
     rebound.send("GET /config HTTP/1.1\r\nHost: evil.test\r\n\r\n");
     assert_eq!(rebound.answer().status, 403);
