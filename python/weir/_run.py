@@ -124,7 +124,7 @@ class Run:
         interrupted: Whether an interrupt ended the run.
         ended_by: Reason why the run ended before its time; None otherwise.
         aborted: Condition that ended the run early, with the figure that fulfilled it; None otherwise.
-        lost_log_lines: Lines of the log of requests (`--jtl`) that were not written, as on a full disk; None if all were.
+        lost_log_lines: Lines of the log of requests (`--jtl`) that a full disk had no room for; None without any.
         changes: Changes of the load while it ran; None without any.
         agents: Figures of each agent, if agents generated the load.
         series: Time series by the second, warm-up included.

@@ -83,7 +83,7 @@ pub(crate) fn is_forwarding_header(name: &str) -> bool {
         return false;
     }
     has_prefix(name, "x-forwarded-")
-        // A deadline is no address: the route's `deadline_headers` decide on it.
+        // The route's `deadline_headers` decide on the deadline.
         || has_prefix(name, "x-envoy-") && !has_same_spelling(name, "x-envoy-expected-rq-timeout-ms")
         || FORWARDING_HEADERS.into_iter().any(|known| has_same_spelling(name, known))
 }

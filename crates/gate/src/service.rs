@@ -109,7 +109,8 @@ impl server::Service for Service {
         let headers = std::mem::take(&mut parts.headers);
         let error_format = ErrorFormat::of(&headers);
         let bad = |why: &str| error_format.format(local_responses::text(StatusCode::BAD_REQUEST, why)).into();
-        if parts.method == Method::CONNECT {
+        // In any case: there are services that do not distinguish it.
+        if parts.method.as_str().eq_ignore_ascii_case(Method::CONNECT.as_str()) {
             return connect_rejection().into();
         }
         let tls = context.tls();
@@ -244,6 +245,11 @@ fn request_host<'a>(parts: &'a Parts, headers: &'a HeaderMap) -> Result<Option<C
         _ => {}
     }
     if let Some(authority) = parts.uri.authority() {
+        // RFC 9113, 8.3.1; over HTTP/1.1 the target comes before the header (RFC 9112, 3.2.2).
+        let is_same = |host: &HeaderValue| host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes());
+        if parts.version == Version::HTTP_2 && !first.is_none_or(is_same) {
+            return Err("the Host header is not the :authority");
+        }
         // User and password are not allowed (RFC 9110, 4.2.4), and an upstream might take them for the host.
         let is_host = headers::is_host(authority.as_str().as_bytes());
         return if is_host { Ok(Some(authority.host().into())) } else { Err("invalid host in the target") };

@@ -29,7 +29,7 @@ pub struct LostLines {
 }
 
 /// Time for a reader of a full pipe, in ms.
-const READER_PATIENCE_MS: i64 = 500;
+const READER_TIMEOUT_MS: i64 = 500;
 
 impl LineFile {
     /// A file that is open for writing, at the beginning of a line.
@@ -98,7 +98,7 @@ impl LineFile {
         u64::from(is_lost)
     }
 
-    /// Whether the part of a line is still the end of the file, as far as that can be found out.
+    /// Whether the part of a line is still the end of the file, as far as that is visible.
     fn is_torn_line_last(&self) -> bool {
         self.torn_length == self.regular_length()
     }
@@ -134,9 +134,9 @@ impl LineFile {
         if self.is_stalled {
             return false;
         }
-        let patience = Timespec { tv_sec: 0, tv_nsec: READER_PATIENCE_MS * 1_000_000 };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: READER_TIMEOUT_MS * 1_000_000 };
         let mut fds = [PollFd::new(&self.file, PollFlags::OUT)];
-        let is_ready = poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0);
+        let is_ready = poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0);
         self.is_stalled = !is_ready;
         is_ready
     }

@@ -222,7 +222,7 @@ fn readiness_says_no_before_the_end_of_listening() {
 fn what_the_end_cuts_off_is_counted() {
     let server = Server::start(|seen| {
         if seen.header("upgrade").is_some() {
-            Reply::raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n").freeze()
+            Reply::raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n").freeze()
         } else {
             Reply::nothing()
         }
@@ -231,7 +231,7 @@ fn what_the_end_cuts_off_is_counted() {
     let mut owed = gate.connect();
     owed.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     let mut tunnel = gate.connect();
-    tunnel.send("GET /ws HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+    tunnel.send("GET /ws HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
     assert_eq!(tunnel.head().status, 101);
     until("both", PATIENCE, || server.requests() == 2);
     let output = gate.stop();
