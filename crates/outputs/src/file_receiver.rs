@@ -117,9 +117,10 @@ mod tests {
         let path = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         // Both ends, so that neither open waits for the other.
-        let both = File::options().read(true).write(true).open(&path).unwrap();
+        let mut both = File::options().read(true).write(true).open(&path).unwrap();
         let mut receiver = FileReceiver::new(File::options().write(true).open(&path).unwrap(), false);
         receiver.deliver(b"one\n").unwrap();
+        both.read_exact(&mut [0; 4]).unwrap();
         drop(both);
         let failure = receiver.deliver(b"two\n").unwrap_err();
         assert!(!failure.is_retryable, "{failure:?}");

@@ -49,7 +49,7 @@ fn kept_problem(name: &str) -> Option<(&'static str, &'static str)> {
 fn removed_problem(name: &str) -> Option<(&'static str, &'static str)> {
     const NEEDED: [&str; 3] = ["host", "content-type", "authorization"];
     if NEEDED.into_iter().any(|known| has_same_spelling(name, known)) {
-        return Some(("is not a forwarding header", "leave it out, or write it in rewrite.remove of a route"));
+        return Some(("is not a forwarding header", "leave it out"));
     }
     is_forwarding_header(name).then_some(("is removed anyway", "leave it out"))
 }
