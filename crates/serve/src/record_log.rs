@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
 use serde_json::Value;
 
+use weir_machine::line_file::LineFile;
 use weir_machine::lock::lock;
 use weir_machine::private_file::private_options;
 
@@ -15,7 +16,7 @@ use weir_machine::private_file::private_options;
 #[derive(Debug)]
 pub(crate) struct RecordLog {
     recent: Mutex<RecentRecords>,
-    file: Option<Mutex<File>>,
+    file: Option<Mutex<LineFile>>,
 }
 
 #[derive(Debug, Default)]
@@ -37,7 +38,7 @@ impl RecordLog {
             let created = private_options().write(true).create(true).truncate(true).open(path);
             created.map_err(|error| format!("cannot write the record {}: {error}", path.display()))
         };
-        let file = path.map(create).transpose()?.map(Mutex::new);
+        let file = path.map(create).transpose()?.map(|file| Mutex::new(LineFile::new(file)));
         Ok(Self { recent: Mutex::default(), file })
     }
 
@@ -47,7 +48,8 @@ impl RecordLog {
     /// The file cannot be written; the record is in memory all the same.
     pub(crate) fn add(&self, record: &Value) -> io::Result<()> {
         let line = format!("{record}\n");
-        let written = self.file.as_ref().map_or(Ok(()), |file| lock(file).write_all(line.as_bytes()));
+        let written =
+            self.file.as_ref().map_or(Ok(()), |file| lock(file).write(line.as_bytes()).map_err(|lost| lost.error));
         let mut recent = lock(&self.recent);
         recent.bytes += line.len();
         recent.lines.push_back(line);
