@@ -17,6 +17,8 @@ struct KeyHost {
     port: Option<u16>,
     /// Whether it may have them without TLS.
     allows_plain: bool,
+    /// Whether it may have them over TLS as well as without; the origin of a URL has one scheme.
+    allows_both: bool,
 }
 
 impl KeyHosts {
@@ -29,7 +31,12 @@ impl KeyHosts {
         // The host of a URL has no field, so that it is the same for all jobs.
         let own = url.map(|url| Target::parse(url).map_err(|error| format!("--url: {error}"))).transpose()?;
         let is_plain = own.as_ref().is_some_and(|target| !target.tls);
-        let own = own.map(|target| KeyHost { allows_plain: !target.tls, port: Some(target.port), host: target.host });
+        let own = own.map(|target| KeyHost {
+            allows_plain: !target.tls,
+            allows_both: false,
+            port: Some(target.port),
+            host: target.host,
+        });
         let named = names.iter().map(|name| KeyHost::read(name, is_plain));
         Ok(Self { hosts: own.into_iter().map(Ok).chain(named).collect::<Result<_, _>>()? })
     }
@@ -46,7 +53,7 @@ impl KeyHosts {
             Some(port) => {
                 let from = CredentialOrigin { is_tls: !known.allows_plain, host: &known.host, port };
                 let over_tls = CredentialOrigin { is_tls: true, ..from };
-                from.shares_credentials_with(&to) || over_tls.shares_credentials_with(&to)
+                from.shares_credentials_with(&to) || known.allows_both && over_tls.shares_credentials_with(&to)
             }
             None => {
                 let from = CredentialOrigin { host: &known.host, ..to };
@@ -69,7 +76,7 @@ impl KeyHost {
         let has_port = authority.rsplit_once(']').map_or(authority, |(_, end)| end).contains(':');
         let host = target.host.to_ascii_lowercase();
         let allows_plain = if has_scheme { !target.tls } else { is_plain || is_this_machine(&host) };
-        Ok(Self { port: (has_scheme || has_port).then_some(target.port), allows_plain, host })
+        Ok(Self { port: (has_scheme || has_port).then_some(target.port), allows_plain, allows_both: true, host })
     }
 }
 
@@ -93,6 +100,7 @@ mod tests {
             (Some("http://a/x"), &[], "http://u:p@a:80/", true),
             (Some("http://a/x"), &[], "https://a/", true),
             (Some("http://a/x"), &[], "http://a:8080/", false),
+            (Some("http://a:8080/x"), &[], "https://a:8080/", false),
             (Some("https://a/x"), &[], "http://a/", false),
             (Some("http://a@b/x"), &[], "http://a/", false),
             (Some("http://a/x"), &[], "http://a.evil/", false),
