@@ -1,7 +1,6 @@
 //! End of a worker's part of the load, whatever its connections do.
 
 use super::Worker;
-use crate::steps::UserTable;
 use weir_decide::Nanos;
 use weir_decide::load::feed::Feed;
 
