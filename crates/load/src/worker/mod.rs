@@ -12,6 +12,7 @@ mod event_streams;
 mod held_record;
 mod http2;
 mod periodic;
+mod planned_end;
 mod program_call;
 mod program_streams;
 mod readiness;
@@ -351,37 +352,6 @@ impl<'a> Worker<'a> {
         if let Some(log) = &mut self.log {
             log.push(outcome, user, self.connections.in_use(), step, message);
         }
-    }
-
-    /// Whether nothing is in flight or to come.
-    fn is_done(&mut self) -> bool {
-        if self.counters.in_flight() > 0 {
-            return false;
-        }
-        if let Some(users) = &self.users {
-            if self.clock.now() >= self.until {
-                // Users whose iterations are cut off take no arrival that waits.
-                let is_open = matches!(self.feed, Feed::Open(_));
-                return !(is_open && users.has_free() && self.feed.next_due().is_some_and(|due| due < self.until));
-            }
-            if !users.is_quiet() {
-                return false;
-            }
-        }
-        self.refill_permits();
-        (self.feed.next_due().is_none() || self.has_ended()) && !self.may_change()
-    }
-
-    /// Whether nothing is sent any more, although something is due: no connection takes it.
-    fn has_ended(&mut self) -> bool {
-        let max_wait = match &mut self.feed {
-            Feed::Closed(_) => Nanos::ZERO,
-            Feed::Open(feed) => match feed.queue() {
-                Some(_) => return false,
-                None => self.shared.plan.timeout,
-            },
-        };
-        self.clock.now() >= self.until + max_wait
     }
 
     fn finish(mut self) {

@@ -377,7 +377,7 @@ fn fixed_origin(url: &Template) -> Option<RequestOrigin> {
     let start = first_text(url);
     let authority = start.find("://")? + "://".len();
     let end = start[authority..].find(['/', '?', '#'])?;
-    HttpUrl::parse(start[..authority + end].as_bytes()).ok().map(|url| RequestOrigin::of(&url))
+    HttpUrl::parse(&start.as_bytes()[..authority + end]).ok().map(|url| RequestOrigin::of(&url))
 }
 
 fn has_scheme(url: &str) -> bool {
