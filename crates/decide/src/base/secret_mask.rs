@@ -119,7 +119,7 @@ impl SecretMask {
         for (name, value) in fields.lines().filter_map(|line| line.split_once(':')) {
             match name.trim().to_ascii_lowercase().as_str() {
                 "cookie" => value.split(';').filter_map(|pair| pair.split_once('=')).for_each(|(_, it)| self.add(it)),
-                // Its other attributes are no secrets.
+                // Path, domain and times may be shown.
                 "set-cookie" => {
                     let first = value.split(';').next().and_then(|pair| pair.split_once('='));
                     first.into_iter().for_each(|(_, it)| self.add(it));
