@@ -28,6 +28,7 @@ mod load;
 mod run;
 mod scenario_args;
 mod script;
+mod secrets;
 mod send;
 mod serve;
 mod signals;
@@ -77,6 +78,8 @@ mod _weir {
     use super::script::session::ScriptSession;
     #[pymodule_export]
     use super::script::task_stream::{ScriptEvent, StreamStep};
+    #[pymodule_export]
+    use super::secrets::{is_secret_name, without_secrets};
     #[pymodule_export]
     use super::send::group_handle::GroupHandle;
     #[pymodule_export]

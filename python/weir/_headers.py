@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from weir import _weir
+
 __all__ = ["HeaderTypes", "Headers"]
 
 HeaderTypes: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
@@ -64,7 +66,7 @@ class Headers(Mapping[str, str]):
 
     def __repr__(self) -> str:
         """Show names and values; credentials are hidden."""
-        shown = [(name, "***" if name in _SECRET else value) for name, value in self._pairs]
+        shown = [(name, "***" if _weir.is_secret_name(name) else value) for name, value in self._pairs]
         return f"weir.Headers({shown})"
 
     def get_list(self, name: str) -> list[str]:
@@ -82,6 +84,3 @@ class Headers(Mapping[str, str]):
             Pairs of name, in lower case, and value, in order.
         """
         return list(self._pairs)
-
-
-_SECRET = {"authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key"}

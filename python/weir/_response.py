@@ -11,6 +11,7 @@ from email.message import Message
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from weir import _weir
 from weir._errors import (
     AllAttemptsFailed,
     ClientError,
@@ -103,7 +104,7 @@ class Request:
 
     def __repr__(self) -> str:
         """Return method and URL."""
-        return f"<weir.Request {self.method} {self.url}>"
+        return f"<weir.Request {self.method} {_weir.without_secrets(self.url)}>"
 
 
 #: Content codings that are decoded, and others that leave no readable text.

@@ -56,13 +56,14 @@ class Step:
     method: str = "GET"
     url: str
     name: str | None = None
-    headers: _Pairs = field(default=())
-    query: _Pairs = field(default=())
-    form: _Pairs = field(default=())
-    cookies: _Pairs = field(default=())
-    json: object = None
-    body: str | bytes | None = None
-    auth: tuple[str, str] | None = None
+    # Their values may be secrets.
+    headers: _Pairs = field(default=(), repr=False)
+    query: _Pairs = field(default=(), repr=False)
+    form: _Pairs = field(default=(), repr=False)
+    cookies: _Pairs = field(default=(), repr=False)
+    json: object = field(default=None, repr=False)
+    body: str | bytes | None = field(default=None, repr=False)
+    auth: tuple[str, str] | None = field(default=None, repr=False)
     status: int | None = None
     capture: Mapping[str, str] = field(default_factory=dict)
     check: str | Sequence[str] = ()
@@ -172,7 +173,7 @@ class Scenario:
         continue_on_error: Whether an iteration goes on after a failed step.
         keep_cookies: Whether a user keeps its cookies from one iteration to the next one.
         max_redirects: Maximum number of redirects that a step follows. Default: none, unless a step has options.
-        folder: Folder of the files that the text names.
+        folder: Folder of the files that the text names; files outside it are rejected.
 
     >>> shop = weir.Scenario(
     ...     [

@@ -32,6 +32,7 @@ __all__ = [
     "begin",
     "compare",
     "forked",
+    "is_secret_name",
     "json_body",
     "llm",
     "load",
@@ -42,6 +43,7 @@ __all__ = [
     "simulate",
     "start_load",
     "wait",
+    "without_secrets",
 ]
 
 __version__: str
@@ -66,6 +68,12 @@ def serve(args: Sequence[str]) -> ServiceHandle:
 
 def simulate(args: Sequence[str]) -> tuple[str, str]:
     """Run `weir simulate ARGS...`: JSON and text; the GIL is released."""
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a header, field, parameter or variable of this name is a secret."""
+
+def without_secrets(text: str) -> str:
+    """Return the text without what has a secret name, and without user and password of URLs."""
 
 @final
 class StartedLoadHandle:

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use weir_decide::base::terminal_text::is_steering;
+
 /// Reason why a line is not a request of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineError {
@@ -45,6 +47,6 @@ impl fmt::Display for LineError {
 
 /// Start of a text of a log, without control characters.
 pub(crate) fn shown(text: &str) -> String {
-    let start: String = text.chars().take(SHOWN_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let start: String = text.chars().take(SHOWN_CHARS).map(|c| if is_steering(c) { '\u{fffd}' } else { c }).collect();
     if start.len() < text.len() { format!("{start}...") } else { start }
 }

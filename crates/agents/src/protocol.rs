@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read};
 use serde::{Deserialize, Serialize};
 
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::is_steering;
 use weir_load::{AgentPosition, LoadUpdate, Options};
 use weir_measure::Counts;
 use weir_measure::end_reason::EndReason;
@@ -106,7 +107,7 @@ pub fn next_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
 /// # Errors
 /// The reason why it is invalid, in one line.
 pub fn parse_event(line: &str) -> Result<AgentEvent, String> {
-    serde_json::from_str(line).map_err(|e| format!("invalid message from agent: {e}").replace(char::is_control, " "))
+    serde_json::from_str(line).map_err(|e| format!("invalid message from agent: {e}").replace(is_steering, " "))
 }
 
 #[cfg(test)]

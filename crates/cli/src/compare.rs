@@ -13,6 +13,7 @@ use super::history::stored_run;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
 use super::request_args::redacted;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::base::units;
 use weir_measure::Run;
 use weir_measure::compare::Settings;
@@ -173,13 +174,13 @@ pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -
 
 fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let compared = asked.compare(Vec::new(), &mut |text| messages.note(text))?;
-    let html = OutputFile::open(asked.html.as_deref())?;
+    let html = OutputFile::open_page(asked.html.as_deref())?;
     for side in asked.base.iter().chain(&asked.sides) {
         html.iter().try_for_each(|html| html.ensure_not_input("--html", side))?;
     }
     let taken = html.as_ref().is_some_and(OutputFile::is_stdout);
     if let Some(output) = html {
-        output.write(&compared.html(&redacted(args, &[])))?;
+        output.write(&compared.html(&redacted(args, &SecretMask::default())))?;
     }
     let comparison = &compared.comparison;
     let shown = match asked.format {

@@ -44,7 +44,7 @@ const IMPORTED_EXTENSIONS: [&str; 8] = ["bru", "har", "http", "jmx", "json", "re
 /// # Errors
 /// One line, for a file of another tool.
 #[cfg(not(feature = "import"))]
-pub(super) fn import_scenarios(path: &Path) -> Result<Option<ImportedScenarios>, String> {
+pub(super) fn import_scenarios(path: &Path, _: Option<&Path>) -> Result<Option<ImportedScenarios>, String> {
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
     if extension.is_some_and(|extension| IMPORTED_EXTENSIONS.contains(&extension.as_str())) {
         let path = path.display();

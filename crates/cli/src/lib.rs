@@ -21,6 +21,7 @@ pub mod compare;
 mod completions;
 mod connection_args;
 mod doctor;
+mod form_args;
 #[cfg(feature = "gate")]
 mod gate;
 mod help;
@@ -203,7 +204,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Runs the command line in a process with a Python interpreter, if it has one; returns the exit code ([`exit`]).
 pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn PythonHost>) -> u8 {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let args = form_args::resolved(args);
     let cli = match parse(&args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &args, &Messages::for_invalid_args(&args)),

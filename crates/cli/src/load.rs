@@ -26,7 +26,7 @@ pub(super) use self::defaults::SearchDefaults;
 pub(super) use self::exit_code::exit_code;
 use self::load_check::parse_flags;
 #[cfg(all(feature = "history", feature = "web"))]
-pub(super) use self::load_check::{check, command, without_secrets};
+pub(super) use self::load_check::{check, command};
 pub(super) use self::load_check::{check_flags, flags, parse};
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
 use self::python_script::PythonFlags;
@@ -50,6 +50,7 @@ use super::run_files::{RunFileArgs, RunFiles};
 use crate::python_host::PythonHost;
 use weir_agents::Coordinator;
 use weir_decide::Nanos;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
@@ -192,8 +193,10 @@ fn try_run(
     }
     asked.add_mix(mix)?;
     let (format, strict) = (asked.format, asked.strict);
-    let command =
-        redacted(&asked.live_args.own_args(args), &[asked.request_args.secrets(), asked.live_args.secrets()].concat());
+    let command = redacted(
+        &asked.live_args.own_args(args),
+        &asked.request_args.secret_mask().with_values(&asked.live_args.secrets()),
+    );
     let (driving, live_args) = (asked.agent_args.clone(), asked.live_args.clone());
     let traces_requests = live_args.has_traces() && !script.is_any();
     if driving.has_agents() && live_args.has_traces() {
@@ -290,9 +293,7 @@ impl LoadArgs {
         PlayOutput {
             detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
             is_json: self.format == ReportFormat::Json,
-            show_secrets: self.show_secrets,
-            secrets: self.request_args.secrets(),
-            redact: self.request_args.scenario_args.redact.clone(),
+            mask: if self.show_secrets { SecretMask::off() } else { SecretMask::default() },
         }
     }
 

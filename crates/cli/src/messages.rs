@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use super::{CommonArgs, LogFormat, exit};
-use weir_live::single_line;
+use weir_decide::base::secret_mask::without_secrets;
+use weir_decide::base::terminal_text::{json, single_line};
 
 /// Writer of messages.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +31,9 @@ impl Messages {
         self.quiet
     }
 
-    /// Writes an error.
+    /// Writes an error, without the secrets of what it quotes: a URL, a header, a line of a file.
     pub(super) fn error(&self, text: &str) {
-        self.write("error", &without_os_error(text));
+        self.write("error", &without_secrets(&without_os_error(text)));
     }
 
     /// Writes errors, one a line; those of a file's lines, which are shown with them, are one message.
@@ -82,7 +83,7 @@ impl Messages {
         };
         let line = match self.format {
             LogFormat::Text => format!("weir: {text}"),
-            LogFormat::Json => serde_json::json!({ "level": level, "message": text }).to_string(),
+            LogFormat::Json => json(&serde_json::json!({ "level": level, "message": text }).to_string()).into_owned(),
         };
         // An unwritable stderr is ignored.
         let _ = writeln!(io::stderr(), "{line}");

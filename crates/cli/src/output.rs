@@ -1,7 +1,7 @@
 //! Output files and stdout. Files are opened before the work starts, so that an unwritable path is an error before ten
 //! minutes of load.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use weir_live::takes_escapes;
 use weir_load::request_log;
+use weir_machine::private_file::private_options;
 
 /// Output file; `-` is stdout.
 #[derive(Debug)]
@@ -26,11 +27,24 @@ impl OutputFile {
     /// # Errors
     /// One line, if the file cannot be written.
     pub(super) fn open(path: Option<&Path>) -> Result<Option<Self>, String> {
+        Self::open_with(path, private_options())
+    }
+
+    /// Opens a page or a summary, which other programs read and show: its mode is the umask's. It has no more of a run
+    /// than anyone may see.
+    ///
+    /// # Errors
+    /// One line, if the file cannot be written.
+    pub(super) fn open_page(path: Option<&Path>) -> Result<Option<Self>, String> {
+        Self::open_with(path, File::options())
+    }
+
+    fn open_with(path: Option<&Path>, mut options: OpenOptions) -> Result<Option<Self>, String> {
         let Some(path) = path else { return Ok(None) };
         let opened = if is_stdout(path) {
             io::stdout().as_fd().try_clone_to_owned().map(|stdout| (File::from(stdout), false))
         } else {
-            let new = File::options().write(true).create_new(true).open(path).map(|file| (file, true));
+            let new = options.write(true).create_new(true).open(path).map(|file| (file, true));
             let open = || File::options().write(true).create(true).truncate(false).open(path);
             new.or_else(|_| open().map(|file| (file, false)))
         };

@@ -5,6 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::self_exec::given_args;
+
 /// Variable of the environment that names the interpreter.
 const PYTHON: &str = "WEIR_PYTHON";
 
@@ -32,7 +34,8 @@ pub(super) fn replace_process(args: &[OsString]) -> String {
         .env("PATH", path)
         .arg("-c")
         .arg(BOOTSTRAP)
-        .args(args.get(1..).unwrap_or_default())
+        // As they were given: what stands in the environment stays there.
+        .args(given_args(args))
         .exec();
     format!("cannot start {}: {error}; set {PYTHON} to a Python with the package weir", interpreter.display())
 }

@@ -58,7 +58,7 @@ pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
 
 /// Writes the files and prints the report.
 fn write(run: &Run, asked: &ReportArgs, is_quiet: bool) -> Result<(), String> {
-    let (csv, html) = (OutputFile::open(asked.csv.as_deref())?, OutputFile::open(asked.html.as_deref())?);
+    let (csv, html) = (OutputFile::open(asked.csv.as_deref())?, OutputFile::open_page(asked.html.as_deref())?);
     OutputFile::ensure_distinct(&[("--csv", csv.as_ref()), ("--html", html.as_ref())])?;
     for (flag, output) in [("--csv", &csv), ("--html", &html)] {
         output.as_ref().map_or(Ok(()), |output| output.ensure_not_input(flag, &asked.file))?;

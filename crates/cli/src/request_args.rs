@@ -16,7 +16,7 @@ use super::mix_from::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
 use super::script_path::{is_python, is_script, take_script};
 use super::stream_args::EventStreamArgs;
-use weir_decide::base::secret_names::is_secret_name;
+use weir_decide::base::secret_mask::{SecretMask, shown_pair};
 use weir_decide::base::units;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
@@ -98,13 +98,9 @@ pub(super) struct RequestArgs {
     sni: Option<String>,
 }
 
-/// Command line for the manifest, without passwords in any notation (`-a X`, `-qaX`, `--auth=X`, `X@host`).
-pub(super) fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
-    let hide = |arg: &OsString| {
-        let text = arg.to_string_lossy().into_owned();
-        secrets.iter().filter(|secret| !secret.is_empty()).fold(text, |text, secret| text.replace(secret, "***"))
-    };
-    args.iter().map(hide).collect()
+/// Command line for the manifest, without secrets in any notation (`-a X`, `-qaX`, `--auth=X`, `X@host`).
+pub(super) fn redacted(args: &[OsString], mask: &SecretMask) -> Vec<String> {
+    mask.command(args.iter().map(|arg| arg.to_string_lossy()))
 }
 
 /// Names and values of a file of variables.
@@ -157,7 +153,8 @@ impl RequestArgs {
             return Err("--think needs a scenario; name one with -s FILE".to_owned());
         }
         let pair = |text: &String| {
-            let (name, value) = text.split_once('=').ok_or_else(|| format!("--variable '{text}': write NAME=VALUE"))?;
+            let (name, value) =
+                text.split_once('=').ok_or_else(|| format!("--variable '{}': write NAME=VALUE", shown_pair(text)))?;
             Ok((name.to_owned(), value.to_owned()))
         };
         let mut variables = Vec::new();
@@ -192,7 +189,7 @@ impl RequestArgs {
         let mut warnings = Vec::new();
         for path in self.scenarios.clone() {
             let path = folder.join(path);
-            if let Some(imported) = import_scenarios(&path)? {
+            if let Some(imported) = import_scenarios(&path, self.scenario_args.file_root.as_deref())? {
                 let ImportedScenarios { sources, flags, users, warnings: lost } = imported;
                 if self.scenarios.len() == 1 {
                     let mix = MixFile { scenarios: sources, flags, users, warnings: lost, ..MixFile::default() };
@@ -299,6 +296,7 @@ impl RequestArgs {
             source.max_redirects = settings.max_redirects.or(source.max_redirects);
             source.continue_on_error |= settings.continue_on_error;
             source.keep_cookies |= settings.keep_cookies;
+            source.file_root = settings.file_root.clone().or(source.file_root);
             source
         }));
         if let (true, Some(base)) = (self.url.is_empty(), &mix.base_url) {
@@ -325,17 +323,12 @@ impl RequestArgs {
         (self.url.ends_with(".hurl") || self.url.ends_with(".toml")) && !self.url.contains("://")
     }
 
-    /// Credentials in URL, headers and `--auth`, to be left out of the manifest.
-    pub(super) fn secrets(&self) -> Vec<String> {
-        let headers = self.headers.iter().filter_map(|line| line.split_once(':'));
-        let values = headers.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.trim());
-        let after_scheme = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
-        let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
-        let user = authority.rsplit_once('@').map(|(user, _)| user);
-        let variables = self.variables.iter().filter_map(|text| text.split_once('='));
-        let named = variables.filter(|(name, _)| self.scenario_args.redact.iter().any(|secret| secret == name));
-        let named = named.map(|(_, value)| value);
-        values.chain(user).chain(self.auth.as_deref()).chain(named).map(str::to_owned).collect()
+    /// Secrets of the request and of the variables, which no result shows.
+    pub(super) fn secret_mask(&self) -> SecretMask {
+        let mut mask = self.clone().into_options().secret_mask();
+        let pairs = self.variables.iter().filter_map(|text| text.split_once('='));
+        pairs.for_each(|(name, value)| mask.add_named(name, value));
+        mask
     }
 
     /// Options of a load, without rate, users and length.
@@ -373,21 +366,31 @@ mod tests {
         let typed = [
             "weir",
             "load",
-            "http://me:pw@h/a@b",
+            "http://me:pw@h/a@b?x=1&token=secret-9",
             "-a",
-            "me:pw",
-            "-ame:pw",
-            "--auth=me:pw",
+            "me:secret-1",
+            "-ame:secret-1",
+            "--auth=me:secret-1",
             "-H",
-            "Authorization: Bearer pw",
-            "-HX-Api-Key: pw",
-            "--header=cookie: pw",
+            "Authorization: Bearer secret-2",
+            "-HX-Api-Key: secret-4",
+            "--header=cookie: a=secret-3",
+            "--variable=tok=secret-5",
+            "--body={\"password\": \"secret-6\"}",
+            "-bpassword=secret-7",
+            "--out-influx",
+            "http://h/write?db=a&p=1&token=secret-8",
             "-H",
             "Accept: */*",
         ];
-        let kept = redacted(&typed.map(OsString::from), &["me:pw", "Bearer pw", "pw"].map(String::from));
-        assert!(!kept.join(" ").contains("pw"), "{kept:?}");
-        assert_eq!(kept[2], "http://***@h/a@b");
+        let options = Options {
+            auth: Some("me:secret-1".to_owned()),
+            headers: vec!["Authorization: Bearer secret-2".to_owned(), "cookie: a=secret-3".to_owned()],
+            ..Options::default()
+        };
+        let kept = redacted(&typed.map(OsString::from), &options.secret_mask());
+        assert!(!kept.join(" ").contains("secret-"), "{kept:?}");
+        assert_eq!(kept[2], "http://***@h/a@b?x=1&token=***");
         assert_eq!(kept.last().map(String::as_str), Some("Accept: */*"));
     }
 }

@@ -37,7 +37,10 @@ pub(super) struct ScenarioArgs {
     /// redirects followed per request [default: 0, or as in the file]
     #[arg(long, value_name = "N", help_heading = SCENARIO)]
     max_redirects: Option<u64>,
-    /// header, variable or JSON field that samples of failures leave out
+    /// folder of files that scenarios name [default: the scenario's]
+    #[arg(long, value_name = "FOLDER", help_heading = SCENARIO)]
+    pub(super) file_root: Option<PathBuf>,
+    /// name of a further secret: header, variable, parameter, field; repeatable
     #[arg(long, value_name = "NAME", help_heading = SCENARIO)]
     pub(super) redact: Vec<String>,
 }
@@ -54,6 +57,7 @@ impl ScenarioArgs {
             ("--continue-on-error", self.continue_on_error),
             ("--keep-cookies", self.keep_cookies),
             ("--max-redirects", self.max_redirects.is_some()),
+            ("--file-root", self.file_root.is_some()),
         ];
         given.iter().find(|(_, is_given)| *is_given).map(|(flag, _)| *flag)
     }
@@ -71,6 +75,7 @@ impl ScenarioArgs {
         let read = |path: &Option<PathBuf>| path.as_deref().map(ScenarioFile::read).transpose();
         Ok(ScenarioSource {
             data,
+            file_root: self.file_root.clone(),
             pacing: self.pacing,
             setup: read(&self.setup)?,
             teardown: read(&self.teardown)?,

@@ -13,6 +13,13 @@ pub(super) fn self_command(args: &[OsString]) -> Vec<OsString> {
     [vec![program_path(all.first().map_or(OsStr::new(""), OsString::as_os_str))], through.to_vec()].concat()
 }
 
+/// Arguments after the program, as this process was started with them.
+pub(super) fn given_args(args: &[OsString]) -> Vec<OsString> {
+    let all: Vec<OsString> = std::env::args_os().collect();
+    let count = args.len().saturating_sub(1);
+    all.get(all.len().saturating_sub(count)..).unwrap_or_default().to_vec()
+}
+
 /// Path of the program by the name of its call, which is often a link: Python finds its environment by that name.
 fn program_path(called: &OsStr) -> OsString {
     let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("weir"));

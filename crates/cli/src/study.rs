@@ -137,7 +137,7 @@ fn run_study(
         let line = format!("{}: {}: fine", path.display(), summary(&definition));
         return print(&line).map(|()| exit::OK);
     }
-    let html = OutputFile::open(asked.html.as_deref()).map_err(|why| vec![why])?;
+    let html = OutputFile::open_page(asked.html.as_deref()).map_err(|why| vec![why])?;
     let interrupt = Interrupt::install().map_err(|error| vec![format!("cannot listen for Ctrl-C: {error}")])?;
     let beside = || path.parent().unwrap_or(Path::new("")).join("results");
     let out = asked.out.clone().unwrap_or_else(beside);

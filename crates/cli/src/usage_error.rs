@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use weir_decide::base::secret_mask::MASK;
 use weir_document::problem::nearest;
 
 /// Names of flags in other tools, and in earlier versions, with weir's names. A suggestion needs weir's name to be a
@@ -94,7 +95,7 @@ pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
     let text = error.render().to_string();
     let parts: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
     let what = parts.iter().filter(|line| !line.is_empty() && !line.starts_with("tip:"));
-    let line = what.copied().collect::<Vec<_>>().join(" ");
+    let line = without_value(what.copied().collect::<Vec<_>>().join(" "), error);
     let line = line.trim_start_matches("error: ").trim_end_matches("For more information, try '--help'.").trim_end();
     let name = asked.get_bin_name().unwrap_or("weir");
     if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
@@ -109,6 +110,19 @@ pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
     }
     let hint = suggestion(error, asked).map_or_else(String::new, |text| format!("did you mean '{text}'? "));
     format!("{line}; {hint}see '{name} --help'")
+}
+
+/// The line without the value of an argument that may be a secret.
+fn without_value(line: String, error: &clap::Error) -> String {
+    const SECRET_FLAGS: [&str; 7] =
+        ["--auth", "--header", "--out-header", "--variable", "--secret", "--key", "--web-token"];
+    let (Some(ContextValue::String(flag)), Some(ContextValue::String(value))) =
+        (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
+    else {
+        return line;
+    };
+    let is_secret = SECRET_FLAGS.iter().any(|known| flag.split([' ', '=']).next() == Some(known));
+    if is_secret && !value.is_empty() { line.replace(value.as_str(), MASK) } else { line }
 }
 
 /// Suggestion: a flag of this command, a value of the flag, or a command.

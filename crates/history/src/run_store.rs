@@ -13,6 +13,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use super::error::HistoryError;
 use super::reference::RunReference;
 use super::stored_run::{RunNote, StoredRun};
+use weir_machine::private_file::create_private;
 use weir_measure::{LoadModel, Run};
 
 /// `PRAGMA application_id` of a store: "weir" in ASCII.
@@ -81,6 +82,8 @@ impl RunStore {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
         }
+        // Its log and its journal get the mode of the store.
+        create_private(path).map_err(|error| cannot(&error))?;
         let connection = Connection::open(path).map_err(|error| cannot(&error))?;
         Self::with(connection, path, true)
     }

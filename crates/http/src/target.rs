@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use weir_decide::base::secret_mask::without_secrets;
+
 /// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -56,7 +58,7 @@ impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(url) => {
-                write!(f, "'{}' is not a URL; write it as http://host:port/path", url.escape_debug())
+                write!(f, "'{}' is not a URL; write it as http://host:port/path", without_secrets(url).escape_debug())
             }
             Self::Scheme(scheme) => write!(f, "scheme '{}' is not known; use http or https", scheme.escape_debug()),
             Self::ConnectTo(text) => write!(f, "--connect-to '{}': write it as HOST:PORT", text.escape_debug()),

@@ -1,5 +1,7 @@
 //! Result of an import.
 
+use std::collections::HashMap;
+
 use crate::kind::ImportKind;
 use crate::omission::{Omission, OmissionKind};
 use crate::request::ImportedStep;
@@ -11,6 +13,8 @@ pub struct Import {
     pub scenarios: Vec<ImportedScenario>,
     /// Variables that the scenarios need.
     pub variables: Vec<ImportedVariable>,
+    /// Places of variables that were defined, by name.
+    pub(crate) places: HashMap<String, usize>,
     /// What is left out, in the order of the files.
     pub omissions: Vec<Omission>,
     /// Kinds of the files.
@@ -111,11 +115,18 @@ impl Import {
 
     /// Sets the value of a variable, unless it has one.
     pub(crate) fn define(&mut self, name: &str, value: &str, is_secret: bool) {
-        match self.variables.iter_mut().find(|variable| variable.name == name) {
+        let found = match self.places.get(name) {
+            // Variables may have been dropped since.
+            Some(place) if self.variables.get(*place).is_some_and(|variable| variable.name == name) => Some(*place),
+            Some(_) => self.variables.iter().position(|variable| variable.name == name),
+            None => None,
+        };
+        match found.and_then(|place| self.variables.get_mut(place)) {
             Some(variable) if variable.value.is_some() => {}
             Some(variable) => (variable.value, variable.is_secret) = (Some(value.to_owned()), is_secret),
             None => {
                 let (name, value) = (name.to_owned(), Some(value.to_owned()));
+                self.places.insert(name.clone(), self.variables.len());
                 self.variables.push(ImportedVariable { name, value, is_secret });
             }
         }

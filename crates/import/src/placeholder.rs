@@ -54,9 +54,7 @@ pub(crate) fn define(original: &str, value: &str, is_secret: bool, line: u32, se
 
 /// Defines a variable as a text with variables.
 pub(crate) fn define_as(name: String, value: Template, session: &mut ImportSession) {
-    if !session.formulas.iter().any(|(known, _)| *known == name) {
-        session.formulas.push((name, value));
-    }
+    session.formulas.entry(name).or_insert(value);
 }
 
 /// Text with placeholders between two marks; `expression` is called with what is between them.

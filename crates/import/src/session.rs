@@ -1,5 +1,7 @@
 //! State of a reader: names of variables, omissions, and comments that wait for their step.
 
+use std::collections::HashMap;
+
 use weir_hurl::Template;
 
 use crate::collection::{Import, ImportedScenario};
@@ -19,7 +21,7 @@ pub(crate) struct ImportSession {
     pub(crate) names: VariableNameTable,
     pub(crate) import: Import,
     /// Variables whose values have variables or functions.
-    pub(crate) formulas: Vec<(String, Template)>,
+    pub(crate) formulas: HashMap<String, Template>,
     /// Comments for the next step.
     pending: Vec<String>,
 }

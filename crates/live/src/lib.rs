@@ -12,7 +12,4 @@ pub fn takes_escapes() -> bool {
     !no_color && term.is_none_or(|term| term != "dumb")
 }
 
-/// Text of external origin on one line: control characters, which could steer a terminal, become spaces.
-pub fn single_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
-}
+pub use weir_decide::base::terminal_text::single_line;

@@ -11,7 +11,7 @@ use weir_measure::run::Manifest;
 /// Manifest of a run that starts now.
 pub fn manifest(plan: &LoadPlan, command: &[String]) -> Manifest {
     Manifest {
-        command: command.to_vec(),
+        command: plan.mask.command(command),
         seed: plan.seed,
         started_unix_s: clock::unix_s(),
         threads: plan.threads,

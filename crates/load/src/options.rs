@@ -12,6 +12,7 @@ use super::event_streams::StreamOptions;
 use super::http2::Http2Options;
 use super::program::ScriptOptions;
 use super::steps::ScenarioSource;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
 use weir_http::tls::TlsOptions;
 
@@ -35,7 +36,7 @@ pub struct Options {
     /// Whether `{{` in a single request is text.
     #[serde(default)]
     pub no_template: bool,
-    /// Headers, variables and fields of JSON bodies that samples of failures leave out.
+    /// Names of secrets beside the known ones: headers, variables, parameters, and fields of bodies.
     #[serde(default)]
     pub redact: Vec<String>,
     /// Concurrent connections; in the open loop the maximum.
@@ -109,6 +110,27 @@ impl Options {
     /// Whether a closed loop is one of connections, and not of users.
     pub fn has_connections(&self) -> bool {
         self.users.is_none() && self.user_stages.is_empty()
+    }
+
+    /// Secrets of the load, by names and values, which no result shows.
+    pub fn secret_mask(&self) -> SecretMask {
+        let mut mask = SecretMask::new(&self.redact);
+        mask.add_fields(&self.url);
+        self.auth.iter().for_each(|auth| mask.add(auth));
+        // As a head of HTTP/1.1, after a request line.
+        mask.add_head(&format!("\n{}", self.headers.join("\n")));
+        for source in self.scenarios.iter().chain([&self.request_scenario]) {
+            for (name, value) in source.variables.iter().chain(&source.captured) {
+                mask.add_named(name, value.trim_matches('"'));
+            }
+            mask.add_fields(&source.text);
+        }
+        for body in &self.bodies {
+            if let RequestBodySource::Bytes(bytes) = body {
+                mask.add_fields(&String::from_utf8_lossy(bytes));
+            }
+        }
+        mask
     }
 }
 

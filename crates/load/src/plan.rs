@@ -28,6 +28,7 @@ use super::options::Options;
 use super::request_tracing::RequestTracing;
 use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
 use weir_decide::load::live_load::MAX_RATE_PER_S;
 use weir_decide::load::schedule::{LoadStage, Schedule};
@@ -104,6 +105,8 @@ pub struct LoadPlan {
     pub control: Option<LoadControl>,
     /// Listener of requests and responses of steps; for few of them.
     pub trace: Option<Sender<StepTrace>>,
+    /// Secrets that results leave out.
+    pub mask: SecretMask,
     /// Traces of sampled requests, if there are any; of scenarios and programs.
     pub tracing: Option<RequestTracing>,
 }
@@ -231,6 +234,7 @@ impl LoadPlan {
             ends_with_requests: length.ends_with_requests,
             control: None,
             trace: None,
+            mask: options.secret_mask(),
             tracing: None,
         }
         .with_remote_users(options)

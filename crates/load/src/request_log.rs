@@ -8,6 +8,7 @@
 //! Each thread writes lines into its own block and passes full blocks to one writer thread, so that no request waits
 //! for the disk. If the disk stays slower than the load, threads wait: a log with gaps would be worse.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use std::thread::{self, JoinHandle};
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::base::terminal_text::is_steering;
 use weir_measure::Outcome;
 use weir_measure::outcome::RequestEnd;
 
@@ -129,7 +131,7 @@ impl ThreadLog {
         // Start and offset are rounded separately, so that offsets of a plan do not depend on the start.
         let timestamp = self.start_ms + ms(outcome.intended);
         let message_field =
-            if message.is_empty() { String::new() } else { csv_quoted(&message.replace(char::is_control, " ")) };
+            if message.is_empty() { String::new() } else { csv_quoted(&message.replace(is_steering, " ")) };
         let sampler = self.samplers.get(step as usize);
         // Writing to memory cannot fail.
         let _ = writeln!(
@@ -176,8 +178,11 @@ fn reason(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("")
 }
 
-/// Field of CSV (RFC 4180), quoted where needed.
+/// Field of CSV (RFC 4180), quoted where needed. What a spreadsheet would take for a formula begins with an apostrophe,
+/// as in weir's other tables; JMeter reads it as text.
 fn csv_quoted(field: &str) -> String {
+    let is_formula = field.starts_with(['=', '+', '-', '@']);
+    let field = &*if is_formula { Cow::Owned(format!("'{field}")) } else { Cow::Borrowed(field) };
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
@@ -223,6 +228,12 @@ mod tests {
             1000251,12,\"/a,b\",200,OK,weir 1-7,text,false,\"body contains \"\"ok\"\": not found\",186,80,3,3,\
             \"http://h/a,b\",10,0,5,11637,10000,5000\n";
         assert_eq!(text, format!("{HEADER}{expected}"));
+    }
+
+    #[test]
+    fn no_field_is_a_formula() {
+        assert_eq!(["=1+2", "@x", "a=b"].map(csv_quoted), ["'=1+2", "'@x", "a=b"]);
+        assert_eq!(csv_quoted("-a,\"b\""), "\"'-a,\"\"b\"\"\"");
     }
 
     #[test]

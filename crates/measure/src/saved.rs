@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+use weir_decide::base::terminal_text::is_steering;
 
 use super::run::{Requests, Run, SCHEMA_VERSION};
 
@@ -22,7 +23,7 @@ impl Run {
     /// One line with the first error; a run of another schema is rejected as such.
     pub fn from_json(text: &str) -> Result<Self, String> {
         // The error may quote line breaks of the text.
-        let one_line = |e: serde_json::Error| e.to_string().replace(char::is_control, " ");
+        let one_line = |e: serde_json::Error| e.to_string().replace(is_steering, " ");
         let not_a_run = |e| format!("not a run of weir: {}", one_line(e));
         // First the version: a run of another one may lack fields.
         let RunVersion { schema, .. } = serde_json::from_str(text).map_err(not_a_run)?;

@@ -7,6 +7,7 @@ use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::is_steering;
 use weir_http::client::{Client, IncomingBody, PostTarget, wait_of};
 use weir_http::target::Target;
 use weir_http::tls::TlsError;
@@ -143,7 +144,7 @@ fn parse_response(body: &[u8]) -> ExportSuccess {
         ProtoNumber::Plain(number) => number,
     };
     // Without control characters, since it is printed on a terminal.
-    let message = partial.error_message.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    let message = partial.error_message.chars().map(|c| if is_steering(c) { ' ' } else { c }).take(200).collect();
     ExportSuccess { rejected_spans: rejected, message }
 }
 

@@ -1,5 +1,6 @@
 //! A receiver that is reached by HTTP, as the user names it.
 
+use weir_decide::base::secret_mask::SecretMask;
 use weir_http::target::Target;
 
 /// A receiver that is reached by HTTP.
@@ -40,15 +41,11 @@ impl HttpOutput {
 
     /// Texts of the URL and the headers that are secret.
     pub fn secrets(&self) -> Vec<String> {
-        let after_scheme = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
-        let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
-        let user = authority.rsplit_once('@').map(|(user, _)| user.to_owned());
-        let query = self.url.split_once('?').map_or("", |(_, query)| query);
-        let is_secret = |name: &str| matches!(name, "p" | "password" | "token" | "api_key" | "key");
-        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        let values = pairs.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.to_owned());
-        let headers = self.headers.iter().map(|(_, value)| value.clone());
-        user.into_iter().chain(values).chain(headers).filter(|text| !text.is_empty()).collect()
+        let mask = SecretMask::new(&["p".to_owned(), "u".to_owned()]);
+        let mut values: Vec<String> = mask.values_of(&self.url).map(str::to_owned).collect();
+        values.extend(self.headers.iter().map(|(_, value)| value.clone()));
+        values.retain(|text| !text.is_empty());
+        values
     }
 
     /// Path and query of its requests. A URL without a path has the usual one; in InfluxDB's case a path of one part is
@@ -109,7 +106,7 @@ mod tests {
     fn secrets_are_known_and_not_shown() {
         let output = output("http://me:pw@h:8086/write?db=load&u=me&p=hidden", HttpFormat::Influx);
         assert_eq!(output.shown_url(), "http://h:8086/write");
-        assert_eq!(output.secrets(), ["me:pw", "hidden", "abc"]);
+        assert_eq!(output.secrets(), ["me:pw", "me", "hidden", "abc"]);
         assert!(!format!("{output:?}").contains("hidden"));
     }
 

@@ -9,6 +9,7 @@ use super::http_output::{HttpFormat, HttpOutput};
 use super::otlp_metrics::rejection;
 use super::remote_write::compressed;
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::is_steering;
 use weir_http::client::{Client, IncomingBody, PostTarget, wait_of};
 use weir_http::target::Target;
 use weir_machine::timer::Timer;
@@ -111,7 +112,7 @@ async fn read(body: IncomingBody) -> Bytes {
 /// A status with the start of the response's text, which says what the receiver has against the data.
 fn with_message(status: u16, body: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(body) else { return format!("status {status}") };
-    let line = text.replace(char::is_control, " ");
+    let line = text.replace(is_steering, " ");
     let line: String = line.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_REASON_CHARS).collect();
     if line.is_empty() { format!("status {status}") } else { format!("status {status}, {line}") }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::time_counts::TimeCounts;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::base::terminal_text::is_steering;
 use weir_decide::load::live_load::LevelKind;
 use weir_measure::recorder::Interval;
 use weir_measure::run_steps::StepFacts;
@@ -92,7 +93,7 @@ pub(crate) struct StreamSample {
 impl StepName {
     /// Names of steps; control characters are blanks.
     pub(crate) fn of_facts(facts: &[StepFacts]) -> Arc<[Self]> {
-        let line = |text: &str| text.replace(char::is_control, " ");
+        let line = |text: &str| text.replace(is_steering, " ");
         facts.iter().map(|facts| Self { scenario: line(&facts.scenario), step: line(&facts.name) }).collect()
     }
 }

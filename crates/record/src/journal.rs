@@ -5,8 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Permissions of the file, since requests have passwords and tokens.
-const PRIVATE_MODE: u32 = 0o600;
+use weir_machine::private_file::PRIVATE_MODE;
 
 /// Size of the file above which bodies of responses are not kept, in bytes.
 const MAX_BYTES_WITH_BODIES: u64 = 32 << 20;

@@ -1,6 +1,7 @@
 //! Text of numbers with their units, with no more digits than were measured.
 
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::is_steering;
 
 /// Maximum width of text reports, in columns.
 pub(super) const TERMINAL_COLUMNS: usize = 100;
@@ -103,7 +104,7 @@ pub(super) fn round_time(time: Nanos) -> String {
 
 /// Text of external origin with control characters, which could steer a terminal, replaced by `?`.
 pub fn sanitize(words: &str) -> String {
-    words.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    words.chars().map(|c| if is_steering(c) { '?' } else { c }).collect()
 }
 
 /// Sanitized text, cut to `width` columns.

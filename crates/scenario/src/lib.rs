@@ -4,6 +4,7 @@
 //! - [`value`], [`evaluate`]: values, and what captures, checks and templates compute of them
 //! - [`data`]: rows of data for users, think time
 //! - [`markup`]: trees of XML and HTML, for XPath
+//! - [`xml_bounds`]: bounds of XML before it is parsed
 //! - [`plan`]: files compiled to steps; the flow of a user through them
 
 pub mod cookie_jar;
@@ -13,3 +14,4 @@ pub mod markup;
 pub mod plan;
 pub mod url;
 pub mod value;
+pub mod xml_bounds;

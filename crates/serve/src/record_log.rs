@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use serde_json::Value;
 
 use weir_machine::lock::lock;
+use weir_machine::private_file::private_options;
 
 /// Records of the last responses, for `GET /record`, and of all of them in a file.
 #[derive(Debug)]
@@ -33,7 +34,8 @@ impl RecordLog {
     /// The file cannot be created, in one line.
     pub(crate) fn new(path: Option<&Path>) -> Result<Self, String> {
         let create = |path: &Path| {
-            File::create(path).map_err(|error| format!("cannot write the record {}: {error}", path.display()))
+            let created = private_options().write(true).create(true).truncate(true).open(path);
+            created.map_err(|error| format!("cannot write the record {}: {error}", path.display()))
         };
         let file = path.map(create).transpose()?.map(Mutex::new);
         Ok(Self { recent: Mutex::default(), file })

@@ -1,11 +1,12 @@
 //! Results folder of a study: measurements as they are made, and a marker of what runs, for cleaning up after a crash.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use weir_machine::private_file::private_options;
 
 use super::leftovers::kill_leftovers;
 use super::measurement::Measurement;
@@ -146,7 +147,7 @@ impl ResultsFolder {
 fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
-    fs::write(&part, bytes)?;
+    private_options().write(true).create(true).truncate(true).open(&part)?.write_all(bytes)?;
     fs::rename(&part, path)
 }
 

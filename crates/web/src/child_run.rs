@@ -153,6 +153,7 @@ impl ChildRuns {
         let started = clock::unix_s();
         let mut child = Command::new(program)
             .args(words)
+            .envs(command.environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

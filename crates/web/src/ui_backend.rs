@@ -27,6 +27,8 @@ pub struct RunForm {
 pub struct RunCommand {
     /// Program and arguments.
     pub words: Vec<OsString>,
+    /// Variables of its environment, which hold what other users must not see.
+    pub environment: Vec<(OsString, OsString)>,
     /// Command line for readers, without secrets.
     pub shown: String,
 }

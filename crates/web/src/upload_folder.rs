@@ -1,8 +1,10 @@
 //! Folder of files that were uploaded: scenarios, data and bodies, under names that cannot lead out of it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use weir_machine::private_file::private_options;
 
 /// Maximum size of a file, in bytes.
 pub(crate) const MAX_UPLOAD_BYTES: usize = 16 << 20;
@@ -33,7 +35,8 @@ impl UploadFolder {
             }
             // All of it or nothing, also for a run that reads the earlier one.
             let unfinished = self.0.join(format!(".{name}.{}", std::process::id()));
-            let done = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &path));
+            let written = private_options().write(true).create(true).truncate(true).open(&unfinished);
+            let done = written.and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&unfinished, &path));
             if done.is_err() {
                 // On a full disk a part would keep the place of others.
                 let _ = fs::remove_file(&unfinished);

@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use weir::call::Success;
 use weir::decide::Nanos;
 use weir::decide::base::failure::FailureKind;
+use weir::decide::base::secret_mask::shown_header;
 use weir::decide::call::grpc::Codes;
 use weir::decide::call::policy::{
     Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
@@ -327,8 +328,9 @@ impl FromPyObject<'_, '_> for SuccessArg {
                 let item = item?;
                 let (name, text): (String, String) = item.cast::<PyTuple>()?.extract()?;
                 let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(&text).ok());
-                headers
-                    .push(header.ok_or_else(|| errors::usage(&format!("headers: invalid header '{name}: {text}'")))?);
+                headers.push(header.ok_or_else(|| {
+                    errors::usage(&format!("headers: invalid header '{}'", shown_header(&format!("{name}: {text}"))))
+                })?);
             }
         }
         let mut success = Success::default();

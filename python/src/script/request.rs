@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
+use weir::decide::base::secret_mask::without_secrets;
 
 use super::session::ScriptSession;
 
@@ -116,7 +117,7 @@ impl ScriptRequest {
     }
 
     fn __repr__(&self) -> String {
-        format!("<request {} {}>", self.method, self.url)
+        format!("<request {} {}>", self.method, without_secrets(&self.url))
     }
 }
 

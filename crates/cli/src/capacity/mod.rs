@@ -131,7 +131,7 @@ fn try_run(
     if asked.slos.is_empty() {
         return Err("--slo: give an objective of the search, e.g. --slo 'p99<200ms' --slo 'errors<1%'".to_owned());
     }
-    let command = redacted(args, &[asked.request_args.secrets(), out_flags.secrets()].concat());
+    let command = redacted(args, &asked.request_args.secret_mask().with_values(&out_flags.secrets()));
     let agents = asked.agent_args.agent_spec(args, None)?;
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
     asked.options.script = script.options();

@@ -111,8 +111,8 @@ impl SearchOutputs {
     /// # Errors
     /// One line, if a file cannot be written.
     pub(crate) fn open(out: Option<&Path>, html: Option<&Path>, jsonl: Option<&Path>) -> Result<Self, String> {
-        let [out, html, jsonl] = [out, html, jsonl].map(OutputFile::open);
-        let all = Self { out: out?, html: html?, jsonl: jsonl? };
+        let all =
+            Self { out: OutputFile::open(out)?, html: OutputFile::open_page(html)?, jsonl: OutputFile::open(jsonl)? };
         OutputFile::ensure_distinct(&[
             ("--out", all.out.as_ref()),
             ("--html", all.html.as_ref()),

@@ -4,17 +4,18 @@ use std::fs;
 use std::path::Path;
 
 use weir_import::{Import, ImportSettings, ImportedScenario, ScenarioRole, count_omissions, detect, to_hurl};
-use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource};
+use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, path_within};
 
 use super::data_rows::with_header;
 use super::input::ImportInput;
 use crate::imported_scenarios::ImportedScenarios;
 
-/// Imports a file that is not a scenario; `None` if it is none of the known kinds.
+/// Imports a file that is not a scenario; `None` if it is none of the known kinds. Files that it names are in its
+/// folder, or in `file_root`.
 ///
 /// # Errors
 /// One line, if the file cannot be read or is not of its kind.
-pub(crate) fn import_scenarios(path: &Path) -> Result<Option<ImportedScenarios>, String> {
+pub(crate) fn import_scenarios(path: &Path, file_root: Option<&Path>) -> Result<Option<ImportedScenarios>, String> {
     let is_scenario = path.extension().is_some_and(|extension| extension == "hurl");
     // A scenario that cannot be read has an error of its own.
     let Some(text) = fs::read(path).ok().filter(|_| !is_scenario).and_then(|bytes| String::from_utf8(bytes).ok())
@@ -28,12 +29,12 @@ pub(crate) fn import_scenarios(path: &Path) -> Result<Option<ImportedScenarios>,
     let mut input = ImportInput::of_text(path, text);
     let mut import = input.import(&ImportSettings::default())?;
     import.map_files(&mut |file, name| input.path_of(file, name).is_file().then(|| name.to_owned()));
-    let sources = sources(&import, path)?;
+    let sources = sources(&import, path, file_root)?;
     let warnings = warnings(&import, &name);
     Ok(Some(ImportedScenarios { sources, flags: flags(&import), users: users(&import), warnings }))
 }
 
-fn sources(import: &Import, path: &Path) -> Result<Vec<ScenarioSource>, String> {
+fn sources(import: &Import, path: &Path, file_root: Option<&Path>) -> Result<Vec<ScenarioSource>, String> {
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
     let variables: Vec<(String, String)> =
         import.variables.iter().filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?))).collect();
@@ -61,7 +62,7 @@ fn sources(import: &Import, path: &Path) -> Result<Vec<ScenarioSource>, String> 
             users,
             variables: variables.clone(),
             think: scenario.load.think.clone(),
-            data: data(scenario, &folder)?,
+            data: data(scenario, file_root.unwrap_or(&folder))?,
             folder,
             setup: of_role(ScenarioRole::Setup),
             teardown: of_role(ScenarioRole::Teardown),
@@ -77,7 +78,9 @@ fn sources(import: &Import, path: &Path) -> Result<Vec<ScenarioSource>, String> 
 fn data(scenario: &ImportedScenario, folder: &Path) -> Result<Option<DataSource>, String> {
     let Some(data) = &scenario.load.data else { return Ok(None) };
     let order = data.order.parse::<RowOrder>().unwrap_or_default();
-    let mut source = DataSource::read(&folder.join(&data.file), order)?;
+    let path = path_within(folder, Path::new(&data.file))
+        .map_err(|why| format!("cannot read the data '{}': {why}", data.file))?;
+    let mut source = DataSource::read(&path, order)?;
     if let Some(content) = with_header(data, &source.content)? {
         source.content = content;
         // Commas, whatever the file's own name says.

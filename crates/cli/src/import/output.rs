@@ -7,15 +7,13 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use weir_import::{Import, ImportedScenario, to_curl, to_hurl, to_json, to_mix, to_variables_file};
+use weir_machine::private_file::PRIVATE_MODE;
 
 use super::ToFormat;
 use super::data_rows::with_header;
 use super::input::ImportInput;
 use crate::messages::Messages;
 use crate::output::print;
-
-/// Permissions of the file of variables, which may have secrets.
-const PRIVATE_MODE: u32 = 0o600;
 
 /// Where and how an import is written.
 #[derive(Debug)]
@@ -38,10 +36,18 @@ impl ImportOutput<'_> {
     pub(crate) fn write(&self, mut import: Import, messages: &Messages) -> Result<Import, String> {
         let path = self.path.filter(|path| path.as_os_str() != "-");
         let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
+        let mut read: Vec<String> = Vec::new();
         import.map_files(&mut |file, name| {
             let found = self.input.path_of(file, name);
-            found.is_file().then(|| relative(&found, folder))
+            let name = found.is_file().then(|| relative(&found, folder))?;
+            if !read.contains(&name) {
+                read.push(name.clone());
+            }
+            Some(name)
         });
+        if !read.is_empty() {
+            messages.note(&format!("reads local files: {}", read.join(", ")));
+        }
         let Some(path) = path else {
             print(&self.text(&import), false)?;
             if self.format == ToFormat::Hurl {

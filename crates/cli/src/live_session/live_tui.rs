@@ -37,7 +37,7 @@ impl LiveTui {
             );
         }
         let subject = ViewSubject {
-            title: single_line(format!("{} {}", plan.method, plan.target.url).trim_start()),
+            title: single_line(format!("{} {}", plan.method, plan.shown_url()).trim_start()),
             objectives: objectives.to_vec(),
             requests: plan.expected_requests(),
             warmup: plan.warmup,

@@ -154,7 +154,7 @@ impl LiveSession {
     ) -> Result<(), String> {
         let (Some(address), Some(control)) = (&args.web, &self.control) else { return Ok(()) };
         let subject = PageSubject {
-            title: format!("{} {}", plan.method, plan.target.url).trim_start().to_owned(),
+            title: format!("{} {}", plan.method, plan.shown_url()).trim_start().to_owned(),
             steps: step_names(plan),
             objectives: objectives.to_vec(),
             reads_events: plan.streams.is_some(),

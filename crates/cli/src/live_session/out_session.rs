@@ -11,6 +11,7 @@ use crate::exit;
 use crate::messages::Messages;
 use crate::output::OutputFile;
 use weir_decide::Nanos;
+use weir_decide::base::secret_mask::url_label;
 use weir_decide::load::live_load::LevelKind;
 use weir_load::LoadPlan;
 use weir_machine::lock::lock;
@@ -92,7 +93,7 @@ impl OutSession {
         }
         let subject = OutputSubject {
             method: plan.method.clone(),
-            url: plan.target.url.split('?').next().unwrap_or_default().to_owned(),
+            url: url_label(&plan.shown_url()),
             objectives: objectives.to_vec(),
             labels: flags.out_args.labels().to_vec(),
             interval: plan.interval,

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
-use weir_decide::base::secret_names::is_secret_name;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::base::units;
 use weir_http::target::Target;
 use weir_llm::{BodyTemplate, RequestApi, RequestSettings};
@@ -81,8 +81,8 @@ pub(super) struct LlmEndpoint {
     pub(super) stall_timeout: Option<Duration>,
     /// Options of a load to it, without its rate and length.
     pub(super) options: Options,
-    /// Values that are left out of what is saved.
-    pub(super) secrets: Vec<String>,
+    /// Secrets that are left out of what is saved.
+    pub(super) secrets: SecretMask,
 }
 
 impl EndpointArgs {
@@ -113,9 +113,6 @@ impl EndpointArgs {
         };
         let key = self.api_key_env.as_deref().map(api_key).transpose()?;
         let headers = headers(self.headers, api, key.as_deref());
-        let values = headers.iter().filter_map(|line| line.split_once(':'));
-        let secrets =
-            values.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.trim().to_owned()).chain(key);
         let settings = RequestSettings {
             api,
             template,
@@ -125,23 +122,19 @@ impl EndpointArgs {
             temperature: self.temperature,
             extra: self.extra_body.unwrap_or_default(),
         };
-        Ok(LlmEndpoint {
-            settings,
-            stall_timeout: self.stall_timeout,
-            secrets: secrets.chain(target.userinfo.clone()).collect(),
-            options: Options {
-                url: with_path(&self.url, &path),
-                method: Some("POST".to_owned()),
-                headers,
-                no_template: true,
-                timeout: Some(self.timeout.unwrap_or(DEFAULT_TIMEOUT)),
-                no_keepalive: self.no_keep_alive,
-                http2: self.http2_args.into_options(),
-                sni: self.sni,
-                redact: vec!["x-api-key".to_owned(), "api-key".to_owned()],
-                ..self.connection_args.into_options()
-            },
-        })
+        let options = Options {
+            url: with_path(&self.url, &path),
+            method: Some("POST".to_owned()),
+            headers,
+            no_template: true,
+            timeout: Some(self.timeout.unwrap_or(DEFAULT_TIMEOUT)),
+            no_keepalive: self.no_keep_alive,
+            http2: self.http2_args.into_options(),
+            sni: self.sni,
+            ..self.connection_args.into_options()
+        };
+        let secrets = options.secret_mask().with_values(key.as_slice());
+        Ok(LlmEndpoint { settings, stall_timeout: self.stall_timeout, secrets, options })
     }
 }
 

@@ -84,7 +84,7 @@ fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Res
     let (sweep, searched) = (load_args.sweep()?, load_args.capacity()?);
     let PreparedLlm { loads, program, counter, objectives, secrets, notes } = PreparedLlm::new(asked, sweep.as_ref())?;
     notes.iter().for_each(|note| messages.note(note));
-    let command = redacted(args, &[secrets, load_args.live_args.secrets()].concat());
+    let command = redacted(args, &secrets.with_values(&load_args.live_args.secrets()));
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let interrupt = Arc::new(interrupt);
     let loads = match agent_args.has_agents() {

@@ -12,6 +12,7 @@ use super::token_counter::TokenCounter;
 use crate::agent_args::AgentArgs;
 use crate::objectives::Objectives;
 use weir_decide::Nanos;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_llm::Dataset;
 use weir_load::event_streams::StreamOptions;
 use weir_load::{LoadPlan, Options};
@@ -26,7 +27,7 @@ pub(super) struct PreparedLlm {
     pub(super) counter: Option<TokenCounter>,
     pub(super) objectives: Objectives,
     /// Values that are left out of what is saved.
-    pub(super) secrets: Vec<String>,
+    pub(super) secrets: SecretMask,
     /// Notes for a person.
     pub(super) notes: Vec<String>,
 }

@@ -21,8 +21,10 @@ impl SweepValues {
         measurement: &LlmMeasurement<'_>,
         asked: &LlmLoadArgs,
     ) -> Result<u8, String> {
-        let (json, html) =
-            (OutputFile::open(asked.file_args.out.as_deref())?, OutputFile::open(asked.file_args.html.as_deref())?);
+        let (json, html) = (
+            OutputFile::open(asked.file_args.out.as_deref())?,
+            OutputFile::open_page(asked.file_args.html.as_deref())?,
+        );
         OutputFile::ensure_distinct(&[("--out", json.as_ref()), ("--html", html.as_ref())])?;
         let taken = [&json, &html].iter().any(|file| file.as_ref().is_some_and(OutputFile::is_stdout));
         let (mut sweep, mut code) = (LlmSweep { flag: self.flag().to_owned(), points: Vec::new() }, exit::OK);

@@ -7,6 +7,7 @@ use tokenizers::Tokenizer;
 
 use super::llm_program::LlmProgram;
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::is_steering;
 use weir_load::LoadPlan;
 use weir_measure::Run;
 use weir_measure::llm_timeline::LlmTimeline;
@@ -38,7 +39,7 @@ impl TokenCounter {
         let name = path.display();
         let content = std::fs::read(path).map_err(|error| format!("--tokenizer: cannot read '{name}': {error}"))?;
         let tokenizer = Tokenizer::from_bytes(&content).map_err(|error| {
-            let why = error.to_string().replace(char::is_control, " ");
+            let why = error.to_string().replace(is_steering, " ");
             format!("--tokenizer: '{name}' is not a tokenizer: {why}; give the tokenizer.json of the model")
         })?;
         Ok(Self(tokenizer))

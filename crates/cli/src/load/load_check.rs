@@ -1,6 +1,5 @@
 //! Arguments of a load in other places than the command line: in study files, mix files and forms.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{Args, Command, FromArgMatches};
@@ -11,11 +10,11 @@ use super::study_scripts::StudyScripts;
 #[cfg(all(feature = "history", feature = "web"))]
 use crate::objectives::Objectives;
 #[cfg(all(feature = "history", feature = "web"))]
-use crate::request_args::redacted;
 #[cfg(all(feature = "history", feature = "web"))]
 use crate::script_path::{is_python, is_script};
-#[cfg(all(feature = "history", feature = "web"))]
 use weir_decide::Nanos;
+#[cfg(all(feature = "history", feature = "web"))]
+use weir_decide::base::secret_mask::SecretMask;
 #[cfg(all(feature = "history", feature = "web"))]
 use weir_load::LoadPlan;
 use weir_load::Options;
@@ -49,19 +48,19 @@ pub(crate) fn parse(
     Ok((Options { script, ..read.into_options() }, warnings))
 }
 
-/// Checks the arguments of a load as far as it goes without a request, and returns its secrets. Scripts, and logs that a
+/// Checks the arguments of a load as far as it goes without a request, and returns the mask of its secrets. Scripts, and logs that a
 /// rate is from, are read when the load starts.
 ///
 /// # Errors
 /// One line with the first mistake.
 #[cfg(all(feature = "history", feature = "web"))]
-pub(crate) fn check(args: &[String]) -> Result<Vec<String>, String> {
+pub(crate) fn check(args: &[String]) -> Result<SecretMask, String> {
     let mut read = parse_args(args)?;
-    let secrets = read.request_args.secrets();
+    let mask = read.request_args.secret_mask().with_values(&read.live_args.secrets());
     let is_of_script =
         |arg: &String| arg.starts_with("--scenario=") && (is_python(Path::new(arg)) || is_script(Path::new(arg)));
     if args.iter().any(is_of_script) || read.rate_from_args.is_given() {
-        return Ok(secrets);
+        return Ok(mask);
     }
     read.script_args.check_unused()?;
     let mix = read.request_args.read_scenarios(Path::new(""), &check_flags)?;
@@ -70,13 +69,7 @@ pub(crate) fn check(args: &[String]) -> Result<Vec<String>, String> {
     objectives.slos.extend(mix.iter().flat_map(|mix| mix.slos.iter().cloned()));
     read.add_mix(mix)?;
     let plan = LoadPlan::new(&read.into_options()).map_err(|error| error.to_string())?;
-    objectives.check(&plan).map(|()| secrets)
-}
-
-/// Arguments without secrets.
-#[cfg(all(feature = "history", feature = "web"))]
-pub(crate) fn without_secrets(args: &[String], secrets: &[String]) -> Vec<String> {
-    redacted(&args.iter().map(OsString::from).collect::<Vec<_>>(), secrets)
+    objectives.check(&plan).map(|()| mask)
 }
 
 /// Checks flags in another place than the command line, without the rest of a load.

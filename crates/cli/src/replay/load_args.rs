@@ -9,9 +9,7 @@ use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
 use crate::live_session::LiveArgs;
 use crate::run_files::RunFileArgs;
-use weir_decide::base::secret_names::is_secret_name;
 use weir_decide::base::units;
-use weir_http::target::Target;
 use weir_load::Options;
 use weir_measure::slo::Slo;
 use weir_report::ReportFormat;
@@ -108,13 +106,9 @@ impl ReplayLoadArgs {
         self.speed.unwrap_or(1.0)
     }
 
-    /// Credentials that are left out of what is saved.
+    /// Credentials of outputs, which are left out of what is saved.
     pub(super) fn secrets(&self) -> Vec<String> {
-        let values = self.headers.iter().filter_map(|line| line.split_once(':'));
-        let values = values.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value.trim().to_owned());
-        let target = self.target.as_deref().and_then(|url| Target::parse(url).ok());
-        let own = values.chain(self.auth.clone()).chain(target.and_then(|target| target.userinfo));
-        own.chain(self.live_args.secrets()).collect()
+        self.live_args.secrets()
     }
 
     /// Options of the load, without its length and rate; `per_s` is the rate of the log.

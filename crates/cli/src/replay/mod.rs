@@ -122,7 +122,7 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     objectives.check(&plan)?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let interrupt = Arc::new(interrupt);
-    let samplers: Vec<_> = routes.into_iter().map(|route| (route, plan.target.url.clone())).collect();
+    let samplers: Vec<_> = routes.into_iter().map(|route| (route, plan.shown_url())).collect();
     let log = files.request_log(&samplers)?;
     let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
     let (plan, mut live) =
@@ -147,7 +147,7 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
         }
         abort.goes_on(progress) && !interrupt.is_requested()
     };
-    let command = redacted(args, &load_args.secrets());
+    let command = redacted(args, &plan.mask.clone().with_values(&load_args.secrets()));
     let run = load::run(&plan, &command, &mut watch, log.as_ref());
     live.end_keys();
     if let Some(bar) = bar {

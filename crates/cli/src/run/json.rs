@@ -4,10 +4,11 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 use weir_decide::base::failure::FailureKind;
+use weir_decide::base::secret_mask::{MASK, SecretMask};
+use weir_decide::base::terminal_text;
 use weir_load::steps::StepTrace;
 
 use super::play_output::PlayTotals;
-use super::redaction::SecretMask;
 use super::text::split;
 
 /// Version of the JSON object.
@@ -33,7 +34,7 @@ impl TraceDocument {
         let captures = trace
             .captures
             .iter()
-            .map(|capture| json!({ "name": capture.name, "value": captured(&mask.text(&capture.json)) }));
+            .map(|capture| json!({ "name": capture.name, "value": captured(&shown_capture(&capture.name, &capture.json, mask)) }));
         let checks = trace.checks.iter().map(|check| match &check.failure {
             None => json!({ "check": mask.text(&check.text), "ok": true }),
             Some((expected, actual)) => json!({
@@ -44,7 +45,7 @@ impl TraceDocument {
             }),
         });
         self.steps.push(json!({
-            "name": trace.step,
+            "name": mask.text(&trace.step),
             "verdict": trace.verdict,
             "requests": std::mem::take(&mut self.requests),
             "captures": captures.collect::<Vec<_>>(),
@@ -69,8 +70,14 @@ impl TraceDocument {
                 "failed_checks": totals.failed_checks,
             },
         });
-        format!("{document:#}\n")
+        format!("{}\n", terminal_text::json(&format!("{document:#}")))
     }
+}
+
+/// Value of a capture as JSON.
+fn shown_capture(name: &str, json: &str, mask: &SecretMask) -> String {
+    let shown = mask.header(name, json);
+    if shown == MASK { format!("\"{MASK}\"") } else { shown }
 }
 
 /// Value of a JSON text; an integer that a float would change is the text of its digits.
@@ -122,6 +129,11 @@ fn insert_body(body: &[u8], mask: &SecretMask, fields: &mut Map<String, Value>) 
     match std::str::from_utf8(body) {
         Ok("") => {}
         Ok(text) => drop(fields.insert("body".into(), mask.text(text).into())),
-        Err(_) => drop(fields.insert("body_base64".into(), BASE64_STANDARD.encode(body).into())),
+        Err(_) => {
+            let text = String::from_utf8_lossy(body);
+            let shown = mask.text(&text);
+            let bytes = if shown == text { body } else { shown.as_bytes() };
+            drop(fields.insert("body_base64".into(), BASE64_STANDARD.encode(bytes).into()));
+        }
     }
 }

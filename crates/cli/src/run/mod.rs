@@ -3,7 +3,6 @@
 mod json;
 mod play;
 mod play_output;
-mod redaction;
 mod script;
 mod text;
 
@@ -14,6 +13,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use weir_decide::base::secret_mask::{SecretMask, shown_pair};
 use weir_decide::base::units;
 use weir_load::Options;
 use weir_load::steps::ScenarioSource;
@@ -55,6 +55,9 @@ pub(super) struct RunArgs {
     /// variable whose value is not printed; repeatable
     #[arg(long = "secret", value_name = "NAME=VALUE", help_heading = SCENARIO)]
     secrets: Vec<String>,
+    /// folder of files that the scenario names [default: its own]
+    #[arg(long, value_name = "FOLDER", help_heading = SCENARIO)]
+    file_root: Option<PathBuf>,
     /// seed of random values
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SCENARIO)]
     seed: u64,
@@ -69,7 +72,7 @@ pub(super) struct RunArgs {
     /// whole bodies; without it their first 2 KiB
     #[arg(short, long, help_heading = OUTPUT)]
     verbose: bool,
-    /// header, variable or JSON field whose value is a secret
+    /// name of a further secret: header, variable, parameter, field; repeatable
     #[arg(long, value_name = "NAME", help_heading = SCENARIO)]
     redact: Vec<String>,
     /// credentials, cookies and secrets as they are, instead of ***
@@ -139,25 +142,25 @@ impl RunArgs {
         PlayOutput {
             detail: if self.verbose { PlayDetail::Whole } else { PlayDetail::Full },
             is_json: self.json || self.format == RunFormat::Json,
-            show_secrets: self.show_secrets,
-            secrets: self.secret_values(),
-            redact: self.redact.clone(),
+            mask: match self.show_secrets {
+                true => SecretMask::off(),
+                false => SecretMask::new(&self.redact).with_values(&self.secret_values()),
+            },
         }
     }
 
-    /// Values that are secrets, or variables that are named as such.
+    /// Values of `--secret`, whatever their names.
     fn secret_values(&self) -> Vec<String> {
-        let pair = |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let named = self.variables.iter().filter_map(pair).filter(|(name, _)| self.redact.contains(name));
-        self.secrets.iter().filter_map(pair).chain(named).map(|(_, value)| value).collect()
+        self.secrets.iter().filter_map(|text| text.split_once('=')).map(|(_, value)| value.to_owned()).collect()
     }
 
     /// Options of a load of one scenario.
     fn into_options(self) -> Result<Options, String> {
-        let mut source = match import_scenarios(&self.file)? {
+        let mut source = match import_scenarios(&self.file, self.file_root.as_deref())? {
             Some(imported) => imported.into_single(&self.file)?,
             None => read_scenario(&self.file)?,
         };
+        source.file_root = self.file_root.clone().or(source.file_root);
         for path in &self.variable_files {
             source.variables.extend(read_variables(path)?);
         }
@@ -171,6 +174,7 @@ impl RunArgs {
             scenarios: vec![source],
             headers: self.headers,
             auth: self.auth,
+            redact: self.redact,
             timeout: self.timeout,
             seed: Some(self.seed),
             ..self.connection_args.into_options()
@@ -180,7 +184,8 @@ impl RunArgs {
 
 /// Name and value of a variable.
 fn named_value(flag: &str, pair: &str) -> Result<(String, String), String> {
-    let (name, value) = pair.split_once('=').ok_or_else(|| format!("--{flag} '{pair}': write NAME=VALUE"))?;
+    let (name, value) =
+        pair.split_once('=').ok_or_else(|| format!("--{flag} '{}': write NAME=VALUE", shown_pair(pair)))?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

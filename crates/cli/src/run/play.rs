@@ -5,7 +5,7 @@ use std::thread;
 
 use weir_decide::base::failure::FailureKind;
 use weir_load::setup;
-use weir_load::steps::{Redaction, StepTrace};
+use weir_load::steps::StepTrace;
 use weir_load::{self as load, LoadPlan, Options};
 use weir_measure::Run;
 use weir_measure::end_reason::EndReason;
@@ -16,8 +16,7 @@ use super::super::messages::Messages;
 use super::super::output::{colors, print};
 use super::json::TraceDocument;
 use super::play_output::{PlayOutput, PlayTotals};
-use super::redaction::SecretMask;
-use super::text::TraceText;
+use super::text::{TraceText, split};
 
 /// What the printing thread returns.
 struct Printed {
@@ -66,7 +65,7 @@ pub(super) fn play_plan(
     let (trace, steps) = mpsc::channel::<StepTrace>();
     plan.trace = Some(trace);
     let printing = {
-        let output = output.clone();
+        let output = PlayOutput { mask: plan.mask.clone().joined(&output.mask), ..output.clone() };
         thread::spawn(move || print_steps(&steps, &output))
     };
     let run = load::run(&plan, &[], &mut |_| !interrupt.is_requested(), None);
@@ -101,16 +100,19 @@ pub(super) fn play_plan(
 /// Prints steps as they end, until the run is over.
 fn print_steps(steps: &Receiver<StepTrace>, output: &PlayOutput) -> Result<Printed, String> {
     let text = TraceText::new(output.detail, colors());
-    let mut mask = SecretMask::new(Redaction::new(&output.redact), &output.secrets, output.show_secrets);
+    let mut mask = output.mask.clone();
     let mut printed = Printed { totals: PlayTotals::default(), unreachable: None, document: TraceDocument::default() };
     for trace in steps {
         for capture in trace.captures.iter().filter(|capture| capture.is_redacted) {
             mask.add(capture.json.trim_matches('"'));
         }
-        trace.captures.iter().for_each(|capture| mask.add_variable(&capture.name, &capture.json));
-        let request_head = trace.request.windows(4).position(|end| end == b"\r\n\r\n");
-        mask.add_fields(request_head.map_or(&[], |end| &trace.request[end + 4..]));
-        mask.add_fields(&trace.body);
+        trace.captures.iter().for_each(|it| mask.add_named(&it.name, it.json.trim_matches('"')));
+        trace.variables.iter().for_each(|(name, value)| mask.add_named(name, value.json().trim_matches('"')));
+        let (head, body) = split(&trace.request);
+        mask.add_head(&head);
+        mask.add_fields(&String::from_utf8_lossy(body));
+        mask.add_head(&String::from_utf8_lossy(&trace.head));
+        mask.add_fields(&String::from_utf8_lossy(&trace.body));
         printed.totals.add(&trace);
         if trace.verdict == "failed" {
             let kind = trace.transfer_failure;

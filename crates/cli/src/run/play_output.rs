@@ -1,5 +1,6 @@
 //! What is printed of an iteration, and its counts.
 
+use weir_decide::base::secret_mask::SecretMask;
 use weir_load::steps::StepTrace;
 
 /// What is printed of an iteration, and how.
@@ -7,12 +8,8 @@ use weir_load::steps::StepTrace;
 pub(in super::super) struct PlayOutput {
     pub(in super::super) detail: PlayDetail,
     pub(in super::super) is_json: bool,
-    /// Whether credentials, cookies and secrets are printed.
-    pub(in super::super) show_secrets: bool,
-    /// Values that are secrets.
-    pub(in super::super) secrets: Vec<String>,
-    /// Names of headers, variables and fields that are secrets.
-    pub(in super::super) redact: Vec<String>,
+    /// Secrets that are not printed; those of the load are added.
+    pub(in super::super) mask: SecretMask,
 }
 
 /// How much of each request and response is printed as text.

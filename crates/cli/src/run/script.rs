@@ -28,6 +28,7 @@ pub(super) fn play_script(
         ("--variable", !asked.variables.is_empty()),
         ("--variables-file", !asked.variable_files.is_empty()),
         ("--secret", !asked.secrets.is_empty()),
+        ("--file-root", asked.file_root.is_some()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
         return Err(format!("{flag} does not go with a script; give arguments after --"));

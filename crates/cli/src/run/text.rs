@@ -1,10 +1,11 @@
 //! Requests and responses of steps as text.
 
 use weir_decide::Nanos;
+use weir_decide::base::secret_mask::SecretMask;
+use weir_decide::base::terminal_text::{lines, single_line};
 use weir_load::steps::StepTrace;
 
 use super::play_output::{PlayDetail, PlayTotals};
-use super::redaction::SecretMask;
 
 /// Maximum size of the part of a body that is printed, in bytes.
 const MAX_SHOWN_BODY_BYTES: usize = 2 << 10;
@@ -29,8 +30,9 @@ impl TraceText {
 
     /// Request and response of a step, and what was found.
     pub(super) fn step(self, step: &StepTrace, mask: &SecretMask) -> String {
+        let shown = |text: &str| lines(&mask.text(text)).into_owned();
         let is_whole = self.detail != PlayDetail::Short || matches!(step.verdict, "failed" | "retried");
-        let mut text = format!("{}  {}\n", self.paint(BOLD, &step.step), self.paint(DIM, &step.origin));
+        let mut text = format!("{}  {}\n", self.paint(BOLD, &shown(&step.step)), self.paint(DIM, &shown(&step.origin)));
         if !step.request.is_empty() {
             let (head, body) = split(&step.request);
             self.push_message("> ", CYAN, &head, body, is_whole, mask, &mut text);
@@ -46,21 +48,21 @@ impl TraceText {
             }
         }
         for capture in &step.captures {
-            text.push_str(&format!("  {} = {}\n", capture.name, mask.text(&capture.json)));
+            text.push_str(&format!("  {} = {}\n", capture.name, lines(&mask.header(&capture.name, &capture.json))));
         }
         for check in &step.checks {
-            let written = mask.text(&check.text);
+            let written = shown(&check.text);
             match &check.failure {
                 None => text.push_str(&format!("  {} {written}\n", self.paint(GREEN, "✓"))),
                 Some((expected, actual)) => {
                     text.push_str(&format!("  {} {written}\n", self.paint(RED, "✗")));
-                    text.push_str(&format!("      expected  {}\n", mask.text(expected)));
-                    text.push_str(&format!("      found     {}\n", mask.text(actual)));
+                    text.push_str(&format!("      expected  {}\n", shown(expected)));
+                    text.push_str(&format!("      found     {}\n", shown(actual)));
                 }
             }
         }
         for failure in &step.failures {
-            text.push_str(&format!("  {} {}\n", self.paint(RED, "✗"), mask.text(failure)));
+            text.push_str(&format!("  {} {}\n", self.paint(RED, "✗"), shown(failure)));
         }
         let color = if step.verdict == "failed" { RED } else { DIM };
         let verdict = match step.request.is_empty() {
@@ -99,12 +101,8 @@ impl TraceText {
         text: &mut String,
     ) {
         let prefix = self.paint(color, prefix);
-        for (index, line) in head.trim_end().lines().take(if is_whole { usize::MAX } else { 1 }).enumerate() {
-            let line = match line.split_once(':') {
-                Some((name, value)) if index > 0 => format!("{name}: {}", mask.header(name, value.trim())),
-                _ => mask.text(line),
-            };
-            text.push_str(&format!("{prefix}{line}\n"));
+        for line in mask.head(head).lines().take(if is_whole { usize::MAX } else { 1 }) {
+            text.push_str(&format!("{prefix}{}\n", single_line(line)));
         }
         if is_whole && !body.is_empty() {
             self.push_body(body, mask, text);
@@ -113,20 +111,14 @@ impl TraceText {
 
     fn push_body(self, body: &[u8], mask: &SecretMask, text: &mut String) {
         let limit = if self.detail == PlayDetail::Whole { usize::MAX } else { MAX_SHOWN_BODY_BYTES };
-        let start = &body[..body.len().min(limit)];
-        let readable = match std::str::from_utf8(start) {
-            Ok(text) => Some(text),
-            // The cut may be within a character.
-            Err(error) if start.len() < body.len() && error.error_len().is_none() => {
-                std::str::from_utf8(&start[..error.valid_up_to()]).ok()
-            }
-            Err(_) => None,
-        };
         let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
-        match readable.filter(|text| text.chars().all(is_text)) {
+        match std::str::from_utf8(body).ok().filter(|text| text.chars().all(is_text)) {
             Some(readable) => {
-                text.push_str(mask.text(readable).trim_end());
-                if start.len() < body.len() {
+                // Cut after the secrets are out: a half of one would pass.
+                let readable = mask.text(readable);
+                let start = &readable[..readable.floor_char_boundary(limit)];
+                text.push_str(lines(start).trim_end());
+                if start.len() < readable.len() {
                     let cut = format!("\n... ({} bytes in all; -v prints them)", body.len());
                     text.push_str(&self.paint(DIM, &cut));
                 }

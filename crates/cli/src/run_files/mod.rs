@@ -51,6 +51,7 @@ impl RunFiles {
     /// One line: a file cannot be written, or two are the same one.
     pub(crate) fn open(asked: &RunFileArgs, jsonl: Option<&Path>, strict: bool) -> Result<Self, String> {
         let open = |path: &Option<PathBuf>| OutputFile::open(path.as_deref());
+        let open_page = |path: &Option<PathBuf>| OutputFile::open_page(path.as_deref());
         let job_page = std::env::var_os(JOB_SUMMARY).filter(|path| !path.is_empty());
         if asked.base.is_some() && asked.summary_md.is_none() && job_page.is_none() {
             return Err(
@@ -61,10 +62,10 @@ impl RunFiles {
             json: open(&asked.out)?,
             csv: open(&asked.csv)?,
             csv_steps: open(&asked.csv_steps)?,
-            html: open(&asked.html)?,
+            html: open_page(&asked.html)?,
             jtl: open(&asked.jtl)?,
-            summary: open(&asked.summary_md)?,
-            junit: open(&asked.junit)?,
+            summary: open_page(&asked.summary_md)?,
+            junit: open_page(&asked.junit)?,
             jsonl: OutputFile::open(jsonl)?,
             #[cfg(feature = "history")]
             saver: asked.save_args.open()?,

@@ -9,6 +9,7 @@ use super::form_toml::mix_text;
 use super::load_form;
 use super::run_library::{NO_LABEL, RunLibrary};
 use crate::compare;
+use crate::form_args;
 use crate::history::{run_row, trend_reports};
 use crate::load;
 use weir_history::RunFilter;
@@ -80,11 +81,12 @@ impl UiBackend for UiCommands {
 
     fn command(&self, form: &RunForm) -> Result<RunCommand, String> {
         let args = load_form::arguments(form)?;
-        let secrets = load::check(&args)?;
+        let mask = load::check(&args)?;
         let added = ["load", "--log-format=json", "--web=127.0.0.1:0", "--until-stdin-ends"];
-        let own = added.into_iter().map(str::to_owned).chain(self.saving(form)).chain(args.iter().cloned());
-        let words = self.program.iter().cloned().chain(own.map(OsString::from)).collect();
-        Ok(RunCommand { words, shown: command_line(&load::without_secrets(&args, &secrets)) })
+        let own = added.into_iter().map(str::to_owned).chain(self.saving(form)).map(OsString::from);
+        let (hidden, environment) = form_args::hidden(&args);
+        let words = self.program.iter().cloned().chain(own).chain(hidden).collect();
+        Ok(RunCommand { words, environment, shown: command_line(&mask.command(&args)) })
     }
 
     fn form_of(&self, run: i64) -> Result<Value, String> {

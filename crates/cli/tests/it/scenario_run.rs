@@ -33,8 +33,8 @@ fn each_request_and_response_is_printed_without_secrets() {
         "{\"user\": \"ada\"}",
         "< HTTP/1.1 200 OK",
         "< Set-Cookie: ***",
-        "  token = \"t-1\"",
-        "> X-Token: t-1",
+        "  token = ***",
+        "> X-Token: ***",
         "> Cookie: ***",
         "  ✓ status == 200",
         "  ✓ jsonpath \"$.count\" == 2",
@@ -91,7 +91,7 @@ fn json_is_one_object_with_all_of_it() {
     assert_eq!((request["method"].as_str(), request["body"].as_str()), (Some("POST"), Some("{\"user\": \"ada\"}")));
     assert_eq!(request["url"], server.url("/login"));
     assert_eq!(request["response"]["status"], 200);
-    assert_eq!(login["captures"][0], serde_json::json!({ "name": "token", "value": "t-1" }));
+    assert_eq!(login["captures"][0], serde_json::json!({ "name": "token", "value": "***" }));
     assert_eq!(report["totals"]["passed_checks"], 3);
     let schema: Value = serde_json::from_str(include_str!("../../../../docs/play.schema.json")).unwrap();
     let errors: Vec<String> =

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use weir_testing::{Raw, Running, Server, Weir, until};
+use weir_testing::{Raw, Running, Server, Weir, children, until};
 
 /// No answer of the page takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -153,6 +153,12 @@ fn a_run_is_started_changed_stopped_and_found() {
     assert_eq!((hello["kind"].as_str(), hello["may_change"].as_bool()), (Some("rate"), Some(true)));
     assert_eq!(ui.events(&ui.spectator).next("hello")["may_change"].as_bool(), Some(false));
     server.wait_for("requests", |counts| counts.requests > 20);
+    // All users of the machine see the arguments of its processes.
+    let run = children(ui.running.pid()).into_iter().map(|pid| fs::read(format!("/proc/{pid}/cmdline")).unwrap());
+    let run: Vec<String> = run.map(|line| String::from_utf8_lossy(&line).into_owned()).collect();
+    assert!(run.iter().any(|line| line.contains("load")), "{run:?}");
+    assert!(run.iter().all(|line| !line.contains("secret-7")), "{run:?}");
+    assert_eq!(server.seen()[0].header("authorization"), Some("secret-7"));
     assert!(ui.asked("/api/change", &json!({ "rate": 200 }))["at_s"].as_f64().unwrap() > 0.0);
     assert_eq!(ui.ask("/api/change", &json!({ "users": 2 })).0, 409);
     ui.asked("/api/change", &json!("stop"));

@@ -5,8 +5,11 @@
 //! - [`nanos`]: time since the start of a run
 //! - [`origin`]: scheme, host and port to which credentials belong
 //! - [`rng`]: seeded random numbers that are the same in every version
+//! - [`secret_mask`]: texts without secrets
 //! - [`secret_names`]: names of headers, fields, parameters and variables whose values are not shown
+//! - [`terminal_text`]: text of others on a terminal
 //! - [`units`]: notation of times, stages and arrival processes
+//! - `secret_fields`: places of secrets in a text, by their names
 //! - `sliding_count`: counts over a sliding window, in fixed memory
 //! - `set_cache`: set-associative cache: state of many keys, in fixed memory
 
@@ -14,7 +17,10 @@ pub mod failure;
 pub mod nanos;
 pub mod origin;
 pub mod rng;
+pub(crate) mod secret_fields;
+pub mod secret_mask;
 pub mod secret_names;
 pub(crate) mod set_cache;
 pub(crate) mod sliding_count;
+pub mod terminal_text;
 pub mod units;

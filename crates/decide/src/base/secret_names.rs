@@ -34,7 +34,7 @@ const SECRET_ENDS: [&str; 23] = [
 ];
 
 /// Whole names of secrets that are too short to be ends.
-const SECRET_NAMES: [&str; 6] = ["key", "sid", "sig", "auth", "pass", "pin"];
+const SECRET_NAMES: [&str; 7] = ["key", "sid", "sig", "auth", "pass", "pin", "tok"];
 
 /// Whether what has this name is a secret.
 pub fn is_secret_name(name: &str) -> bool {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use weir_decide::base::secret_mask::shown_header;
+
 /// An encoded request, and what is needed to decode its response.
 #[derive(Clone, Debug)]
 pub struct WireRequest {
@@ -81,7 +83,7 @@ impl WireRequest {
 /// # Errors
 /// If the line is not a header.
 pub fn parse_header(line: &str) -> Result<HeaderLine<'_>, RequestError> {
-    let bad = || RequestError::Header(line.escape_debug().to_string());
+    let bad = || RequestError::Header(shown_header(line).escape_debug().to_string());
     let (name, value) = line.split_once(':').ok_or_else(bad)?;
     let (name, value) = (name.trim(), value.trim());
     http::HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;

@@ -11,6 +11,7 @@ mod thread_group;
 mod timer;
 
 use roxmltree::{Document, ParsingOptions};
+use weir_scenario::xml_bounds::check_xml;
 
 use self::controller::PlanWalker;
 use self::element::{LineStarts, PlanElement};
@@ -29,6 +30,7 @@ pub(crate) fn read(text: &str, session: &mut ImportSession) -> Result<Vec<Import
         Some(at) => format!("{}version=\"1.0\"{}", &text[..at], &text[at + "version=\"1.1\"".len()..]),
         None => text.to_owned(),
     };
+    check_xml(&text).map_err(|excess| Mismatch::new(excess.line, "XML of a test plan", excess.to_string()))?;
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(&text, options)
         .map_err(|error| Mismatch::new(error.pos().row, "XML of a test plan", format!("text that is not: {error}")))?;

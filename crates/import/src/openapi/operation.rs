@@ -1,5 +1,7 @@
 //! Operations as steps.
 
+use std::collections::{HashMap, HashSet};
+
 use weir_hurl::{ExpectedResponse, ExpectedStatus, MultipartField, MultipartValue, Template};
 
 use super::description::ApiDescription;
@@ -64,12 +66,11 @@ impl Operation<'_> {
 
     /// Parameters of the operation and of the path, each once.
     fn parameters(&self) -> Vec<&SourceNode<'_>> {
-        let mut found: Vec<&SourceNode<'_>> = Vec::new();
+        let (mut found, mut keys): (Vec<&SourceNode<'_>>, HashSet<_>) = Default::default();
         let own = self.operation.items_of("parameters");
         for parameter in own.iter().chain(self.item.items_of("parameters")) {
             let parameter = self.description.resolve(parameter);
-            let key = |node: &SourceNode<'_>| (node.text_of("name"), node.text_of("in"));
-            if !found.iter().any(|known| key(known) == key(parameter)) {
+            if keys.insert((parameter.text_of("name"), parameter.text_of("in"))) {
                 found.push(parameter);
             }
         }
@@ -78,19 +79,16 @@ impl Operation<'_> {
 
     /// Path with a variable for each parameter in it.
     fn path_with_values(&self, parameters: &[&SourceNode<'_>], session: &mut ImportSession) -> Template {
-        let mut parts = Vec::new();
-        let mut rest = self.path;
+        let (mut parts, mut rest) = (Vec::new(), self.path);
+        let in_path = parameters.iter().filter(|node| node.text_of("in").as_deref() == Some("path"));
+        let by_name: HashMap<_, _> = in_path.rev().map(|node| (node.text_of("name"), *node)).collect();
         while let Some((before, name, after)) = rest
             .split_once('{')
             .and_then(|(before, rest)| rest.split_once('}').map(|(name, after)| (before, name, after)))
         {
             parts.push(Template::text(before));
-            let is_it = |node: &&&SourceNode<'_>| {
-                node.text_of("in").as_deref() == Some("path") && node.text_of("name").as_deref() == Some(name)
-            };
-            let value = parameters
-                .iter()
-                .find(is_it)
+            let value = by_name
+                .get(&Some(name.to_owned()))
                 .map(|parameter| (self.value(parameter, name), self.example(parameter).is_some()));
             parts.push(path_variable(name, value, session));
             rest = after;

@@ -1,5 +1,7 @@
 //! Variables whose values have variables: their texts stand in their place.
 
+use std::collections::HashMap;
+
 use weir_hurl::{ExpressionSource, MultipartValue, Template, TemplatePart};
 
 use crate::collection::Import;
@@ -13,7 +15,7 @@ const MAX_DEPTH: usize = 8;
 const MAX_PARTS: usize = 1000;
 
 /// Puts the texts of variables in their place, in all requests.
-pub(crate) fn inline(import: &mut Import, formulas: &[(String, Template)]) {
+pub(crate) fn inline(import: &mut Import, formulas: &HashMap<String, Template>) {
     if formulas.is_empty() {
         return;
     }
@@ -34,10 +36,10 @@ pub(crate) fn inline(import: &mut Import, formulas: &[(String, Template)]) {
 }
 
 /// The text with the texts of variables; `None` if it has none.
-fn replaced(text: &Template, formulas: &[(String, Template)]) -> Option<Template> {
+fn replaced(text: &Template, formulas: &HashMap<String, Template>) -> Option<Template> {
     let formula = |part: &TemplatePart| match part {
         TemplatePart::Expression(expression) if expression.filters.is_empty() => match &expression.source {
-            ExpressionSource::Variable(name) => formulas.iter().find(|(own, _)| own == name).map(|(_, text)| text),
+            ExpressionSource::Variable(name) => formulas.get(name),
             ExpressionSource::Function(_) => None,
         },
         _ => None,

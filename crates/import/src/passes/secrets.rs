@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use weir_decide::base::secret_names::is_secret_name;
-use weir_hurl::Template;
+use weir_hurl::{Template, TemplatePart};
 
+use crate::builder::percent_decoded;
 use crate::collection::Import;
 use crate::names::{VariableNameTable, snake_case};
-use crate::request::{ImportedBody, ImportedRequest};
+use crate::request::{ImportedBody, ImportedRequest, field};
 use crate::text;
 
 /// Shortest text that is taken for a secret.
@@ -71,6 +72,7 @@ fn hide_in(request: &mut ImportedRequest, name: &mut dyn FnMut(&str, &str) -> St
             user.value = text::variable(&name(password, "password"));
         }
     }
+    take_userinfo(request, name);
     for parameter in request.query.iter_mut().filter(|field| is_secret_name(&text::source(&field.name))) {
         hide_value(&mut parameter.value, &snake_case(&text::source(&parameter.name)), name);
     }
@@ -95,6 +97,32 @@ fn hide_in(request: &mut ImportedRequest, name: &mut dyn FnMut(&str, &str) -> St
     }
 }
 
+/// Makes user and password of the URL those of basic authentication, as every client sends them.
+fn take_userinfo(request: &mut ImportedRequest, name: &mut dyn FnMut(&str, &str) -> String) {
+    let Some(TemplatePart::Text(first)) = request.url.parts.first_mut() else { return };
+    let Some(start) = first.find("://").map(|at| at + "://".len()) else { return };
+    let end = first[start..].find(['/', '?', '#']).map_or(first.len(), |length| start + length);
+    let Some(at) = first[start..end].rfind('@').map(|at| start + at) else { return };
+    let (user, password) = first[start..at].split_once(':').unwrap_or((&first[start..at], ""));
+    let decoded = |text: &str| percent_decoded(text).unwrap_or_else(|| text.to_owned());
+    let (user, password) = (decoded(user), decoded(password));
+    first.replace_range(start..=at, "");
+    // What a request says itself goes before its URL.
+    if user.is_empty() && password.is_empty()
+        || request.basic_auth.is_some()
+        || request.header("authorization").is_some()
+    {
+        return;
+    }
+    // A user alone is a token.
+    let hidden = |text: &str, proposed: &str, name: &mut dyn FnMut(&str, &str) -> String| match text {
+        "" => Template::default(),
+        text => text::variable(&name(text, proposed)),
+    };
+    let name_field = if password.is_empty() { hidden(&user, "user_token", name) } else { Template::text(user) };
+    request.basic_auth = Some(field(name_field, hidden(&password, "password", name)));
+}
+
 fn hide_value(value: &mut Template, proposed: &str, name: &mut dyn FnMut(&str, &str) -> String) {
     if let Some(secret) = value.as_text().filter(|secret| is_secret_text(secret)) {
         *value = text::variable(&name(secret, proposed));
@@ -103,7 +131,7 @@ fn hide_value(value: &mut Template, proposed: &str, name: &mut dyn FnMut(&str, &
 
 fn without_prefix(value: &Template, prefix: &str) -> Template {
     let mut rest = value.clone();
-    if let Some(weir_hurl::TemplatePart::Text(first)) = rest.parts.first_mut() {
+    if let Some(TemplatePart::Text(first)) = rest.parts.first_mut() {
         *first = first.get(prefix.len()..).unwrap_or_default().to_owned();
     }
     text::from_parts(rest.parts)
@@ -231,5 +259,24 @@ mod tests {
             r#"{"user": "ada", "password": "{{password}}", "n": [1, {"token": "{{token}}"}]}"#
         );
         assert_eq!(values.len(), 5);
+    }
+
+    #[test]
+    fn user_and_password_of_a_url_are_those_of_the_request() {
+        for (url, rest, user, password, count) in [
+            ("http://me:s%40cret@h/a@b", "http://h/a@b", "me", "{{password}}", 1),
+            ("https://ghp_123@h", "https://h", "{{user_token}}", "", 1),
+            ("http://h/a:b@c", "http://h/a:b@c", "", "", 0),
+        ] {
+            let request = ImportedRequest { url: Template::text(url), ..Default::default() };
+            let (made, values) = hidden(request);
+            assert_eq!((text::source(&made.url).as_str(), values.len()), (rest, count), "{url}");
+            let auth = made.basic_auth.unwrap_or_else(|| field(Template::default(), Template::default()));
+            assert_eq!((text::source(&auth.name).as_str(), text::source(&auth.value).as_str()), (user, password));
+        }
+        let mut own = ImportedRequest { url: Template::text("http://me:secret@h/"), ..Default::default() };
+        own.add_header("Authorization", Template::text("Bearer abc.def"));
+        let (made, _) = hidden(own);
+        assert!(made.basic_auth.is_none() && text::source(&made.url) == "http://h/");
     }
 }

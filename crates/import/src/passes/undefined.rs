@@ -22,8 +22,10 @@ pub(crate) fn find_undefined(import: &mut Import) {
         }
     }
     import.variables.retain(|variable| used.contains(&variable.name));
+    let known: BTreeSet<String> = import.variables.iter().map(|variable| variable.name.clone()).collect();
     for name in needed {
-        if !import.variables.iter().any(|variable| variable.name == name) {
+        if !known.contains(&name) {
+            import.places.insert(name.clone(), import.variables.len());
             import.variables.push(ImportedVariable { name, value: None, is_secret: false });
         }
     }

@@ -15,6 +15,11 @@ impl LoadPlan {
         self.scenarios.as_ref().map(ScenarioMix::stream_ends).unwrap_or_default()
     }
 
+    /// URL of the target without secrets, for results.
+    pub fn shown_url(&self) -> String {
+        self.mask.shown(&self.target.url)
+    }
+
     /// Facts of a run whose last request ended at `last_done`, and that had ended at `ended_at`; `stopped_at` is the
     /// time of an early stop, and `interrupted` whether a user caused it.
     pub fn facts(&self, last_done: Nanos, ended_at: Nanos, stopped_at: Option<Nanos>, interrupted: bool) -> RunFacts {
@@ -27,11 +32,11 @@ impl LoadPlan {
         RunFacts {
             model: self.model(),
             target: RunTarget {
-                url: self.target.url.clone(),
+                url: self.shown_url(),
                 method: self.method.clone(),
                 host: self.target.host.clone(),
                 port: self.target.port,
-                path: self.target.path.clone(),
+                path: self.mask.shown(&self.target.path),
                 ..RunTarget::default()
             },
             warmup: self.warmup,

@@ -12,7 +12,7 @@ use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};
 use crate::steps::{
-    OriginResolver, ProgramFlows, ProgramPlan, Redaction, ResolvedOrigin, StepFlows, UserFlows, UserTable,
+    OriginResolver, ProgramFlows, ProgramPlan, ResolvedOrigin, StepFlows, UserFlows, UserTable, distinct,
 };
 use weir_decide::Nanos;
 use weir_decide::load::source::RequestSource;
@@ -39,7 +39,7 @@ impl LoadPlan {
             program: Some(ProgramPlan {
                 program,
                 resolver: OriginResolver::new(options)?,
-                redaction: Redaction::new(&options.redact),
+                mask: options.secret_mask(),
             }),
             ..self
         })
@@ -111,6 +111,7 @@ impl LoadPlan {
             addresses: self.addresses.clone(),
             tls: self.tls.clone(),
             method: self.method.clone(),
+            mask: self.mask.clone(),
             requests: self.requests.clone(),
             source: self.source.clone(),
             pacing: self.pacing.clone(),
@@ -162,7 +163,10 @@ impl LoadPlan {
     pub fn step_facts(&self) -> Vec<StepFacts> {
         match (&self.scenarios, &self.program) {
             (Some(mix), _) => mix.step_facts(),
-            (None, Some(plan)) => plan.program.steps(),
+            (None, Some(plan)) => {
+                let shown = |step: StepFacts| StepFacts { name: self.mask.shown(&step.name), ..step };
+                distinct(plan.program.steps().into_iter().map(shown).collect())
+            }
             (None, None) => Vec::new(),
         }
     }

@@ -70,6 +70,7 @@ impl LoadPlan {
             ends_with_requests: length.ends_with_requests,
             control: None,
             trace: None,
+            mask: options.secret_mask(),
             tracing: None,
         })
     }

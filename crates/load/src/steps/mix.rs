@@ -1,9 +1,9 @@
 //! Scenarios of a plan, compiled.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeSet, HashMap};
 
 use weir_decide::Nanos;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::load::source::RequestSource;
 use weir_http::wire::parse_header;
 use weir_hurl::{Assertion, ErrorReport, ParseError};
@@ -12,7 +12,7 @@ use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
 use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules, StreamEndRule};
 use weir_scenario::value::Value;
 
-use super::redaction::{Redaction, masked};
+use super::file_root::FileRoot;
 use super::scenario_data::{ParsedData, ScenarioData};
 use super::single_request::{LITERAL_BRACES, mistake};
 use super::user_deal::UserDeal;
@@ -33,10 +33,8 @@ pub struct ScenarioMix {
     /// Scenarios of the users of a closed loop, if each user has one for the whole run.
     deal: Option<UserDeal>,
     pub(crate) resolver: OriginResolver,
-    /// What samples of failures leave out.
-    pub(crate) redaction: Redaction,
-    /// Values of variables of all users that samples leave out.
-    pub(crate) secrets: Vec<String>,
+    /// Secrets that results leave out.
+    pub(crate) mask: SecretMask,
     /// What has no effect, for a person.
     pub warnings: Vec<String>,
 }
@@ -64,6 +62,7 @@ impl ScenarioMix {
     pub(crate) fn compile(options: &Options, keep_alive: bool, seed: u64) -> Result<Self, PlanError> {
         let resolver = OriginResolver::new(options)?;
         let (mut scenarios, mut warnings, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
+        let mask = options.secret_mask();
         let mut first_step = 0;
         let mut parsed = ParsedData::default();
         for source in &options.scenarios {
@@ -71,7 +70,8 @@ impl ScenarioMix {
             let from_setup = scenario_hook::check(source, &settings)?;
             let data = source.data.as_ref().map(|data| parsed.parse(data)).transpose()?;
             settings.columns = data.iter().flat_map(|data| data.columns().iter().cloned()).chain(from_setup).collect();
-            let mut files = |name: &str| fs::read(source.folder.join(name)).map_err(|error| error.to_string());
+            let root = FileRoot::of(source);
+            let mut files = |name: &str| root.read(name);
             let compiled = weir_hurl::parse(&source.text)
                 .and_then(|file| ScenarioPlan::compile(&file, &settings, &mut files))
                 .map_err(|errors| described(source, &errors));
@@ -84,9 +84,9 @@ impl ScenarioMix {
             };
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
-            let name = unique_name(source.scenario_name(), &scenarios);
+            let name = unique_name(&mask.text(source.scenario_name()), &scenarios);
             let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };
-            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&name, &prefix, step)).collect();
+            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&name, &prefix, step, &mask)).collect();
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
             let pacing = source.pacing.map(Nanos::from);
             let has_setup = source.setup.is_some();
@@ -105,14 +105,10 @@ impl ScenarioMix {
         }
         let users: Option<Vec<u64>> = options.scenarios.iter().map(|source| source.users).collect();
         let deal = users.map(|users| UserDeal::new(&users));
-        let redaction = Redaction::new(&options.redact);
-        let given = options.scenarios.iter().flat_map(|source| &source.variables);
-        let secrets = given.filter(|(name, _)| redaction.is_secret_variable(name)).map(|(_, value)| value.clone());
-        let secrets = secrets.collect();
         let choice = RequestSource::new(&weights, seed);
         let file = |scenario: &CompiledScenario| scenario.data.as_ref().map(|data| data.file);
         let has_one_file = scenarios.iter().all(|scenario| file(scenario) == Some(0));
-        Ok(Self { scenarios, choice, has_one_file, deal, resolver, redaction, secrets, warnings })
+        Ok(Self { scenarios, choice, has_one_file, deal, resolver, mask, warnings })
     }
 
     /// Scenario of the iteration of this number, of a user of a closed loop or of a free one.
@@ -177,7 +173,7 @@ impl ScenarioMix {
 
     /// Names and checks of all steps, in order.
     pub fn step_facts(&self) -> Vec<StepFacts> {
-        self.scenarios.iter().flat_map(|scenario| scenario.steps.iter().cloned()).collect()
+        distinct(self.scenarios.iter().flat_map(|scenario| scenario.steps.iter().cloned()).collect())
     }
 
     /// When responses to steps are ended on purpose, in the order of the steps; empty if none ever is.
@@ -191,7 +187,7 @@ impl ScenarioMix {
     pub fn step_urls(&self) -> Vec<String> {
         let steps = self.scenarios.iter().flat_map(|scenario| &scenario.plan.steps);
         let shown = |url: &str| if url.contains("://") { without_user(url) } else { url.to_owned() };
-        steps.map(|step| masked(&shown(step.url_text()), self.secrets.clone())).collect()
+        steps.map(|step| self.mask.shown(&shown(step.url_text()))).collect()
     }
 
     /// Checks of a step by its index among all steps.
@@ -212,13 +208,26 @@ impl ScenarioMix {
     }
 }
 
-fn facts(scenario: &str, prefix: &str, step: &weir_scenario::plan::ScenarioStep) -> StepFacts {
+fn facts(scenario: &str, prefix: &str, step: &weir_scenario::plan::ScenarioStep, mask: &SecretMask) -> StepFacts {
     let checks = (0..step.checks.len()).filter_map(|check| step.checks.text(u32::try_from(check).ok()?));
     StepFacts {
-        name: format!("{prefix}{}", step.name),
+        name: mask.shown(&format!("{prefix}{}", step.name)),
         scenario: scenario.to_owned(),
-        checks: checks.map(str::to_owned).collect(),
+        checks: checks.map(|check| mask.shown(check)).collect(),
     }
+}
+
+/// Steps whose names differ, though they may differ in secrets alone.
+pub(crate) fn distinct(mut steps: Vec<StepFacts>) -> Vec<StepFacts> {
+    let mut seen: HashMap<(String, String), usize> = HashMap::with_capacity(steps.len());
+    for step in &mut steps {
+        let count = seen.entry((step.scenario.clone(), step.name.clone())).or_default();
+        *count += 1;
+        if *count > 1 {
+            step.name = format!("{} ({count})", step.name);
+        }
+    }
+    steps
 }
 
 /// Name that no earlier scenario has: `shop (2)` of a second `shop`.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_decide::Nanos;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::load::arrival_queue::ArrivalQueue;
 use weir_http::target::SocketAddress;
 use weir_http::tls::Tls;
@@ -12,7 +13,6 @@ use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin, StepFindings, StepVerdict};
 
 use super::flow_event::{FlowEvent, FlowNext, FlowSend};
-use super::redaction::Redaction;
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
     PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, StreamPart, ThreadProgram,
@@ -25,7 +25,7 @@ pub struct ProgramPlan {
     pub(crate) program: Arc<dyn UserProgram>,
     pub(crate) resolver: OriginResolver,
     /// What samples of failures leave out.
-    pub(crate) redaction: Redaction,
+    pub(crate) mask: SecretMask,
 }
 
 impl ProgramPlan {
@@ -220,8 +220,8 @@ impl<'a> ProgramFlows<'a> {
     }
 
     /// What samples of failures leave out.
-    pub(crate) fn redaction(&self) -> &Redaction {
-        &self.plan.redaction
+    pub(crate) fn secret_mask(&self) -> &SecretMask {
+        &self.plan.mask
     }
 
     /// Earliest start of a user's next iteration.

@@ -1,33 +1,60 @@
 //! Samples of failures, for a person, with secrets left out.
 
+use weir_decide::base::secret_mask::SecretMask;
 use weir_measure::failure_sample::FailureSample;
 use weir_scenario::plan::{FlowFailure, StepFindings};
 
 use super::StepExchange;
-use super::redaction::{MASK, Redaction, masked};
 
 /// Maximum size of the beginning of a body in a sample, in bytes.
 const MAX_SHOWN_BODY_BYTES: usize = 300;
+/// Maximum size of the part of a body whose secrets are looked for, in bytes.
+const MAX_SEARCHED_BODY_BYTES: usize = 1 << 20;
 
-/// Sample of what a step with these checks found, and of its response, without the values of `secrets`.
+/// Sample of what a step with these checks found, and of its response, without secrets.
 pub(crate) fn failure_sample(
     findings: &StepFindings,
     checks: &[String],
     exchange: Option<&StepExchange>,
-    (redaction, mut secrets): (&Redaction, Vec<String>),
+    mut mask: SecretMask,
 ) -> FailureSample {
-    let reason = failure_texts(findings, checks).join("; ");
-    let response = exchange.map(|exchange| {
+    let mut response = String::new();
+    if let Some(exchange) = exchange {
+        add_secrets(exchange, &mut mask);
         // A body that does not decompress is shown as it came.
         let body = exchange.decoded_body().unwrap_or_else(|_| exchange.body().to_vec());
-        secrets.extend(redaction.field_values(&body));
-        shown(exchange.head(), &body, redaction)
-    });
-    FailureSample { reason: masked(&reason, secrets.clone()), response: masked(&response.unwrap_or_default(), secrets) }
+        let body = String::from_utf8_lossy(&body[..body.len().min(MAX_SEARCHED_BODY_BYTES)]).into_owned();
+        mask.add_fields(&body);
+        response = shown(exchange.head(), &body, &mask);
+    }
+    FailureSample { reason: mask.shown(&failure_texts(findings, checks).join("; ")), response }
+}
+
+/// Failures of a step without secrets, for a log; empty if there is none.
+pub(crate) fn failure_message(
+    findings: &StepFindings,
+    checks: &[String],
+    exchange: Option<&StepExchange>,
+    mask: impl FnOnce() -> SecretMask,
+) -> String {
+    if findings.failures.is_empty() {
+        return String::new();
+    }
+    failure_sample(findings, checks, exchange, mask()).reason
+}
+
+/// Takes note of the secrets that were sent: a service may send them back under other names.
+fn add_secrets(exchange: &StepExchange, mask: &mut SecretMask) {
+    let request: Vec<u8> = exchange.request.to_vec();
+    let request = String::from_utf8_lossy(&request[..request.len().min(MAX_SEARCHED_BODY_BYTES)]).into_owned();
+    let (head, body) = request.split_once("\r\n\r\n").unwrap_or((&request, ""));
+    mask.add_head(head);
+    mask.add_fields(body);
+    mask.add_head(&String::from_utf8_lossy(exchange.head()));
 }
 
 /// Failures of a step, each with its check: `status == 200: expected == 200, found 500`.
-pub(crate) fn failure_texts(findings: &StepFindings, checks: &[String]) -> Vec<String> {
+fn failure_texts(findings: &StepFindings, checks: &[String]) -> Vec<String> {
     let text = |failure: &FlowFailure| match failure {
         FlowFailure::Check(index, reason) => match checks.get(*index as usize) {
             Some(check) => format!("{check}: {reason}"),
@@ -38,20 +65,13 @@ pub(crate) fn failure_texts(findings: &StepFindings, checks: &[String]) -> Vec<S
     findings.failures.iter().map(text).collect()
 }
 
-fn shown(head: &[u8], body: &[u8], redaction: &Redaction) -> String {
-    let head = String::from_utf8_lossy(head);
-    let line = |line: &str| match line.split_once(':') {
-        Some((name, _)) if redaction.is_secret_header(name) => format!("{name}: {MASK}\n"),
-        _ => format!("{line}\n"),
-    };
-    let mut text: String = head.trim_end().lines().map(line).collect();
+fn shown(head: &[u8], body: &str, mask: &SecretMask) -> String {
+    let mut text = mask.head(&String::from_utf8_lossy(head));
     if !body.is_empty() {
-        let start = &body[..body.len().min(MAX_SHOWN_BODY_BYTES)];
-        text.push('\n');
-        text.push_str(&String::from_utf8_lossy(start));
-        if body.len() > start.len() {
-            text.push_str("...");
-        }
+        // Cut after the secrets are out: a half of one would pass.
+        let body = mask.text(body);
+        let end = body.floor_char_boundary(MAX_SHOWN_BODY_BYTES);
+        text.extend(["\n", &body[..end], if end < body.len() { "..." } else { "" }]);
     }
     text
 }

@@ -1,10 +1,9 @@
 //! Setup and teardown of a scenario: files that are played once, before and after the load.
 
-use std::fs;
-
 use weir_hurl::{ErrorReport, HurlFile, ParseError};
 use weir_scenario::plan::{ScenarioPlan, ScenarioSettings, assigned_variables};
 
+use super::file_root::FileRoot;
 use super::{ScenarioFile, ScenarioSource};
 use crate::plan::PlanError;
 
@@ -14,12 +13,12 @@ pub(super) fn check(source: &ScenarioSource, settings: &ScenarioSettings) -> Res
     let mut names = Vec::new();
     if let Some(setup) = &source.setup {
         let file = parse(setup)?;
-        compile(setup, &file, settings)?;
+        compile(setup, &file, settings, &FileRoot::of_hook(setup, source))?;
         names.extend(assigned_variables(&file));
     }
     if let Some(teardown) = &source.teardown {
         let settings = ScenarioSettings { columns: names.clone(), ..settings.clone() };
-        compile(teardown, &parse(teardown)?, &settings)?;
+        compile(teardown, &parse(teardown)?, &settings, &FileRoot::of_hook(teardown, source))?;
     }
     Ok(names)
 }
@@ -28,8 +27,13 @@ fn parse(file: &ScenarioFile) -> Result<HurlFile, PlanError> {
     weir_hurl::parse(&file.text).map_err(|errors| mistakes(file, &errors))
 }
 
-fn compile(file: &ScenarioFile, parsed: &HurlFile, settings: &ScenarioSettings) -> Result<(), PlanError> {
-    let mut files = |name: &str| fs::read(file.folder.join(name)).map_err(|error| error.to_string());
+fn compile(
+    file: &ScenarioFile,
+    parsed: &HurlFile,
+    settings: &ScenarioSettings,
+    root: &FileRoot,
+) -> Result<(), PlanError> {
+    let mut files = |name: &str| root.read(name);
     let plan = ScenarioPlan::compile(parsed, settings, &mut files);
     plan.map(drop).map_err(|errors| mistakes(file, &errors))
 }

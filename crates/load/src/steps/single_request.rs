@@ -10,9 +10,10 @@ use weir_hurl::{
     Assertion, BodyContent, BytesLiteral, FieldTemplate, HurlBody, HurlRequest, ParseError, Template, TemplatePart,
 };
 
+use weir_decide::base::secret_mask::{shown_header, url_label, without_secrets};
 use weir_http::wire::RequestError;
 
-use super::source::{ScenarioSource, without_user};
+use super::source::ScenarioSource;
 use crate::options::{Options, RequestBodySource};
 use crate::plan::{PlanError, weights};
 
@@ -120,7 +121,7 @@ impl TextWriter {
             }
             let origin = format!("-H '{line}'");
             let Some((name, value)) = line.split_once(':') else {
-                return Err(RequestError::Header(line.escape_debug().to_string()).into());
+                return Err(RequestError::Header(shown_header(line).escape_debug().to_string()).into());
             };
             let field =
                 FieldTemplate { name: Template::text(name.trim()), value: self.template(value.trim(), &origin) };
@@ -173,7 +174,7 @@ impl TextWriter {
         }
         let settings = options.request_scenario.clone();
         Ok(ScenarioSource {
-            name: without_user(&options.url),
+            name: url_label(&options.url),
             text: self.text,
             weight,
             line_origins: self.origins,
@@ -202,7 +203,7 @@ impl TextWriter {
 pub(super) fn mistake(origin: &str, error: &ParseError, remedy: &str) -> String {
     let ParseError { expected, found, hint, .. } = error;
     let hints = [hint.as_str(), remedy].into_iter().filter(|hint| !hint.is_empty()).map(|hint| format!("; {hint}"));
-    format!("{origin}: expected {expected}, found {found}{}", hints.collect::<String>())
+    without_secrets(&format!("{origin}: expected {expected}, found {found}{}", hints.collect::<String>()))
 }
 
 /// A URL without a scheme is one of http.

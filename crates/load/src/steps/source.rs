@@ -17,6 +17,9 @@ pub struct ScenarioSource {
     pub text: String,
     /// Folder of the files that the text names.
     pub folder: PathBuf,
+    /// Folder that these files are in, and relative to; `None`: that of the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_root: Option<PathBuf>,
     /// Weight among the scenarios of a mix.
     pub weight: f64,
     /// Values of variables.

@@ -1,6 +1,7 @@
 //! Users of one thread that play compiled steps.
 
 use weir_decide::Nanos;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::load::shard::Shard;
 use weir_http::wire::HeadNotes;
 use weir_scenario::data::ScenarioOrdinals;
@@ -11,7 +12,6 @@ use weir_scenario::plan::{
 use weir_scenario::value::Value;
 
 use super::flow_event::{FlowEvent, FlowNext, FlowSend};
-use super::redaction::{Redaction, variable_texts};
 use super::thread_origins::ThreadOrigins;
 use super::{ResolvedOrigin, ScenarioMix, StepExchange};
 use crate::headers::{HTTP2_STATUS_LINE, HeaderField, with_headers};
@@ -222,16 +222,17 @@ impl<'a> StepFlows<'a> {
         named.map(|(name, value)| (name.to_owned(), value.clone())).collect()
     }
 
-    /// What a sample of a user's failure leaves out: by name, and values of variables.
-    pub(super) fn secrets(&self, user: u32) -> (&Redaction, Vec<String>) {
-        let redaction = &self.mix.redaction;
+    /// What a sample of a user's failure leaves out, with the values of the user's variables.
+    pub(super) fn secret_mask(&self, user: u32) -> SecretMask {
+        let mut mask = self.mix.mask.clone();
         let slot = self.users.get(user as usize);
         let plan = slot.and_then(|slot| self.mix.scenarios.get(slot.scenario as usize)).map(|compiled| &compiled.plan);
-        let named = slot.zip(plan).into_iter().flat_map(|(slot, plan)| slot.flow.named_variables(plan));
-        let is_secret =
-            |name: &str| redaction.is_secret_variable(name) || plan.is_some_and(|plan| plan.is_redacted_capture(name));
-        let values = named.filter(|(name, _)| is_secret(name)).flat_map(|(_, value)| variable_texts(value));
-        (redaction, values.chain(self.mix.secrets.iter().cloned()).collect())
+        for (name, value) in slot.zip(plan).into_iter().flat_map(|(slot, plan)| slot.flow.named_variables(plan)) {
+            if mask.is_secret(name) || plan.is_some_and(|plan| plan.is_redacted_capture(name)) {
+                add_value(value, &mut mask);
+            }
+        }
+        mask
     }
 
     /// Index of a step of a scenario among all steps.
@@ -243,6 +244,12 @@ impl<'a> StepFlows<'a> {
     pub(super) fn address(&mut self, scenario: u32, origin: OriginId) -> Result<&ResolvedOrigin, String> {
         self.origins.address(self.mix, scenario, origin)
     }
+}
+
+/// Takes note of a secret variable, as it is in JSON and as it is elsewhere: with quotes and line breaks.
+fn add_value(value: &Value, mask: &mut SecretMask) {
+    mask.add(value.json().trim_matches('"'));
+    value.template_text().iter().for_each(|text| mask.add(text));
 }
 
 /// Version of HTTP that a head begins with.

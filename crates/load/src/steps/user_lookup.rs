@@ -1,11 +1,11 @@
 //! What records, traces and connections ask of a user's flow.
 
+use weir_decide::base::secret_mask::SecretMask;
 use weir_http::tls::Tls;
 use weir_scenario::evaluate::CompiledCapture;
 use weir_scenario::plan::{OriginId, StepVerdict};
 use weir_scenario::value::Value;
 
-use super::redaction::Redaction;
 use super::user_flows::UserFlows;
 use super::{ResolvedOrigin, UserTable};
 use crate::program::ReleasedRecord;
@@ -85,11 +85,11 @@ impl UserTable<'_> {
         }
     }
 
-    /// What a sample of a user's failure leaves out: by name, and values of variables.
-    pub(crate) fn secrets(&self, user: u32) -> (&Redaction, Vec<String>) {
+    /// What a sample of a user's failure leaves out, with the values of the user's variables.
+    pub(crate) fn secret_mask(&self, user: u32) -> SecretMask {
         match &self.flows {
-            UserFlows::Steps(flows) => flows.secrets(user),
-            UserFlows::Program(flows) => (flows.redaction(), Vec::new()),
+            UserFlows::Steps(flows) => flows.secret_mask(user),
+            UserFlows::Program(flows) => flows.secret_mask().clone(),
         }
     }
 

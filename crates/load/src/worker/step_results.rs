@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Worker;
 use super::held_record::HeldRecord;
 use crate::connection::{Flight, WriteProgress};
-use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, UserTable, failure_sample, failure_texts};
+use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, UserTable, failure_message, failure_sample};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_http::wire::DecodedResponse;
@@ -166,7 +166,7 @@ impl Worker<'_> {
         let step = users.found_step(user);
         let checks = users.step_checks(step);
         self.counters
-            .end_step(step, outcome, findings, || failure_sample(findings, checks, exchange, users.secrets(user)));
+            .end_step(step, outcome, findings, || failure_sample(findings, checks, exchange, users.secret_mask(user)));
         if let Some(trace) = &self.trace {
             // The receiver is gone once the run is abandoned.
             let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
@@ -176,7 +176,7 @@ impl Worker<'_> {
             _ if self.log.is_none() && !is_sampled => String::new(),
             // What failed is no more than that.
             Some(code) if findings.failures.iter().all(|it| matches!(it, FlowFailure::Transfer(_))) => code.to_string(),
-            _ => failure_texts(findings, checks).join("; "),
+            _ => failure_message(findings, checks, exchange, || users.secret_mask(user)),
         };
         self.report_span(outcome, step, exchange, &message);
         self.finish_request(outcome, user, step, &message);
@@ -193,7 +193,8 @@ impl Worker<'_> {
         if let Some(trace) = &self.trace {
             let _ = trace.send(StepTrace::of_findings(users, user));
         }
-        self.counters
-            .record_unsent(step, now, || failure_sample(findings, users.step_checks(step), None, users.secrets(user)));
+        self.counters.record_unsent(step, now, || {
+            failure_sample(findings, users.step_checks(step), None, users.secret_mask(user))
+        });
     }
 }

@@ -16,6 +16,7 @@ mod wrk;
 use serde_json::Value;
 
 pub use self::foreign_run::{Tool, ToolResult};
+use weir_decide::base::terminal_text::is_steering;
 use weir_measure::Run;
 
 /// Parses the result of any tool that weir reads.
@@ -52,8 +53,8 @@ fn read_json(text: &str, first: &str) -> Result<ToolResult, String> {
     if line.is_some_and(|line| line.get("type").is_some() && line.get("metric").is_some()) {
         return k6::read_points(text);
     }
-    let value: Value = serde_json::from_str(text)
-        .map_err(|e| format!("not JSON: {}", e.to_string().replace(char::is_control, " ")))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|e| format!("not JSON: {}", e.to_string().replace(is_steering, " ")))?;
     let has = |key: &str| value.get(key).is_some();
     if has("weir") && has("schema") {
         Run::from_json(text).map(ToolResult::of_run)

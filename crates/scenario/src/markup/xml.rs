@@ -3,6 +3,8 @@
 use roxmltree::{Document, NodeType, ParsingOptions};
 use xpath_eval::NodeKind;
 
+use crate::xml_bounds::check_xml;
+
 use super::{MAX_DEPTH, MAX_NODES, MarkupTree};
 
 impl MarkupTree {
@@ -11,6 +13,7 @@ impl MarkupTree {
     /// # Errors
     /// Reason why the text is not one.
     pub fn of_xml(text: &str) -> Result<Self, String> {
+        check_xml(text).map_err(|excess| excess.to_string())?;
         let nodes_limit = u32::try_from(MAX_NODES).unwrap_or(u32::MAX);
         let options = ParsingOptions { allow_dtd: true, nodes_limit, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options).map_err(|error| error.to_string())?;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use weir_decide::base::terminal_text::is_steering;
+
 /// Characters of a URL that an error quotes.
 const QUOTED_CHARS: usize = 120;
 
@@ -55,7 +57,7 @@ fn without_userinfo(text: &[u8]) -> Vec<u8> {
 pub(super) fn printable(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let mut shown: String =
-        text.chars().take(QUOTED_CHARS).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect();
+        text.chars().take(QUOTED_CHARS).map(|c| if is_steering(c) { char::REPLACEMENT_CHARACTER } else { c }).collect();
     if text.chars().nth(QUOTED_CHARS).is_some() {
         shown.push_str("...");
     }
