@@ -145,6 +145,7 @@ pub fn find(
         late.set(late.get() || clock.now() >= max_time);
         watch(event) && !late.get()
     };
+    let command = &asked.options.secret_mask().command(command);
     let mut driver = Driver::new(asked, &demands, command, watch)?;
     let mut search = Search::new(asked.range);
     let mut found = SearchProgress::default();
@@ -280,7 +281,7 @@ impl SearchProgress {
             weir: env!("CARGO_PKG_VERSION").into(),
             schema: SCHEMA_VERSION,
             model: asked.model,
-            url: target(&asked.options),
+            url: asked.options.secret_mask().shown(&target(&asked.options)),
             iterations: asked.model == LoadModel::Open && !asked.options.scenarios.is_empty(),
             objectives: asked.slos.iter().map(Slo::to_string).collect(),
             passes: bracket.passes,

@@ -191,6 +191,11 @@ fn no_secret_of_a_single_request_is_in_what_a_load_writes() {
     }
     let saved = fs::read_to_string(folder.path("run.json")).unwrap();
     assert!(saved.contains("token=***&x=1&tenant=***") && saved.contains("--header=X-Api-Key: ***"), "{saved}");
+    let search = ["capacity", &at, "--redact=tenant", "-HX-Api-Key: mk-api-key-header-06", "--slo=p99<30s"];
+    let limits = ["--max-time=3s", "--out=found.json", "--html=found.html"];
+    let done = folder.run(&[&search[..], &limits].concat());
+    assert_clean("capacity", (done.stdout + &done.stderr).as_bytes());
+    ["found.json", "found.html"].iter().for_each(|name| assert_clean(name, &fs::read(folder.path(name)).unwrap()));
     // Templates and checks make a scenario of it; bodies of several notations.
     for body in
         ["--body={\"password\": \"mk-json-field-09\"}", "-bpassword=mk-form-field-10&a=1", "-bkey=mk-form-field-10"]

@@ -3,6 +3,7 @@
 use crate::definition::{FlagValue, Program, StudyLoad};
 use crate::findings::Findings;
 use crate::text;
+use weir_decide::base::secret_mask::without_secrets;
 use weir_load::machine_manifest;
 use weir_measure::run::Manifest;
 use weir_report::page::manifest::manifest_section;
@@ -57,7 +58,7 @@ fn loads(loads: &[StudyLoad]) -> impl Iterator<Item = (String, String)> {
         let words = load.flags.iter().filter_map(|(flag, word)| match word {
             FlagValue::Flag(true) => Some(format!("--{flag}")),
             FlagValue::Flag(false) => None,
-            FlagValue::Values(values) if flag == "url" => values.first().map(|url| without_user(url)),
+            FlagValue::Values(values) if flag == "url" => values.first().map(|url| without_secrets(url)),
             FlagValue::Values(_) if !PUBLIC_FLAGS.contains(&flag.as_str()) => Some(format!("--{flag} \u{2026}")),
             FlagValue::Values(values) => {
                 Some(values.iter().map(|value| format!("--{flag} {value}")).collect::<Vec<_>>().join(" "))
@@ -65,15 +66,6 @@ fn loads(loads: &[StudyLoad]) -> impl Iterator<Item = (String, String)> {
         });
         (format!("load {}", load.name), words.collect::<Vec<_>>().join(" "))
     })
-}
-
-/// A URL without `user:password@`.
-fn without_user(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    if scheme.is_empty() { format!("{host}{path}") } else { format!("{scheme}://{host}{path}") }
 }
 
 pub(super) fn manifest(findings: &Findings<'_>) -> Section {
@@ -101,8 +93,7 @@ mod tests {
         let words = words.map(|(flag, word)| (flag.to_owned(), word)).to_vec();
         let load = StudyLoad { name: "main".into(), flags: words, when: Vec::new() };
         let shown = loads(&[load]).next().expect("one load");
-        let words = "http://h:{port}/a@b --header \u{2026} --auth \u{2026} --body \u{2026} --rate 100 --no-keepalive";
+        let words = "http://***@h:{port}/a@b --header \u{2026} --auth \u{2026} --body \u{2026} --rate 100 --no-keepalive";
         assert_eq!(shown, ("load main".to_owned(), words.to_owned()));
-        assert_eq!(without_user("/path"), "/path");
     }
 }
