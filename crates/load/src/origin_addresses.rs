@@ -178,3 +178,82 @@ fn state_of(attempt: &Stream) -> io::Result<bool> {
     attempt.connected()?;
     Ok(attempt.is_connected())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, TcpListener};
+
+    use super::*;
+    use weir_machine::clock::Clock;
+    use weir_machine::system::Poller;
+
+    /// Connections that fill the queue of a listener that accepts none: it swallows further ones.
+    const BACKLOG_FILL: usize = 300;
+    const DEADLINE: Nanos = Nanos::from_secs(60);
+
+    fn listening() -> (TcpListener, SocketAddress) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, SocketAddress::Inet(address))
+    }
+
+    /// An address that nothing listens to, as long as the socket that comes with it is there.
+    fn closed() -> (std::net::UdpSocket, SocketAddress) {
+        // A port that is free of TCP, held by UDP, is not chosen for others of these tests.
+        let (listener, address) = listening();
+        let SocketAddress::Inet(inet) = &address else { unreachable!() };
+        let held = std::net::UdpSocket::bind(SocketAddr::new(inet.ip(), inet.port())).unwrap();
+        drop(listener);
+        (held, address)
+    }
+
+    /// Connects as a load does; the time until it has connected.
+    fn connect(addresses: &OriginAddresses) -> io::Result<Nanos> {
+        let (poller, clock) = (Poller::new()?, Clock::starting_in(Nanos::ZERO));
+        let (mut stream, attempts) = ConnectAttempts::begin(addresses, false, clock.now())?;
+        let mut attempts = attempts.expect("several addresses");
+        poller.add(&stream, 0)?;
+        while !attempts.advance(&mut stream, clock.now(), |stream| poller.add(stream, 0))? {
+            if clock.now() > DEADLINE {
+                return Err(io::Error::other(attempts.pending_text()));
+            }
+            poller.wait(Nanos::from_millis(5), &mut Vec::new())?;
+        }
+        Ok(clock.now())
+    }
+
+    #[test]
+    fn an_address_that_refuses_is_followed_by_the_next_which_is_preferred_then() {
+        let (_held, dead) = closed();
+        let (_listener, live) = listening();
+        let addresses = OriginAddresses::from(vec![dead.clone(), live.clone()]);
+        connect(&addresses).unwrap();
+        assert_eq!(addresses.preferred(), Some(&live));
+        let copy = addresses.clone();
+        connect(&copy).unwrap();
+        // The preferred one is gone: the other one is attempted again.
+        let (_listener, other) = listening();
+        let addresses = OriginAddresses::from(vec![other.clone(), dead]);
+        addresses.preferred.store(1, Ordering::Relaxed);
+        connect(&addresses).unwrap();
+        assert_eq!(addresses.preferred(), Some(&other));
+    }
+
+    #[test]
+    fn an_address_that_swallows_connections_is_passed_over() {
+        let (_full, silent) = listening();
+        let _waiting: Vec<Stream> = (0..BACKLOG_FILL).map(|_| Stream::connect(&silent, false).unwrap()).collect();
+        let (_listener, live) = listening();
+        let addresses = OriginAddresses::from(vec![silent, live.clone()]);
+        let took = connect(&addresses).unwrap();
+        assert_eq!(addresses.preferred(), Some(&live));
+        assert!(took >= weir_decide::base::address_race::CONNECTION_ATTEMPT_DELAY);
+    }
+
+    #[test]
+    fn a_failure_names_all_addresses_that_were_attempted() {
+        let ((_first, a), (_second, b)) = (closed(), closed());
+        let why = connect(&OriginAddresses::from(vec![a.clone(), b.clone()])).unwrap_err().to_string();
+        assert_eq!(why, format!("Connection refused ({a}), Connection refused ({b})"));
+    }
+}

@@ -135,7 +135,9 @@ fn result_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 
     let reason = run.steps.iter().flat_map(|step| &step.samples).map(|sample| &sample.reason).next();
     match reason {
         Some(reason) if run.requests.ok == 0 && !run.interrupted && written == exit::OK => {
-            messages.error(&format!("none of {} requests succeeded; {reason}", run.requests.total));
+            // Of a failure that has a kind alone, the words are those of the kind.
+            let words = run.target.failure_details.get(reason).unwrap_or(reason);
+            messages.error(&format!("none of {} requests succeeded; {words}", run.requests.total));
             exit::UNTRUSTED
         }
         _ => exit_code(run, strict, written, messages),

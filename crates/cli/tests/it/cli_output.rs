@@ -65,3 +65,61 @@ fn a_log_says_times_below_a_millisecond() {
     let after_ms = first - run.manifest.started_unix_s * 1e3;
     assert!((-1.0..5_000.0).contains(&after_ms), "{after_ms} ms after the start");
 }
+
+#[test]
+fn prints_of_a_script_are_on_stderr_where_stdout_is_read_by_a_program() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let script = "print('top')\nfunction init() io.write('init\\n') end\nfunction request() print('request') return wrk.format() end\n\
+                  function done() print('done') end\n";
+    weir.write("p.lua", script);
+    let url = server.url("/");
+    for args in [
+        &["load", "-q", "-s", "p.lua", &url, "-n", "2", "--format", "json"][..],
+        &["load", "-q", "-s", "p.lua", &url, "-n", "2", "-o", "-"],
+        &["run", "p.lua", &url, "--json"],
+    ] {
+        let output = weir.run(args);
+        assert_eq!(output.code, 0, "{args:?}: {output:?}");
+        let json: Result<serde_json::Value, _> = serde_json::from_str(&output.stdout);
+        assert!(json.is_ok(), "{args:?}: {}", output.stdout);
+        for word in ["top", "init", "request", "done"] {
+            assert!(output.stderr.contains(word), "{args:?}: {}", output.stderr);
+        }
+    }
+    let output = weir.run(&["load", "-q", "-s", "p.lua", &url, "-n", "2"]);
+    assert!(output.stdout.contains("done") && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn inputs_and_edited_scenarios_are_not_written_over() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let url = server.url("/");
+    let text = format!("GET {url}\n");
+    weir.write("shop.hurl", &text);
+    weir.write("body.json", "{}");
+    weir.write("rows.csv", "a\n1\n");
+    weir.write("vars.env", "a=1\n");
+    weir.write("jobs.jsonl", format!("{{\"url\": \"{url}\"}}\n"));
+    weir.write("call.sh", format!("curl {url}\n"));
+    for (args, input) in [
+        (&["load", "-s", "shop.hurl", "-n", "1", "-o", "shop.hurl"][..], "shop.hurl"),
+        (&["load", "-s", "shop.hurl", "-n", "1", "--out=./shop.hurl"], "shop.hurl"),
+        (&["load", "shop.hurl", "-n", "1", "--html", "shop.hurl"], "shop.hurl"),
+        (&["load", "--scenario=shop.hurl", "-n", "1", "--csv", "shop.hurl"], "shop.hurl"),
+        (&["load", &url, "-n", "1", "-b", "@body.json", "-o", "body.json"], "body.json"),
+        (&["load", "-s", "shop.hurl", "--data", "rows.csv", "-n", "1", "--jtl", "rows.csv"], "rows.csv"),
+        (&["load", "-s", "shop.hurl", "--variables-file", "vars.env", "-n", "1", "-o", "vars.env"], "vars.env"),
+        (&["capacity", "shop.hurl", "--slo", "p99<1s", "-o", "shop.hurl"], "shop.hurl"),
+        (&["send", "jobs.jsonl", "--out", "jobs.jsonl"], "jobs.jsonl"),
+        (&["import", "call.sh", "-o", "call.sh", "--to", "curl", "--force"], "call.sh"),
+        (&["import", "call.sh", "-o", "shop.hurl"], "shop.hurl"),
+    ] {
+        let before = weir.read(input);
+        let output = weir.run(args);
+        assert_eq!(output.code, 2, "{args:?}: {output:?}");
+        assert!(output.stderr.contains(input), "{args:?}: {}", output.stderr);
+        assert_eq!(weir.read(input), before, "{args:?}");
+    }
+    assert_eq!(server.seen().len(), 0);
+    assert_eq!(weir.run(&["import", "call.sh", "-o", "shop.hurl", "--force"]).code, 0);
+}

@@ -142,3 +142,61 @@ fn mistakes_of_the_command_line_are_one_line_and_nothing_is_sent() {
     }
     assert_eq!(server.requests(), 0);
 }
+
+#[test]
+fn a_stream_without_what_was_asked_for_is_a_failure_with_its_reason() {
+    let token = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    let role =
+        "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let failed = "data: {\"error\":{\"message\":\"CUDA out of memory\"}}\n\n";
+    for (content_type, body, reason) in [
+        ("text/event-stream", "data: [DONE]\n\n".to_owned(), "the response has no token"),
+        ("text/event-stream", format!("{role}data: [DONE]\n\n"), "the response has no token"),
+        ("text/event-stream", token.to_owned(), "the stream ended without its last event"),
+        ("text/event-stream", String::new(), "the response is empty"),
+        ("text/event-stream", ": comment\n\ndata:\n\n".to_owned(), "the response is empty"),
+        (
+            "text/event-stream",
+            format!("{token}{failed}data: [DONE]\n\n"),
+            "event 2 reports an error: CUDA out of memory",
+        ),
+        ("text/event-stream", "event: error\ndata: overloaded\n\n".to_owned(), "event 1 reports an error: overloaded"),
+        ("text/html", "<!doctype html><p>log in".to_owned(), "the response is an HTML page"),
+    ] {
+        let output = llm(&server(content_type, &body).url(""), &[&SHORT[..], &["--model", "m"]].concat());
+        assert_eq!(output.code, 3, "{body}: {output:?}");
+        assert!(output.one_line().contains(reason), "{body}: {}", output.stderr);
+        let first = output.stdout.lines().next().unwrap_or_default();
+        assert!(first.starts_with("NONE OF 3 REQUESTS SUCCEEDED: 3 body") && first.contains(&reason[..12]), "{first}");
+        assert!(!output.stdout.contains("got no response"), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn thinking_in_lists_and_heartbeats_are_read_as_providers_send_them() {
+    let thinking = "{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":\"hm\"}]}";
+    let body = format!(
+        "data:\n\nevent: ping\ndata: 12:00\n\ndata: {{\"choices\":[{{\"delta\":{{\"content\":[{thinking}]}}}}]}}\n\n\
+         : comment\n\ndata: {{\"choices\":[{{\"delta\":{{\"content\":[{{\"type\":\"text\",\"text\":\"a\"}}]}},\
+         \"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":4,\"completion_tokens\":2}}}}\n\n"
+    );
+    let output = llm(&server("text/event-stream", &body).url(""), &[&SHORT[..], &["--model", "m"]].concat());
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains("2.00 per request"), "{}", output.stdout);
+}
+
+#[test]
+fn what_a_data_set_has_and_is_not_used_is_refused_with_a_remedy() {
+    let weir = Weir::new();
+    for (file, content, reason) in [
+        ("trace.jsonl", "{\"timestamp\": 150, \"prompt\": \"a\"}\n", "timestamp is not used"),
+        ("lengths.jsonl", "{\"timestamp\": 1, \"input_length\": 5, \"hash_ids\": [1]}\n", "--input-tokens"),
+        ("burst.txt", "Timestamp,Model,Request tokens\n5,ChatGPT,472\n45,ChatGPT,1087\n", "table (CSV)"),
+        ("prompts.csv", "prompt\nhello\n", "table (CSV)"),
+    ] {
+        weir.write(file, content);
+        let output = weir.run(&["llm", "http://127.0.0.1:1/v1", "--model", "m", "--dataset", file, "-n", "1"]);
+        assert_eq!(output.code, 2, "{file}: {output:?}");
+        assert!(output.one_line().contains(reason), "{file}: {}", output.stderr);
+    }
+}

@@ -2,6 +2,7 @@
 
 mod agents;
 mod agents_http2;
+mod caller_framing;
 mod capacity;
 mod cli_help;
 mod cli_output;
@@ -65,6 +66,7 @@ mod load_tui;
 mod lua_agents;
 mod lua_errors;
 mod lua_scripts;
+mod name_addresses;
 mod noise_disk;
 mod open_loop_ends;
 mod outputs_elsewhere;
@@ -85,6 +87,7 @@ mod scenario_results;
 mod scenario_run;
 mod scenario_secrets;
 mod scenario_truth;
+mod scenario_variables;
 mod secret_matrix;
 mod send_credentials;
 mod send_hosts;

@@ -159,3 +159,43 @@ fn all_mistakes_of_a_file_are_shown_at_once() {
     assert!(places.iter().all(|place| output.stderr.contains(place)), "{}", output.stderr);
     assert_eq!((output.code, output.stderr.lines().count()), (2, 9), "{}", output.stderr);
 }
+
+#[test]
+fn a_status_of_failure_has_one_verdict_in_all_outputs() {
+    let (weir, server) = (Weir::new(), Server::start(|_| Reply::status(500, "no")));
+    weir.write("one.hurl", format!("GET {}\n", server.url("/")));
+    let output = weir.run(&["run", "one.hurl"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stdout.contains("✗ status 500"), "{}", output.stdout);
+    assert!(output.stdout.contains("failed: 1 step (1 failed), 1 request, 0 checks"), "{}", output.stdout);
+    let output = weir.run(&["run", "one.hurl", "--json"]);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((output.code, &json["ok"], &json["steps"][0]["verdict"]), (1, &false.into(), &"failed".into()));
+    let run = weir.run(&["load", "-s", "one.hurl", "-n", "3", "--format", "json"]).json();
+    assert_eq!((run.requests.failed, run.failures_of("5xx")), (3, 3));
+    let iterations = run.iterations.unwrap();
+    assert_eq!((iterations.ok, iterations.failed), (0, 3));
+}
+
+#[test]
+fn a_step_goes_on_after_a_status_of_failure_and_the_iteration_has_failed() {
+    let server =
+        Server::start(|seen| if seen.line().contains("/bad") { Reply::status(404, "") } else { Reply::ok("") });
+    let weir = Weir::new();
+    weir.write("two.hurl", format!("GET {}\n\nGET {}\n", server.url("/bad"), server.url("/good")));
+    let output = weir.run(&["run", "two.hurl"]);
+    assert_eq!((output.code, server.seen().len()), (1, 2), "{output:?}");
+    assert!(output.stdout.contains("failed: 2 steps (1 failed)"), "{}", output.stdout);
+}
+
+#[test]
+fn a_status_that_a_step_expects_is_a_success_in_all_outputs() {
+    let (weir, server) = (Weir::new(), Server::start(|_| Reply::status(404, "")));
+    weir.write("one.hurl", format!("GET {}\nHTTP 404\n", server.url("/")));
+    assert_eq!(weir.run(&["run", "one.hurl"]).code, 0);
+    let run = weir.run(&["load", "-s", "one.hurl", "-n", "3", "--format", "json"]).json();
+    assert_eq!((run.requests.ok, run.accepted.get("404"), run.failures.len()), (3, Some(&3), 0));
+    let output = weir.run(&["load", "-s", "one.hurl", "-n", "3", "--html", "page.html"]);
+    assert!(output.stdout.lines().any(|line| line.contains("404") && line.ends_with("accepted")), "{}", output.stdout);
+    assert!(weir.read("page.html").contains("accepted"));
+}

@@ -30,7 +30,7 @@ pub struct StepChecks {
     needs_redirects: bool,
     needs_headers: bool,
     needs_url: bool,
-    /// Whether a predicate of the user's replaces the rule that a status below 400 is a success.
+    /// Whether a predicate of the user's, or `HTTP *`, replaces the rule that a status below 400 is a success.
     has_own_success: bool,
 }
 
@@ -63,6 +63,8 @@ impl StepChecks {
         {
             compiled.push(format!("success: {success}"), CheckKind::Assert(check));
         }
+        // `HTTP *` asks for any status.
+        compiled.has_own_success |= response.is_some_and(|response| response.status == ExpectedStatus::Any);
         let nothing = ExpectedResponse::default();
         let response = response.unwrap_or(&nothing);
         if response.version != ExpectedVersion::Any {

@@ -132,7 +132,8 @@ fn headers_are_sent_as_given_except_framing() {
         }
         assert_eq!(
             server.seen()[0].head,
-            "PUT /a?b=%20 HTTP/1.1\r\nhost: elsewhere\r\nx-many: 1\r\nx-many: 2\r\nx-more: 3\r\ncontent-length: 3\r\n"
+            "PUT /a?b=%20 HTTP/1.1\r\nhost: elsewhere\r\nx-many: 1\r\nx-many: 2\r\nx-more: 3\r\nconnection: close\r\n\
+             content-length: 3\r\n"
         );
         assert_eq!(server.requests(), 1);
     });
