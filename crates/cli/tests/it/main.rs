@@ -31,6 +31,7 @@ mod gate_peers;
 mod gate_policies;
 mod gate_routes;
 mod gate_share;
+mod gate_slow_peers;
 mod gate_smuggling;
 mod gate_tls;
 mod gate_upgrade;
