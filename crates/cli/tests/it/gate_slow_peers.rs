@@ -160,8 +160,9 @@ fn a_reader_that_takes_some_all_the_time_is_no_slow_reader_though_the_system_has
     let began = Instant::now();
     // A third of the system's buffer is some hundred KiB.
     while began.elapsed() < Duration::from_secs(6) {
-        over_http1.take(2000);
-        over_http2.take(2000);
+        // More than what came at once before the buffer was small.
+        over_http1.take(20_000);
+        over_http2.take(20_000);
         thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(ended(&gate, "slow_reader"), 0.0);

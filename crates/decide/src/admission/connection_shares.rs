@@ -90,7 +90,7 @@ impl OtherCallers {
     /// Records a call that got no slot at once.
     pub(super) fn record_unserved(&mut self, now: Nanos, caller: Option<ConnectionNumber>) {
         let caller = caller.map(ConnectionNumber::index);
-        if !self.unserved[0].is_some_and(|(last, _)| last == caller) {
+        if self.unserved[0].is_none_or(|(last, _)| last != caller) {
             self.unserved[1] = self.unserved[0];
         }
         self.unserved[0] = Some((caller, now));

@@ -70,7 +70,7 @@ impl ControlBudget {
         while !bytes.is_empty() {
             match self.splitter.next(&mut bytes) {
                 Some(FramePart::Head(head)) => self.begin_frame(head),
-                Some(FramePart::Payload(kind, part)) if matches!(kind, HEADERS | CONTINUATION) => {
+                Some(FramePart::Payload(HEADERS | CONTINUATION, part)) => {
                     self.surplus_fields += self.block.scan(part, FREE_FIELDS);
                 }
                 Some(FramePart::Payload(..)) | None => {}
@@ -230,6 +230,8 @@ fn take(left: &mut usize, available: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
     use super::*;
     use proptest::prelude::*;
 
