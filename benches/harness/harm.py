@@ -1,7 +1,7 @@
 """Good calls that `weir gate` loses without overload; the target is zero.
 
-The host stalls, other callers have shorter deadlines than responses take, or uploads break off. The upstream is
-healthy.
+The host stalls, other callers have shorter deadlines than responses take, uploads break off, or other callers take
+slots and do not read. The upstream is healthy.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from harness.process import Finished, run
 from harness.proxies import gate
 from harness.sender import empty
 from harness.servers import Server, StartError, nginx, service
+from harness.slow_streams import slow_streams
 from harness.trial import Bench, Trial, rounds, shown
 
 GATE, UNLIMITED, DIRECT = "weir gate", "weir gate, limit = none", "no gateway"
@@ -44,6 +45,13 @@ UPLOADS = {
     f"{good}/s of good calls, {broken}/s of broken uploads": (good, broken) for good, broken in ((10, 10), (200, 100))
 }
 UPLOAD_HOSTS = 2
+#: Callers that hold slots for nothing: streams of one connection that do not read, and deadlines of 1 ms.
+SLOW_STREAMS, SLOW_LIMIT = 250, 200
+STREAMS = f"{GOOD_PER_S}/s of good calls, a connection with {SLOW_STREAMS} streams that do not read"
+TINY_CONNECTIONS, TINY_MS = 6, 1
+TINY = f"{GOOD_PER_S}/s of good calls, {TINY_CONNECTIONS} connections with deadlines of {TINY_MS} ms"
+TINY_WORK = ("--mix", "good=1", "--delay", "30ms", "--slots", "100000")
+HOLDERS = (STREAMS, TINY)
 POLL_S = 0.1
 
 
@@ -70,7 +78,7 @@ def measure(bench: Bench) -> list[Trial]:
     closed = [Ask(closed_case(name), GATE, plan.harm_s) for name in (QUIET, BURNER, *STOPS)]
     closed += [Ask(closed_case(name), DIRECT, plan.harm_s) for name in (QUIET, BURNER)]
     good = [Ask(MIXED, name, plan.harm_s) for name in (GATE, UNLIMITED)]
-    good += [Ask(case, GATE, plan.harm_s) for case in UPLOADS]
+    good += [Ask(case, GATE, plan.harm_s) for case in (*UPLOADS, *HOLDERS)]
     trials = [_trial(bench, ask, number) for number, ask in rounds([*closed, *good], plan.harm_rounds, plan.seed)]
     if plan.harm_min:
         long = [Ask(closed_case(name, plan.harm_min), GATE, round(60 * plan.harm_min)) for name in (QUIET, BURNER)]
@@ -80,7 +88,8 @@ def measure(bench: Bench) -> list[Trial]:
 
 def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
     trial = empty(ask.case, ask.name, number, ask.seconds)
-    part = _uploads if ask.case in UPLOADS else _mixed if ask.case == MIXED else _closed
+    parts = {MIXED: _mixed, STREAMS: _streams, TINY: _tiny, **dict.fromkeys(UPLOADS, _uploads)}
+    part = parts.get(ask.case, _closed)
     try:
         with ExitStack() as stack:
             part(bench, ask, trial, stack)
@@ -151,7 +160,34 @@ def _uploads(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
         raise ValueError("no upload was sent")
 
 
-def _configured(bench: Bench, stack: ExitStack, name: str, upstreams: list[Server], more: str) -> Server:
+def _streams(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
+    """Make good calls beside a connection of HTTP/2 whose streams do not read."""
+    command = [str(bench.programs["weir"]), "serve", "httpbin"]
+    upstream = stack.enter_context(service("weir serve httpbin", command, bench.server_core))
+    server = _configured(bench, stack, ask.name, [upstream], f"max_in_flight = {SLOW_LIMIT}", deadline="1h")
+    url = server.url + "static?bytes=1024"
+    server.get("/static?bytes=1")
+    stack.enter_context(slow_streams(server.port, "/static?bytes=10000000", streams=SLOW_STREAMS))
+    _good(bench, trial, url, GOOD_PER_S)
+
+
+def _tiny(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
+    """Make good calls beside callers without a pause whose deadlines are shorter than any response takes."""
+    weir = str(bench.programs["weir"])
+    command = [weir, "serve", "work", "--seed", str(bench.plan.seed + trial.round), *TINY_WORK]
+    upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
+    server = _configured(bench, stack, ask.name, [upstream], "")
+    url = server.url + "api/work"
+    for _ in range(TINY_CONNECTIONS):
+        headers = [f"{DEADLINE_HEADER}: {TINY_MS}"]
+        # More than one connection can make with a response each 30 ms: it never waits for its next call.
+        stack.enter_context(noise.neighbour(bench.programs["weir"], url, rate_per_s=100, headers=headers))
+    _good(bench, trial, url, GOOD_PER_S)
+
+
+def _configured(
+    bench: Bench, stack: ExitStack, name: str, upstreams: list[Server], more: str, *, deadline: str = "1s"
+) -> Server:
     """Start a gate in front of these hosts."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-harm-")))
     config = folder / "gate.toml"
@@ -163,7 +199,7 @@ urls = {json.dumps([upstream.url.rstrip("/") for upstream in upstreams])}
 [[routes]]
 match = {{ path = "/{{*rest}}" }}
 upstream = "service"
-policy = {{ deadline = "1s" }}
+policy = {{ deadline = "{deadline}" }}
 """)
     weir, core = bench.programs["weir"], bench.generator_core
     return stack.enter_context(gate(name, weir, core, "--config", str(config)))

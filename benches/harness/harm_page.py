@@ -9,6 +9,7 @@ from harness.harm import (
     CONNECTIONS,
     DIRECT,
     GATE,
+    HOLDERS,
     MIXED,
     QUIET,
     STOPS,
@@ -33,7 +34,9 @@ response.
 In the closed loops, `wrk` with {CONNECTIONS} connections calls nginx (one worker, 38 bytes). Good calls come at Poisson
 times from `weir load`, with a deadline of 1 s, and only they are counted; the deadlines of the other callers, 20 to
 60 ms, are in a header. Broken uploads have bodies that break off or have invalid framing, and go to {UPLOAD_HOSTS}
-hosts with `breaker = {{}}`; /metrics is read ten times per second for ejected hosts and for an open breaker.
+hosts with `breaker = {{}}`; /metrics is read ten times per second for ejected hosts and for an open breaker. Streams
+that do not read are of one connection, whose windows are zero, in front of `max_in_flight = 200` and with a deadline of
+1 h; deadlines of 1 ms are at an upstream that responds after 30 ms.
 """
 
 
@@ -49,6 +52,8 @@ def write(section: Section) -> Iterator[str]:
     yield table(header, _rows(section, cases, (DIRECT, GATE)))
     yield "## Short deadlines of others"
     yield table(header, _rows(section, (MIXED,), (UNLIMITED, GATE)))
+    yield "## Slots held for nothing"
+    yield table(header, _rows(section, HOLDERS, (GATE,)))
     yield "## Broken uploads"
     rows = []
     for row in _rows(section, UPLOADS, (GATE,)):
@@ -64,6 +69,8 @@ def judge(section: Section) -> Iterator[Goal]:
     trials = section.trials(MIXED, GATE)
     promise = f"{MIXED}: at most {LOST:.0%} of the good calls lost"
     yield at_most(promise, _lost(trials) if trials else None, LOST, "{:.2%}")
+    for case in HOLDERS:
+        yield _none(section, case, "good call lost", "rejected", "failed")
     for case in UPLOADS:
         yield _none(section, case, "good call lost", "rejected", "failed")
         yield _none(section, case, "host ejected, no breaker open", "ejected", "opened")

@@ -41,7 +41,8 @@ impl CallAdmission {
         on_cancel: &dyn Fn(CallTrace),
     ) -> Result<Self, Rejection> {
         let cancel_context = (&*request.plan.counts, on_cancel, now);
-        let arrival = CallArrival { deadline, priority: request.priority, spread: request.spread };
+        let CallRequest { priority, spread, connection, .. } = *request;
+        let arrival = CallArrival { deadline, priority, spread, connection };
         let mut admission = Self { route_permit: None, upstream_permit: None, breaker_permit: None, waited: false };
         if request.plan.permits.is_some() || request.plan.upstream.permits().is_some() {
             pulse::keep_running(timer, now);
@@ -68,7 +69,7 @@ impl CallAdmission {
         now: Nanos,
         arrival: &CallArrival,
     ) -> PermitResult {
-        if let Some(permit) = pool.try_acquire(timer.clock(), now, arrival.rank()) {
+        if let Some(permit) = pool.try_acquire(timer.clock(), now, arrival) {
             return Ok(permit);
         }
         match pool.acquire(timer.clock(), now, arrival) {
@@ -124,9 +125,9 @@ impl<P: Budget> Budget for BudgetWithPermits<'_, P> {
 
     fn withdraw(&mut self, now: Nanos) -> bool {
         let Some(pool) = self.request.plan.upstream.permits() else { return self.budget.withdraw(now) };
-        let arrival =
-            CallArrival { deadline: Nanos::NEVER, priority: self.request.priority, spread: self.request.spread };
-        let Some(permit) = pool.try_acquire(self.clock, now, arrival.rank()) else { return false };
+        let CallRequest { priority, spread, connection, .. } = *self.request;
+        let arrival = CallArrival { deadline: Nanos::NEVER, priority, spread, connection };
+        let Some(permit) = pool.try_acquire(self.clock, now, &arrival) else { return false };
         let granted = self.budget.withdraw(now);
         self.permits.extend(Some(permit).filter(|_| granted));
         granted

@@ -110,7 +110,7 @@ impl CallEngine {
     /// not an admission: no permit is held while a caller sends, and the threshold can rise until then.
     pub fn shed_early(&self, plan: &CallPlan, priority: Priority, spread: u8, deadline: Nanos) -> Option<CallFailure> {
         let permits = plan.upstream.permits()?;
-        let (now, arrival) = (self.timer().now(), CallArrival { deadline, priority, spread });
+        let (now, arrival) = (self.timer().now(), CallArrival { deadline, priority, spread, connection: None });
         let rejection = permits.shed_early(self.timer().clock(), now, &arrival)?;
         self.next_number();
         Some(self.reject(plan, priority, now, rejection))

@@ -30,6 +30,8 @@ pub(super) struct BlameRule {
     pub(super) host_blamed_at: Nanos,
     /// Deadline of the call.
     pub(super) deadline: Nanos,
+    /// Whether the caller has chosen it, and it is earlier than the policy's.
+    pub(super) is_callers_deadline: bool,
 }
 
 /// Permit of an attempt at a host, until the last byte of the response; dropped earlier, the attempt was cancelled.
@@ -244,9 +246,17 @@ impl Drop for HostPermit {
         if !self.is_complete {
             let awaits_caller = self.awaits_caller() || self.unread_since.is_some();
             self.end_read_delay();
-            let late = self.blame_rule.deadline <= now && !awaits_caller;
-            self.permit_outcome =
-                PermitOutcome::Cancelled(if late { AbandonReason::DeadlineExceeded } else { AbandonReason::Unwanted });
+            let is_late = self.blame_rule.deadline <= now;
+            self.permit_outcome = if awaits_caller {
+                // The upstream does not work on it, but waits as well.
+                PermitOutcome::Ended(ServiceOutcome::Failed)
+            } else if is_late && self.blame_rule.is_callers_deadline {
+                PermitOutcome::Cancelled(AbandonReason::CallerDeadlineExceeded)
+            } else if is_late {
+                PermitOutcome::Cancelled(AbandonReason::DeadlineExceeded)
+            } else {
+                PermitOutcome::Cancelled(AbandonReason::Unwanted)
+            };
             self.complete();
         }
         self.upstream.guard.ended(now, self.breaker_permit.take(), self.guard_outcome());

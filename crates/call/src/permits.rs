@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 use super::pulse;
 use weir_decide::Nanos;
 use weir_decide::admission::{
-    AbandonReason, Admission, AdmissionConfig, AdmissionVerdict, CallArrival, ConcurrencyLimitConfig, QueueAction,
-    QueueTicket, Rejection, RejectionReason, ServiceOutcome, ServiceSample, Slots,
+    AbandonReason, Admission, AdmissionConfig, AdmissionVerdict, CallArrival, ConcurrencyLimitConfig, ConnectionNumber,
+    QueueAction, QueueTicket, Rejection, RejectionReason, ServiceOutcome, ServiceSample, Slots,
 };
 use weir_machine::clock::Clock;
 use weir_machine::lock::{lock, try_lock};
@@ -34,13 +34,16 @@ pub(super) type PermitResult = Result<CallPermit, Rejection>;
 
 struct LockedPermitPool {
     admission: Admission,
-    waiters: HashMap<QueueTicket, oneshot::Sender<PermitResult>>,
+    waiters: HashMap<QueueTicket, PermitWaiter>,
     /// Reused buffer.
     actions: Vec<QueueAction>,
 }
 
+/// A queued call, and its connection if that has a share.
+type PermitWaiter = (oneshot::Sender<PermitResult>, Option<ConnectionNumber>);
+
 /// A waiter, and its rejection or None for a permit; sent after the lock is released.
-type PermitNotification = (Option<oneshot::Sender<PermitResult>>, Option<Rejection>);
+type PermitNotification = (Option<PermitWaiter>, Option<Rejection>);
 
 /// Result of a request for a permit.
 pub(super) enum AcquireResult {
@@ -87,18 +90,25 @@ impl PermitPool {
         lock(&self.locked).admission.adaptive().map(weir_decide::admission::AdaptiveLimit::gradient)
     }
 
+    /// Whether calls of others get no slot now, while this connection has many; see [`Admission::crowds_out_others`].
+    pub fn crowds_out_others(&self, now: Nanos, connection: ConnectionNumber) -> bool {
+        lock(&self.locked).admission.crowds_out_others(now, connection)
+    }
+
     /// Total time that calls have waited for a slot, in seconds.
     pub fn waited_s(&self) -> f64 {
         self.waited_ns.load(Relaxed) as f64 / 1e9
     }
 
     /// Takes a slot if one is free and the queue is empty.
-    pub(super) fn try_acquire(self: &Arc<Self>, clock: Clock, now: Nanos, rank: u32) -> Option<CallPermit> {
-        self.slots.try_acquire(rank).then(|| self.permit(clock, now))
+    pub(super) fn try_acquire(self: &Arc<Self>, clock: Clock, now: Nanos, call: &CallArrival) -> Option<CallPermit> {
+        self.slots.try_acquire_within_share(call).then(|| self.permit(clock, now, call.connection))
     }
 
-    fn permit(self: &Arc<Self>, clock: Clock, began: Nanos) -> CallPermit {
+    /// A permit for a slot that was taken.
+    fn permit(self: &Arc<Self>, clock: Clock, began: Nanos, connection: Option<ConnectionNumber>) -> CallPermit {
         CallPermit {
+            connection,
             pool: Arc::clone(self),
             clock,
             began,
@@ -114,11 +124,11 @@ impl PermitPool {
         let LockedPermitPool { admission, waiters, actions } = &mut *slow;
         admission.set_total_pause(pulse::total_pause(clock, now));
         let result = match admission.arrive(now, arrival, actions) {
-            AdmissionVerdict::Run => AcquireResult::Granted(self.permit(clock, now)),
+            AdmissionVerdict::Run => AcquireResult::Granted(self.permit(clock, now, arrival.connection)),
             AdmissionVerdict::Reject(rejection) => AcquireResult::Rejected(rejection),
             AdmissionVerdict::Wait(ticket, recheck_at) => {
                 let (sender, receiver) = oneshot::channel();
-                waiters.insert(ticket, sender);
+                waiters.insert(ticket, (sender, arrival.connection));
                 AcquireResult::Queued(PermitWait {
                     pool: Arc::clone(self),
                     ticket,
@@ -202,7 +212,8 @@ impl PermitPool {
     /// Notifies waiters, without the lock, since they may run at once.
     fn notify_waiters(self: &Arc<Self>, notifications: Vec<PermitNotification>, clock: Clock, now: Nanos) {
         for (waiter, rejection) in notifications {
-            let result = rejection.map_or_else(|| Ok(self.permit(clock, now)), Err);
+            let (waiter, connection) = waiter.unzip();
+            let result = rejection.map_or_else(|| Ok(self.permit(clock, now, connection.flatten())), Err);
             // A waiter that has just been dropped does not receive it.
             let _ = waiter.map(|waiter| waiter.send(result));
         }
@@ -235,6 +246,8 @@ pub(super) struct CallPermit {
     in_flight_at_start: u32,
     read_delay: Nanos,
     outcome: PermitOutcome,
+    /// Connection whose share it is of.
+    connection: Option<ConnectionNumber>,
 }
 
 impl CallPermit {
@@ -253,7 +266,10 @@ impl CallPermit {
 impl Drop for CallPermit {
     fn drop(&mut self) {
         let service = (self.began, self.in_flight_at_start, self.read_delay);
+        let slots = &self.pool.slots;
+        self.connection.iter().for_each(|connection| slots.depart_share(*connection));
         self.pool.release(self.clock, service, self.outcome);
+        self.connection.iter().for_each(|connection| slots.release_share(*connection));
     }
 }
 

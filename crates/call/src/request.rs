@@ -6,7 +6,7 @@ use http::{HeaderMap, Method};
 
 use super::plan::CallPlan;
 use weir_decide::Nanos;
-use weir_decide::admission::Priority;
+use weir_decide::admission::{ConnectionNumber, Priority};
 use weir_http::traceparent::TraceContext;
 
 /// Request of a call.
@@ -35,6 +35,8 @@ pub struct CallRequest<'a> {
     pub client: Option<SocketAddr>,
     /// Order within a priority: higher values are shed later; see [`super::CallEngine::spread`].
     pub spread: u8,
+    /// Connection of the caller, if it multiplexes calls (HTTP/2): its share of the slots is bounded.
+    pub connection: Option<ConnectionNumber>,
 }
 
 impl<'a> CallRequest<'a> {
@@ -52,6 +54,7 @@ impl<'a> CallRequest<'a> {
             key: None,
             client: None,
             spread: 0,
+            connection: None,
         }
     }
 }

@@ -96,12 +96,13 @@ impl<'a> CallState<'a> {
         let policy = &request.plan.policy;
         // 90% of the policy's deadline count as all of it: a gateway counts it from an earlier time.
         let missing = self.call_trace.began + policy.deadline - self.deadline;
-        let has_full_time = number == 0 && missing <= Nanos(policy.deadline.0 / 10);
-        let blamed_at = if has_full_time { self.deadline } else { Nanos::NEVER };
+        let is_callers_deadline = missing > Nanos(policy.deadline.0 / 10);
+        let blamed_at = if number == 0 && !is_callers_deadline { self.deadline } else { Nanos::NEVER };
         let blame_rule = BlameRule {
             attempt_timeout_at: now + policy.attempt_timeout,
             host_blamed_at: blamed_at,
             deadline: self.deadline,
+            is_callers_deadline,
         };
         let permits = match number {
             0 => (self.admission.upstream_permit.take(), self.admission.breaker_permit.take()),

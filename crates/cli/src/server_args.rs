@@ -30,6 +30,9 @@ pub(super) struct ServerArgs {
     /// no-progress timeout while reading or writing a body
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::time, help_heading = SERVER)]
     stall_timeout: Duration,
+    /// minimum rate of bodies in bytes per second; 0 is none
+    #[arg(long, value_name = "BYTES", default_value_t = 240, help_heading = SERVER)]
+    min_rate: u64,
     /// maximum request head in bytes; above it 431
     #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(8192..=1_048_576), help_heading = SERVER)]
     max_head: u32,
@@ -47,6 +50,7 @@ impl ServerArgs {
                 head: self.head_timeout.into(),
                 body: self.stall_timeout.into(),
                 write: self.stall_timeout.into(),
+                min_bytes_per_s: self.min_rate,
                 ..Timeouts::default()
             },
             max_head_bytes: self.max_head as usize,

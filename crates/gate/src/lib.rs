@@ -66,7 +66,8 @@ use weir_otlp::{Exporter, ExporterCloseHandle, ExporterError};
 pub use weir_server::StopReport;
 use weir_server::tls::{ServerTls, ServerTlsError};
 use weir_server::{
-    self as server, BoundAddress, ListenAddress, ListenSockets, ListenerOptions, Logger, RunningServer, ServerError,
+    self as server, BoundAddress, ConnectionLimits, ListenAddress, ListenSockets, ListenerOptions, Logger, Proxies,
+    RunningServer, ServerError,
 };
 
 /// Options of a gateway beside its configuration.
@@ -183,13 +184,19 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
         };
         let (address, proxy_protocol) = (listener.address.clone(), listener.proxy_protocol.clone());
         let name = format!("listener {}", listener.name);
-        listeners.push(ListenerOptions { name, address, tls: own, proxy_protocol });
+        let connection_limits = ConnectionLimits {
+            max: listener.max_connections,
+            max_per_address: listener.max_connections_per_address,
+            exempt: Proxies::clone(&config.trusted_proxies),
+        };
+        listeners.push(ListenerOptions { name, address, tls: own, proxy_protocol, connection_limits });
     }
     if listeners.is_empty() {
         listeners.push(ListenerOptions::plain(ListenAddress::Tcp(server.host.clone(), server.port)));
     }
     let lists_requests = config.admin.is_some();
-    let options = server::Options { uses_receive_timestamps: true, lists_requests, ..server.clone() };
+    let mut options = server::Options { uses_receive_timestamps: true, lists_requests, ..server.clone() };
+    options.connection_limits.exempt = Proxies::clone(&config.trusted_proxies);
     let certificate_watch = if tls.is_empty() {
         None
     } else {

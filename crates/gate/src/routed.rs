@@ -20,9 +20,13 @@ use super::trailer_filter::TrailerFilter;
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
 use weir_decide::Nanos;
-use weir_decide::admission::Priority;
+use weir_decide::admission::{ConnectionNumber, Priority};
 use weir_http::client::OutgoingBody;
 use weir_server::{BodyPrefix, Logger, RequestBody, RequestContext, ResponseBody, ServiceReply};
+
+/// Shortest time of a call whose caller sets its deadline, before service times are known: enough for most services to
+/// show theirs.
+const FIRST_DEADLINE_FLOOR: Nanos = Nanos::from_millis(100);
 
 /// One request and its route.
 pub(super) struct RoutedRequest<'a> {
@@ -59,9 +63,12 @@ impl RoutedRequest<'_> {
         let began = self.context.began();
         let upgrade = self.route.upgrade(parts, &headers, !body.is_end_stream());
         let header_deadline = self.caller_deadline(&headers);
+        let caller_deadline = [header_deadline, target_deadline].into_iter().flatten().min();
         // The shortest of the policy's and the caller's.
         let deadline = began
-            + [header_deadline, target_deadline].into_iter().flatten().fold(self.plan.policy.deadline, Nanos::min);
+            + caller_deadline.map_or(self.plan.policy.deadline, |caller_deadline| {
+                caller_deadline.max(self.deadline_floor()).min(self.plan.policy.deadline)
+            });
         if self.context.is_described() {
             self.context.set_progress(Some(&self.route.label), "reading_body");
         }
@@ -97,6 +104,7 @@ impl RoutedRequest<'_> {
             key: self.key,
             client: Some(self.context.peer()),
             spread,
+            connection: self.context.http2_connection().map(ConnectionNumber),
         };
         if self.context.is_described() {
             self.context.set_progress(None, "calling");
@@ -210,6 +218,18 @@ impl RoutedRequest<'_> {
             headers.get(name).map(|value| form.read(value.as_bytes()).unwrap_or(Nanos::NEVER))
         })
         .min()
+    }
+
+    /// Shortest time that a call gets whose caller sets its deadline: the upstream's mean service time. With less the
+    /// upstream would work for nothing, and hold a slot that other callers need. Trusted proxies are exempt.
+    fn deadline_floor(&self) -> Nanos {
+        match self.plan.upstream.permits() {
+            Some(permits) if !self.route.proxies.contains(self.context.peer().ip()) => {
+                let service_time = permits.slots().service_time();
+                if service_time == Nanos::ZERO { FIRST_DEADLINE_FLOOR } else { service_time }
+            }
+            _ => Nanos::ZERO,
+        }
     }
 
     /// Reads the request's body into memory if it may have to be sent again; otherwise it is streamed. With it comes

@@ -25,6 +25,7 @@ use super::runtime::RuntimeAction;
 use super::tracing::Tracer;
 use weir_call::CallEngine;
 use weir_decide::Nanos;
+use weir_decide::admission::ConnectionNumber;
 use weir_decide::base::rng::SeededRng;
 use weir_http::client::{Client, Options as ClientOptions};
 use weir_http::path::{AmbiguousPath, PathRule, normalize, without_parameters};
@@ -96,6 +97,14 @@ impl server::Service for Service {
 
     fn builtin_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
         normalize(path, PathRule::default()).unwrap_or(Cow::Borrowed(path))
+    }
+
+    fn crowds_out_others(&self, local: &GateThread, connection: u32) -> bool {
+        let (runtime, now) = (local.runtime.get(&self.config_cell), local.engine.timer().now());
+        let of_upstreams = runtime.upstreams.iter().filter_map(|(_, one)| one.upstream.permits());
+        let of_routes = runtime.routes.iter().filter_map(|one| one.plan().permits.as_ref());
+        let connection = ConnectionNumber(connection);
+        of_upstreams.chain(of_routes).any(|permits| permits.crowds_out_others(now, connection))
     }
 
     async fn handle(

@@ -14,6 +14,10 @@ use super::static_body::StaticBody;
 /// Reason why a body ended early.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Maximum part of a whole body that is handed to HTTP/2 at once: it keeps all of a part for a stream whose window has
+/// room for one byte, also after the end of the request.
+const MAX_HTTP2_PART_BYTES: usize = 64 * 1024;
+
 /// Body of a response.
 #[derive(Debug)]
 pub struct ResponseBody {
@@ -94,8 +98,17 @@ impl http_body::Body for ResponseBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
+        let stream = this.record.as_ref().and_then(RequestRecord::stream);
+        if let Some(stream) = stream {
+            // It is asked for once the part before has room in the peer's window.
+            stream.sent();
+        }
+        let is_http2 = stream.is_some();
         let frame = match &mut this.kind {
             Kind::Full(bytes) if bytes.is_empty() => None,
+            Kind::Full(bytes) if is_http2 && bytes.len() > MAX_HTTP2_PART_BYTES => {
+                Some(Ok(Frame::data(bytes.split_to(MAX_HTTP2_PART_BYTES))))
+            }
             Kind::Full(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
             Kind::Repeated { remaining: 0, .. } => None,
             Kind::Repeated { bytes: page, remaining: left } => {
@@ -125,7 +138,7 @@ impl http_body::Body for ResponseBody {
             Kind::Broken(error) => error.take().map(Err),
         };
         if let (Some(entry), Some(Ok(frame))) = (&mut this.record, &frame) {
-            entry.add_sent(frame.data_ref().map_or(0, |data| data.len() as u64));
+            entry.add_sent(frame.data_ref().map_or(0, Bytes::len));
         }
         Poll::Ready(frame)
     }

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use tokio::io::AsyncWriteExt;
 
 use super::accepted_socket::AcceptedSocket;
+use super::connection_limits::ConnectionPlaces;
 use super::connection_state::{CloseMode, ConnectionOrigin, ConnectionState};
 use super::http1::{self, Http1End};
 use super::http2::{self, Http2End, Http2Response};
@@ -19,6 +20,7 @@ use super::opening::{self, OpenedConnection};
 use super::request_body::RequestBody;
 use super::served_stream::ServedStream;
 use super::socket::ConnectionSocket;
+use super::stream_progress::StreamProgress;
 use super::thread_context::ThreadContext;
 use super::{Service, Tunnel};
 use weir_machine::executor::BoxedFuture;
@@ -29,6 +31,7 @@ pub(super) async fn drive<S: Service>(
     listener: Rc<ListenerRules>,
     stream: AcceptedSocket,
     origin: ConnectionOrigin,
+    _places: ConnectionPlaces,
 ) {
     let watch = Rc::new(ConnectionState::new(origin, listener.index, home.accounting.coarse_clock.now()));
     let key = home.connections.borrow_mut().insert(Rc::clone(&watch));
@@ -84,11 +87,15 @@ async fn serve<S: Service>(
 async fn serve_http2<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionState>, stream: ServedStream) {
     let (home, context) = (Rc::clone(home), Rc::clone(watch));
     let (accounting, max_head_bytes) = (Rc::clone(&home.accounting), home.max_head_bytes);
-    let respond = move |request: Request<Incoming>| -> Http2Response {
-        Box::pin(Rc::clone(&home).handle(Rc::clone(&context), request.map(RequestBody::from)))
+    let coarse_clock = accounting.coarse_clock.clone();
+    let respond = move |request: Request<Incoming>, progress: Rc<StreamProgress>| -> Http2Response {
+        let request = request.map(|body| RequestBody::http2(body, Rc::clone(&progress)));
+        Box::pin(Rc::clone(&home).handle(Rc::clone(&context), Some(progress), request))
     };
-    if http2::serve(stream, max_head_bytes, watch, Rc::new(respond)).await == Http2End::Malformed {
-        accounting.metrics.record_end("malformed");
+    match http2::serve(stream, max_head_bytes, watch, coarse_clock, Rc::new(respond)).await {
+        Http2End::Closed => {}
+        Http2End::Malformed => accounting.metrics.record_end("malformed"),
+        Http2End::ControlFlood => accounting.metrics.record_end("control_frames"),
     }
 }
 

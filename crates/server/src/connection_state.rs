@@ -2,11 +2,13 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Waker;
 
 use http::HeaderValue;
 
 use super::Tunnel;
+use super::stream_progress::OpenStreams;
 use super::tls::ClientIdentity;
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::{TimeoutKind, TimeoutTracker, Timeouts};
@@ -21,6 +23,9 @@ pub(super) enum CloseMode {
     /// The connection ends now.
     Abort,
 }
+
+/// Number of the next connection.
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// Idle time after which a connection gives back the memory of its last request.
 const REST_AFTER: Nanos = Nanos::from_secs(2);
@@ -69,6 +74,8 @@ pub(super) struct ConnectionState {
     is_unix: Cell<bool>,
     /// Index of the listener.
     pub(super) listener: usize,
+    /// Number among the connections of the process; wraps.
+    pub(super) number: u32,
     stage: Cell<ConnectionStage>,
     tls: OnceCell<TlsPeer>,
     timeout_tracker: Cell<TimeoutTracker>,
@@ -89,6 +96,13 @@ pub(super) struct ConnectionState {
     rest: Cell<Rest>,
     /// Peer of the upgraded connection.
     tunnel: RefCell<Option<Box<dyn Tunnel>>>,
+    /// Streams of HTTP/2.
+    pub(super) streams: OpenStreams,
+    is_control_flood: Cell<bool>,
+    /// Whether the kernel is to be asked how much of what was written the peer has.
+    is_measured: Cell<bool>,
+    /// Its last answer, in bytes that the peer does not have.
+    outstanding: Cell<u64>,
 }
 
 impl ConnectionState {
@@ -101,6 +115,7 @@ impl ConnectionState {
             peer: Cell::new(peer),
             is_unix: Cell::new(is_unix),
             listener,
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             stage: Cell::new(ConnectionStage::Opening),
             tls: OnceCell::new(),
             timeout_tracker: Cell::new(TimeoutTracker::new(now)),
@@ -114,6 +129,10 @@ impl ConnectionState {
             client_address: OnceCell::new(),
             rest: Cell::new(Rest::No),
             tunnel: RefCell::default(),
+            streams: OpenStreams::default(),
+            is_control_flood: Cell::new(false),
+            is_measured: Cell::new(false),
+            outstanding: Cell::new(0),
         }
     }
 
@@ -188,8 +207,59 @@ impl ConnectionState {
         result
     }
 
+    /// Timeout that has expired by these limits; to be called regularly.
     pub(super) fn expired(&self, now: Nanos, limits: &Timeouts) -> Option<TimeoutKind> {
-        self.timeout_tracker.get().expired(now, limits)
+        self.update_timeouts(|timeouts| timeouts.expired(now, limits))
+    }
+
+    /// Records received bytes. Over HTTP/2 only frames show what they are.
+    pub(super) fn received(&self, now: Nanos, bytes: u64) {
+        if self.stage.get() != ConnectionStage::Http2 {
+            self.update_timeouts(|timeouts| timeouts.received(now, bytes));
+        }
+    }
+
+    /// Has the task of a connection that does not take bytes ask the kernel how many are on their way: the system reports
+    /// room only once a third of its buffer is free, which a slow reader may not manage in time.
+    pub(super) fn measure_stalled(&self, now: Nanos) {
+        if self.timeout_tracker.get().is_stalled(now) {
+            self.is_measured.set(true);
+            self.wake();
+        }
+    }
+
+    /// Whether that is to be done now.
+    pub(super) fn takes_measure(&self) -> bool {
+        self.is_measured.take()
+    }
+
+    /// Records the bytes that the peer does not have; how many fewer they are than before.
+    pub(super) fn record_outstanding(&self, outstanding: Option<u64>) -> u64 {
+        let outstanding = outstanding.unwrap_or_default();
+        self.outstanding.replace(outstanding).saturating_sub(outstanding)
+    }
+
+    /// Records that the client has exceeded the budget for control frames of HTTP/2.
+    pub(super) fn set_control_flood(&self) {
+        self.is_control_flood.set(true);
+    }
+
+    pub(super) fn is_control_flood(&self) -> bool {
+        self.is_control_flood.get()
+    }
+
+    /// Records that the service waits for more of a body. Over HTTP/2 each stream does that for itself.
+    pub(super) fn wants_body(&self, now: Nanos) {
+        if self.stage.get() == ConnectionStage::Http1 {
+            self.update_timeouts(|timeouts| timeouts.wants_body(now));
+        }
+    }
+
+    /// Records that the service waits no longer for a body.
+    pub(super) fn has_body(&self, now: Nanos) {
+        if self.stage.get() == ConnectionStage::Http1 {
+            self.update_timeouts(|timeouts| timeouts.has_body(now));
+        }
     }
 
     pub(super) fn close_mode(&self) -> CloseMode {
@@ -242,6 +312,12 @@ impl ConnectionState {
         if let Some(task) = self.task.borrow().as_ref().filter(|_| self.expects_bytes()) {
             task.wake_by_ref();
         }
+    }
+
+    /// For how long nothing has been in progress, if the connection is open; zero otherwise.
+    pub(super) fn idle_time(&self, now: Nanos) -> Nanos {
+        let is_open = self.close_mode() == CloseMode::Open;
+        if is_open { self.timeout_tracker.get().idle_time(now) } else { Nanos::ZERO }
     }
 
     /// Has the connection's task free memory if it has been idle for a while.

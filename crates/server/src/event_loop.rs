@@ -3,6 +3,7 @@
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,23 +14,31 @@ use tokio::task::LocalSet;
 use super::Service;
 use super::accepted_socket::AcceptedSocket;
 use super::connection::drive;
+use super::connection_limits::{ConnectionCounts, ConnectionPlaces};
 use super::connection_state::{CloseMode, ConnectionOrigin};
 use super::listen::{ListenSocket, ListenerRules};
 use super::listener_options::ListenerOptions;
 use super::server_state::ShutdownRequest;
 use super::thread_context::ThreadContext;
 use weir_decide::Nanos;
-use weir_decide::service::timeouts::TimeoutKind;
+use weir_decide::service::timeouts::{TimeoutKind, Timeouts};
 use weir_machine::executor::spawn_task;
 
 /// Interval of an event loop's checks of its connections.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Streams below which a connection crowds nobody out.
+const MIN_CROWDING_STREAMS: usize = 4;
+/// Stall timeout of the streams of a connection that crowds others out, if it is less than the configured one.
+const CROWDING_STALL: Nanos = Nanos::from_secs(2);
 
 /// A listener of one event loop.
 #[derive(Debug)]
 pub(super) struct ThreadListener {
     rules: Rc<ListenerRules>,
     socket: EventSocket,
+    /// Connections of the server, and of the listener.
+    counts: [Arc<ConnectionCounts>; 2],
 }
 
 #[derive(Debug)]
@@ -40,13 +49,18 @@ enum EventSocket {
 
 impl ThreadListener {
     /// Registers a socket with this thread's runtime.
-    pub(super) fn new(index: usize, socket: ListenSocket, options: ListenerOptions) -> io::Result<Self> {
+    pub(super) fn new(
+        index: usize,
+        socket: ListenSocket,
+        options: ListenerOptions,
+        counts: [Arc<ConnectionCounts>; 2],
+    ) -> io::Result<Self> {
         let socket = match socket {
             ListenSocket::Tcp(socket) => EventSocket::Tcp(TcpListener::from_std(socket)?),
             ListenSocket::Unix(socket) => EventSocket::Unix(UnixListener::from_std(socket)?),
         };
         let ListenerOptions { tls, proxy_protocol, .. } = options;
-        Ok(Self { rules: Rc::new(ListenerRules { index, tls, proxy_protocol }), socket })
+        Ok(Self { rules: Rc::new(ListenerRules { index, tls, proxy_protocol }), socket, counts })
     }
 
     async fn accept(&self) -> io::Result<(AcceptedSocket, ConnectionOrigin)> {
@@ -60,6 +74,37 @@ impl ThreadListener {
                 Ok((AcceptedSocket::Unix(stream), ConnectionOrigin::Unix))
             }
         }
+    }
+}
+
+impl ThreadListener {
+    /// Places of a new connection within the limits. If there is none, an idle connection of this event loop ends for
+    /// it, which is one that a client would have to expect to be closed anyway.
+    fn place<S: Service>(&self, home: &ThreadContext<S>, origin: ConnectionOrigin) -> Option<ConnectionPlaces> {
+        let address = match origin {
+            // Addresses of clients come with the header.
+            ConnectionOrigin::Tcp(peer) if self.rules.proxy_protocol.contains(peer.ip()) => None,
+            ConnectionOrigin::Tcp(peer) => Some(peer.ip()),
+            ConnectionOrigin::Unix => None,
+        };
+        let [server, listener] = &self.counts;
+        let exceeded = match (server.open(address), listener.open(address)) {
+            (Ok(of_server), Ok(of_listener)) => return Some((of_server, of_listener)),
+            (Err(limit), _) => (server, limit),
+            (_, Err(limit)) => (listener, limit),
+        };
+        let (counts, limit) = exceeded;
+        let of_listener = std::ptr::eq(counts, listener).then_some(self.rules.index);
+        let now = home.accounting.clock.now();
+        if home.end_idle_connection(now, limit, of_listener) {
+            home.accounting.metrics.record_end("evicted");
+            return Some((server.open_beyond(address), listener.open_beyond(address)));
+        }
+        home.accounting.metrics.record_end(limit.cause());
+        if let Some(line) = counts.record_closed(now, limit) {
+            home.logger.log(&line);
+        }
+        None
     }
 }
 
@@ -94,7 +139,10 @@ async fn accept_all<S: Service>(
         match accepted {
             Ok((stream, origin)) => {
                 short_of_files = false;
-                spawn_task(drive(Rc::clone(&home), Rc::clone(&listener.rules), stream, origin));
+                // A connection without a place is closed.
+                if let Some(places) = listener.place(&home, origin) {
+                    spawn_task(drive(Rc::clone(&home), Rc::clone(&listener.rules), stream, origin, places));
+                }
             }
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {
@@ -146,6 +194,11 @@ async fn drain<S: Service>(home: &ThreadContext<S>, mut stop: Receiver<ShutdownR
 
 /// Periodic work: the clock, the log, and the timeouts of connections.
 async fn sweep<S: Service>(home: Rc<ThreadContext<S>>) {
+    let short = Timeouts {
+        body: home.timeouts.body.min(CROWDING_STALL),
+        write: home.timeouts.write.min(CROWDING_STALL),
+        ..home.timeouts
+    };
     let mut rounds = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         rounds.tick().await;
@@ -159,17 +212,27 @@ async fn sweep<S: Service>(home: Rc<ThreadContext<S>>) {
         for (_, watch) in &*home.connections.borrow() {
             watch.check_peer();
             watch.rest_if_idle(now);
+            watch.measure_stalled(now);
+            let report = |expired| home.accounting.metrics.record_end(timeout_cause(expired));
+            let is_crowding = watch.streams.len() >= MIN_CROWDING_STREAMS
+                && home.service.crowds_out_others(&home.local, watch.number);
+            watch.streams.cut_expired(now, if is_crowding { &short } else { &home.timeouts }, report);
             if let Some(expired) = watch.expired(now, &home.timeouts) {
-                home.accounting.metrics.record_end(match expired {
-                    TimeoutKind::Idle => "idle",
-                    TimeoutKind::Head => "slow_head",
-                    TimeoutKind::Body => "slow_body",
-                    TimeoutKind::Write => "slow_reader",
-                    TimeoutKind::Tunnel => "idle_tunnel",
-                });
+                report(expired);
                 watch.set_close_mode(CloseMode::Abort);
             }
         }
+    }
+}
+
+/// Cause in metrics of an end by a timeout.
+fn timeout_cause(expired: TimeoutKind) -> &'static str {
+    match expired {
+        TimeoutKind::Idle => "idle",
+        TimeoutKind::Head => "slow_head",
+        TimeoutKind::Body => "slow_body",
+        TimeoutKind::Write => "slow_reader",
+        TimeoutKind::Tunnel => "idle_tunnel",
     }
 }
 

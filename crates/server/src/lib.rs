@@ -10,15 +10,17 @@
 //!   framing; `request_log`, `request_info`, `open_requests`: records of requests
 //! - `connection`, `connection_state`: one connection, from the system's socket (`accepted_socket`) over timeouts
 //!   (`socket`) and what comes before HTTP (`opening`: [`ProxyHeader`], [`tls`]) to the bytes of HTTP
-//!   (`served_stream`); `http1` (with [`ParsedHead`]): requests and responses of HTTP/1.x
+//!   (`served_stream`); `http2`, `stream_progress`, `budgeted_stream`: HTTP/2; `http1` (with [`ParsedHead`]): requests and responses of HTTP/1.x
 
 mod accepted_socket;
 mod access_log;
 mod access_log_file;
 mod access_log_format;
 mod body;
+mod budgeted_stream;
 mod coarse_clock;
 mod connection;
+mod connection_limits;
 mod connection_state;
 mod event_loop;
 mod framing;
@@ -42,6 +44,7 @@ mod served_stream;
 mod server_state;
 mod socket;
 mod static_body;
+mod stream_progress;
 mod systemd;
 mod thread_context;
 pub mod tls;
@@ -60,6 +63,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use self::access_log::AccessLogOptions;
 pub use self::access_log_format::{AccessLogFormat, LogTemplate};
 pub use self::body::{BodyError, ResponseBody};
+pub use self::connection_limits::ConnectionLimits;
 pub use self::connection_state::TlsPeer;
 pub use self::handover::{HandedSockets, Handover, HandoverError, ListenSockets, NextProcess};
 pub use self::http1::request_head::{HeadError, HeadLimits, ParsedHead};
@@ -101,6 +105,12 @@ pub trait Service: Send + Sync + 'static {
     /// Called when the server stops, which awaits this like pending responses.
     fn shutdown(&self, _local: &Self::Local) -> impl Future<Output = ()> {
         std::future::ready(())
+    }
+
+    /// Whether a connection of HTTP/2 holds so much that requests of others are rejected, so that those of its streams that
+    /// wait for the client are not to be waited for as long as otherwise.
+    fn crowds_out_others(&self, _local: &Self::Local, _connection: u32) -> bool {
+        false
     }
 
     /// Path of the request by which the server's own pages are looked up.
@@ -171,6 +181,9 @@ impl fmt::Debug for Logger {
     }
 }
 
+/// Maximum number of open files that a server asks the system for.
+pub const MAX_OPEN_FILES: u64 = 1 << 20;
+
 /// Maximum number of event loops.
 pub const MAX_WORKERS: u16 = 256;
 
@@ -185,6 +198,8 @@ pub struct Options {
     pub workers: usize,
     /// Timeouts for slow peers.
     pub timeouts: Timeouts,
+    /// Limits of the connections of all listeners together.
+    pub connection_limits: ConnectionLimits,
     /// Maximum size of a request's head, in bytes; above it 431. At least 8,192.
     pub max_head_bytes: usize,
     /// Maximum number of a request's header fields; above it 431.
@@ -226,6 +241,7 @@ impl Default for Options {
             port: 0,
             workers: 1,
             timeouts: Timeouts::default(),
+            connection_limits: ConnectionLimits::default(),
             max_head_bytes: 64 * 1024,
             max_header_fields: 256,
             access_log: None,

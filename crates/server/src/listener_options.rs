@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::connection_limits::ConnectionLimits;
 use super::listen_address::ListenAddress;
 use super::network::Proxies;
 use super::tls::ServerTls;
@@ -17,12 +18,20 @@ pub struct ListenerOptions {
     pub tls: Option<Arc<ServerTls>>,
     /// Networks of the proxies whose connections begin with a header of the PROXY protocol.
     pub proxy_protocol: Proxies,
+    /// Limits of its connections.
+    pub connection_limits: ConnectionLimits,
 }
 
 impl ListenerOptions {
     /// An address whose connections begin with HTTP.
     pub fn plain(address: ListenAddress) -> Self {
-        Self { name: String::new(), address, tls: None, proxy_protocol: Proxies::default() }
+        Self {
+            name: String::new(),
+            address,
+            tls: None,
+            proxy_protocol: Proxies::default(),
+            connection_limits: ConnectionLimits::default(),
+        }
     }
 
     /// What its sockets are known by to another process: the address as it is written, and the name where several may

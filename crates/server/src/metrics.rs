@@ -71,7 +71,11 @@ impl ServerMetrics {
         registry.register("connections", "Connections that were accepted", new.connections.clone());
         registry.register("connections_open", "Connections now", new.open.clone());
         registry.register("http_requests_in_flight", "Requests in flight", new.in_flight.clone());
-        registry.register("connections_ended", "Connections that ended before their time, by cause", new.ended.clone());
+        registry.register(
+            "connections_ended",
+            "Connections and HTTP/2 streams that ended before their time, by cause",
+            new.ended.clone(),
+        );
         let dropped = new.access_log_dropped.clone();
         registry.register("access_log_dropped", "Lines of the access log that were not written", dropped);
         add(&mut registry);

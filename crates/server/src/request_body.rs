@@ -1,6 +1,7 @@
 //! Bodies of requests.
 
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use hyper::body::Incoming;
 
 use super::BodyError;
 use super::http1::http1_body::Http1Body;
+use super::stream_progress::StreamProgress;
 
 /// Body of a request, read as the service asks for it.
 #[derive(Debug)]
@@ -18,7 +20,32 @@ pub struct RequestBody(Source);
 enum Source {
     Empty,
     Http1(Http1Body),
-    Http2(Incoming),
+    Http2(Http2Body),
+}
+
+/// Body of a stream, which waits for it while the service does.
+#[derive(Debug)]
+struct Http2Body {
+    incoming: Incoming,
+    stream: Rc<StreamProgress>,
+}
+
+impl Drop for Http2Body {
+    fn drop(&mut self) {
+        self.stream.has_body();
+    }
+}
+
+impl Http2Body {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
+            self.stream.wants_body();
+            return Poll::Pending;
+        };
+        let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()).and_then(Frame::data_ref);
+        self.stream.received(data.map_or(0, Bytes::len));
+        Poll::Ready(frame)
+    }
 }
 
 impl RequestBody {
@@ -30,11 +57,9 @@ impl RequestBody {
     pub(super) fn http1(body: Http1Body) -> Self {
         Self(Source::Http1(body))
     }
-}
 
-impl From<Incoming> for RequestBody {
-    fn from(body: Incoming) -> Self {
-        Self(Source::Http2(body))
+    pub(super) fn http2(incoming: Incoming, stream: Rc<StreamProgress>) -> Self {
+        Self(Source::Http2(Http2Body { incoming, stream }))
     }
 }
 
@@ -46,9 +71,7 @@ impl Body for RequestBody {
         match &mut self.0 {
             Source::Empty => Poll::Ready(None),
             Source::Http1(body) => body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
-            Source::Http2(body) => {
-                Pin::new(body).poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into)))
-            }
+            Source::Http2(body) => body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
         }
     }
 
@@ -56,7 +79,7 @@ impl Body for RequestBody {
         match &self.0 {
             Source::Empty => true,
             Source::Http1(body) => body.is_ended(),
-            Source::Http2(body) => body.is_end_stream(),
+            Source::Http2(body) => body.incoming.is_end_stream(),
         }
     }
 
@@ -64,7 +87,7 @@ impl Body for RequestBody {
         match &self.0 {
             Source::Empty => SizeHint::with_exact(0),
             Source::Http1(body) => body.remaining().map_or_else(SizeHint::default, SizeHint::with_exact),
-            Source::Http2(body) => body.size_hint(),
+            Source::Http2(body) => body.incoming.size_hint(),
         }
     }
 }

@@ -17,9 +17,9 @@ use super::connection_state::{CloseMode, ConnectionState, TlsPeer};
 use super::request_body::RequestBody;
 use super::request_info::RequestLogInfo;
 use super::request_log::{RequestAccounting, RequestRecord};
+use super::stream_progress::StreamProgress;
 use super::{BodyError, ServiceReply};
 use weir_decide::Nanos;
-use weir_decide::service::timeouts::TimeoutTracker;
 use weir_machine::timer::{Sleep, Timer};
 
 /// Context of one request.
@@ -28,6 +28,7 @@ pub struct RequestContext {
     pub(super) accounting: Rc<RequestAccounting>,
     pub(super) timer: Timer,
     pub(super) connection: Rc<ConnectionState>,
+    stream: Option<Rc<StreamProgress>>,
     began: Nanos,
     log_info: Option<Rc<RequestLogInfo>>,
 }
@@ -70,6 +71,7 @@ impl RequestContext {
             accounting: Rc::clone(ledger),
             timer: timer.clone(),
             connection: Rc::clone(watch),
+            stream: entry.stream().cloned(),
             began: entry.began(),
             log_info: entry.log_info(),
         }
@@ -99,9 +101,9 @@ impl RequestContext {
         }
     }
 
-    /// Whether this end closes the connection: after a timeout, or at a stop.
+    /// Whether this end closes the connection or the stream: after a timeout, or at a stop.
     pub fn is_server_abort(&self) -> bool {
-        self.connection.close_mode() == CloseMode::Abort
+        self.connection.close_mode() == CloseMode::Abort || self.stream.as_ref().is_some_and(|stream| stream.is_cut())
     }
 
     /// Time since the server's start.
@@ -118,6 +120,11 @@ impl RequestContext {
     /// Index of the listener that the connection came to.
     pub fn listener(&self) -> usize {
         self.connection.listener
+    }
+
+    /// Number of the connection, if it is of HTTP/2 and may have several requests in flight.
+    pub fn http2_connection(&self) -> Option<u32> {
+        self.stream.is_some().then_some(self.connection.number)
     }
 
     /// TLS of the connection; None without.
@@ -184,7 +191,7 @@ impl RequestContext {
         }
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
-        self.connection.update_timeouts(|timeouts| timeouts.wants_body(self.accounting.coarse_clock.now()));
+        self.connection.wants_body(self.accounting.coarse_clock.now());
         let read = loop {
             let Some(frame) = body.frame().await else { break Ok(true) };
             let Ok(frame) = frame else { break Err(ReadBodyError::Broken) };
@@ -199,7 +206,7 @@ impl RequestContext {
                 break Ok(false);
             }
         };
-        self.connection.update_timeouts(TimeoutTracker::has_body);
+        self.connection.has_body(self.accounting.coarse_clock.now());
         let whole = read?;
         // Only a body in several pieces is copied.
         let bytes = if rest.is_empty() { first } else { [&first[..], &rest[..]].concat().into() };
@@ -220,10 +227,10 @@ impl Body for RequestBodyStream {
             return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.prefix)))));
         }
         let Poll::Ready(frame) = Pin::new(&mut self.remaining).poll_frame(cx) else {
-            self.connection.update_timeouts(|timeouts| timeouts.wants_body(self.accounting.coarse_clock.now()));
+            self.connection.wants_body(self.accounting.coarse_clock.now());
             return Poll::Pending;
         };
-        self.connection.update_timeouts(TimeoutTracker::has_body);
+        self.connection.has_body(self.accounting.coarse_clock.now());
         if frame.is_none() {
             self.connection.set_unread_body(false);
         }

@@ -13,6 +13,7 @@ use super::connection_state::{CloseMode, ConnectionState};
 use super::metrics::ServerMetrics;
 use super::open_requests::OpenRequests;
 use super::request_info::RequestLogInfo;
+use super::stream_progress::StreamProgress;
 use weir_decide::Nanos;
 use weir_decide::service::timeouts::TimeoutTracker;
 use weir_machine::clock::{self, Clock};
@@ -34,6 +35,8 @@ pub(super) struct RequestAccounting {
 pub(super) struct RequestRecord {
     accounting: Rc<RequestAccounting>,
     connection: Rc<ConnectionState>,
+    /// Stream of HTTP/2.
+    stream: Option<Rc<StreamProgress>>,
     began: Nanos,
     status: Option<u16>,
     bytes: u64,
@@ -44,7 +47,12 @@ pub(super) struct RequestRecord {
 }
 
 impl RequestRecord {
-    pub(super) fn open<B>(ledger: &Rc<RequestAccounting>, watch: &Rc<ConnectionState>, request: &Request<B>) -> Self {
+    pub(super) fn open<B>(
+        ledger: &Rc<RequestAccounting>,
+        watch: &Rc<ConnectionState>,
+        stream: Option<Rc<StreamProgress>>,
+        request: &Request<B>,
+    ) -> Self {
         watch.update_timeouts(TimeoutTracker::request_began);
         ledger.metrics.in_flight.inc();
         let began = ledger.clock.now() - watch.take_receive_delay();
@@ -73,6 +81,7 @@ impl RequestRecord {
             reset: false,
             accounting: Rc::clone(ledger),
             connection: Rc::clone(watch),
+            stream,
         }
     }
 
@@ -84,6 +93,9 @@ impl RequestRecord {
     /// Records the response.
     pub(super) fn set_status(&mut self, status: u16) {
         self.status = Some(status);
+        if let Some(stream) = &self.stream {
+            stream.set_responding();
+        }
         if let Some(info) = &self.log_info {
             info.set_progress(None, "responding");
         }
@@ -99,19 +111,27 @@ impl RequestRecord {
         self.log_info.clone()
     }
 
+    /// Stream of HTTP/2; None over HTTP/1.
+    pub(super) fn stream(&self) -> Option<&Rc<StreamProgress>> {
+        self.stream.as_ref()
+    }
+
     /// Counts sent bytes of the body.
-    pub(super) fn add_sent(&mut self, bytes: u64) {
-        self.bytes += bytes;
+    pub(super) fn add_sent(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+        if let Some(stream) = self.stream.as_ref().filter(|_| bytes > 0) {
+            stream.sending(bytes);
+        }
     }
 
     /// Marks the response as waiting for more of the request's body.
     pub(super) fn wants_body(&self) {
-        self.connection.update_timeouts(|timeouts| timeouts.wants_body(self.accounting.coarse_clock.now()));
+        self.connection.wants_body(self.accounting.coarse_clock.now());
     }
 
     /// Records a received part of the request's body, or its `end`.
     pub(super) fn has_body(&self, end: bool) {
-        self.connection.update_timeouts(TimeoutTracker::has_body);
+        self.connection.has_body(self.accounting.coarse_clock.now());
         if end {
             self.connection.set_unread_body(false);
         }
@@ -125,10 +145,7 @@ impl Drop for RequestRecord {
         if let (Some(open), Some(key)) = (open_requests, self.open_key) {
             open.remove(key);
         }
-        self.connection.update_timeouts(|timeouts| {
-            timeouts.has_body();
-            timeouts.request_ended(tick.now());
-        });
+        self.connection.update_timeouts(|timeouts| timeouts.request_ended(tick.now()));
         let took = clock.now() - self.began;
         metrics.in_flight.dec();
         metrics.sent_bytes.inc_by(self.bytes);
@@ -144,6 +161,11 @@ impl Drop for RequestRecord {
 }
 
 impl RequestRecord {
+    /// Whether this end closes the connection or the stream.
+    fn is_server_abort(&self) -> bool {
+        self.connection.close_mode() == CloseMode::Abort || self.stream.as_ref().is_some_and(|stream| stream.is_cut())
+    }
+
     fn write_line(&self, pen: &AccessLogWriter, asked: &RequestLogInfo, took: Nanos) {
         let RequestLogInfo { method, uri, version, attempts: story, client, headers, route, .. } = asked;
         let target = uri.path_and_query().map_or("", |target| target.as_str());
@@ -158,7 +180,7 @@ impl RequestRecord {
                 status: self.status,
                 bytes: self.bytes,
                 duration_ms: took.as_millis_f64(),
-                client_closed: self.status.is_none() && !self.reset && self.connection.close_mode() != CloseMode::Abort,
+                client_closed: self.status.is_none() && !self.reset && !self.is_server_abort(),
                 attempts: story.borrow().as_deref(),
             });
             return;

@@ -1,6 +1,6 @@
 //! A running server: its threads, its addresses, and its end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc, watch as channel};
 
 use super::access_log::{AccessLog, AccessLogWriter};
 use super::coarse_clock::CoarseClock;
+use super::connection_limits::ConnectionCounts;
 use super::event_loop::{self, ThreadListener, run_on_current_thread};
 use super::handover::ListenSockets;
 use super::http1::buffers::Http1Buffers;
@@ -25,7 +26,7 @@ use super::open_requests::{self, OpenRequests, OpenRequestsHandle, OpenRequestsQ
 use super::request_log::RequestAccounting;
 use super::server_state::{ServerState, ShutdownRequest, StopReport};
 use super::thread_context::{MemoryReclaimer, ThreadContext};
-use super::{Options, ServerError, Service, Timer};
+use super::{MAX_OPEN_FILES, Options, ServerError, Service, Timer};
 use weir_decide::Nanos;
 use weir_machine::executor::spawn_task;
 use weir_machine::{self as machine, clock::Clock};
@@ -65,19 +66,26 @@ pub fn start_on<S: Service>(
     listeners: &[ListenerOptions],
 ) -> Result<RunningServer, ServerError> {
     // Each connection is an open file; a limit that is too low is logged.
-    let _ = machine::allow_open_files(machine::max_connections().min(1 << 20));
+    let _ = machine::allow_open_files(machine::max_connections().min(MAX_OPEN_FILES));
     let workers = options.workers.max(1);
     let (mut addresses, mut created_sockets) = (Vec::new(), Vec::new());
     let listen_sockets = ListenSockets::default();
+    let connection_counts = Arc::new(ConnectionCounts::new(options.connection_limits.clone()));
     let mut of_threads: Vec<Vec<ThreadSocket>> = (0..workers).map(|_| Vec::new()).collect();
     for (index, listener) in listeners.iter().enumerate() {
         let failed = |error| ServerError::Listen(listener.address.clone(), error);
         let bound = BoundListener::open(listener, workers, &options.handed).map_err(failed)?;
         addresses.push(bound.address);
         created_sockets.extend(bound.created);
+        let counts = Arc::new(ConnectionCounts::new(listener.connection_limits.clone()));
         for (number, socket) in bound.sockets.into_iter().enumerate() {
             listen_sockets.add(listener, &socket)?;
-            of_threads[number % workers].push(ThreadSocket { index, socket, options: listener.clone() });
+            of_threads[number % workers].push(ThreadSocket {
+                index,
+                socket,
+                options: listener.clone(),
+                counts: [Arc::clone(&connection_counts), Arc::clone(&counts)],
+            });
         }
     }
     let service = Arc::new(service);
@@ -125,7 +133,7 @@ pub fn start_on<S: Service>(
         let thread = thread::Builder::new().name("event-loop".to_owned()).spawn(move || {
             let ended = run_on_current_thread(async || {
                 let home = thread_context(parts)?;
-                let open = |it: ThreadSocket| ThreadListener::new(it.index, it.socket, it.options);
+                let open = |it: ThreadSocket| ThreadListener::new(it.index, it.socket, it.options, it.counts);
                 let listeners = sockets.into_iter().map(open).collect::<io::Result<_>>()?;
                 let _ = ready.send(Ok(()));
                 event_loop::run(home, listeners, stopped).await;
@@ -149,6 +157,8 @@ struct ThreadSocket {
     index: usize,
     socket: ListenSocket,
     options: ListenerOptions,
+    /// Connections of the server, and of the listener.
+    counts: [Arc<ConnectionCounts>; 2],
 }
 
 /// What a thread's context is made of.
@@ -193,6 +203,7 @@ fn thread_context<S: Service>(parts: ThreadParts<S>) -> io::Result<Rc<ThreadCont
         connection_ended: Notify::new(),
         memory_reclaimer: MemoryReclaimer::default(),
         http1_buffers: Rc::new(Http1Buffers::new()),
+        next_inspected: Cell::new(0),
     }))
 }
 

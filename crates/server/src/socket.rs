@@ -20,6 +20,7 @@ use super::static_body::StaticBody;
 use weir_decide::Nanos;
 use weir_machine::system::receive_age;
 use weir_machine::system::sockets::SEND_MORE;
+use weir_machine::system::unacknowledged::outstanding;
 
 /// Preface of every HTTP/2 connection (RFC 9113, 3.4), which is not a valid HTTP/1 request.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -108,7 +109,7 @@ impl ConnectionSocket {
     pub(super) async fn prefetch(&mut self) -> io::Result<usize> {
         let length = poll_fn(|cx| self.poll_prefetch(cx)).await?;
         if length > 0 {
-            self.connection.update_timeouts(|timeouts| timeouts.received(self.coarse_clock.now()));
+            self.connection.received(self.coarse_clock.now(), length as u64);
         }
         Ok(length)
     }
@@ -138,14 +139,21 @@ impl ConnectionSocket {
             match self.stream.poll_write_ready(cx) {
                 Poll::Ready(ready) => ready?,
                 Poll::Pending => {
-                    self.connection.update_timeouts(|timeouts| timeouts.stalled(self.coarse_clock.now()));
+                    let now = self.coarse_clock.now();
+                    self.connection.update_timeouts(|timeouts| timeouts.stalled(now));
+                    if self.connection.takes_measure() {
+                        let taken = self.connection.record_outstanding(outstanding(self.stream.as_fd()));
+                        self.connection.update_timeouts(|timeouts| timeouts.drained(now, taken));
+                        self.connection.streams.record_drained(now, taken);
+                    }
                     return Poll::Pending;
                 }
             }
             match self.stream.try_io(Interest::WRITABLE, &mut send) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 sent => {
-                    self.connection.update_timeouts(|timeouts| timeouts.wrote(self.coarse_clock.now()));
+                    let length = sent.as_ref().map_or(0, |length| *length as u64);
+                    self.connection.update_timeouts(|timeouts| timeouts.wrote(self.coarse_clock.now(), length));
                     return Poll::Ready(sent);
                 }
             }
@@ -188,12 +196,13 @@ impl AsyncRead for ConnectionSocket {
         }
         let before = buffer.filled().len();
         ready!(this.stream.poll_read(cx, buffer))?;
-        if buffer.filled().len() == before {
+        let length = buffer.filled().len() - before;
+        if length == 0 {
             if !matches!(this.send_state, SendState::Tunnel) {
                 this.send_state = SendState::Closed;
             }
         } else {
-            this.connection.update_timeouts(|timeouts| timeouts.received(this.coarse_clock.now()));
+            this.connection.received(this.coarse_clock.now(), length as u64);
         }
         Poll::Ready(Ok(()))
     }
@@ -254,8 +263,9 @@ impl AsyncWrite for ConnectionSocket {
                     this.send_state = match is_readable.then(|| this.stream.try_read(&mut bytes)) {
                         None | Some(Ok(0)) => SendState::Closed,
                         Some(Err(_)) if !expects_bytes => SendState::Closed,
-                        Some(Err(_) | Ok(_)) => {
-                            this.connection.update_timeouts(|timeouts| timeouts.received(this.coarse_clock.now()));
+                        Some(read) => {
+                            let length = read.unwrap_or_default() as u64;
+                            this.connection.received(this.coarse_clock.now(), length);
                             SendState::Draining { remaining: MAX_DRAINED_BYTES }
                         }
                     };

@@ -10,7 +10,8 @@ use slab::Slab;
 use tokio::sync::Notify;
 
 use super::body::ResponseBody;
-use super::connection_state::ConnectionState;
+use super::connection_limits::{ExceededLimit, caller_address};
+use super::connection_state::{CloseMode, ConnectionState};
 use super::framing::{self, InvalidTransferCoding};
 use super::http1::buffers::Http1Buffers;
 use super::metrics::MetricsHandle;
@@ -19,7 +20,9 @@ use super::request_context::RequestContext;
 use super::request_log::{RequestAccounting, RequestRecord};
 use super::server_state::ServerState;
 use super::static_body::StaticBody;
+use super::stream_progress::StreamProgress;
 use super::{BuiltinPaths, Logger, Service, ServiceReply};
+use weir_decide::Nanos;
 use weir_decide::service::timeouts::Timeouts;
 use weir_machine::memory;
 use weir_machine::timer::Timer;
@@ -43,7 +46,14 @@ pub(super) struct ThreadContext<S: Service> {
     pub(super) connection_ended: Notify,
     pub(super) memory_reclaimer: MemoryReclaimer,
     pub(super) http1_buffers: Rc<Http1Buffers>,
+    /// Where the next search for an idle connection begins.
+    pub(super) next_inspected: Cell<usize>,
 }
+
+/// Connections that a search for an idle one looks at.
+const MAX_INSPECTED: usize = 1000;
+/// Idle time from which a connection may end for a new one; a client that sends one request after the other is not idle.
+const MIN_EVICTED_IDLE: Nanos = Nanos::from_secs(1);
 
 /// Error of a request without a response, which resets the connection.
 #[derive(Debug)]
@@ -96,9 +106,10 @@ impl<S: Service> ThreadContext<S> {
     pub(super) async fn handle(
         self: Rc<Self>,
         watch: Rc<ConnectionState>,
+        stream: Option<Rc<StreamProgress>>,
         request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, NoResponse> {
-        let mut entry = RequestRecord::open(&self.accounting, &watch, &request);
+        let mut entry = RequestRecord::open(&self.accounting, &watch, stream, &request);
         let version = request.version();
         let whole = request.body().is_end_stream();
         watch.set_unread_body(!whole);
@@ -140,6 +151,30 @@ impl<S: Service> ThreadContext<S> {
                 Err(NoResponse)
             }
         }
+    }
+
+    /// Ends the connection that has been idle for the longest time, of those that a limit counts; false if there is none.
+    pub(super) fn end_idle_connection(&self, now: Nanos, limit: ExceededLimit, listener: Option<usize>) -> bool {
+        let connections = self.connections.borrow();
+        let counts = |connection: &ConnectionState| {
+            listener.is_none_or(|listener| connection.listener == listener)
+                && match limit {
+                    ExceededLimit::Total => true,
+                    ExceededLimit::Address(address) => caller_address(connection.peer().ip()) == address,
+                }
+        };
+        // Not all of many thousands, for a flood of connections would cost all the more.
+        let skipped = self.next_inspected.get().min(connections.len());
+        self.next_inspected.set(if skipped == connections.len() { 0 } else { skipped + MAX_INSPECTED });
+        let inspected = connections.iter().skip(skipped).chain(connections.iter()).take(MAX_INSPECTED);
+        let idle = inspected.filter(|(_, connection)| counts(connection));
+        let longest = idle.max_by_key(|(_, connection)| connection.idle_time(now));
+        let Some((_, connection)) = longest.filter(|(_, connection)| connection.idle_time(now) >= MIN_EVICTED_IDLE)
+        else {
+            return false;
+        };
+        connection.set_close_mode(CloseMode::Abort);
+        true
     }
 
     fn builtin_response(&self, path: &str) -> Option<Response<ResponseBody>> {

@@ -65,7 +65,7 @@ impl SimulatedAttempt {
     }
 
     pub(super) fn arrival(&self) -> CallArrival {
-        CallArrival { deadline: self.gate_deadline, priority: self.priority, spread: self.spread }
+        CallArrival { deadline: self.gate_deadline, priority: self.priority, spread: self.spread, connection: None }
     }
 }
 

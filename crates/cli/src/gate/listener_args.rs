@@ -7,8 +7,9 @@ use clap::Args;
 use super::ConfigErrors;
 use super::SERVER;
 use weir_gate::config::{Config, ListenerConfig};
+use weir_machine::max_connections;
 use weir_server::tls::{CertificateFiles, ClientAuth, MinTlsVersion, ServerTlsOptions};
-use weir_server::{ListenAddress, Proxies};
+use weir_server::{ConnectionLimits, ListenAddress, MAX_OPEN_FILES, Proxies};
 
 /// Listener flags.
 #[derive(Debug, Args)]
@@ -25,6 +26,12 @@ pub(super) struct ListenerArgs {
     /// admin listener: metrics, health, state, draining [default: the file's, or none]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address, help_heading = SERVER)]
     pub(super) admin: Option<ListenAddress>,
+    /// maximum connections of callers [default: 3/4 of the open-file limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = SERVER)]
+    max_connections: Option<u32>,
+    /// maximum connections of one address [default: half of --max-connections]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = SERVER)]
+    max_connections_per_address: Option<u32>,
 }
 
 /// Parses `HOST:PORT`, `[::1]:PORT`, `:PORT`, `PORT`, `unix:/PATH` or `systemd:NAME`.
@@ -39,6 +46,17 @@ pub(super) fn parse_address(text: &str) -> Result<ListenAddress, String> {
 }
 
 impl ListenerArgs {
+    /// Limits of the connections of all listeners. By default a quarter of the descriptors is left to upstreams and the
+    /// admin listener, and half of the others to further callers beside one address.
+    pub(super) fn connection_limits(&self) -> ConnectionLimits {
+        let files = max_connections().min(MAX_OPEN_FILES);
+        let given = |number: Option<u32>| number.map(u64::from);
+        let max = given(self.max_connections).unwrap_or((files - files / 4).max(1));
+        let max_per_address = given(self.max_connections_per_address).unwrap_or(max.div_ceil(2));
+        let saturated = |number: u64| usize::try_from(number).ok();
+        ConnectionLimits { max: saturated(max), max_per_address: saturated(max_per_address), ..Default::default() }
+    }
+
     /// The listeners of file and flags.
     ///
     /// # Errors
@@ -66,6 +84,8 @@ impl ListenerArgs {
             }),
             proxy_protocol: Proxies::default(),
             redirect_to_https: None,
+            max_connections: None,
+            max_connections_per_address: None,
         }])
     }
 }

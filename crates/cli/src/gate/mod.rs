@@ -256,6 +256,7 @@ impl GateArgs {
     fn server(&self, config: &Config, messages: Messages) -> Options {
         let mut options = self.server_args.options(Logger::new(move |text| messages.note(text)));
         options.timeouts.tunnel = self.tunnel_timeout.into();
+        options.connection_limits = self.listener_args.connection_limits();
         if let Some(log) = &mut options.access_log {
             log.format = self.access_log_format.clone();
             log.sample_fraction = self.access_log_sample;

@@ -33,6 +33,7 @@ mod gate_policies;
 mod gate_rewrites;
 mod gate_routes;
 mod gate_share;
+mod gate_slow_peers;
 mod gate_smuggling;
 mod gate_tls;
 mod gate_tunnels;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::abandoned::AbandonedCalls;
+use super::connection_shares::{OtherCallers, is_within_share};
 use super::queue::CallQueue;
 use super::service_rate::{ServiceFlow, ServiceRate};
 use super::shed_threshold::ShedThreshold;
 use super::silence::StallAllowance;
 use super::{
-    AbandonReason, AdaptiveLimit, AdmissionConfig, AdmissionVerdict, CallArrival, ConcurrencyLimitConfig, QueueAction,
-    QueueTicket, Rejection, RejectionReason, ServiceOutcome, ServiceSample, Slots,
+    AbandonReason, AdaptiveLimit, AdmissionConfig, AdmissionVerdict, CallArrival, ConcurrencyLimitConfig,
+    ConnectionNumber, QueueAction, QueueTicket, Rejection, RejectionReason, ServiceOutcome, ServiceSample, Slots,
 };
 use crate::Nanos;
 
@@ -20,6 +21,9 @@ const INITIAL_PROBE_INTERVAL: Nanos = Nanos::from_millis(5);
 /// Shortest time between two probes once the service time is known; a longer service time is the interval itself. From
 /// the same mix.
 const MIN_PROBE_INTERVAL: Nanos = Nanos::from_millis(50);
+/// Time from which a call without a response is evidence although its caller has chosen the deadline, and no call had a
+/// response yet. Chosen: longer than most services take.
+const MIN_UNPROVEN_TIME: Nanos = Nanos::SECOND;
 /// A sample is left out if its caller's slow reading took more than 1/N of the service time. Chosen: below that the
 /// error is less than the spread of service times.
 const MAX_READ_DELAY_DIVISOR: u64 = 8;
@@ -36,6 +40,7 @@ pub struct Admission {
     queue: CallQueue,
     shed_threshold: ShedThreshold,
     abandoned: AbandonedCalls,
+    others: OtherCallers,
     stall: StallAllowance,
     /// Sum of the pauses of weir's own event loops.
     total_pause: Nanos,
@@ -62,6 +67,7 @@ impl Admission {
             queue,
             shed_threshold: ShedThreshold::new(now),
             abandoned: AbandonedCalls::default(),
+            others: OtherCallers::default(),
             stall: StallAllowance::new(now),
             total_pause: Nanos::ZERO,
             probed_at: now,
@@ -91,18 +97,42 @@ impl Admission {
         if self.should_probe(now, call, &flow) {
             self.probed_at = now;
             self.slots.force_acquire();
+            call.connection.iter().for_each(|connection| self.slots.hold_share(*connection));
             return AdmissionVerdict::Run;
         }
         if self.slots.sheds(call.rank()) {
+            self.others.record_unserved(now, call.connection);
             return AdmissionVerdict::Reject(Rejection {
                 reason: RejectionReason::Shed,
                 retry_after: self.retry_after(&flow),
             });
         }
         self.queue.reject_overdue(now, &flow, self.excess_in_flight(), &self.shed_threshold, actions);
-        let verdict = self.queue.arrive(now, call, &flow, &self.slots, &self.shed_threshold, actions);
+        let is_over_share = call.connection.is_some_and(|connection| self.is_over_share(now, connection));
+        let verdict = self.queue.arrive(now, (call, is_over_share), &flow, &self.slots, &self.shed_threshold, actions);
+        match (verdict, call.connection) {
+            (AdmissionVerdict::Run, Some(connection)) => self.slots.hold_share(connection),
+            (AdmissionVerdict::Run, None) => {}
+            (AdmissionVerdict::Wait(..) | AdmissionVerdict::Reject(_), caller) => {
+                self.others.record_unserved(now, caller);
+            }
+        }
         self.publish_waiting();
         verdict
+    }
+
+    /// Whether a connection has its share of the slots, and is not alone.
+    fn is_over_share(&mut self, now: Nanos, connection: ConnectionNumber) -> bool {
+        let in_flight = self.slots.in_flight().saturating_sub(self.slots.held_by(connection));
+        let departed = self.slots.departed_of_others(connection);
+        let has_others = self.others.are_present(now, connection, departed, in_flight);
+        has_others && !self.slots.is_within_share(connection)
+    }
+
+    /// Whether calls of others get no slot now, while this connection has many: then its calls that wait for their
+    /// caller should not be waited for as long as otherwise.
+    pub fn crowds_out_others(&self, now: Nanos, connection: ConnectionNumber) -> bool {
+        self.others.are_crowded_out(now, connection, self.slots.held_by(connection), self.slots.limit())
     }
 
     /// Records the end of a call after [`Slots::release`], and grants free slots. May be left out for some calls: those
@@ -139,12 +169,17 @@ impl Admission {
         why: AbandonReason,
         actions: &mut Vec<QueueAction>,
     ) {
+        // Before there is any response the caller may have asked for the impossible, and would make the upstream look as
+        // if it did nothing.
+        let is_unproven = why == AbandonReason::CallerDeadlineExceeded
+            && self.service_rate.mean_service_time() == Nanos::ZERO
+            && now - sample.started < MIN_UNPROVEN_TIME;
         // A fixed limit bounds weir's own attempts, whatever the upstream still works on.
-        let freed = if self.limit.is_some() { self.abandoned.add(sample.started) } else { 1 };
-        let time = self.service_time(now, sample);
+        let freed = if self.limit.is_some() && !is_unproven { self.abandoned.add(sample.started) } else { 1 };
+        let time = self.service_time(now, sample).filter(|_| why != AbandonReason::Unwanted && !is_unproven);
         self.slots.release_many(freed);
         self.slots.count_abandoned();
-        self.learn(now, sample, time.filter(|_| why == AbandonReason::DeadlineExceeded), true);
+        self.learn(now, sample, time, true);
         self.grant_slots(now, actions);
     }
 
@@ -170,9 +205,24 @@ impl Admission {
         self.shed_threshold.update(now, &self.slots, &flow, self.queue.is_overloaded());
         self.queue.reject_overdue(now, &flow, self.excess_in_flight(), &self.shed_threshold, actions);
         while self.queue.len() > 0 && self.slots.try_take() {
-            match self.queue.pop_next(now, &flow, self.slots.shed_threshold() > 0) {
-                Some(ticket) => actions.push(QueueAction::Run(ticket)),
-                None => self.slots.release_many(1),
+            // Without the slot that was just taken.
+            let in_flight = self.slots.in_flight().saturating_sub(1);
+            let (slots, others) = (&self.slots, &mut self.others);
+            let may_run = |connection| {
+                let held = slots.held_by(connection);
+                let departed = slots.departed_of_others(connection);
+                is_within_share(held, slots.limit().saturating_sub(in_flight), slots.limit())
+                    || !others.are_present(now, connection, departed, in_flight.saturating_sub(held))
+            };
+            match self.queue.pop_next(now, &flow, self.slots.shed_threshold() > 0, may_run) {
+                Some((ticket, connection)) => {
+                    connection.iter().for_each(|connection| self.slots.hold_share(*connection));
+                    actions.push(QueueAction::Run(ticket));
+                }
+                None => {
+                    self.slots.release_many(1);
+                    break;
+                }
             }
         }
         self.publish_waiting();
@@ -223,7 +273,9 @@ impl Admission {
             self.total_pause + self.stall.forgiven() + self.stall.current_stall(unpaused, &self.service_rate),
         );
         self.service_rate.update(self.queue.active_time(now), &self.slots);
-        self.service_rate.flow(self.slots.limit())
+        let flow = self.service_rate.flow(self.slots.limit());
+        self.slots.set_service_time(flow.service_time);
+        flow
     }
 
     fn publish_waiting(&self) {

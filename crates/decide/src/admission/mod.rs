@@ -14,6 +14,7 @@
 //! - [`AdaptiveLimit`]: number of slots, estimated from service times
 //! - `CallQueue`: calls that wait: their order, and how long they may wait
 //! - `ShedThreshold`: rank below which calls are rejected at once
+//! - `ConnectionShares`, `OtherCallers`: slots that one connection of HTTP/2 may hold while there are others
 //! - `AbandonedCalls`: cancelled calls that the upstream may still work on
 //!
 //! [`Admission`] combines them. A call that takes a free slot touches the [`Slots`] alone.
@@ -21,6 +22,7 @@
 
 mod abandoned;
 pub mod adaptive_limit;
+mod connection_shares;
 mod controller;
 mod pulse;
 mod queue;
@@ -35,6 +37,7 @@ mod tests;
 use std::fmt;
 
 pub use self::adaptive_limit::AdaptiveLimit;
+pub use self::connection_shares::ConnectionNumber;
 pub use self::controller::Admission;
 pub use self::pulse::{PauseTotal, Pulse};
 pub use self::slots::Slots;
@@ -145,6 +148,8 @@ pub struct CallArrival {
     /// Evenly distributed number, e.g. a hash. Among equal priorities calls with a high spread are admitted first, so
     /// that a fraction of a priority can be shed.
     pub spread: u8,
+    /// Connection of the caller, if it multiplexes calls (HTTP/2): its share of the slots is bounded.
+    pub connection: Option<ConnectionNumber>,
 }
 
 impl CallArrival {
@@ -194,6 +199,8 @@ pub enum ServiceOutcome {
 pub enum AbandonReason {
     /// The deadline has passed: a lower bound of the service time.
     DeadlineExceeded,
+    /// The same, of a deadline that the caller has chosen: no evidence while nothing is known of service times.
+    CallerDeadlineExceeded,
     /// The caller disconnected, or another attempt won: no evidence.
     Unwanted,
 }

@@ -19,13 +19,17 @@
 //! once. A call that was queued before the overload stays, and goes first: its wait was estimated before it began.
 //!
 //! Each priority has a queue and a mode of its own: there may be too many calls of low priority while all of a high one
-//! can be served.
+//! can be served. Below it is another queue, for calls of connections that have their share of the slots
+//! (`connection_shares`): these may also wait beside a free slot.
 
 use std::collections::VecDeque;
 
 use super::service_rate::ServiceFlow;
 use super::shed_threshold::{DemandTrend, ShedThreshold};
-use super::{AdmissionVerdict, CallArrival, Priority, QueueAction, QueueTicket, Rejection, RejectionReason, Slots};
+use super::{
+    AdmissionVerdict, CallArrival, ConnectionNumber, Priority, QueueAction, QueueTicket, Rejection, RejectionReason,
+    Slots,
+};
 use crate::Nanos;
 
 /// Shortest time after which a queue counts as standing: the interval of CoDel (RFC 8289, 4.3), and more than a stall
@@ -53,6 +57,7 @@ struct QueuedArrival {
     /// End of the configured maximum wait or the deadline, whichever is first: pauses and stalls do not extend it.
     latest: Nanos,
     deadline: Nanos,
+    connection: Option<ConnectionNumber>,
 }
 
 impl QueuedArrival {
@@ -98,7 +103,8 @@ impl PriorityClass {
 /// Calls that wait for a slot, by priority.
 #[derive(Clone, Debug)]
 pub(super) struct CallQueue {
-    classes: [PriorityClass; Priority::ALL.len()],
+    /// Two for each priority, the first one for calls of connections that have their share.
+    classes: [PriorityClass; 2 * Priority::ALL.len()],
     /// Configured maximum waits, without and under overload.
     max_wait: Nanos,
     overload_wait: Nanos,
@@ -136,9 +142,9 @@ impl CallQueue {
         now - self.excluded_time
     }
 
-    /// Whether any priority is overloaded.
+    /// Whether any priority is overloaded. A connection that wants more than its share is not overload.
     pub(super) fn is_overloaded(&self) -> bool {
-        self.classes.iter().any(|class| class.overloaded)
+        self.classes.iter().skip(1).step_by(2).any(|class| class.overloaded)
     }
 
     /// Usual wait without overload: a service time and [`NORMAL_WAIT_COMPLETIONS`], at least [`MIN_WAIT`].
@@ -163,7 +169,8 @@ impl CallQueue {
 
     /// Decides on a call that found no free slot a moment ago: it runs, waits, or is rejected. In this order:
     ///
-    /// 1. A slot that became free meanwhile is taken, unless a call of this or a higher priority waits for it.
+    /// 1. A slot that became free meanwhile is taken, unless a call of this or a higher priority waits for it, or the
+    ///    call's connection has its share.
     /// 2. The wait until its turn is estimated from the calls ahead and the completions per second. A call whose
     ///    response would miss its deadline is rejected, and one that would wait longer than [`Self::wait_limit`]. (A
     ///    call with no other ahead may wait: its turn is the next completion.)
@@ -175,19 +182,19 @@ impl CallQueue {
     pub(super) fn arrive(
         &mut self,
         now: Nanos,
-        call: &CallArrival,
+        (call, is_over_share): (&CallArrival, bool),
         flow: &ServiceFlow,
         slots: &Slots,
         shed: &ShedThreshold,
         actions: &mut Vec<QueueAction>,
     ) -> AdmissionVerdict {
-        let class = call.priority.index();
+        let class = 2 * call.priority.index() + usize::from(!is_over_share);
         let (active_now, normal_wait) = (self.active_time(now), self.normal_wait(flow));
-        self.classes[class].update_overload(active_now, normal_wait, shed.demand_trend(class, flow));
+        self.classes[class].update_overload(active_now, normal_wait, shed.demand_trend(class / 2, flow));
         // Published before the second look at the slots: see `Slots::try_acquire`.
         slots.set_waiting(self.len + 1);
         let higher: usize = self.classes[class + 1..].iter().map(|class| class.waiters.len()).sum();
-        if higher == 0 && self.classes[class].waiters.is_empty() && slots.try_take() {
+        if !is_over_share && higher == 0 && self.classes[class].waiters.is_empty() && slots.try_take() {
             return AdmissionVerdict::Run;
         }
         let (max_wait, overloaded) = (self.wait_limit(class, flow), self.classes[class].overloaded);
@@ -224,6 +231,7 @@ impl CallQueue {
             is_under_overload: overloaded,
             latest: call.deadline.min(now + self.max_wait),
             deadline: call.deadline,
+            connection: call.connection,
         });
         self.len += 1;
         AdmissionVerdict::Wait(ticket, now + max_wait)
@@ -247,21 +255,37 @@ impl CallQueue {
         }
     }
 
-    /// Removes the call whose turn it is: of the highest priority, the oldest, or the newest under overload. While
-    /// calls are rejected, only an empty queue counts as a short one.
-    pub(super) fn pop_next(&mut self, now: Nanos, flow: &ServiceFlow, sheds: bool) -> Option<QueueTicket> {
+    /// Removes the call whose turn it is: of the highest priority, the oldest, or the newest under overload; of
+    /// connections that have their share the oldest that may run. While calls are rejected, only an empty queue counts as
+    /// a short one.
+    pub(super) fn pop_next(
+        &mut self,
+        now: Nanos,
+        flow: &ServiceFlow,
+        sheds: bool,
+        mut may_run: impl FnMut(ConnectionNumber) -> bool,
+    ) -> Option<(QueueTicket, Option<ConnectionNumber>)> {
         let (active_now, normal_wait) = (self.active_time(now), self.normal_wait(flow));
-        let class = self.classes.iter_mut().rev().find(|class| !class.waiters.is_empty())?;
+        let (class, at) = self.classes.iter().enumerate().rev().find_map(|(index, class)| {
+            if index % 2 == 1 {
+                let newest_first =
+                    class.overloaded && class.waiters.front().is_some_and(|oldest| oldest.is_under_overload);
+                let last = class.waiters.len().checked_sub(1)?;
+                return Some((index, if newest_first { last } else { 0 }));
+            }
+            let may_run = |waiter: &QueuedArrival| waiter.connection.is_none_or(&mut may_run);
+            Some((index, class.waiters.iter().position(may_run)?))
+        })?;
+        let class = &mut self.classes[class];
         let recent = |at: Option<Nanos>| at.is_some_and(|at| active_now - at <= normal_wait);
         let rejects = sheds || recent(class.deadline_rejected_at) || recent(class.rejected_at);
         let quick = self.overload_wait.min(self.max_wait);
-        let newest_first = class.overloaded && class.waiters.front().is_some_and(|oldest| oldest.is_under_overload);
-        let next = if newest_first { class.waiters.pop_back() } else { class.waiters.pop_front() }?;
+        let next = class.waiters.remove(at)?;
         self.len -= 1;
         if class.waiters.is_empty() || (!rejects && active_now - next.queued_at <= quick) {
             class.last_short_at = active_now;
         }
-        Some(next.ticket)
+        Some((next.ticket, next.connection))
     }
 
     /// Rejects calls whose wait is over, or will be before the calls in flight beyond the limit (`excess_in_flight`)
@@ -277,7 +301,7 @@ impl CallQueue {
         let (active_now, normal_wait) = (self.active_time(now), self.normal_wait(flow));
         let next = now + if excess_in_flight > 0 { flow.wait_for(excess_in_flight.into()) } else { Nanos::ZERO };
         for class in 0..self.classes.len() {
-            self.classes[class].update_overload(active_now, normal_wait, shed.demand_trend(class, flow));
+            self.classes[class].update_overload(active_now, normal_wait, shed.demand_trend(class / 2, flow));
             while let Some(oldest) =
                 self.classes[class].waiters.front().filter(|oldest| oldest.ends_at(self.excluded_time) <= next)
             {
@@ -307,7 +331,7 @@ impl CallQueue {
     ) -> Option<Result<Nanos, Rejection>> {
         let (class, at) = self.find(ticket)?;
         let (active_now, normal_wait) = (self.active_time(now), self.normal_wait(flow));
-        self.classes[class].update_overload(active_now, normal_wait, shed.demand_trend(class, flow));
+        self.classes[class].update_overload(active_now, normal_wait, shed.demand_trend(class / 2, flow));
         let waiter = self.classes[class].waiters[at];
         let ends_at = waiter.ends_at(self.excluded_time);
         if now < ends_at {

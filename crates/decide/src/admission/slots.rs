@@ -5,7 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-use super::ServiceOutcome;
+use super::connection_shares::{ConnectionNumber, ConnectionShares, is_within_share};
+use super::{CallArrival, ServiceOutcome};
 use crate::Nanos;
 
 /// Ranks per bin of the arrival counts; the resolution of the shed threshold, 1/16 of a priority.
@@ -30,6 +31,9 @@ pub struct Slots {
     sample_one_in: AtomicU32,
     /// Arrivals by rank since [`Self::take_arrivals`].
     arrivals: [AtomicU32; RANK_BINS],
+    shares: ConnectionShares,
+    /// Recent mean service time, in ns; 0 without an estimate.
+    service_time_ns: AtomicU64,
 }
 
 impl Slots {
@@ -45,7 +49,57 @@ impl Slots {
             departed_without_response: AtomicU64::new(0),
             sample_one_in: AtomicU32::new(1),
             arrivals: [const { AtomicU32::new(0) }; RANK_BINS],
+            shares: ConnectionShares::default(),
+            service_time_ns: AtomicU64::new(0),
         }
+    }
+
+    /// As [`Self::try_acquire`], unless the call's connection has its share of the slots: then [`super::Admission`]
+    /// decides.
+    pub fn try_acquire_within_share(&self, call: &CallArrival) -> bool {
+        let Some(connection) = call.connection else { return self.try_acquire(call.rank()) };
+        if !self.is_within_share(connection) {
+            return false;
+        }
+        // Before the slot is taken, and given back after it: another thread would take it for one of another caller.
+        self.hold_share(connection);
+        let is_acquired = self.try_acquire(call.rank());
+        if !is_acquired {
+            self.release_share(connection);
+        }
+        is_acquired
+    }
+
+    /// Whether a connection may take another slot beside other callers.
+    pub(super) fn is_within_share(&self, connection: ConnectionNumber) -> bool {
+        let limit = self.limit();
+        is_within_share(self.held_by(connection), limit.saturating_sub(self.in_flight()), limit)
+    }
+
+    /// Records that a call of this connection has a slot, which [`Self::release_share`] ends.
+    pub(super) fn hold_share(&self, connection: ConnectionNumber) {
+        self.shares.hold(connection);
+    }
+
+    /// Records that a call of this connection that has a slot ends: before [`Self::release`] or
+    /// [`super::Admission::abandoned`].
+    pub fn depart_share(&self, connection: ConnectionNumber) {
+        self.shares.depart(connection);
+    }
+
+    /// Records that this call has no slot any more: after these.
+    pub fn release_share(&self, connection: ConnectionNumber) {
+        self.shares.release(connection);
+    }
+
+    /// Slots of a connection.
+    pub fn held_by(&self, connection: ConnectionNumber) -> u32 {
+        self.shares.held(connection)
+    }
+
+    /// Ended calls of others than a connection so far; wraps.
+    pub(super) fn departed_of_others(&self, connection: ConnectionNumber) -> u32 {
+        (self.departures() as u32).wrapping_sub(self.shares.departed(connection))
     }
 
     /// Takes a slot if one is free, no call waits for it, and the rank is not shed.
@@ -128,6 +182,15 @@ impl Slots {
     /// Lowest rank that is admitted ([`super::CallArrival::rank`]); 0: all.
     pub fn shed_threshold(&self) -> u32 {
         self.shed_threshold.load(Relaxed)
+    }
+
+    /// Recent mean service time of calls with a response; zero without an estimate.
+    pub fn service_time(&self) -> Nanos {
+        Nanos(self.service_time_ns.load(Relaxed))
+    }
+
+    pub(super) fn set_service_time(&self, time: Nanos) {
+        self.service_time_ns.store(time.0, Relaxed);
     }
 
     /// Calls that ended with a response so far.

@@ -23,7 +23,7 @@ fn no_slot_is_lost_and_no_call_stranded_between_threads() {
     let slots = admission.lock().unwrap().slots().clone();
     // Calls with a granted slot that have not run yet.
     let (running, granted, done) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
-    let call = CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
+    let call = CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0, connection: None };
     let run = |now: Nanos| {
         assert!(running.fetch_add(1, SeqCst) < LIMIT, "more calls run than the limit");
         // Otherwise calls hardly ever overlap, and none waits. Not for ever: the other threads may have ended.

@@ -35,6 +35,8 @@ fn listener(listener: &ListenerConfig) -> Value {
         "tls": tls,
         "proxy_protocol": listener.proxy_protocol.to_string(),
         "redirect_to_https": listener.redirect_to_https,
+        "max_connections": listener.max_connections,
+        "max_connections_per_address": listener.max_connections_per_address,
     })
 }
 

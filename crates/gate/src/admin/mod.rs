@@ -25,8 +25,9 @@ use super::config_cell::ConfigCell;
 use super::local_responses;
 use weir_machine::lock::lock;
 use weir_server::{
-    self as server, BuiltinPaths, ListenAddress, ListenSockets, ListenerOptions, MetricsHandle, OpenRequestsHandle,
-    Options, RequestBody, RequestContext, ResponseBody, RunningServer, ServerError, ServiceReply, StopHandle, Timer,
+    self as server, BuiltinPaths, ConnectionLimits, ListenAddress, ListenSockets, ListenerOptions, MetricsHandle,
+    OpenRequestsHandle, Options, RequestBody, RequestContext, ResponseBody, RunningServer, ServerError, ServiceReply,
+    StopHandle, Timer,
 };
 
 /// Time for admin requests in flight when another process takes the gateway's place.
@@ -86,6 +87,7 @@ impl AdminServer {
             builtin_paths: BuiltinPaths { metrics: String::new(), health: String::new() },
             uses_receive_timestamps: false,
             lists_requests: false,
+            connection_limits: ConnectionLimits::default(),
             ..options.clone()
         };
         let is_local = match address {

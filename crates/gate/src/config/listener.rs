@@ -21,6 +21,10 @@ pub struct ListenerConfig {
     pub proxy_protocol: Proxies,
     /// Whether all requests are redirected to HTTPS, and at which port.
     pub redirect_to_https: Option<u16>,
+    /// Maximum number of its connections; None for that of the gateway alone.
+    pub max_connections: Option<usize>,
+    /// Maximum number of its connections from one address that is not a trusted proxy's.
+    pub max_connections_per_address: Option<usize>,
 }
 
 impl ListenerConfig {
@@ -89,6 +93,8 @@ fn listener(node: &DocumentNode<'_>) -> Option<ListenerConfig> {
         node.error("redirect_to_https on a listener with TLS", "leave it out; it is for a listener without");
     }
     let proxy_protocol = table.get("proxy_protocol").map(|node| networks(&node));
+    let max_connections = table.get("max_connections").and_then(|node| connections(&node));
+    let max_connections_per_address = table.get("max_connections_per_address").and_then(|node| connections(&node));
     table.check_unknown_keys();
     let address = address?;
     Some(ListenerConfig {
@@ -97,7 +103,13 @@ fn listener(node: &DocumentNode<'_>) -> Option<ListenerConfig> {
         tls,
         proxy_protocol: Proxies::new(proxy_protocol.unwrap_or_default()),
         redirect_to_https,
+        max_connections,
+        max_connections_per_address,
     })
+}
+
+fn connections(node: &DocumentNode<'_>) -> Option<usize> {
+    node.integer(1..=10_000_000).and_then(|max| usize::try_from(max).ok())
 }
 
 /// Names become log fields and words of routes, so they are simple.

@@ -133,7 +133,7 @@ async fn handle_requests<S: Service>(
         let has_body = stream.borrow().has_body();
         let body = if has_body { RequestBody::http1(Http1Body::new(Rc::clone(stream))) } else { RequestBody::empty() };
         let reply = {
-            let mut handling = pin!(Rc::clone(home).handle(Rc::clone(watch), request.map(|()| body)));
+            let mut handling = pin!(Rc::clone(home).handle(Rc::clone(watch), None, request.map(|()| body)));
             poll_fn(|cx| match handling.as_mut().poll(cx) {
                 Poll::Ready(reply) => Poll::Ready(reply.ok()),
                 Poll::Pending if stream.borrow_mut().is_client_gone(cx) => Poll::Ready(None),

@@ -96,7 +96,8 @@ mod tests {
     use crate::gate::SimulatedOutcome;
     use weir_decide::admission::Priority;
 
-    const CALL: CallArrival = CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
+    const CALL: CallArrival =
+        CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0, connection: None };
 
     fn ms(ms: u64) -> Nanos {
         Nanos::from_millis(ms)

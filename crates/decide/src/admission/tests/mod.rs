@@ -1,6 +1,7 @@
 //! Slots, flow estimates, and admission in front of a service in virtual time.
 
 pub(crate) mod oracle;
+mod shares;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -155,7 +156,8 @@ impl StationModel {
             self.now = next;
             let priority = priorities[turn % priorities.len()];
             arrived[priority.index()] += 1;
-            let call = CallArrival { deadline: Nanos::NEVER, priority, spread: (256.0 * self.unit()) as u8 };
+            let call =
+                CallArrival { deadline: Nanos::NEVER, priority, spread: (256.0 * self.unit()) as u8, connection: None };
             let mut actions = Vec::new();
             let verdict = if self.admission.slots().try_acquire(call.rank()) {
                 AdmissionVerdict::Run
@@ -219,7 +221,7 @@ fn critical_calls_are_served_while_the_capacity_suffices_for_them() {
     assert!(admitted_fraction(Priority::Low) < 0.1, "{}", admitted_fraction(Priority::Low));
     assert!(
         station.admission.slots().shed_threshold()
-            <= CallArrival { deadline: Nanos::NEVER, priority: Priority::Critical, spread: 0 }.rank()
+            <= CallArrival { deadline: Nanos::NEVER, priority: Priority::Critical, spread: 0, connection: None }.rank()
     );
 }
 

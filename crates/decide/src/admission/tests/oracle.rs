@@ -127,7 +127,7 @@ impl AdmissionModel {
         match step {
             AdmissionStep::Arrive { priority, spread, deadline } => {
                 let deadline = deadline.map_or(Nanos::NEVER, |ms| self.now + Nanos::from_millis(ms));
-                let call = CallArrival { deadline, priority: Priority::ALL[priority], spread };
+                let call = CallArrival { deadline, priority: Priority::ALL[priority], spread, connection: None };
                 let verdict = if self.admission.slots().try_acquire(call.rank()) {
                     AdmissionVerdict::Run
                 } else {

@@ -359,6 +359,8 @@ fn listeners_are_read() {
         [[listeners]]
         address = "systemd:http"
         redirect_to_https = true
+        max_connections = 5000
+        max_connections_per_address = 100
         [upstreams.a]
         urls = ["http://h"]
         [[routes]]
@@ -386,6 +388,10 @@ fn listeners_are_read() {
     assert_eq!((public.tls.as_ref(), public.redirect_to_https), (Some(&tls), None));
     assert_eq!((other.name.as_str(), &other.address), ("systemd:http", &ListenAddress::Systemd("http".into())));
     assert_eq!((other.tls.as_ref(), other.redirect_to_https), (None, Some(443)));
+    assert_eq!(
+        [public, other].map(|it| (it.max_connections, it.max_connections_per_address)),
+        [(None, None), (Some(5000), Some(100))]
+    );
     let route = &config.routes[0];
     assert_eq!(
         (&route.listeners[..], &route.caller),
