@@ -117,12 +117,16 @@ fn is_bruno(look: &str) -> bool {
 }
 
 fn is_curl(look: &str) -> bool {
-    let is_command = |line: &str| {
-        let line = line.trim_start().trim_start_matches("$ ").trim_start();
-        let word = line.split([' ', '\t', '\\', '^']).next().unwrap_or_default();
-        matches!(word, "curl" | "curl.exe")
+    // A command may be in a pipe or a group, and behind a prompt or a word that runs it.
+    let is_before = |word: &&str| {
+        matches!(*word, "$" | "!" | "time" | "sudo" | "if" | "while" | "until" | "do" | "then" | "else" | "exec")
     };
-    look.lines().any(is_command) || (look.starts_with("#!") && look.contains("curl "))
+    let is_command = |part: &str| {
+        let mut words = part.split([' ', '\t', '\\', '^', '\r']).filter(|word| !word.is_empty());
+        matches!(words.find(|word| !is_before(word)), Some("curl" | "curl.exe"))
+    };
+    look.lines().any(|line| line.split(['|', ';', '&', '(', '{']).any(is_command))
+        || (look.starts_with("#!") && look.contains("curl "))
 }
 
 fn is_http(look: &str) -> bool {
@@ -149,6 +153,9 @@ mod tests {
         for (name, text, kind) in [
             ("-", "curl http://h", Some(ImportKind::Curl)),
             ("a.sh", "#!/bin/sh\nset -e\n  curl -s http://h\n", Some(ImportKind::Curl)),
+            ("a.sh", "X=1\necho '{}' | curl http://h -d @-\n", Some(ImportKind::Curl)),
+            ("a.sh", "{ time curl http://h; }\n", Some(ImportKind::Curl)),
+            ("a.txt", "use the curl command\n", None),
             ("a.json", "{\"log\": {\"version\": \"1.2\", \"entries\": []}}", Some(ImportKind::Har)),
             ("a.json", "{\"info\": {\"schema\": \"x\"}, \"item\": []}", Some(ImportKind::Postman)),
             ("a.json", "{\"name\": \"dev\", \"values\": [{\"enabled\": true}]}", Some(ImportKind::Postman)),

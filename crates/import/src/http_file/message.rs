@@ -1,6 +1,6 @@
 //! Requests of a block: the request line, headers, the body, and scripts after it.
 
-use weir_hurl::{ExpectedResponse, ExpectedStatus, MultipartField, MultipartValue, OptionName, Template};
+use weir_hurl::{ExpectedResponse, ExpectedStatus, OptionName, Template};
 
 use super::block::HttpBlock;
 use super::reference::ResponseReferences;
@@ -71,13 +71,13 @@ pub(super) fn read(
     session.push(scenario, step);
 }
 
-struct MessageReader<'a> {
+pub(super) struct MessageReader<'a> {
     references: &'a mut ResponseReferences,
-    session: &'a mut ImportSession,
+    pub(super) session: &'a mut ImportSession,
 }
 
 impl MessageReader<'_> {
-    fn template(&mut self, text: &str, line: u32) -> Template {
+    pub(super) fn template(&mut self, text: &str, line: u32) -> Template {
         let references = &mut *self.references;
         placeholder::between("{{", "}}", text, line, self.session, &mut |inner, line, session| {
             references.take(inner, line, session).or_else(|| placeholder::expression(inner, line, session))
@@ -228,69 +228,10 @@ impl MessageReader<'_> {
             builder::text_body(step, body);
         }
     }
-
-    /// Parts between lines with the boundary.
-    fn multipart(&mut self, lines: &[(u32, &str)], media_type: &str, step: &mut ImportedStep) {
-        let original = step.request.header("Content-Type").map(text::source).unwrap_or_default();
-        let at = media_type.find("boundary=").map(|at| at + "boundary=".len());
-        let boundary = at.and_then(|at| original.get(at..)).unwrap_or_default().trim_matches('"').to_owned();
-        let mut fields = Vec::new();
-        let mut part: Option<(String, Option<String>, Option<String>)> = None;
-        let mut content: Vec<&str> = Vec::new();
-        let mut is_head = false;
-        for (line, text) in lines {
-            if !boundary.is_empty()
-                && text.trim_end().trim_start_matches('-').starts_with(boundary.trim_start_matches('-'))
-                && text.starts_with("--")
-            {
-                fields.extend(part.take().map(|part| self.part(part, &content, *line)));
-                content.clear();
-                is_head = true;
-                part = Some((String::new(), None, None));
-            } else if is_head {
-                is_head = !text.trim().is_empty();
-                let attribute = |name: &str| {
-                    let start = text.find(&format!("{name}=\""))? + name.len() + 2;
-                    text[start..].split('"').next().map(str::to_owned)
-                };
-                if let Some((name, file, content_type)) = &mut part {
-                    match text.split_once(':') {
-                        Some((header, _)) if header.eq_ignore_ascii_case("content-disposition") => {
-                            *name = attribute(" name").unwrap_or_default();
-                            *file = attribute("filename");
-                        }
-                        Some((header, value)) if header.eq_ignore_ascii_case("content-type") => {
-                            *content_type = Some(value.trim().to_owned());
-                        }
-                        _ => {}
-                    }
-                }
-            } else {
-                content.push(text);
-            }
-        }
-        let last = lines.last().map_or(step.line, |(line, _)| *line);
-        fields.extend(part.take().map(|part| self.part(part, &content, last)));
-        fields.retain(|field| !text::is_empty(&field.name));
-        step.request.remove_header("Content-Type");
-        step.request.body = ImportedBody::Multipart(fields);
-    }
-
-    fn part(&mut self, part: (String, Option<String>, Option<String>), content: &[&str], line: u32) -> MultipartField {
-        let (name, file_name_given, content_type) = part;
-        let file = content.iter().find_map(|text| file_name(text));
-        let value = match (file, file_name_given) {
-            (Some(file), _) => {
-                MultipartValue::File { name: Template::text(file), content_type: content_type.map(Template::text) }
-            }
-            (None, _) => MultipartValue::Text(self.template(content.join("\n").trim_end(), line)),
-        };
-        MultipartField { name: self.template(&name, line), value }
-    }
 }
 
 /// Name of the file of `< ./body.json`, `<@ ./body.json` or `<@latin1 ./body.json`.
-fn file_name(line: &str) -> Option<&str> {
+pub(super) fn file_name(line: &str) -> Option<&str> {
     let rest = line.trim().strip_prefix('<')?;
     let rest = match rest.strip_prefix('@') {
         Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-'),

@@ -2,6 +2,7 @@
 
 mod block;
 mod message;
+mod parts;
 mod reference;
 
 use self::block::{HttpBlock, blocks};

@@ -5,6 +5,7 @@ use weir_hurl::{MultipartField, MultipartValue, Template};
 use super::description::ApiDescription;
 use super::example::ExampleMaker;
 use crate::builder;
+use crate::json_indent::readable;
 use crate::omission::OmissionKind;
 use crate::request::{ImportedBody, ImportedStep, field};
 use crate::session::ImportSession;
@@ -99,9 +100,9 @@ fn set<'a>(
         // An example of JSON may be written as a text.
         (Some(given), _) => match given.text() {
             Some(text) if text.trim_start().starts_with(['{', '[']) => Some(text.into_owned()),
-            _ => Some(given.to_json()),
+            _ => Some(readable(given.to_json())),
         },
-        (None, Some(schema)) if lower.contains("json") => Some(maker.json(schema)),
+        (None, Some(schema)) if lower.contains("json") => Some(readable(maker.json(schema))),
         (None, Some(schema)) if lower.starts_with("text/") => Some(maker.text(schema, "")),
         _ => None,
     };
