@@ -4,6 +4,7 @@ use weir_hurl::Template;
 
 use crate::collection::{Import, ImportedScenario};
 use crate::file_reader::FileReader;
+use crate::http_file::environment::HttpEnvironment;
 use crate::names::VariableNameTable;
 use crate::omission::{Omission, OmissionKind};
 use crate::request::ImportedStep;
@@ -21,6 +22,8 @@ pub(crate) struct ImportSession {
     pub(crate) import: Import,
     /// Variables whose values have variables or functions.
     pub(crate) formulas: Vec<(String, Template)>,
+    /// Environments of JetBrains, until all files are read.
+    pub(crate) environments: Vec<HttpEnvironment>,
     /// Files that imported files name.
     pub(crate) reader: FileReader,
     /// Comments for the next step.
@@ -54,6 +57,10 @@ impl ImportSession {
     }
 
     /// Records an omission without a comment.
+    pub(crate) fn omit_quietly(&mut self, line: u32, kind: OmissionKind, what: String) {
+        self.count(line, kind, what);
+    }
+
     fn count(&mut self, line: u32, kind: OmissionKind, what: String) {
         self.import.omissions.push(Omission { file: self.file.clone(), line, kind, what });
     }
