@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from recording_service import RecordedRequest, RecordingService  # noqa: E402  it is where the scripts are
 
-TIMEOUT_S = 240
+TIMEOUT_S = 100
 Comparable: TypeAlias = tuple[str, str, list[str], str]
 
 # Of the connection, or of the program that sends: caches, tracing, what it accepts.
@@ -62,8 +62,9 @@ def comparable(request: RecordedRequest) -> Comparable:
         return text.replace(boundary, "BOUNDARY") if boundary else text
 
     kept = [(name.lower(), value) for name, value in request.headers if name.lower() not in UNCOMPARED]
-    # RFC 9110 has no cases in types, and tools have a space behind the semicolon or none.
-    headers = sorted(same(f"{name}: {re.sub(';[ ]*', ';', value)}") for name, value in kept)
+    # A space behind the semicolon of a type means nothing, nor does the charset of a form or of JSON.
+    plain = [(name, re.sub(";[ ]*(charset=utf-8)?", lambda found: "" if found[1] else ";", value, flags=re.I)) for name, value in kept]
+    headers = sorted(same(f"{name}: {value}") for name, value in plain)
     return request.method, request.target, headers, same(request.body.decode("latin-1"))
 
 

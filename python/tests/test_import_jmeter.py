@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -11,7 +11,7 @@ from import_judges import Played, judge, program
 
 pytestmark = pytest.mark.soak
 
-WEIR = [sys.executable, "-m", "weir"]
+WEIR = [os.environ.get("WEIR", "weir")]
 PLAY = """import us.abstracta.jmeter.javadsl.core.DslTestPlan;
 public class Play { public static void main(String[] a) throws Exception { DslTestPlan.fromJmx(a[0]).run(); } }
 """
@@ -87,7 +87,7 @@ def _sampler(
 
 def _extractor(kind: str, **properties: object) -> str:
     own = "".join(_property(f"{kind}.{name}", value) for name, value in properties.items())
-    return f'<{kind} testclass="{kind}" testname="e" enabled="true">{own}</{kind}><hashTree/>'
+    return f'<{kind} guiclass="{kind}Gui" testclass="{kind}" testname="e" enabled="true">{own}</{kind}><hashTree/>'
 
 
 def _plan(variables: dict[str, str], *samplers: str) -> str:
@@ -98,7 +98,9 @@ def _plan(variables: dict[str, str], *samplers: str) -> str:
 <elementProp name="TestPlan.user_defined_variables" elementType="Arguments">{given}</elementProp></TestPlan><hashTree>
 <ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="users" enabled="true">
 <stringProp name="ThreadGroup.num_threads">1</stringProp><stringProp name="ThreadGroup.ramp_time">1</stringProp>
-<elementProp name="ThreadGroup.main_controller" elementType="LoopController"><stringProp name="LoopController.loops">1</stringProp>
+<stringProp name="ThreadGroup.on_sample_error">continue</stringProp>
+<elementProp name="ThreadGroup.main_controller" elementType="LoopController" guiclass="LoopControlPanel" testclass="LoopController"
+ testname="loop" enabled="true"><boolProp name="LoopController.continue_forever">false</boolProp><stringProp name="LoopController.loops">1</stringProp>
 </elementProp></ThreadGroup><hashTree>{"".join(samplers)}</hashTree></hashTree></hashTree></jmeterTestPlan>"""
 
 
@@ -121,7 +123,7 @@ PLANS = {
         _sampler("/q", arguments=[_argument("a", "b c&d~*"), _argument("é", "ü")]),
         _sampler("/q", arguments=[_argument("a", "b%20c", encode=False), _argument("w", "${word}", encode=False)]),
         _sampler("/q?z=1", arguments=[_argument("a", "")]),
-        _sampler("/q", arguments=[_argument("a", "", **{"HTTPArgument.use_equals": False})]),
+        _sampler("/q", arguments=[_argument("a", "", **{"HTTPArgument.use_equals": False, "Argument.metadata": ""})]),
         _sampler("/f", "POST", arguments=[_argument("a", "b c+d"), _argument("e", "f~")]),
         _sampler("/f", "POST", arguments=[_argument("a", "b+c", encode=False)]),
         _sampler("/f", "PUT", arguments=[_argument("a", "b c")]),

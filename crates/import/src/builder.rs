@@ -170,7 +170,11 @@ fn form_fields(text: &Template) -> Option<Vec<FieldTemplate>> {
         if index > 0 {
             again.push(Template::text("&"));
         }
-        again.extend([field.name.clone(), Template::text("="), text::map_fixed(&field.value, |fixed| Template::text(percent_encoded(fixed)))]);
+        again.extend([
+            field.name.clone(),
+            Template::text("="),
+            text::map_fixed(&field.value, |fixed| Template::text(percent_encoded(fixed))),
+        ]);
     }
     if text::concat(&again) != text::from_parts(text.parts.iter().cloned()) {
         return None;

@@ -100,7 +100,10 @@ fn attributes(text: &str, end: Option<char>) -> Result<(String, FormPart, &str),
                 return Err("with a type that curl rejects");
             }
             let known = part.content_type.take().filter(|_| !is_type);
-            part.content_type = Some(known.map_or_else(|| kind.to_owned(), |known| format!("{known};{}", &after[..after.len() - attribute.len()]) + kind));
+            part.content_type = Some(known.map_or_else(
+                || kind.to_owned(),
+                |known| format!("{known};{}", &after[..after.len() - attribute.len()]) + kind,
+            ));
             is_in_type = true;
             rest = &whole[length..];
             continue;

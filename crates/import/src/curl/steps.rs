@@ -34,12 +34,8 @@ impl CurlRequest {
         if self.urls.is_empty() {
             return session.omit(self.step.line, OmissionKind::Request, "a curl command without a URL");
         }
-        let bodies = [
-            self.is_head,
-            !self.data.is_empty() && !self.is_get,
-            !self.parts.is_empty(),
-            !self.uploads.is_empty(),
-        ];
+        let bodies =
+            [self.is_head, !self.data.is_empty() && !self.is_get, !self.parts.is_empty(), !self.uploads.is_empty()];
         if bodies.into_iter().filter(|has| *has).count() > 1 {
             let what = "more than one of -I, -d, -F and -T, which curl rejects";
             self.omit(OmissionKind::Setting, what, session);
@@ -110,7 +106,11 @@ impl CurlRequest {
         let Some(method) = self.method.take() else { return implied.to_owned() };
         let upper = method.to_ascii_uppercase();
         if upper != method {
-            self.omit(OmissionKind::Setting, &format!("the method {method} as it is written, {upper} instead"), session);
+            self.omit(
+                OmissionKind::Setting,
+                &format!("the method {method} as it is written, {upper} instead"),
+                session,
+            );
         }
         method
     }
@@ -240,7 +240,9 @@ impl CurlRequest {
             let name = marks.shown(&part.name);
             let content = match &part.source {
                 FormSource::Text(text) => Ok(PartContent::Text(marks.template(text))),
-                FormSource::Upload(file) if file == "-" => reader.content(file).map(|text| PartContent::Text(marks.template(&text))),
+                FormSource::Upload(file) if file == "-" => {
+                    reader.content(file).map(|text| PartContent::Text(marks.template(&text)))
+                }
                 FormSource::Upload(file) => Ok(PartContent::File(marks.shown(file))),
                 FormSource::TextOf(file) => reader.content(file).map(|text| PartContent::Text(marks.template(&text))),
             };

@@ -35,7 +35,13 @@ pub(super) fn read(source: &str, session: &mut ImportSession) -> Result<(), Mism
             }
         }
         let file = session.file.clone();
-        session.environments.push(HttpEnvironment { name: name.into_owned(), is_private, line: node.line, file, variables });
+        session.environments.push(HttpEnvironment {
+            name: name.into_owned(),
+            is_private,
+            line: node.line,
+            file,
+            variables,
+        });
     }
     if is_empty { Err(Mismatch::new(root.line, "environments with variables", root.noun())) } else { Ok(()) }
 }

@@ -145,7 +145,12 @@ impl<'a> ExampleMaker<'a> {
         }
     }
 
-    fn object(&mut self, schema: &'a SourceNode<'a>, members: Vec<(String, &'a SourceNode<'a>)>, depth: usize) -> String {
+    fn object(
+        &mut self,
+        schema: &'a SourceNode<'a>,
+        members: Vec<(String, &'a SourceNode<'a>)>,
+        depth: usize,
+    ) -> String {
         let required: Vec<String> = schema.items_of("required").iter().filter_map(SourceNode::scalar).collect();
         let mut written = Vec::new();
         for (name, member) in members {

@@ -45,7 +45,8 @@ pub(super) fn fields(
     let mut pairs = Vec::new();
     for member in members {
         let own = member.encoding(encoding);
-        let has_style = own.is_some_and(|own| ["style", "explode", "allowReserved"].iter().any(|key| own.get(key).is_some()));
+        let has_style =
+            own.is_some_and(|own| ["style", "explode", "allowReserved"].iter().any(|key| own.get(key).is_some()));
         let is_json = own.and_then(|own| own.text_of("contentType")).is_some_and(|kind| kind.contains("json"));
         let whole = ParameterValue::Scalar(member.json.clone());
         let value = match &member.value {

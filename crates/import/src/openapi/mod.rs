@@ -43,7 +43,11 @@ pub(crate) fn read(
     };
     for (path, item) in paths.members() {
         if let Some(reference) = description.missing(item) {
-            session.omit(item.line, OmissionKind::Request, format!("the path {path} of {reference}, which is not in the file"));
+            session.omit(
+                item.line,
+                OmissionKind::Request,
+                format!("the path {path} of {reference}, which is not in the file"),
+            );
             continue;
         }
         let item = description.resolve(item);

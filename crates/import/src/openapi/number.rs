@@ -62,7 +62,11 @@ pub(super) fn made(schema: &SourceNode<'_>, is_integer: bool, description: &ApiD
     let nearby = [first + random, first, first + 1.0, first - 1.0, first + 2.0, first - 2.0].map(shown);
     let middle = range.least.zip(range.most).filter(|_| !is_integer && step.is_none());
     let middle = middle.map(|(least, most)| format!("{}", least + (most - least) / 2.0));
-    half.into_iter().chain(nearby).chain(middle).find(is_allowed).map(|text| if text == "-0" { "0".to_owned() } else { text })
+    half.into_iter()
+        .chain(nearby)
+        .chain(middle)
+        .find(is_allowed)
+        .map(|text| if text == "-0" { "0".to_owned() } else { text })
 }
 
 /// Digits behind the point.

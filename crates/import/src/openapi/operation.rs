@@ -122,7 +122,8 @@ impl Operation<'_> {
             }
             return;
         }
-        let has_example = parameter.get("example").is_some() || parameter.get("examples").is_some();
+        let content = parameter.get("content").and_then(|content| content.members().next()).map(|(_, content)| content);
+        let has_example = [Some(parameter), content].into_iter().flatten().any(|node| self.example(node).is_some());
         let is_sent =
             parameter.is_true("required") || has_example || matches!(place.as_str(), "path" | "body" | "formData");
         if !is_sent {

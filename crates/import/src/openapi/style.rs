@@ -56,19 +56,16 @@ impl ParameterForm {
     /// A style that the place does not have.
     pub(super) fn read(node: &SourceNode<'_>, place: &str) -> Result<Self, String> {
         let is_encoded = place != "header";
-        let of = |style, explodes| Self {
-            style,
-            explodes,
-            allows_reserved: node.is_true("allowReserved"),
-            is_encoded,
-        };
+        let of = |style, explodes| Self { style, explodes, allows_reserved: node.is_true("allowReserved"), is_encoded };
         if let Some(format) = node.text_of("collectionFormat") {
             return Ok(match format.as_str() {
                 "multi" => of(ParameterStyle::Form, true),
                 "ssv" => of(ParameterStyle::Delimited("%20"), false),
                 "pipes" => of(ParameterStyle::Delimited("%7C"), false),
                 "tsv" => of(ParameterStyle::Delimited("%09"), false),
-                "csv" => of(if matches!(place, "query") { ParameterStyle::Form } else { ParameterStyle::Simple }, false),
+                "csv" => {
+                    of(if matches!(place, "query") { ParameterStyle::Form } else { ParameterStyle::Simple }, false)
+                }
                 other => return Err(format!("collectionFormat {other}")),
             });
         }
@@ -156,7 +153,12 @@ impl ParameterForm {
             }
             ParameterValue::Members(members) => {
                 let pair = |(key, value): &(String, String)| {
-                    format!("{}{}{}", self.encoded(key), if self.explodes { "=" } else { separator }, self.encoded(value))
+                    format!(
+                        "{}{}{}",
+                        self.encoded(key),
+                        if self.explodes { "=" } else { separator },
+                        self.encoded(value)
+                    )
                 };
                 members.iter().map(pair).collect::<Vec<_>>().join(separator)
             }

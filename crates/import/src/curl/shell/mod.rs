@@ -246,7 +246,10 @@ impl<'a> ShellSplitter<'a, '_> {
         // Spaces after a backslash at the end of a line are a frequent mistake of copies.
         let after = self.rest.trim_start_matches([' ', '\t']);
         if after.len() < self.rest.len() && after.starts_with(['\n', '\r']) {
-            self.omit(OmissionKind::Setting, "spaces after the \\ at the end of a line, where a shell ends the command");
+            self.omit(
+                OmissionKind::Setting,
+                "spaces after the \\ at the end of a line, where a shell ends the command",
+            );
             self.rest = after;
             self.end_word();
             self.skip_line_end();
