@@ -100,10 +100,15 @@ fn attributes(text: &str, end: Option<char>) -> Result<(String, FormPart, &str),
                 return Err("with a type that curl rejects");
             }
             let known = part.content_type.take().filter(|_| !is_type);
-            part.content_type = Some(known.map_or_else(
-                || kind.to_owned(),
-                |known| format!("{known};{}", &after[..after.len() - attribute.len()]) + kind,
-            ));
+            part.content_type = Some(match known {
+                None => kind.to_owned(),
+                Some(mut known) => {
+                    known.push(';');
+                    known.push_str(&after[..after.len() - attribute.len()]);
+                    known.push_str(kind);
+                    known
+                }
+            });
             is_in_type = true;
             rest = &whole[length..];
             continue;

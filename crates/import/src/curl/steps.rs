@@ -16,6 +16,12 @@ use crate::request::{ImportedBody, field};
 use crate::session::ImportSession;
 use crate::text;
 
+/// Most URLs of a command.
+const MAX_URLS: usize = 10_000;
+
+/// Most bytes of the steps of a command.
+const MAX_STEPS_BYTES: usize = 16 << 20;
+
 /// Content-Type of data without one of its own.
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -58,7 +64,14 @@ impl CurlRequest {
             self.add_data(&data, shell, marks, session);
         }
         builder::take_basic_auth(&mut self.step);
-        let urls = std::mem::take(&mut self.urls);
+        let mut urls = std::mem::take(&mut self.urls);
+        // Each URL is a step with all that the others have.
+        let step_bytes = text::size(&self.step.request) + query.as_ref().map_or(0, String::len);
+        let max_urls = (MAX_STEPS_BYTES / (step_bytes + 1)).clamp(1, MAX_URLS);
+        if urls.len() > max_urls {
+            self.omit(OmissionKind::Request, &format!("{} more URLs", urls.len() - max_urls), session);
+            urls.truncate(max_urls);
+        }
         let mut notes = std::mem::take(&mut self.step.notes);
         for (number, url) in urls.iter().enumerate() {
             let made = if self.has_globs { glob::expand(url) } else { Ok(vec![url.clone()]) };

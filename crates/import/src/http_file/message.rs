@@ -267,10 +267,13 @@ fn form_text(lines: &[Cow<'_, str>]) -> String {
     let text = text.trim_end_matches('&');
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
+    // Without an end of a variable nothing is sought.
+    let after_last_end = text.len() - text.rfind("}}").unwrap_or(0);
     while let Some(c) = rest.chars().next() {
         let after = &rest[c.len_utf8()..];
         // Variables are encoded when they have their values, or are not.
-        if let Some(length) = rest.strip_prefix("{{").and_then(|inner| inner.find("}}")) {
+        let is_open = rest.len() > after_last_end;
+        if let Some(length) = rest.strip_prefix("{{").filter(|_| is_open).and_then(|inner| inner.find("}}")) {
             out.push_str(&rest[..length + 4]);
             rest = &rest[length + 4..];
             continue;

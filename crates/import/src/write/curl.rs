@@ -87,10 +87,10 @@ impl CurlCommand {
             let pairs: Vec<String> = request.query.iter().map(encoded_pair).collect();
             url = text::concat([&url, &Template::text(format!("{separator}{}", pairs.join("&")))]);
         }
-        if text::source(&url).contains(['[', ']', '{', '}']) {
-            self.push("-g");
-        }
-        self.push(shell(&url));
+        let is_glob =
+            |part: &TemplatePart| matches!(part, TemplatePart::Text(text) if text.contains(['[', ']', '{', '}']));
+        let flag = if url.parts.iter().any(is_glob) { "-g " } else { "" };
+        self.push(format!("{flag}{}", shell(&url)));
         if !is_fixed {
             for field in &request.query {
                 // What begins with a plus is sent as it is.

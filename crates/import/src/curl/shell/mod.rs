@@ -12,6 +12,9 @@ use crate::omission::OmissionKind;
 use crate::session::ImportSession;
 use crate::text;
 
+/// Most bytes of values that are split into words.
+const MAX_SPLIT_BYTES: usize = 4 << 20;
+
 /// Command with its words.
 #[derive(Debug, Default)]
 pub(super) struct ShellCommand {
@@ -57,6 +60,7 @@ pub(super) fn commands(text: &str, session: &mut ImportSession) -> ShellScript {
         redirection: None,
         documents: Vec::new(),
         values: HashMap::new(),
+        split_bytes_left: MAX_SPLIT_BYTES,
         session,
     };
     splitter.run();
@@ -95,6 +99,8 @@ struct ShellSplitter<'a, 'b> {
     redirection: Option<Redirection>,
     documents: Vec<HereDocument>,
     values: HashMap<String, ShellVariable>,
+    /// Bytes of values that may still be split into words.
+    split_bytes_left: usize,
     session: &'b mut ImportSession,
 }
 
@@ -331,9 +337,12 @@ impl<'a> ShellSplitter<'a, '_> {
             }
         }
         let known = self.values.get(&name);
-        if let Some(words) = known.filter(|known| !is_quoted && known.value.contains([' ', '\t', '\n'])) {
+        if let Some(words) = known.filter(|known| {
+            !is_quoted && known.value.contains([' ', '\t', '\n']) && known.value.len() <= self.split_bytes_left
+        }) {
             // The shell splits it into words.
             let value = words.value.clone();
+            self.split_bytes_left -= value.len();
             for c in value.chars() {
                 if matches!(c, ' ' | '\t' | '\n') { self.end_word() } else { self.push_mark(c) }
             }
