@@ -60,6 +60,11 @@ pub(crate) fn omit_at(step: &mut ImportedStep, line: u32, kind: OmissionKind, wh
 pub(crate) fn add_header(step: &mut ImportedStep, name: &str, value: &Template, session: &mut ImportSession) {
     let name = name.trim();
     let lower = name.to_ascii_lowercase();
+    if lower == "upgrade" && text::source(value).eq_ignore_ascii_case("websocket") && !step.is_disabled {
+        step.is_disabled = true;
+        let what = format!("{}: a connection of WebSocket", step.request.line());
+        omit(step, OmissionKind::Request, &what, session);
+    }
     if name.starts_with(':') || CONNECTION_HEADERS.contains(&lower.as_str()) {
         return;
     }
@@ -159,6 +164,21 @@ fn form_fields(text: &Template) -> Option<Vec<FieldTemplate>> {
     }
     let made = fields.into_iter().map(|(name, value)| Some(field(text::from_parts(name), text::from_parts(value?))));
     let made: Vec<FieldTemplate> = made.collect::<Option<_>>()?;
+    // Encoded again, it has to be the same text.
+    let mut again = Vec::new();
+    for (index, field) in made.iter().enumerate() {
+        if index > 0 {
+            again.push(Template::text("&"));
+        }
+        again.extend([
+            field.name.clone(),
+            Template::text("="),
+            text::map_fixed(&field.value, |fixed| Template::text(percent_encoded(fixed))),
+        ]);
+    }
+    if text::concat(&again) != text::from_parts(text.parts.iter().cloned()) {
+        return None;
+    }
     // A name stays as it is encoded, since names are sent as they are.
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.~%[]@$!*+".contains(c);
     let are_names =
@@ -184,6 +204,18 @@ pub(crate) fn percent_decoded(text: &str) -> Option<String> {
         }
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Value of a field as weir encodes it.
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) => out.push(char::from(b)),
+            b => out.push_str(&format!("%{b:02X}")),
+        }
+    }
+    out
 }
 
 /// Name of a field as it is sent, since names are not encoded when they are.
@@ -215,10 +247,13 @@ mod tests {
 
     #[test]
     fn a_form_has_fields_with_decoded_values() {
-        let fields = form_fields(&Template::parse("a=1+2&b%5B%5D=%C3%A4{{x}}&c=").unwrap()).unwrap();
+        let fields = form_fields(&Template::parse("a=1%202&b%5B%5D=%C3%A4{{x}}&c=").unwrap()).unwrap();
         let shown: Vec<String> = fields.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["a: 1 2", "b\\u{25}5B\\u{25}5D: ä{{x}}", "c:"]);
         assert_eq!(form_fields(&Template::text("{\"a\": 1}")), None);
         assert_eq!(form_fields(&Template::text("a=%ff")), None);
+        for other in ["a=1+2", "a=b c", "a=%c3%a4", "a={\"b\":1}", "a=1&"] {
+            assert_eq!(form_fields(&Template::text(other)), None, "{other}");
+        }
     }
 }

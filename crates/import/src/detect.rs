@@ -14,6 +14,9 @@ pub fn detect(name: &str, text: &str) -> Option<ImportKind> {
     if text.starts_with('<') {
         return look.contains("<jmeterTestPlan").then_some(ImportKind::Jmx);
     }
+    if text.starts_with('{') && name.ends_with(".env.json") && name.contains("http-client") {
+        return Some(ImportKind::Http);
+    }
     if text.starts_with('{')
         && let Some(kind) = json_kind(text, look)
     {
@@ -75,12 +78,26 @@ fn json_kind(text: &str, look: &str) -> Option<ImportKind> {
     if has("item") && text.contains("\"request\"") {
         return Some(ImportKind::Postman);
     }
+    if is_environments(text) {
+        return Some(ImportKind::Http);
+    }
     // A large description may begin with something else.
     let late = |name: &str| has_member(text, name);
     if late("paths") && (late("openapi") || late("swagger")) {
         return Some(ImportKind::OpenApi);
     }
     None
+}
+
+/// Whether a text is the environments of JetBrains: objects whose members are texts, numbers or booleans.
+fn is_environments(text: &str) -> bool {
+    let whole = (text.len() <= MAX_LOOK).then(|| serde_json::from_str::<serde_json::Value>(text).ok()).flatten();
+    let is_plain = |value: &serde_json::Value| value.is_string() || value.is_number() || value.is_boolean();
+    whole.as_ref().and_then(serde_json::Value::as_object).is_some_and(|environments| {
+        let mut objects = environments.values().map(serde_json::Value::as_object);
+        let has_values = environments.values().any(|value| value.as_object().is_some_and(|value| !value.is_empty()));
+        has_values && objects.all(|own| own.is_some_and(|own| own.values().all(is_plain)))
+    })
 }
 
 /// Whether a text has a member of JSON with this name.
@@ -117,12 +134,16 @@ fn is_bruno(look: &str) -> bool {
 }
 
 fn is_curl(look: &str) -> bool {
-    let is_command = |line: &str| {
-        let line = line.trim_start().trim_start_matches("$ ").trim_start();
-        let word = line.split([' ', '\t', '\\', '^']).next().unwrap_or_default();
-        matches!(word, "curl" | "curl.exe")
+    // A command may be in a pipe or a group, and behind a prompt or a word that runs it.
+    let is_before = |word: &&str| {
+        matches!(*word, "$" | "!" | "time" | "sudo" | "if" | "while" | "until" | "do" | "then" | "else" | "exec")
     };
-    look.lines().any(is_command) || (look.starts_with("#!") && look.contains("curl "))
+    let is_command = |part: &str| {
+        let mut words = part.split([' ', '\t', '\\', '^', '\r']).filter(|word| !word.is_empty());
+        matches!(words.find(|word| !is_before(word)), Some("curl" | "curl.exe"))
+    };
+    look.lines().any(|line| line.split(['|', ';', '&', '(', '{']).any(is_command))
+        || (look.starts_with("#!") && look.contains("curl "))
 }
 
 fn is_http(look: &str) -> bool {
@@ -149,6 +170,9 @@ mod tests {
         for (name, text, kind) in [
             ("-", "curl http://h", Some(ImportKind::Curl)),
             ("a.sh", "#!/bin/sh\nset -e\n  curl -s http://h\n", Some(ImportKind::Curl)),
+            ("a.sh", "X=1\necho '{}' | curl http://h -d @-\n", Some(ImportKind::Curl)),
+            ("a.sh", "{ time curl http://h; }\n", Some(ImportKind::Curl)),
+            ("a.txt", "use the curl command\n", None),
             ("a.json", "{\"log\": {\"version\": \"1.2\", \"entries\": []}}", Some(ImportKind::Har)),
             ("a.json", "{\"info\": {\"schema\": \"x\"}, \"item\": []}", Some(ImportKind::Postman)),
             ("a.json", "{\"name\": \"dev\", \"values\": [{\"enabled\": true}]}", Some(ImportKind::Postman)),
@@ -162,6 +186,9 @@ mod tests {
             ("a.bru", "meta {\n  name: x\n}\n", Some(ImportKind::Bruno)),
             ("shop.hurl", "GET http://h\nHTTP 200\n", None),
             ("shop.txt", "GET http://h\nHTTP 200\n", None),
+            ("a.json", "{\"dev\": {\"host\": \"h\"}, \"$shared\": {\"n\": 1}}", Some(ImportKind::Http)),
+            ("a.json", "{\"dev\": {\"hosts\": []}}", None),
+            ("http-client.env.json", "{\"dev\": {\"Security\": {}}}", Some(ImportKind::Http)),
             ("a.json", "[1, 2]", None),
             ("a.html", "<html>", None),
         ] {

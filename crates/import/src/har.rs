@@ -3,16 +3,15 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use base64::Engine;
-use weir_hurl::{
-    ExpectedResponse, ExpectedStatus, FieldTemplate, MultipartField, MultipartValue, OptionName, Template,
-};
+use weir_hurl::{ExpectedResponse, ExpectedStatus, FieldTemplate, OptionName, Template};
 
 use crate::builder::{self, percent_decoded};
 use crate::collection::ImportedScenario;
 use crate::error::Mismatch;
+use crate::har_body;
 use crate::omission::OmissionKind;
 use crate::recorded::{RecordedResponse, values};
-use crate::request::{ImportedBody, ImportedStep, field};
+use crate::request::{ImportedStep, field};
 use crate::request_words::words;
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
@@ -123,10 +122,15 @@ impl HarReader<'_> {
         if url.starts_with("data:") || url.starts_with("blob:") {
             return None;
         }
+        if method.eq_ignore_ascii_case("connect") {
+            session.omit(request.line, OmissionKind::Request, format!("CONNECT {url}, which is for a proxy"));
+            return None;
+        }
         let mut step = ImportedStep { line: request.line, ..ImportedStep::default() };
         builder::set_line(&mut step, &method, &Template::text(url), session);
         self.headers(request, &mut step, session);
-        body(request, &mut step, session);
+        self.listed_cookies(request, &mut step);
+        har_body::set(request, &mut step, session);
         builder::take_basic_auth(&mut step);
         // weir's recorder notes why a request cannot be played.
         if let Some(reason) = entry.text_of("_leftOut").filter(|_| !step.is_disabled) {
@@ -161,6 +165,19 @@ impl HarReader<'_> {
                 builder::add_header(step, &name, &Template::text(value), session);
             }
         }
+    }
+
+    /// Cookies of a request whose headers were recorded without them.
+    fn listed_cookies(&self, request: &SourceNode<'_>, step: &mut ImportedStep) {
+        let headers = request.items_of("headers").iter();
+        let mut names = headers.filter_map(|header| header.text_of("name"));
+        if names.any(|name| name.eq_ignore_ascii_case("cookie")) {
+            return;
+        }
+        let cookies = request.items_of("cookies").iter();
+        let pairs = cookies.filter_map(|cookie| Some((cookie.text_of("name")?, cookie.text_of("value")?)));
+        let own = pairs.filter(|(name, _)| !name.is_empty() && !self.set_cookies.contains(name));
+        step.request.cookies.extend(own.map(|(name, value)| field(Template::text(name), Template::text(value))));
     }
 
     /// Cookies that no response has set: a user of a load gets the others as a browser does.
@@ -240,81 +257,6 @@ fn content_text(content: &SourceNode<'_>) -> String {
     }
     let bytes = base64::engine::general_purpose::STANDARD.decode(text.as_bytes()).unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
-}
-
-fn body(request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportSession) {
-    let Some(data) = request.get("postData").filter(|data| data.is_map()) else { return };
-    let media_type = data.text_of("mimeType").unwrap_or_default();
-    let lower = media_type.to_ascii_lowercase();
-    let text = data.text_of("text").unwrap_or_default();
-    let params = data.items_of("params");
-    let is_base64 = data.text_of("encoding").as_deref() == Some("base64");
-    if lower.starts_with("multipart/form-data") && !is_base64 {
-        step.request.remove_header("Content-Type");
-        if params.is_empty() {
-            step.request.body = multipart_text(&text, &media_type, step, session);
-            return;
-        }
-        let mut fields = Vec::new();
-        for param in params {
-            let name = Template::text(param.text_of("name").unwrap_or_default());
-            let value = match param.text_of("fileName") {
-                Some(file) if param.text_of("value").is_none_or(|value| value.is_empty()) => {
-                    let content_type = param.text_of("contentType").map(Template::text);
-                    MultipartValue::File { name: Template::text(file), content_type }
-                }
-                _ => MultipartValue::Text(Template::text(param.text_of("value").unwrap_or_default())),
-            };
-            fields.push(MultipartField { name, value });
-        }
-        step.request.body = ImportedBody::Multipart(fields);
-        return;
-    }
-    if !media_type.is_empty() {
-        step.request.add_header("Content-Type", Template::text(media_type));
-    }
-    if text.is_empty() && !params.is_empty() {
-        let fields = params.iter().map(|param| {
-            let name = Template::text(param.text_of("name").unwrap_or_default());
-            field(name, Template::text(param.text_of("value").unwrap_or_default()))
-        });
-        step.request.remove_header("Content-Type");
-        step.request.body = ImportedBody::Form(fields.collect());
-    } else if is_base64 {
-        let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).unwrap_or_default();
-        step.request.body = ImportedBody::Bytes(bytes);
-    } else {
-        builder::text_body(step, Template::text(text));
-    }
-}
-
-/// Parts of a multipart body that is recorded as text.
-fn multipart_text(text: &str, media_type: &str, step: &mut ImportedStep, session: &mut ImportSession) -> ImportedBody {
-    let boundary = media_type.split_once("boundary=").map(|(_, rest)| rest.trim_matches('"'));
-    let Some(boundary) = boundary.filter(|boundary| !boundary.is_empty()) else {
-        builder::omit(step, OmissionKind::Body, "a multipart body without its parts", session);
-        return ImportedBody::None;
-    };
-    let mut fields = Vec::new();
-    for part in text.split(&format!("--{boundary}")).skip(1) {
-        let Some((head, value)) = part.split_once("\r\n\r\n").or_else(|| part.split_once("\n\n")) else { continue };
-        let attribute = |name: &str| {
-            let start = head.find(&format!("{name}=\""))? + name.len() + 2;
-            head[start..].split('"').next().map(str::to_owned)
-        };
-        let Some(name) = attribute(" name") else { continue };
-        let value = value.strip_suffix("\r\n").or_else(|| value.strip_suffix('\n')).unwrap_or(value);
-        let value = match attribute("filename") {
-            Some(file) => {
-                let kind = head.lines().find_map(|line| line.strip_prefix("Content-Type:"));
-                let content_type = kind.map(|kind| Template::text(kind.trim()));
-                MultipartValue::File { name: Template::text(file), content_type }
-            }
-            None => MultipartValue::Text(Template::text(value)),
-        };
-        fields.push(MultipartField { name: Template::text(name), value });
-    }
-    ImportedBody::Multipart(fields)
 }
 
 /// Start of an entry, in milliseconds since 1970: `2026-01-02T03:04:05.678Z`, or with an offset.

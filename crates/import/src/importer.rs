@@ -7,6 +7,7 @@ use crate::collection::{Import, ImportedScenario};
 use crate::curl;
 use crate::detect::detect;
 use crate::error::{ImportError, Mismatch};
+use crate::file_reader::FileReader;
 use crate::har;
 use crate::http_file;
 use crate::insomnia;
@@ -38,7 +39,20 @@ pub fn import<'a>(
     files: impl IntoIterator<Item = ImportFile<'a>>,
     settings: &ImportSettings,
 ) -> Result<Import, ImportError> {
-    let mut session = ImportSession::default();
+    import_with_files(files, settings, FileReader::default())
+}
+
+/// Imports files as [`import`] does, with the files that they name: where their content decides what is sent, it becomes
+/// text of the scenario.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_with_files<'a>(
+    files: impl IntoIterator<Item = ImportFile<'a>>,
+    settings: &ImportSettings,
+    reader: FileReader,
+) -> Result<Import, ImportError> {
+    let mut session = ImportSession::new(reader);
     let mut whole = ImportedScenario::default();
     let mut separate = Vec::new();
     for file in files {
@@ -53,6 +67,7 @@ pub fn import<'a>(
             }
         }
     }
+    http_file::environment::define_all(&mut session);
     let ImportSession { mut import, mut names, formulas, .. } = session;
     if !whole.steps.is_empty() || !whole.end_notes.is_empty() || !whole.notes.is_empty() {
         import.scenarios.push(whole);

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use weir_hurl::Template;
 
 use crate::collection::{Import, ImportedScenario};
+use crate::file_reader::FileReader;
+use crate::http_file::environment::HttpEnvironment;
 use crate::names::VariableNameTable;
 use crate::omission::{Omission, OmissionKind};
 use crate::request::ImportedStep;
@@ -22,11 +24,33 @@ pub(crate) struct ImportSession {
     pub(crate) import: Import,
     /// Variables whose values have variables or functions.
     pub(crate) formulas: HashMap<String, Template>,
+    /// Environments of JetBrains, until all files are read.
+    pub(crate) environments: Vec<HttpEnvironment>,
+    /// Files that imported files name.
+    pub(crate) reader: FileReader,
     /// Comments for the next step.
     pending: Vec<String>,
 }
 
 impl ImportSession {
+    /// State before the first file.
+    pub(crate) fn new(reader: FileReader) -> Self {
+        Self { reader, ..Self::default() }
+    }
+
+    /// Content of a file that the current file names; `None` if it is not there, or too large for a text.
+    pub(crate) fn read_file(&self, name: &str) -> Option<Vec<u8>> {
+        self.reader.read(&self.file, name)
+    }
+
+    /// Value of a variable, if the files say it.
+    pub(crate) fn known_value(&self, name: &str) -> Option<&str> {
+        let formula = self.formulas.iter().find(|(known, _)| known == name);
+        let of_formula = formula.and_then(|(_, value)| if value.parts.is_empty() { Some("") } else { value.as_text() });
+        let variable = self.import.variables.iter().find(|variable| variable.name == name);
+        of_formula.or_else(|| variable?.value.as_deref())
+    }
+
     /// Records an omission and writes its comment above the next step.
     pub(crate) fn omit(&mut self, line: u32, kind: OmissionKind, what: impl AsRef<str>) {
         let what = text::one_line(what.as_ref(), MAX_WHAT_CHARS);
@@ -35,6 +59,10 @@ impl ImportSession {
     }
 
     /// Records an omission without a comment.
+    pub(crate) fn omit_quietly(&mut self, line: u32, kind: OmissionKind, what: String) {
+        self.count(line, kind, what);
+    }
+
     fn count(&mut self, line: u32, kind: OmissionKind, what: String) {
         self.import.omissions.push(Omission { file: self.file.clone(), line, kind, what });
     }

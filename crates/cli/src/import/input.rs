@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use weir_import::{Import, ImportFile, ImportKind, ImportSettings, import};
+use weir_import::{FileReader, Import, ImportFile, ImportKind, ImportSettings, import_with_files};
 
 /// Name of stdin in messages.
 const STDIN: &str = "stdin";
@@ -71,11 +71,21 @@ impl ImportInput {
     /// One line with file, line and what is expected there.
     pub(crate) fn import(&mut self, settings: &ImportSettings) -> Result<Import, String> {
         let kind = self.kind;
+        let folders: Vec<(String, PathBuf)> =
+            self.files.iter().map(|file| (file.name.clone(), file.folder.clone())).collect();
+        let reader = FileReader::new(move |file, name| {
+            let folder = folders.iter().find(|(own, _)| own == file).map(|(_, folder)| folder.as_path());
+            let path = folder.unwrap_or(Path::new("")).join(name);
+            // Neither a pipe, whose end does not come, nor what does not fit.
+            let is_small =
+                fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= FileReader::MAX_BYTES as u64);
+            is_small.then(|| fs::read(path).ok()).flatten()
+        });
         let files = self.files.iter_mut().map(|file| {
             let text = std::mem::take(&mut file.text).into();
             ImportFile { name: &file.name, text, kind }
         });
-        import(files, settings).map_err(|error| error.to_string())
+        import_with_files(files, settings, reader).map_err(|error| error.to_string())
     }
 
     /// Path of a file that an imported file names.

@@ -43,6 +43,7 @@ mod gate_wire;
 mod history;
 mod http_client;
 mod import_cli;
+mod import_curl;
 mod llm;
 mod llm_capacity;
 mod llm_errors;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_hurl::{MultipartField, MultipartValue, OptionName, Template};
+use weir_hurl::{OptionName, Template};
 
 use super::blocks::BruFile;
 use super::checks;
@@ -10,6 +10,7 @@ use crate::api_auth::ApiAuth;
 use crate::builder;
 use crate::collection::ImportedScenario;
 use crate::graphql;
+use crate::multipart::{self, ImportedPart};
 use crate::omission::OmissionKind;
 use crate::placeholder::braces;
 use crate::request::{ImportedBody, ImportedStep, field};
@@ -97,17 +98,30 @@ fn body(file: &BruFile<'_>, method: &str, step: &mut ImportedStep, session: &mut
             return;
         }
         "multipartForm" | "multipart-form" => {
-            let fields = file.pairs("body:multipart-form").into_iter().map(|(line, name, value)| {
-                let file = value.strip_prefix("@file(").map(|rest| rest.split([')', '|']).next().unwrap_or_default());
-                let value = match file {
-                    Some(file) => MultipartValue::File { name: Template::text(file), content_type: None },
-                    None => MultipartValue::Text(braces(value, line, session)),
+            let mut parts = Vec::new();
+            for (line, name, value) in file.pairs("body:multipart-form") {
+                // The type stands behind the value.
+                let (value, content_type) = match value.rsplit_once("@contentType(") {
+                    Some((value, kind)) if kind.trim_end().ends_with(')') => {
+                        (value.trim_end(), Some(Template::text(kind.trim_end().trim_end_matches(')'))))
+                    }
+                    _ => (value, None),
                 };
-                MultipartField { name: Template::text(name), value }
-            });
-            let fields = fields.collect();
-            step.request.remove_header("Content-Type");
-            step.request.body = ImportedBody::Multipart(fields);
+                let name = Template::text(name);
+                let files = value.strip_prefix("@file(").map(|rest| rest.trim_end().trim_end_matches(')'));
+                match files {
+                    Some(files) => {
+                        let made =
+                            files.split('|').map(|file| ImportedPart::file(name.clone(), file, content_type.clone()));
+                        parts.extend(made);
+                    }
+                    None => {
+                        let text = ImportedPart::text(name, braces(value, line, session));
+                        parts.push(ImportedPart { content_type, ..text });
+                    }
+                }
+            }
+            multipart::set_body(step, &parts, session);
             return;
         }
         "graphql" => {

@@ -1,94 +1,103 @@
-//! Commands of cURL as steps.
+//! Options of curl's command lines.
 
-use weir_hurl::{
-    FieldTemplate, MultipartField, MultipartValue, OptionCount, OptionName, OptionValue, Template, Templated,
-};
+use weir_hurl::{OptionCount, OptionName, OptionValue, Templated};
 
-use super::options::{CurlFlag, long_flag, long_name};
+use super::data::DataPiece;
+use super::form::{self, FormPart, FormSource};
+use super::letters::long_name;
+use super::marks::{self, MarkTable};
+use super::options::{CurlFlag, long_flag};
 use super::shell::ShellCommand;
 use crate::builder;
 use crate::collection::ImportedScenario;
 use crate::omission::OmissionKind;
-use crate::request::{ImportedBody, ImportedStep, field};
+use crate::request::ImportedStep;
 use crate::session::ImportSession;
-use crate::text;
 
-/// Content-Type of data without one of its own.
-const FORM: &str = "application/x-www-form-urlencoded";
+/// Most flags of one letter in a word.
+const MAX_LETTERS: usize = 64;
 
 /// Options of one request so far.
 #[derive(Debug, Default)]
-struct CurlRequest {
-    urls: Vec<Template>,
-    method: Option<String>,
-    headers: Vec<(String, Template)>,
-    data: Vec<Template>,
-    data_file: Option<String>,
-    parts: Vec<MultipartField>,
-    query: Vec<FieldTemplate>,
-    user: Option<Template>,
-    is_json: bool,
-    is_get: bool,
-    is_head: bool,
-    upload: Option<String>,
-    step: ImportedStep,
+pub(super) struct CurlRequest {
+    pub(super) urls: Vec<String>,
+    pub(super) method: Option<String>,
+    /// Headers of `-H`; an empty value removes the header.
+    pub(super) headers: Vec<(String, Option<String>)>,
+    pub(super) cookies: Vec<String>,
+    pub(super) user_agent: Option<String>,
+    pub(super) referer: Option<String>,
+    pub(super) bearer: Option<String>,
+    pub(super) range: Option<String>,
+    pub(super) data: Vec<DataPiece>,
+    pub(super) parts: Vec<FormPart>,
+    pub(super) query: Vec<DataPiece>,
+    pub(super) user: Option<String>,
+    pub(super) uploads: Vec<String>,
+    pub(super) is_json: bool,
+    pub(super) is_get: bool,
+    pub(super) is_head: bool,
+    pub(super) has_globs: bool,
+    pub(super) step: ImportedStep,
 }
 
 /// Adds the steps of a command, whose words are those after `curl`.
-pub(super) fn read(shell: &ShellCommand, session: &mut ImportSession, scenario: &mut ImportedScenario) {
+pub(super) fn read(
+    shell: &ShellCommand,
+    marks: &MarkTable,
+    session: &mut ImportSession,
+    scenario: &mut ImportedScenario,
+) {
     let mut request = CurlRequest::at(shell.line);
     let mut words = shell.words.iter();
     let mut only_urls = false;
     while let Some(word) = words.next() {
-        let text = text::source(word);
-        if only_urls || !text.starts_with('-') || text == "-" {
+        if only_urls || !word.starts_with('-') || word == "-" {
             request.urls.push(word.clone());
             continue;
         }
-        if text == "--" {
+        if word == "--" {
             only_urls = true;
             continue;
         }
-        let flags = flags(word, &text);
-        for (name, attached) in flags {
-            let Some(flag) = long_flag(name.trim_start_matches("no-")).or_else(|| long_flag(&name)) else {
-                // An unknown flag may have a value; what looks like a URL is none.
-                let shown = format!("the flag --{name}");
-                builder::omit(&mut request.step, OmissionKind::Setting, &shown, session);
+        for (name, attached) in flags(word) {
+            let Some((flag, long, is_negated)) = long_flag(&name) else {
+                request.omit(OmissionKind::Setting, &format!("the flag --{}", marks.shown(&name)), session);
                 continue;
             };
             if flag == CurlFlag::Next {
-                request.finish(session, scenario);
+                request.finish(shell, marks, session, scenario);
                 request = CurlRequest::at(shell.line);
+                continue;
+            }
+            if is_negated {
+                request.negate(flag);
                 continue;
             }
             let value = match flag.takes_value() {
                 true => attached.or_else(|| words.next().cloned()),
                 false => None,
             };
-            request.take(flag, &name, value.unwrap_or_default(), session);
+            request.take(flag, long, value.unwrap_or_default(), marks, session);
         }
     }
-    request.finish(session, scenario);
+    request.finish(shell, marks, session, scenario);
 }
 
 /// Long names of the flags of a word, and a value that is attached to the last one: `-sXPOST`.
-fn flags(word: &Template, text: &str) -> Vec<(String, Option<Template>)> {
-    if let Some(long) = text.strip_prefix("--") {
-        return match long.split_once('=') {
-            Some((name, _)) => vec![(name.to_owned(), Some(without_start(word, name.len() + 3)))],
-            None => vec![(long.to_owned(), None)],
-        };
+fn flags(word: &str) -> Vec<(String, Option<String>)> {
+    if let Some(long) = word.strip_prefix("--") {
+        return vec![(long.to_owned(), None)];
     }
     let mut found = Vec::new();
-    for (at, letter) in text.char_indices().skip(1) {
+    for (at, letter) in word.char_indices().skip(1).take(MAX_LETTERS) {
         let Some(name) = long_name(letter) else {
             found.push((letter.to_string(), None));
             continue;
         };
         let rest = at + letter.len_utf8();
-        if long_flag(name).is_some_and(CurlFlag::takes_value) {
-            found.push((name.to_owned(), (rest < text.len()).then(|| without_start(word, rest))));
+        if long_flag(name).is_some_and(|(flag, ..)| flag.takes_value()) {
+            found.push((name.to_owned(), (rest < word.len()).then(|| word[rest..].to_owned())));
             break;
         }
         found.push((name.to_owned(), None));
@@ -96,203 +105,144 @@ fn flags(word: &Template, text: &str) -> Vec<(String, Option<Template>)> {
     found
 }
 
-/// Word without its first bytes, which are in its first part.
-fn without_start(word: &Template, bytes: usize) -> Template {
-    let mut parts = word.parts.clone();
-    if let Some(weir_hurl::TemplatePart::Text(first)) = parts.first_mut() {
-        *first = first.get(bytes..).unwrap_or_default().to_owned();
-    }
-    text::from_parts(parts)
-}
-
-/// Text before and after the first occurrence of a character that is in the fixed beginning.
-pub(super) fn split_at(word: &Template, separator: char) -> Option<(String, Template)> {
-    let start = text::start(word);
-    let at = start.find(separator)?;
-    Some((start[..at].to_owned(), without_start(word, at + separator.len_utf8())))
-}
-
 impl CurlRequest {
     fn at(line: u32) -> Self {
-        Self { step: ImportedStep { line, ..ImportedStep::default() }, ..Self::default() }
+        Self { step: ImportedStep { line, ..ImportedStep::default() }, has_globs: true, ..Self::default() }
     }
 
-    fn take(&mut self, flag: CurlFlag, name: &str, value: Template, session: &mut ImportSession) {
+    /// Records an omission above the request.
+    pub(super) fn omit(&mut self, kind: OmissionKind, what: &str, session: &mut ImportSession) {
+        builder::omit(&mut self.step, kind, what, session);
+    }
+
+    fn negate(&mut self, flag: CurlFlag) {
+        let name = match flag {
+            CurlFlag::Get => return self.is_get = false,
+            CurlFlag::Head => return self.is_head = false,
+            CurlFlag::GlobOff => return self.has_globs = true,
+            CurlFlag::Digest => OptionName::Digest,
+            CurlFlag::Location => OptionName::Location,
+            CurlFlag::LocationTrusted => OptionName::LocationTrusted,
+            CurlFlag::Compressed => OptionName::Compressed,
+            CurlFlag::PathAsIs => OptionName::PathAsIs,
+            _ => return,
+        };
+        self.step.request.options.retain(|option| option.name != name);
+    }
+
+    fn take(&mut self, flag: CurlFlag, name: &str, value: String, marks: &MarkTable, session: &mut ImportSession) {
         let request = &mut self.step.request;
         match flag {
-            CurlFlag::Method => self.method = Some(text::source(&value)),
+            CurlFlag::Method => self.method = Some(value),
             CurlFlag::Url => self.urls.push(value),
-            CurlFlag::Header => match split_at(&value, ':') {
-                Some((name, value)) => self.headers.push((name, builder::trimmed(&value))),
-                None => match text::source(&value).strip_suffix(';') {
-                    Some(name) => self.headers.push((name.to_owned(), Template::default())),
-                    None => {
-                        let what = format!("the header {}", text::source(&value));
-                        builder::omit(&mut self.step, OmissionKind::Header, &what, session);
-                    }
-                },
-            },
-            CurlFlag::UserAgent => self.headers.push(("User-Agent".to_owned(), value)),
-            CurlFlag::Referer => self.headers.push(("Referer".to_owned(), value)),
-            CurlFlag::Bearer => {
-                self.headers.push(("Authorization".to_owned(), text::concat([&Template::text("Bearer "), &value])));
-            }
-            CurlFlag::Cookie if text::source(&value).contains('=') => self.headers.push(("Cookie".to_owned(), value)),
+            CurlFlag::Header => self.take_header(&value, marks, session),
+            CurlFlag::UserAgent => self.user_agent = Some(value),
+            CurlFlag::Referer => self.referer = Some(value),
+            CurlFlag::Bearer => self.bearer = Some(value),
+            CurlFlag::Range => self.range = Some(value),
+            CurlFlag::Cookie if value.contains('=') => self.cookies.push(value),
+            CurlFlag::Cookie if value.is_empty() => {}
             CurlFlag::Cookie => {
-                let what = format!("cookies of the file {}", text::source(&value));
-                builder::omit(&mut self.step, OmissionKind::File, &what, session);
+                let what = format!("cookies of the file {}", marks.shown(&value));
+                self.omit(OmissionKind::File, &what, session);
             }
             CurlFlag::User => self.user = Some(value),
             CurlFlag::Digest => request.set_flag(OptionName::Digest),
-            CurlFlag::Data | CurlFlag::DataBinary | CurlFlag::Json => {
-                self.is_json |= flag == CurlFlag::Json;
-                match text::source(&value).strip_prefix('@') {
-                    Some(file) => self.data_file = Some(file.to_owned()),
-                    None => self.data.push(value),
+            CurlFlag::Data => self.data.push(DataPiece::plain(value, true, true)),
+            CurlFlag::DataBinary => self.data.push(DataPiece::plain(value, true, false)),
+            CurlFlag::Json => {
+                self.is_json = true;
+                self.data.push(DataPiece::plain(value, false, false));
+            }
+            CurlFlag::DataRaw => self.data.push(DataPiece::raw(value)),
+            CurlFlag::DataUrlEncode => self.data.push(DataPiece::encoded(&value)),
+            CurlFlag::Form => match form::parts(&value) {
+                Ok(parts) => self.parts.extend(parts),
+                Err(reason) => {
+                    let what = format!("the part {} {reason}", marks.shown(&value));
+                    self.omit(OmissionKind::Body, &what, session);
                 }
-            }
-            CurlFlag::DataRaw => self.data.push(value),
-            CurlFlag::DataUrlEncode => self.data.push(encoded(&value)),
-            CurlFlag::Form | CurlFlag::FormString => self.take_part(&value, flag == CurlFlag::Form, session),
-            CurlFlag::UrlQuery => {
-                let (name, value) =
-                    split_at(&value, '=').unwrap_or_else(|| (text::source(&value), Template::default()));
-                self.query.push(field(Template::text(name), value));
-            }
+            },
+            CurlFlag::FormString => match value.split_once('=') {
+                Some((name, text)) => self.parts.push(FormPart {
+                    name: name.to_owned(),
+                    source: FormSource::Text(text.to_owned()),
+                    ..FormPart::default()
+                }),
+                None => {
+                    let what = format!("the part {} without a '='", marks.shown(&value));
+                    self.omit(OmissionKind::Body, &what, session);
+                }
+            },
+            CurlFlag::UrlQuery => self.query.push(match value.strip_prefix('+') {
+                Some(raw) => DataPiece::raw(raw.to_owned()),
+                None => DataPiece::encoded(&value),
+            }),
             CurlFlag::Get => self.is_get = true,
             CurlFlag::Head => self.is_head = true,
+            CurlFlag::GlobOff => self.has_globs = false,
             CurlFlag::Location => request.set_flag(OptionName::Location),
             CurlFlag::LocationTrusted => request.set_flag(OptionName::LocationTrusted),
             CurlFlag::Compressed => request.set_flag(OptionName::Compressed),
             CurlFlag::PathAsIs => request.set_flag(OptionName::PathAsIs),
             CurlFlag::MaxTime | CurlFlag::RetryDelay => {
                 let option = if flag == CurlFlag::MaxTime { OptionName::MaxTime } else { OptionName::RetryInterval };
-                if let Some(seconds) = text::source(&value).parse::<f64>().ok().filter(|s| (0.001..=1e9).contains(s)) {
-                    request.set_duration(option, (seconds * 1000.0) as u64);
+                match value.parse::<f64>().ok().filter(|seconds| (0.001..=1e9).contains(seconds)) {
+                    Some(seconds) => request.set_duration(option, (seconds * 1000.0) as u64),
+                    None => self.omit_flag(name, &value, marks, session),
                 }
             }
             CurlFlag::MaxRedirects | CurlFlag::Retry => {
                 let option = if flag == CurlFlag::Retry { OptionName::Retry } else { OptionName::MaxRedirs };
-                if let Ok(count) = text::source(&value).parse::<u64>() {
-                    request.set_option(option, OptionValue::Count(Templated::Literal(OptionCount::Finite(count))));
+                match value.parse::<u64>() {
+                    Ok(count) => {
+                        request.set_option(option, OptionValue::Count(Templated::Literal(OptionCount::Finite(count))));
+                    }
+                    Err(_) => self.omit_flag(name, &value, marks, session),
                 }
             }
-            CurlFlag::Upload => self.upload = Some(text::source(&value)),
+            CurlFlag::Upload => self.uploads.push(value),
             CurlFlag::Quiet | CurlFlag::QuietValue | CurlFlag::Next => {}
+            CurlFlag::Unknown | CurlFlag::UnknownValue => self.omit_flag(name, &value, marks, session),
             CurlFlag::Connection | CurlFlag::ConnectionValue => {
-                let value = text::source(&value);
+                let value = marks.shown(&value);
                 let gap = if value.is_empty() { "" } else { " " };
                 let what = format!("the flag --{name}{gap}{value}, connections have flags of weir load");
-                builder::omit(&mut self.step, OmissionKind::Setting, &what, session);
+                self.omit(OmissionKind::Setting, &what, session);
             }
         }
     }
 
-    /// `name=value`, `name=@file;type=...` or `name=<file`.
-    fn take_part(&mut self, part: &Template, takes_files: bool, session: &mut ImportSession) {
-        let Some((name, value)) = split_at(part, '=') else {
-            let what = format!("the part {}", text::source(part));
-            builder::omit(&mut self.step, OmissionKind::Body, &what, session);
-            return;
-        };
-        let source = text::source(&value);
-        let file = if takes_files { source.strip_prefix(['@', '<']) } else { None };
-        let value = match file {
-            Some(file) => {
-                let mut attributes = file.split(';');
-                let name = attributes.next().unwrap_or_default().trim_matches('"');
-                let content_type = attributes.find_map(|attribute| attribute.trim().strip_prefix("type="));
-                MultipartValue::File { name: Template::text(name), content_type: content_type.map(Template::text) }
+    fn omit_flag(&mut self, name: &str, value: &str, marks: &MarkTable, session: &mut ImportSession) {
+        let value = marks.shown(value);
+        let gap = if value.is_empty() { "" } else { " " };
+        self.omit(OmissionKind::Setting, &format!("the flag --{name}{gap}{value}"), session);
+    }
+
+    /// `Name: value`, `Name:` to remove it, `Name;` for an empty one, `@file` with one a line.
+    fn take_header(&mut self, value: &str, marks: &MarkTable, session: &mut ImportSession) {
+        if let Some(file) = value.strip_prefix('@') {
+            let name = marks.shown(file);
+            let Some(bytes) = session.read_file(&name) else {
+                return self.omit(OmissionKind::Header, &format!("headers of the file {name}"), session);
+            };
+            let mut lines = String::new();
+            marks::push_bytes(&mut lines, &bytes);
+            for line in lines.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+                self.take_header(line.trim_start_matches('@'), marks, session);
             }
-            None => MultipartValue::Text(value),
-        };
-        self.parts.push(MultipartField { name: Template::text(name), value });
-    }
-
-    /// Adds a step for each URL.
-    fn finish(self, session: &mut ImportSession, scenario: &mut ImportedScenario) {
-        let Self { mut step, urls, .. } = self;
-        if urls.is_empty() {
-            session.omit(step.line, OmissionKind::Request, "a curl command without a URL");
             return;
         }
-        let has_body = !self.data.is_empty() || self.data_file.is_some();
-        let separator = Template::text("&");
-        let joined = self.data.iter().enumerate().flat_map(|(index, data)| match index {
-            0 => vec![data],
-            _ => vec![&separator, data],
-        });
-        let data = text::concat(joined);
-        let method = match (&self.method, self.upload.is_some()) {
-            (Some(method), _) => method.clone(),
-            _ if self.is_head => "HEAD".to_owned(),
-            _ if self.is_get => "GET".to_owned(),
-            (None, true) => "PUT".to_owned(),
-            _ if has_body || !self.parts.is_empty() => "POST".to_owned(),
-            _ => "GET".to_owned(),
+        let named = match value.split_once(':') {
+            Some((name, value)) => {
+                let value = value.trim();
+                Some((name, (!value.is_empty()).then(|| value.to_owned())))
+            }
+            None => value.trim_end().strip_suffix(';').map(|name| (name, Some(String::new()))),
         };
-        step.request.query = self.query;
-        let first = urls.first().cloned().unwrap_or_default();
-        let first = if self.is_get && has_body { with_query(&first, &data) } else { first };
-        builder::set_line(&mut step, &method, &first, session);
-        for (name, value) in self.headers {
-            builder::add_header(&mut step, &name, &value, session);
+        match named {
+            Some((name, value)) => self.headers.push((name.trim().to_owned(), value)),
+            None => self.omit(OmissionKind::Header, &format!("the header {}", marks.shown(value)), session),
         }
-        if self.is_json {
-            step.request.add_header("Content-Type", Template::text("application/json"));
-            step.request.add_header("Accept", Template::text("application/json"));
-        }
-        if let Some(user) = self.user {
-            let (name, password) = split_at(&user, ':').unwrap_or_else(|| (text::source(&user), Template::default()));
-            step.request.basic_auth = Some(field(Template::text(name), password));
-        }
-        if let Some(file) = self.upload {
-            step.request.body = ImportedBody::File(file);
-        } else if let Some(file) = self.data_file {
-            step.request.add_header("Content-Type", Template::text(FORM));
-            step.request.body = ImportedBody::File(file);
-        } else if !self.parts.is_empty() {
-            step.request.remove_header("Content-Type");
-            step.request.body = ImportedBody::Multipart(self.parts);
-        } else if has_body && !self.is_get {
-            step.request.add_header("Content-Type", Template::text(FORM));
-            builder::text_body(&mut step, data);
-        }
-        builder::take_basic_auth(&mut step);
-        for url in urls.iter().skip(1) {
-            let mut other = step.clone();
-            other.notes.clear();
-            builder::set_line(&mut other, &method, url, session);
-            session.push(scenario, std::mem::take(&mut step));
-            step = other;
-        }
-        session.push(scenario, step);
-    }
-}
-
-/// URL with data as its query.
-fn with_query(url: &Template, data: &Template) -> Template {
-    let separator = if text::source(url).contains('?') { "&" } else { "?" };
-    text::concat([url, &Template::text(separator), data])
-}
-
-/// `name=value` of `--data-urlencode`, encoded.
-fn encoded(data: &Template) -> Template {
-    let encode = |text: &Template| {
-        text::map_fixed(text, |fixed| {
-            let encoded: String = fixed
-                .bytes()
-                .map(|b| match b {
-                    b if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) => char::from(b).to_string(),
-                    b => format!("%{b:02X}"),
-                })
-                .collect();
-            Template::text(encoded)
-        })
-    };
-    match split_at(data, '=') {
-        Some((name, value)) if name.is_empty() => encode(&value),
-        Some((name, value)) => text::concat([&Template::text(format!("{name}=")), &encode(&value)]),
-        None => encode(data),
     }
 }

@@ -32,6 +32,9 @@ pub(super) enum CurlFlag {
     Retry,
     RetryDelay,
     Next,
+    /// URLs without globs.
+    GlobOff,
+    Range,
     /// Output, logs and progress: nothing of the request.
     Quiet,
     /// As `Quiet`, with a value.
@@ -40,6 +43,10 @@ pub(super) enum CurlFlag {
     Connection,
     /// As `Connection`, with a value.
     ConnectionValue,
+    /// What neither the request nor a load has.
+    Unknown,
+    /// As `Unknown`, with a value.
+    UnknownValue,
 }
 
 impl CurlFlag {
@@ -54,178 +61,294 @@ impl CurlFlag {
                 | Self::Compressed
                 | Self::PathAsIs
                 | Self::Next
+                | Self::GlobOff
                 | Self::Quiet
                 | Self::Connection
+                | Self::Unknown
         )
     }
 }
 
-/// Flag of a long name.
-pub(super) fn long_flag(name: &str) -> Option<CurlFlag> {
-    Some(match name {
-        "request" => CurlFlag::Method,
-        "header" => CurlFlag::Header,
-        "data" | "data-ascii" => CurlFlag::Data,
-        "data-raw" => CurlFlag::DataRaw,
-        "data-binary" => CurlFlag::DataBinary,
-        "data-urlencode" => CurlFlag::DataUrlEncode,
-        "json" => CurlFlag::Json,
-        "form" => CurlFlag::Form,
-        "form-string" => CurlFlag::FormString,
-        "user" => CurlFlag::User,
-        "oauth2-bearer" => CurlFlag::Bearer,
-        "digest" => CurlFlag::Digest,
-        "cookie" => CurlFlag::Cookie,
-        "user-agent" => CurlFlag::UserAgent,
-        "referer" => CurlFlag::Referer,
-        "get" => CurlFlag::Get,
-        "head" => CurlFlag::Head,
-        "location" => CurlFlag::Location,
-        "location-trusted" => CurlFlag::LocationTrusted,
-        "max-time" => CurlFlag::MaxTime,
-        "max-redirs" => CurlFlag::MaxRedirects,
-        "compressed" => CurlFlag::Compressed,
-        "upload-file" => CurlFlag::Upload,
-        "url" => CurlFlag::Url,
-        "url-query" => CurlFlag::UrlQuery,
-        "path-as-is" => CurlFlag::PathAsIs,
-        "retry" => CurlFlag::Retry,
-        "retry-delay" => CurlFlag::RetryDelay,
-        "next" => CurlFlag::Next,
-        "silent"
-        | "show-error"
-        | "verbose"
-        | "include"
-        | "fail"
-        | "fail-with-body"
-        | "fail-early"
-        | "no-buffer"
-        | "progress-bar"
-        | "no-progress-meter"
-        | "remote-name"
-        | "remote-name-all"
-        | "remote-header-name"
-        | "raw"
-        | "globoff"
-        | "basic"
-        | "create-dirs"
-        | "show-headers"
-        | "retry-connrefused"
-        | "retry-all-errors"
-        | "disable"
-        | "no-keepalive"
-        | "junk-session-cookies"
-        | "parallel"
-        | "styled-output"
-        | "http1.1" => CurlFlag::Quiet,
-        "output" | "output-dir" | "write-out" | "dump-header" | "cookie-jar" | "stderr" | "trace" | "trace-ascii"
-        | "retry-max-time" | "limit-rate" | "speed-limit" | "speed-time" | "parallel-max" => CurlFlag::QuietValue,
-        "insecure"
-        | "http1.0"
-        | "http2"
-        | "http2-prior-knowledge"
-        | "http3"
-        | "ipv4"
-        | "ipv6"
-        | "tlsv1"
-        | "tlsv1.0"
-        | "tlsv1.1"
-        | "tlsv1.2"
-        | "tlsv1.3"
-        | "ssl"
-        | "ssl-reqd"
-        | "sslv3"
-        | "anyauth"
-        | "ntlm"
-        | "negotiate"
-        | "netrc"
-        | "proxy-insecure"
-        | "tcp-nodelay"
-        | "haproxy-protocol" => CurlFlag::Connection,
-        "proxy"
-        | "proxy-user"
-        | "cert"
-        | "key"
-        | "cacert"
-        | "capath"
-        | "pass"
-        | "cert-type"
-        | "key-type"
-        | "resolve"
-        | "connect-to"
-        | "unix-socket"
-        | "abstract-unix-socket"
-        | "connect-timeout"
-        | "interface"
-        | "socks5"
-        | "socks5-hostname"
-        | "noproxy"
-        | "ciphers"
-        | "tls-max"
-        | "aws-sigv4"
-        | "netrc-file"
-        | "keepalive-time"
-        | "dns-servers"
-        | "range"
-        | "config"
-        | "time-cond"
-        | "proto"
-        | "proto-default"
-        | "pinnedpubkey"
-        | "request-target"
-        | "max-filesize" => CurlFlag::ConnectionValue,
-        _ => return None,
-    })
-}
+/// Long names of flags, sorted.
+const FLAGS: [(&str, CurlFlag); 265] = [
+    ("abstract-unix-socket", CurlFlag::ConnectionValue),
+    ("alt-svc", CurlFlag::QuietValue),
+    ("anyauth", CurlFlag::Connection),
+    ("append", CurlFlag::Unknown),
+    ("aws-sigv4", CurlFlag::UnknownValue),
+    ("basic", CurlFlag::Quiet),
+    ("ca-native", CurlFlag::Connection),
+    ("cacert", CurlFlag::ConnectionValue),
+    ("capath", CurlFlag::ConnectionValue),
+    ("cert", CurlFlag::ConnectionValue),
+    ("cert-status", CurlFlag::Connection),
+    ("cert-type", CurlFlag::ConnectionValue),
+    ("ciphers", CurlFlag::ConnectionValue),
+    ("compressed", CurlFlag::Compressed),
+    ("compressed-ssh", CurlFlag::Quiet),
+    ("config", CurlFlag::UnknownValue),
+    ("connect-timeout", CurlFlag::ConnectionValue),
+    ("connect-to", CurlFlag::ConnectionValue),
+    ("continue-at", CurlFlag::UnknownValue),
+    ("cookie", CurlFlag::Cookie),
+    ("cookie-jar", CurlFlag::QuietValue),
+    ("create-dirs", CurlFlag::Quiet),
+    ("create-file-mode", CurlFlag::QuietValue),
+    ("crlf", CurlFlag::Unknown),
+    ("crlfile", CurlFlag::ConnectionValue),
+    ("curves", CurlFlag::ConnectionValue),
+    ("data", CurlFlag::Data),
+    ("data-ascii", CurlFlag::Data),
+    ("data-binary", CurlFlag::DataBinary),
+    ("data-raw", CurlFlag::DataRaw),
+    ("data-urlencode", CurlFlag::DataUrlEncode),
+    ("delegation", CurlFlag::ConnectionValue),
+    ("digest", CurlFlag::Digest),
+    ("disable", CurlFlag::Quiet),
+    ("disallow-username-in-url", CurlFlag::Quiet),
+    ("dns-interface", CurlFlag::ConnectionValue),
+    ("dns-ipv4-addr", CurlFlag::ConnectionValue),
+    ("dns-ipv6-addr", CurlFlag::ConnectionValue),
+    ("dns-servers", CurlFlag::ConnectionValue),
+    ("doh-cert-status", CurlFlag::Connection),
+    ("doh-insecure", CurlFlag::Connection),
+    ("doh-url", CurlFlag::ConnectionValue),
+    ("dump-header", CurlFlag::QuietValue),
+    ("ech", CurlFlag::ConnectionValue),
+    ("egd-file", CurlFlag::ConnectionValue),
+    ("engine", CurlFlag::ConnectionValue),
+    ("etag-compare", CurlFlag::UnknownValue),
+    ("etag-save", CurlFlag::QuietValue),
+    ("expect100-timeout", CurlFlag::QuietValue),
+    ("fail", CurlFlag::Quiet),
+    ("fail-early", CurlFlag::Quiet),
+    ("fail-with-body", CurlFlag::Quiet),
+    ("false-start", CurlFlag::Connection),
+    ("form", CurlFlag::Form),
+    ("form-escape", CurlFlag::Unknown),
+    ("form-string", CurlFlag::FormString),
+    ("ftp-account", CurlFlag::UnknownValue),
+    ("ftp-alternative-to-user", CurlFlag::UnknownValue),
+    ("ftp-create-dirs", CurlFlag::Unknown),
+    ("ftp-method", CurlFlag::UnknownValue),
+    ("ftp-pasv", CurlFlag::Unknown),
+    ("ftp-port", CurlFlag::UnknownValue),
+    ("ftp-pret", CurlFlag::Unknown),
+    ("ftp-skip-pasv-ip", CurlFlag::Unknown),
+    ("ftp-ssl-ccc", CurlFlag::Unknown),
+    ("ftp-ssl-ccc-mode", CurlFlag::UnknownValue),
+    ("ftp-ssl-control", CurlFlag::Unknown),
+    ("get", CurlFlag::Get),
+    ("globoff", CurlFlag::GlobOff),
+    ("happy-eyeballs-timeout-ms", CurlFlag::ConnectionValue),
+    ("haproxy-clientip", CurlFlag::ConnectionValue),
+    ("haproxy-protocol", CurlFlag::Connection),
+    ("head", CurlFlag::Head),
+    ("header", CurlFlag::Header),
+    ("help", CurlFlag::Unknown),
+    ("hostpubmd5", CurlFlag::UnknownValue),
+    ("hostpubsha256", CurlFlag::UnknownValue),
+    ("hsts", CurlFlag::QuietValue),
+    ("http0.9", CurlFlag::Connection),
+    ("http1.0", CurlFlag::Connection),
+    ("http1.1", CurlFlag::Quiet),
+    ("http2", CurlFlag::Connection),
+    ("http2-prior-knowledge", CurlFlag::Connection),
+    ("http3", CurlFlag::Connection),
+    ("http3-only", CurlFlag::Connection),
+    ("ignore-content-length", CurlFlag::Unknown),
+    ("include", CurlFlag::Quiet),
+    ("insecure", CurlFlag::Connection),
+    ("interface", CurlFlag::ConnectionValue),
+    ("ip-tos", CurlFlag::ConnectionValue),
+    ("ipfs-gateway", CurlFlag::ConnectionValue),
+    ("ipv4", CurlFlag::Connection),
+    ("ipv6", CurlFlag::Connection),
+    ("json", CurlFlag::Json),
+    ("junk-session-cookies", CurlFlag::Quiet),
+    ("keepalive-cnt", CurlFlag::QuietValue),
+    ("keepalive-time", CurlFlag::ConnectionValue),
+    ("key", CurlFlag::ConnectionValue),
+    ("key-type", CurlFlag::ConnectionValue),
+    ("krb", CurlFlag::UnknownValue),
+    ("libcurl", CurlFlag::QuietValue),
+    ("limit-rate", CurlFlag::QuietValue),
+    ("list-only", CurlFlag::Unknown),
+    ("local-port", CurlFlag::ConnectionValue),
+    ("location", CurlFlag::Location),
+    ("location-trusted", CurlFlag::LocationTrusted),
+    ("login-options", CurlFlag::ConnectionValue),
+    ("mail-auth", CurlFlag::UnknownValue),
+    ("mail-from", CurlFlag::UnknownValue),
+    ("mail-rcpt", CurlFlag::UnknownValue),
+    ("mail-rcpt-allowfails", CurlFlag::Unknown),
+    ("manual", CurlFlag::Unknown),
+    ("max-filesize", CurlFlag::ConnectionValue),
+    ("max-redirs", CurlFlag::MaxRedirects),
+    ("max-time", CurlFlag::MaxTime),
+    ("metalink", CurlFlag::Unknown),
+    ("mptcp", CurlFlag::Connection),
+    ("negotiate", CurlFlag::Connection),
+    ("netrc", CurlFlag::Connection),
+    ("netrc-file", CurlFlag::ConnectionValue),
+    ("netrc-optional", CurlFlag::Connection),
+    ("next", CurlFlag::Next),
+    ("no-alpn", CurlFlag::Connection),
+    ("no-buffer", CurlFlag::Quiet),
+    ("no-clobber", CurlFlag::Quiet),
+    ("no-keepalive", CurlFlag::Quiet),
+    ("no-npn", CurlFlag::Connection),
+    ("no-progress-meter", CurlFlag::Quiet),
+    ("no-sessionid", CurlFlag::Connection),
+    ("noproxy", CurlFlag::ConnectionValue),
+    ("ntlm", CurlFlag::Connection),
+    ("ntlm-wb", CurlFlag::Connection),
+    ("oauth2-bearer", CurlFlag::Bearer),
+    ("output", CurlFlag::QuietValue),
+    ("output-dir", CurlFlag::QuietValue),
+    ("parallel", CurlFlag::Quiet),
+    ("parallel-immediate", CurlFlag::Quiet),
+    ("parallel-max", CurlFlag::QuietValue),
+    ("pass", CurlFlag::ConnectionValue),
+    ("path-as-is", CurlFlag::PathAsIs),
+    ("pinnedpubkey", CurlFlag::ConnectionValue),
+    ("post301", CurlFlag::Unknown),
+    ("post302", CurlFlag::Unknown),
+    ("post303", CurlFlag::Unknown),
+    ("preproxy", CurlFlag::ConnectionValue),
+    ("progress-bar", CurlFlag::Quiet),
+    ("proto", CurlFlag::ConnectionValue),
+    ("proto-default", CurlFlag::UnknownValue),
+    ("proto-redir", CurlFlag::ConnectionValue),
+    ("proxy", CurlFlag::ConnectionValue),
+    ("proxy-anyauth", CurlFlag::Connection),
+    ("proxy-basic", CurlFlag::Connection),
+    ("proxy-ca-native", CurlFlag::Connection),
+    ("proxy-cacert", CurlFlag::ConnectionValue),
+    ("proxy-capath", CurlFlag::ConnectionValue),
+    ("proxy-cert", CurlFlag::ConnectionValue),
+    ("proxy-cert-type", CurlFlag::ConnectionValue),
+    ("proxy-ciphers", CurlFlag::ConnectionValue),
+    ("proxy-crlfile", CurlFlag::ConnectionValue),
+    ("proxy-digest", CurlFlag::Connection),
+    ("proxy-header", CurlFlag::ConnectionValue),
+    ("proxy-http2", CurlFlag::Connection),
+    ("proxy-insecure", CurlFlag::Connection),
+    ("proxy-key", CurlFlag::ConnectionValue),
+    ("proxy-key-type", CurlFlag::ConnectionValue),
+    ("proxy-negotiate", CurlFlag::Connection),
+    ("proxy-ntlm", CurlFlag::Connection),
+    ("proxy-pass", CurlFlag::ConnectionValue),
+    ("proxy-pinnedpubkey", CurlFlag::ConnectionValue),
+    ("proxy-service-name", CurlFlag::ConnectionValue),
+    ("proxy-ssl-allow-beast", CurlFlag::Connection),
+    ("proxy-ssl-auto-client-cert", CurlFlag::Connection),
+    ("proxy-tls13-ciphers", CurlFlag::ConnectionValue),
+    ("proxy-tlsauthtype", CurlFlag::ConnectionValue),
+    ("proxy-tlspassword", CurlFlag::ConnectionValue),
+    ("proxy-tlsuser", CurlFlag::ConnectionValue),
+    ("proxy-tlsv1", CurlFlag::Connection),
+    ("proxy-user", CurlFlag::ConnectionValue),
+    ("proxy1.0", CurlFlag::ConnectionValue),
+    ("proxytunnel", CurlFlag::Connection),
+    ("pubkey", CurlFlag::UnknownValue),
+    ("quote", CurlFlag::UnknownValue),
+    ("random-file", CurlFlag::ConnectionValue),
+    ("range", CurlFlag::Range),
+    ("rate", CurlFlag::QuietValue),
+    ("raw", CurlFlag::Quiet),
+    ("referer", CurlFlag::Referer),
+    ("remote-header-name", CurlFlag::Quiet),
+    ("remote-name", CurlFlag::Quiet),
+    ("remote-name-all", CurlFlag::Quiet),
+    ("remote-time", CurlFlag::Quiet),
+    ("remove-on-error", CurlFlag::Quiet),
+    ("request", CurlFlag::Method),
+    ("request-target", CurlFlag::UnknownValue),
+    ("resolve", CurlFlag::ConnectionValue),
+    ("retry", CurlFlag::Retry),
+    ("retry-all-errors", CurlFlag::Quiet),
+    ("retry-connrefused", CurlFlag::Quiet),
+    ("retry-delay", CurlFlag::RetryDelay),
+    ("retry-max-time", CurlFlag::QuietValue),
+    ("sasl-authzid", CurlFlag::ConnectionValue),
+    ("sasl-ir", CurlFlag::Connection),
+    ("service-name", CurlFlag::ConnectionValue),
+    ("show-error", CurlFlag::Quiet),
+    ("show-headers", CurlFlag::Quiet),
+    ("sigalgs", CurlFlag::ConnectionValue),
+    ("silent", CurlFlag::Quiet),
+    ("skip-existing", CurlFlag::Quiet),
+    ("socks4", CurlFlag::ConnectionValue),
+    ("socks4a", CurlFlag::ConnectionValue),
+    ("socks5", CurlFlag::ConnectionValue),
+    ("socks5-basic", CurlFlag::Connection),
+    ("socks5-gssapi", CurlFlag::Connection),
+    ("socks5-gssapi-nec", CurlFlag::Connection),
+    ("socks5-gssapi-service", CurlFlag::ConnectionValue),
+    ("socks5-hostname", CurlFlag::ConnectionValue),
+    ("speed-limit", CurlFlag::QuietValue),
+    ("speed-time", CurlFlag::QuietValue),
+    ("ssl", CurlFlag::Connection),
+    ("ssl-allow-beast", CurlFlag::Connection),
+    ("ssl-auto-client-cert", CurlFlag::Connection),
+    ("ssl-no-revoke", CurlFlag::Connection),
+    ("ssl-reqd", CurlFlag::Connection),
+    ("ssl-revoke-best-effort", CurlFlag::Connection),
+    ("sslv2", CurlFlag::Connection),
+    ("sslv3", CurlFlag::Connection),
+    ("stderr", CurlFlag::QuietValue),
+    ("styled-output", CurlFlag::Quiet),
+    ("suppress-connect-headers", CurlFlag::Quiet),
+    ("tcp-fastopen", CurlFlag::Connection),
+    ("tcp-nodelay", CurlFlag::Connection),
+    ("telnet-option", CurlFlag::UnknownValue),
+    ("tftp-blksize", CurlFlag::UnknownValue),
+    ("tftp-no-options", CurlFlag::Unknown),
+    ("time-cond", CurlFlag::UnknownValue),
+    ("tls-earlydata", CurlFlag::Connection),
+    ("tls-max", CurlFlag::ConnectionValue),
+    ("tls13-ciphers", CurlFlag::ConnectionValue),
+    ("tlsauthtype", CurlFlag::ConnectionValue),
+    ("tlspassword", CurlFlag::ConnectionValue),
+    ("tlsuser", CurlFlag::ConnectionValue),
+    ("tlsv1", CurlFlag::Connection),
+    ("tlsv1.0", CurlFlag::Connection),
+    ("tlsv1.1", CurlFlag::Connection),
+    ("tlsv1.2", CurlFlag::Connection),
+    ("tlsv1.3", CurlFlag::Connection),
+    ("tr-encoding", CurlFlag::Unknown),
+    ("trace", CurlFlag::QuietValue),
+    ("trace-ascii", CurlFlag::QuietValue),
+    ("trace-config", CurlFlag::QuietValue),
+    ("trace-ids", CurlFlag::Quiet),
+    ("trace-time", CurlFlag::Quiet),
+    ("unix-socket", CurlFlag::ConnectionValue),
+    ("upload-file", CurlFlag::Upload),
+    ("url", CurlFlag::Url),
+    ("url-query", CurlFlag::UrlQuery),
+    ("use-ascii", CurlFlag::Unknown),
+    ("user", CurlFlag::User),
+    ("user-agent", CurlFlag::UserAgent),
+    ("variable", CurlFlag::UnknownValue),
+    ("verbose", CurlFlag::Quiet),
+    ("version", CurlFlag::Quiet),
+    ("vlan-priority", CurlFlag::ConnectionValue),
+    ("write-out", CurlFlag::QuietValue),
+    ("xattr", CurlFlag::Quiet),
+];
 
-/// Long name of a flag of one letter.
-pub(super) fn long_name(letter: char) -> Option<&'static str> {
-    Some(match letter {
-        'X' => "request",
-        'H' => "header",
-        'd' => "data",
-        'F' => "form",
-        'u' => "user",
-        'b' => "cookie",
-        'A' => "user-agent",
-        'e' => "referer",
-        'G' => "get",
-        'I' => "head",
-        'L' => "location",
-        'm' => "max-time",
-        'T' => "upload-file",
-        's' => "silent",
-        'S' => "show-error",
-        'v' => "verbose",
-        'i' => "include",
-        'f' => "fail",
-        'N' => "no-buffer",
-        '#' => "progress-bar",
-        'O' => "remote-name",
-        'J' => "remote-header-name",
-        'g' => "globoff",
-        'q' => "disable",
-        'j' => "junk-session-cookies",
-        'Z' => "parallel",
-        'o' => "output",
-        'w' => "write-out",
-        'D' => "dump-header",
-        'c' => "cookie-jar",
-        'k' => "insecure",
-        '0' => "http1.0",
-        '1' => "tlsv1",
-        '4' => "ipv4",
-        '6' => "ipv6",
-        'n' => "netrc",
-        'x' => "proxy",
-        'U' => "proxy-user",
-        'E' => "cert",
-        'r' => "range",
-        'K' => "config",
-        'z' => "time-cond",
-        'y' => "speed-time",
-        'Y' => "speed-limit",
-        ':' => "next",
-        _ => return None,
-    })
+/// Flag of a long name with its whole name, and whether it is negated (`--no-location`). As curl does it, the beginning
+/// of a name is sufficient if it begins no other.
+pub(super) fn long_flag(name: &str) -> Option<(CurlFlag, &'static str, bool)> {
+    let exact = |name: &str| FLAGS.iter().find(|(known, _)| *known == name);
+    if let Some((known, flag)) = exact(name) {
+        return Some((*flag, known, false));
+    }
+    if let Some((known, flag)) = name.strip_prefix("no-").and_then(exact) {
+        return (!flag.takes_value()).then_some((*flag, known, true));
+    }
+    let mut begun = FLAGS.iter().filter(|(known, _)| known.starts_with(name));
+    let (known, flag) = begun.next().filter(|_| !name.is_empty())?;
+    begun.next().is_none().then_some((*flag, known, false))
 }

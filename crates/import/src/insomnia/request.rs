@@ -1,8 +1,8 @@
 //! Requests of both versions.
 
 use weir_hurl::{
-    Capture, ExpectedResponse, MultipartField, MultipartValue, OptionName, PlainQuery, QueryKind, ResponseQuery,
-    Template, TemplatePart, TextPosition, TextQuery,
+    Capture, ExpectedResponse, OptionName, PlainQuery, QueryKind, ResponseQuery, Template, TemplatePart, TextPosition,
+    TextQuery,
 };
 
 use super::tag::InsomniaTag;
@@ -10,6 +10,7 @@ use crate::api_auth::ApiAuth;
 use crate::builder;
 use crate::collection::ImportedScenario;
 use crate::graphql;
+use crate::multipart::{self, ImportedPart};
 use crate::omission::OmissionKind;
 use crate::placeholder::{braces, parsed};
 use crate::request::{ImportedBody, ImportedStep, field};
@@ -196,21 +197,25 @@ impl<'s> InsomniaReader<'s> {
                 let mut parts = Vec::new();
                 for param in params.iter().filter(|param| !param.is_true("disabled")) {
                     let name = self.template(&param.text_of("name").unwrap_or_default(), param.line);
-                    let value = match param.text_of("type").as_deref() {
-                        Some("file") => MultipartValue::File {
-                            name: Template::text(param.text_of("fileName").unwrap_or_default()),
-                            content_type: None,
-                        },
-                        _ => {
-                            MultipartValue::Text(self.template(&param.text_of("value").unwrap_or_default(), param.line))
-                        }
-                    };
-                    if !text::is_empty(&name) {
-                        parts.push(MultipartField { name, value });
+                    let kind = param
+                        .text_of("contentType")
+                        .or_else(|| param.text_of("multiline").filter(|kind| kind.contains('/')));
+                    let content_type = kind.filter(|kind| !kind.is_empty()).map(Template::text);
+                    if text::is_empty(&name) {
+                        builder::omit_at(step, param.line, OmissionKind::Body, "a part without a name", self.session);
+                        continue;
                     }
+                    parts.push(match param.text_of("type").as_deref() {
+                        Some("file") => {
+                            ImportedPart::file(name, &param.text_of("fileName").unwrap_or_default(), content_type)
+                        }
+                        _ => {
+                            let value = self.template(&param.text_of("value").unwrap_or_default(), param.line);
+                            ImportedPart { content_type, ..ImportedPart::text(name, value) }
+                        }
+                    });
                 }
-                step.request.remove_header("Content-Type");
-                step.request.body = ImportedBody::Multipart(parts);
+                multipart::set_body(step, &parts, self.session);
             }
             "application/graphql" => self.graphql(body, step),
             "application/octet-stream" => match body.text_of("fileName").filter(|name| !name.is_empty()) {

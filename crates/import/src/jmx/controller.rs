@@ -73,7 +73,8 @@ impl<'s> PlanWalker<'s> {
             let own = self.session.names.name(name);
             let value = template(argument.text("Argument.value"), argument.line(), self.session);
             match value.as_text() {
-                Some("") => {}
+                // An empty value decides how a path begins, and is a text of no length.
+                Some("") => placeholder::define_as(own, value, self.session),
                 Some(text) => self.session.import.define(&own, text, false),
                 // ${__P(host,localhost)} has the name of a property that is the variable's value.
                 None if text::variables(&value) == [own.clone()] => {}

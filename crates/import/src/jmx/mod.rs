@@ -1,5 +1,6 @@
 //! Test plans of JMeter: the part that is HTTP.
 
+mod argument;
 mod assertion;
 mod controller;
 mod element;

@@ -1,19 +1,25 @@
 //! HTTP samplers as steps.
 
-use weir_hurl::{MultipartField, MultipartValue, OptionName, Template};
+use weir_hurl::{ExpressionSource, OptionName, Template, TemplatePart};
 
+use super::argument::{self, ArgumentPair};
 use super::element::PlanElement;
 use super::function::{number, template};
 use super::scope::PlanScope;
 use crate::builder;
+use crate::multipart::{self, ImportedPart};
 use crate::omission::OmissionKind;
-use crate::request::{ImportedBody, ImportedStep, field};
+use crate::placeholder::parsed;
+use crate::request::{ImportedBody, ImportedStep};
 use crate::session::ImportSession;
 use crate::text;
 
 pub(super) fn is_http(class: &str) -> bool {
     matches!(class, "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2")
 }
+
+/// Value without a slash at its beginning.
+const STRIPPED: &str = "{{path replaceRegex \"^/\" \"\"}}";
 
 /// Step of a sampler.
 pub(super) fn step<'a>(
@@ -64,18 +70,58 @@ fn url<'a>(sampler: PlanElement<'a>, scope: &PlanScope<'a>, session: &mut Import
     };
     let is_default = (port == "443" && scheme == "https") || (port == "80" && scheme == "http");
     let port = if port.is_empty() || is_default { String::new() } else { format!(":{port}") };
-    let gap = if path.starts_with('/') || path.is_empty() { "" } else { "/" };
     // A URL of one variable only is the whole URL.
     if path.is_empty() && domain.is_empty() {
         return template("/", line, session);
     }
-    if domain.is_empty() {
-        let is_whole = path.starts_with("${") && !path.starts_with("${__");
-        return template(&if is_whole { path.to_owned() } else { format!("{gap}{path}") }, line, session);
+    let is_whole = domain.is_empty() && path.starts_with("${") && !path.starts_with("${__");
+    // Spaces of a query are not those of a form.
+    let path = text::map_fixed(&template(path, line, session), |fixed| Template::text(fixed.replace(' ', "%20")));
+    if is_whole || known_start(&path, session).is_some_and(|start| start.starts_with("http")) {
+        return path;
     }
-    let is_scheme_in_domain = domain.contains("://");
-    let start = if is_scheme_in_domain { String::new() } else { format!("{scheme}://") };
-    template(&format!("{start}{domain}{port}{gap}{path}"), line, session)
+    let path = with_slash(path, session);
+    if domain.is_empty() {
+        return path;
+    }
+    let start = if domain.contains("://") { String::new() } else { format!("{scheme}://") };
+    text::concat([&template(&format!("{start}{domain}{port}"), line, session), &path])
+}
+
+/// Text at the beginning of a path: its own, or that of the value of a variable; `None` if it is not known.
+fn known_start(path: &Template, session: &ImportSession) -> Option<String> {
+    let mut start = String::new();
+    for part in &path.parts {
+        match part {
+            TemplatePart::Text(text) => start.push_str(text),
+            TemplatePart::Expression(expression) => {
+                let ExpressionSource::Variable(name) = &expression.source else { return None };
+                start.push_str(session.known_value(name)?);
+            }
+        }
+        if !start.is_empty() {
+            return Some(start);
+        }
+    }
+    Some(start)
+}
+
+/// Path that begins with a slash once it has its values, as JMeter sends it.
+fn with_slash(path: Template, session: &ImportSession) -> Template {
+    match known_start(&path, session) {
+        Some(start) if start.starts_with('/') || text::is_empty(&path) => path,
+        Some(_) => text::concat([&Template::text("/"), &path]),
+        // Of a value that is not known a slash at its beginning is taken away.
+        None => {
+            let mut parts = path.parts;
+            if let Some(TemplatePart::Expression(first)) = parts.first_mut()
+                && let Some(TemplatePart::Expression(stripped)) = parsed(STRIPPED).parts.first()
+            {
+                first.filters.extend(stripped.filters.iter().cloned());
+            }
+            text::concat([&Template::text("/"), &text::from_parts(parts)])
+        }
+    }
 }
 
 fn body<'a>(
@@ -101,43 +147,33 @@ fn body<'a>(
         builder::text_body(step, text);
         return;
     }
-    let mut fields = Vec::new();
-    for argument in inherited.iter().chain(&own) {
-        let name = argument.text("Argument.name");
-        if name.is_empty() {
-            continue;
-        }
-        let name = template(name, argument.line(), session);
-        let value = template(value(argument), argument.line(), session);
-        // An argument that is not to be encoded is encoded already.
-        let is_encoded = !argument.flag("HTTPArgument.always_encode");
-        let decoded = value.as_text().filter(|_| is_encoded).and_then(builder::percent_decoded);
-        fields.push(field(builder::encoded_name(&name), decoded.map_or(value, Template::text)));
-    }
+    let arguments: Vec<&PlanElement<'a>> =
+        inherited.iter().chain(&own).filter(|argument| !argument.text("Argument.name").is_empty()).collect();
     let is_multipart = sampler.flag("HTTPSampler.DO_MULTIPART_POST");
     let named: Vec<&PlanElement<'a>> = files.iter().filter(|file| !file.text("File.path").is_empty()).collect();
     let has_body = !matches!(method, "GET" | "HEAD" | "DELETE" | "OPTIONS" | "TRACE");
-    if !has_body {
-        step.request.query.extend(fields);
+    if !has_body || (named.is_empty() && !is_multipart) {
+        let pairs: Vec<ArgumentPair> =
+            arguments.iter().map(|argument| ArgumentPair::read(**argument, session)).collect();
+        argument::set(&pairs, !has_body, step);
+        // With DELETE JMeter sends them twice.
+        if method == "DELETE" {
+            argument::set(&pairs, false, step);
+        }
         return;
     }
     if let [file] = named.as_slice()
         && file.text("File.paramname").is_empty()
-        && fields.is_empty()
+        && arguments.is_empty()
     {
         step.request.body = ImportedBody::File(file.text("File.path").to_owned());
         return;
     }
-    if named.is_empty() && !is_multipart {
-        if !fields.is_empty() {
-            step.request.remove_header("Content-Type");
-            step.request.body = ImportedBody::Form(fields);
-        }
-        return;
+    let mut parts: Vec<ImportedPart> = Vec::new();
+    for argument in arguments {
+        let name = template(argument.text("Argument.name"), argument.line(), session);
+        parts.push(ImportedPart::text(name, template(value(argument), argument.line(), session)));
     }
-    let parts =
-        fields.into_iter().map(|field| MultipartField { name: field.name, value: MultipartValue::Text(field.value) });
-    let mut parts: Vec<MultipartField> = parts.collect();
     for file in named {
         let path = template(file.text("File.path"), file.line(), session);
         let Some(path) = path.as_text() else {
@@ -146,9 +182,7 @@ fn body<'a>(
             continue;
         };
         let content_type = Some(file.text("File.mimetype")).filter(|kind| !kind.is_empty()).map(Template::text);
-        let value = MultipartValue::File { name: Template::text(path), content_type };
-        parts.push(MultipartField { name: Template::text(file.text("File.paramname")), value });
+        parts.push(ImportedPart::file(Template::text(file.text("File.paramname")), path, content_type));
     }
-    step.request.remove_header("Content-Type");
-    step.request.body = ImportedBody::Multipart(parts);
+    multipart::set_body(step, &parts, session);
 }

@@ -2,6 +2,7 @@
 
 mod correlate;
 mod filter;
+mod form_secrets;
 mod inline;
 mod occurrence;
 mod origins;

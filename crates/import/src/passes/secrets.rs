@@ -93,6 +93,9 @@ fn hide_in(request: &mut ImportedRequest, name: &mut dyn FnMut(&str, &str) -> St
         ImportedBody::Text { text, media_type } if media_type.to_ascii_lowercase().contains("json") => {
             *text = in_json(text, name);
         }
+        ImportedBody::Text { text, media_type } if media_type.contains("x-www-form-urlencoded") => {
+            *text = super::form_secrets::hide(text, name);
+        }
         _ => {}
     }
 }

@@ -106,7 +106,8 @@ fn request_step(
             builder::add_header(&mut step, name, &value, session);
         }
     }
-    body::read(request, &mut step, session);
+    let pruning = item.get("protocolProfileBehavior").and_then(|behavior| behavior.text_of("disableBodyPruning"));
+    body::read(request, pruning.as_deref() == Some("true"), &mut step, session);
     match request.get("auth").filter(|auth| auth.is_map()).or(folder.auth) {
         Some(auth) => ApiAuth::from_node(auth).apply(&mut step, session),
         None => builder::take_basic_auth(&mut step),

@@ -25,7 +25,7 @@ fn a_command_of_windows_is_read_as_cmd_does() {
 
 #[test]
 fn forms_files_and_several_urls_are_taken_as_curl_takes_them() {
-    assert_eq!(hurl("curl -G http://h/a -d x=1 --data-urlencode 'q=a b'"), "GET http://h/a?x=1&q=a%20b\n");
+    assert_eq!(hurl("curl -G http://h/a -d x=1 --data-urlencode 'q=a b'"), "GET http://h/a?x=1&q=a+b\n");
     assert_eq!(
         hurl("curl http://h/a -F name=tea -F 'f=@a.png;type=image/png'"),
         "POST http://h/a\n[Multipart]\nname: tea\nf: file,a.png; image/png\n"

@@ -11,9 +11,6 @@ use crate::text;
 const JSON: &str = "application/json";
 const XML: &str = "application/xml";
 
-/// Longest JSON that stays on one line.
-const MAX_JSON_CHARS: usize = 120;
-
 /// Entry of a step.
 pub(crate) fn entry(step: &ImportedStep) -> HurlEntry {
     let name = text::one_line(&step.name, 80);
@@ -48,6 +45,11 @@ fn request(request: &ImportedRequest) -> HurlRequest {
         _ => made.body = body.map(HurlBody::new),
     }
     made
+}
+
+/// Content-Type that a body has without a header.
+pub(super) fn default_type(body: &ImportedBody) -> Option<&'static str> {
+    self::body(body).1
 }
 
 /// Body, and the Content-Type that it has by itself.
@@ -100,7 +102,7 @@ fn is_block(text: &Template) -> bool {
     text.parts.iter().all(is_plain) && !ends_open && !ends_with_backtick
 }
 
-/// JSON of a text, over several lines if it is long; `None` if it is not JSON.
+/// JSON of a text as it is; `None` if it is not JSON.
 fn json(text: &Template) -> Option<JsonText> {
     // Braces of the text itself must not become expressions: in strings they are escaped.
     let mut source = String::new();
@@ -119,64 +121,6 @@ fn json(text: &Template) -> Option<JsonText> {
     if text.parts.iter().any(|part| matches!(part, TemplatePart::Text(fixed) if fixed.contains("{{"))) {
         return None;
     }
-    let source = source.trim();
-    let is_long = source.len() > MAX_JSON_CHARS && !source.contains('\n');
-    let source = if is_long { indented(source).unwrap_or_else(|| source.to_owned()) } else { source.to_owned() };
-    JsonText::parse(&source).ok()
-}
-
-/// JSON with a member a line; `None` if it has expressions.
-fn indented(source: &str) -> Option<String> {
-    if source.contains("{{") {
-        return None;
-    }
-    let (mut out, mut depth, mut is_string, mut is_escaped) = (String::new(), 0_usize, false, false);
-    let mut chars = source.chars().peekable();
-    while let Some(c) = chars.next() {
-        if is_string {
-            out.push(c);
-            (is_string, is_escaped) = match c {
-                '\\' if !is_escaped => (true, true),
-                '"' if !is_escaped => (false, false),
-                _ => (true, false),
-            };
-            continue;
-        }
-        match c {
-            '"' => (is_string, is_escaped) = (true, false),
-            c if c.is_ascii_whitespace() => continue,
-            _ => {}
-        }
-        match c {
-            '{' | '[' => {
-                out.push(c);
-                while chars.next_if(char::is_ascii_whitespace).is_some() {}
-                if let Some(close) = chars.next_if(|next| matches!(next, '}' | ']')) {
-                    out.push(close);
-                } else {
-                    depth += 1;
-                    break_line(&mut out, depth)?;
-                }
-            }
-            '}' | ']' => {
-                depth = depth.checked_sub(1)?;
-                break_line(&mut out, depth)?;
-                out.push(c);
-            }
-            ',' => {
-                out.push(c);
-                break_line(&mut out, depth)?;
-            }
-            ':' => out.push_str(": "),
-            c => out.push(c),
-        }
-    }
-    Some(out)
-}
-
-/// Begins a line; `None` below a depth at which indentation would fill the file.
-fn break_line(out: &mut String, depth: usize) -> Option<()> {
-    out.push('\n');
-    (0..depth).for_each(|_| out.push_str("  "));
-    (depth <= 20).then_some(())
+    // Spaces around it would be lost; a service may compare a signature of all bytes.
+    if source.trim() != source { None } else { JsonText::parse(&source).ok() }
 }
