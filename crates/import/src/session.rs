@@ -45,8 +45,8 @@ impl ImportSession {
 
     /// Value of a variable, if the files say it.
     pub(crate) fn known_value(&self, name: &str) -> Option<&str> {
-        let formula = self.formulas.iter().find(|(known, _)| known == name);
-        let of_formula = formula.and_then(|(_, value)| if value.parts.is_empty() { Some("") } else { value.as_text() });
+        let formula = self.formulas.get(name);
+        let of_formula = formula.and_then(|value| if value.parts.is_empty() { Some("") } else { value.as_text() });
         let variable = self.import.variables.iter().find(|variable| variable.name == name);
         of_formula.or_else(|| variable?.value.as_deref())
     }

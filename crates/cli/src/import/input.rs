@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use weir_import::{FileReader, Import, ImportFile, ImportKind, ImportSettings, import_with_files};
+use weir_load::steps::path_within;
 
 /// Name of stdin in messages.
 const STDIN: &str = "stdin";
@@ -75,7 +76,8 @@ impl ImportInput {
             self.files.iter().map(|file| (file.name.clone(), file.folder.clone())).collect();
         let reader = FileReader::new(move |file, name| {
             let folder = folders.iter().find(|(own, _)| own == file).map(|(_, folder)| folder.as_path());
-            let path = folder.unwrap_or(Path::new("")).join(name);
+            // Its content becomes text that is sent to the host that the file names.
+            let path = path_within(folder.unwrap_or(Path::new("")), Path::new(name)).ok()?;
             // Neither a pipe, whose end does not come, nor what does not fit.
             let is_small =
                 fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= FileReader::MAX_BYTES as u64);

@@ -93,7 +93,8 @@ mod tests {
         let words = words.map(|(flag, word)| (flag.to_owned(), word)).to_vec();
         let load = StudyLoad { name: "main".into(), flags: words, when: Vec::new() };
         let shown = loads(&[load]).next().expect("one load");
-        let words = "http://***@h:{port}/a@b --header \u{2026} --auth \u{2026} --body \u{2026} --rate 100 --no-keepalive";
+        let words =
+            "http://***@h:{port}/a@b --header \u{2026} --auth \u{2026} --body \u{2026} --rate 100 --no-keepalive";
         assert_eq!(shown, ("load main".to_owned(), words.to_owned()));
     }
 }
