@@ -45,7 +45,7 @@ pub(super) fn path_and_query(
     let mut target = match template {
         None => path.to_owned(),
         Some(template) => {
-            let joined = expand_template(template, captures, |text, capture| text.push_str(capture));
+            let joined = expand_template(template, captures, String::push_str);
             normalize_joined(&joined, rule)?.into_owned()
         }
     };

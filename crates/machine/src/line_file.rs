@@ -1,7 +1,7 @@
 //! A file that lines are appended to while a program runs: a disk that is full for a while, or a pipe whose reader is
 //! slow or gone, costs the lines of that time and no other.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -104,7 +104,7 @@ impl LineFile {
     }
 
     fn regular_length(&self) -> Option<u64> {
-        self.file.metadata().ok().filter(|file| file.is_file()).map(|file| file.len())
+        self.file.metadata().ok().filter(Metadata::is_file).map(|file| file.len())
     }
 
     /// Writes all bytes; on an error the number of those that were written.
