@@ -85,7 +85,7 @@ impl Frames {
     }
 
     /// The next frame; settings are acknowledged.
-    pub fn next(&mut self) -> Frame {
+    pub fn next_frame(&mut self) -> Frame {
         let head = self.raw.take(9);
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let stream = u32::from_be_bytes(head[5..9].try_into().unwrap()) & 0x7fff_ffff;
@@ -99,7 +99,7 @@ impl Frames {
     /// The next frame of this kind.
     pub fn next_of(&mut self, kind: u8) -> Frame {
         loop {
-            let frame = self.next();
+            let frame = self.next_frame();
             if frame.kind == kind {
                 return frame;
             }

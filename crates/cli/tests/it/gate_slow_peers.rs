@@ -141,7 +141,7 @@ fn responses_with_pauses_and_slow_services_are_no_slow_readers() {
     over_http1.send("GET /events HTTP/1.1\r\nHost: test\r\n\r\n");
     let mut whole = 0;
     while whole < streams.len() {
-        let frame = frames.next();
+        let frame = frames.next_frame();
         assert!(!matches!(frame.kind, Frame::RST_STREAM | Frame::GOAWAY), "{frame:?}");
         whole += usize::from(frame.kind == Frame::DATA && frame.flags & 1 != 0);
     }
@@ -153,14 +153,14 @@ fn responses_with_pauses_and_slow_services_are_no_slow_readers() {
 fn a_reader_that_takes_some_all_the_time_is_no_slow_reader_though_the_system_has_no_room() {
     let upstream = Serving::start(&["httpbin"]);
     let gate = gate(&upstream.url, &["--stall-timeout", "2s"]);
-    let mut over_http1 = gate.connect().with_a_small_buffer();
+    let mut over_http1 = gate.connect();
     over_http1.send(format!("GET {LARGE} HTTP/1.1\r\nHost: test\r\n\r\n"));
-    let mut over_http2 = Frames::on(gate.connect().with_a_small_buffer(), 1 << 30);
+    let mut over_http2 = Frames::on(gate.connect(), 1 << 30);
     over_http2.request("GET", LARGE, &[], true);
     let began = Instant::now();
     // A third of the system's buffer is some hundred KiB.
     while began.elapsed() < Duration::from_secs(6) {
-        // More than what came at once before the buffer was small.
+        // Some 200 KB/s, each.
         over_http1.take(20_000);
         over_http2.take(20_000);
         thread::sleep(Duration::from_millis(100));
