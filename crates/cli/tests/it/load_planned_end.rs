@@ -53,7 +53,7 @@ fn for_each<T: Send>(all: Vec<T>, check: impl Fn(T) + Sync) {
             .map(|_| {
                 scope.spawn(|| {
                     while let Some(one) = next() {
-                        check(one)
+                        check(one);
                     }
                 })
             })
