@@ -306,7 +306,7 @@ def _query(query: str) -> str:
 
 
 def _text(value: object) -> str:
-    # In quotes a text is no number, and keeps its own quotes.
+    # In quotes it stays a text, and keeps its own quotes.
     return f'"{value}"' if isinstance(value, str) else json_module.dumps(value)
 
 

@@ -96,7 +96,8 @@ impl OutputFile {
         let names_own = |arg: &&OsString| {
             let text = arg.to_string_lossy();
             let value = text.split_once('=').map(|(_, value)| value);
-            let attached = text.strip_prefix('-').and_then(|flag| flag.get(1..));
+            // Of `-oFILE`; `--csv` names no file `csv`.
+            let attached = text.strip_prefix('-').filter(|flag| !flag.starts_with('-')).and_then(|flag| flag.get(1..));
             [Some(&*text), value, attached].into_iter().flatten().any(is_own)
         };
         match args.iter().filter(names_own).count() > 1 {

@@ -21,8 +21,8 @@ impl UdpReceiver {
         Self { address, socket: None }
     }
 
-    /// Sends lines. What was sent once is not sent again: counters would count twice. But what a port has refused has
-    /// not arrived, and goes to the next address of the name.
+    /// Sends lines. What was sent once is not sent again: counters would count twice. But lines to a
+    /// port at which nothing listens have not arrived, and go to the next address of the name.
     pub(crate) fn deliver(&mut self, lines: &[u8]) -> Result<(), DeliveryFailure> {
         for datagram in packed(&String::from_utf8_lossy(lines)) {
             loop {

@@ -9,12 +9,12 @@ use std::fmt;
 /// What the headers of a caller say of a request's framing and connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallerFraming {
-    length: GivenLength,
+    length: LengthHeader,
     closes: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum GivenLength {
+enum LengthHeader {
     #[default]
     Absent,
     /// Given without a value, which removes the header.
@@ -77,8 +77,9 @@ impl CallerFraming {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => self.closes |= has_close(value),
             14 if name.eq_ignore_ascii_case(b"content-length") => {
-                let given = if value.is_empty() { GivenLength::Removed } else { GivenLength::Bytes(length_of(value)?) };
-                if let (GivenLength::Bytes(first), GivenLength::Bytes(other)) = (self.length, given)
+                let given =
+                    if value.is_empty() { LengthHeader::Removed } else { LengthHeader::Bytes(length_of(value)?) };
+                if let (LengthHeader::Bytes(first), LengthHeader::Bytes(other)) = (self.length, given)
                     && first != other
                 {
                     return Err(FramingError::Length(String::from_utf8_lossy(value).into_owned(), first));
@@ -100,13 +101,13 @@ impl CallerFraming {
     /// If the caller has given another length.
     pub fn has_length(&self, method: &str, body_bytes: u64) -> Result<bool, FramingError> {
         match self.length {
-            GivenLength::Bytes(given) if given != body_bytes => {
+            LengthHeader::Bytes(given) if given != body_bytes => {
                 Err(FramingError::Length(given.to_string(), body_bytes))
             }
-            GivenLength::Bytes(_) => Ok(true),
-            GivenLength::Removed if body_bytes > 0 => Err(FramingError::Removed(body_bytes)),
-            GivenLength::Removed => Ok(false),
-            GivenLength::Absent => Ok(body_bytes > 0 || matches!(method, "POST" | "PUT" | "PATCH")),
+            LengthHeader::Bytes(_) => Ok(true),
+            LengthHeader::Removed if body_bytes > 0 => Err(FramingError::Removed(body_bytes)),
+            LengthHeader::Removed => Ok(false),
+            LengthHeader::Absent => Ok(body_bytes > 0 || matches!(method, "POST" | "PUT" | "PATCH")),
         }
     }
 

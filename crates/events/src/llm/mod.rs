@@ -147,8 +147,8 @@ impl LlmApi {
         let mut event = LlmEvent::default();
         match data.first() {
             Some(b'{') => self.read_object(data, &mut event)?,
-            // A body that is a list of responses.
-            Some(b'[') => each_element(data, |one| match one.first() {
+            // A body that is a list of one response.
+            Some(b'[') if self == Self::Tgi => each_element(data, |one| match one.first() {
                 Some(b'{') => self.read_object(one, &mut event),
                 _ => Ok(()),
             })?,

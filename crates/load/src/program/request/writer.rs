@@ -74,7 +74,7 @@ pub fn absolute(base: &str, url: &str) -> Result<HttpUrl, String> {
     parsed.map_err(|error| error.to_string())
 }
 
-/// Checks the header lines of a session: the framing of a body is no matter of all requests.
+/// Checks the header lines of a session: each body has its own framing.
 ///
 /// # Errors
 /// One line.
