@@ -2,7 +2,7 @@
 
 use weir_decide::Nanos;
 use weir_decide::base::secret_mask::SecretMask;
-use weir_decide::base::terminal_text::{lines, single_line};
+use weir_decide::base::terminal_text::{beginning, lines, single_line};
 use weir_load::steps::StepTrace;
 
 use super::play_output::{PlayDetail, PlayTotals};
@@ -116,7 +116,7 @@ impl TraceText {
             Some(readable) => {
                 // Cut after the secrets are out: a half of one would pass.
                 let readable = mask.text(readable);
-                let start = &readable[..readable.floor_char_boundary(limit)];
+                let start = beginning(&readable, limit);
                 text.push_str(lines(start).trim_end());
                 if start.len() < readable.len() {
                     let cut = format!("\n... ({} bytes in all; -v prints them)", body.len());

@@ -27,6 +27,12 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace("\r\n", "\n").replace(is_other, " "))
 }
 
+/// Beginning of a text, at most this number of bytes, that ends with a whole character.
+pub fn beginning(text: &str, max_bytes: usize) -> &str {
+    let end = (0..=max_bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
 /// The same JSON, with the characters that its writers leave as they are, and that steer a terminal, as escapes.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_raw = |c: char| is_steering(c) && c >= '\u{7f}';
@@ -53,6 +59,7 @@ mod tests {
     fn commands_and_directions_do_not_reach_the_terminal() {
         assert_eq!(single_line("a\u{1b}[2Jb\u{9b}2Jc\u{202e}d\u{2066}e\r\nf"), "a [2Jb 2Jc d e  f");
         assert_eq!(lines("a\r\n\tb\rc\u{9b}d é 日本 עב"), "a\n\tb c d é 日本 עב");
+        assert_eq!((beginning("aé", 2), beginning("aé", 3), beginning("", 9)), ("a", "aé", ""));
         assert_eq!(json("{\"a\":\"\u{9b}\u{202e}é\u{7f}\"}"), "{\"a\":\"\\u009b\\u202eé\\u007f\"}");
     }
 

@@ -1,6 +1,7 @@
 //! Samples of failures, for a person, with secrets left out.
 
 use weir_decide::base::secret_mask::SecretMask;
+use weir_decide::base::terminal_text::beginning;
 use weir_measure::failure_sample::FailureSample;
 use weir_scenario::plan::{FlowFailure, StepFindings};
 
@@ -70,8 +71,8 @@ fn shown(head: &[u8], body: &str, mask: &SecretMask) -> String {
     if !body.is_empty() {
         // Cut after the secrets are out: a half of one would pass.
         let body = mask.text(body);
-        let end = body.floor_char_boundary(MAX_SHOWN_BODY_BYTES);
-        text.extend(["\n", &body[..end], if end < body.len() { "..." } else { "" }]);
+        let start = beginning(&body, MAX_SHOWN_BODY_BYTES);
+        text.extend(["\n", start, if start.len() < body.len() { "..." } else { "" }]);
     }
     text
 }
