@@ -63,7 +63,10 @@ def comparable(request: RecordedRequest) -> Comparable:
 
     kept = [(name.lower(), value) for name, value in request.headers if name.lower() not in UNCOMPARED]
     # A space behind the semicolon of a type means nothing, nor does the charset of a form or of JSON.
-    plain = [(name, re.sub(";[ ]*(charset=utf-8)?", lambda found: "" if found[1] else ";", value, flags=re.I)) for name, value in kept]
+    plain = [
+        (name, re.sub(";[ ]*(charset=utf-8)?", lambda found: "" if found[1] else ";", value, flags=re.I))
+        for name, value in kept
+    ]
     headers = sorted(same(f"{name}: {value}") for name, value in plain)
     return request.method, request.target, headers, same(request.body.decode("latin-1"))
 
@@ -97,7 +100,9 @@ class Played:
 
     def differences(self) -> str:
         """Return what differs, a line each."""
-        lines = [f"{len(self.of_tool)} and {len(self.of_weir)} requests"] if len(self.of_tool) != len(self.of_weir) else []
+        lines = (
+            [f"{len(self.of_tool)} and {len(self.of_weir)} requests"] if len(self.of_tool) != len(self.of_weir) else []
+        )
         pairs = zip(self.of_tool, self.of_weir, strict=False)
         lines += [f"tool: {one}\nweir: {other}" for one, other in pairs if one != other]
         shown = f"{self.listed}\n{self.scenario}\n{self.trace}\n{self.output}"

@@ -39,6 +39,7 @@ def _argument(name: str, value: str, encode: bool = True, **more: object) -> dic
 def _sampler(
     path: str,
     method: str = "GET",
+    *,
     arguments: list[dict[str, object]] | None = None,
     body: str | None = None,
     files: list[tuple[str, str, str]] | None = None,
@@ -60,7 +61,7 @@ def _sampler(
     }
     parts = [
         f'<elementProp name="HTTPFileArg" elementType="HTTPFileArg">{_property("File.path", path)}'
-        f'{_property("File.paramname", name)}{_property("File.mimetype", kind)}</elementProp>'
+        f"{_property('File.paramname', name)}{_property('File.mimetype', kind)}</elementProp>"
         for path, name, kind in files or []
     ]
     uploads = (
@@ -70,7 +71,8 @@ def _sampler(
         else ""
     )
     lines = "".join(
-        f'<elementProp name="" elementType="Header">{_property("Header.name", name)}{_property("Header.value", value)}</elementProp>'
+        f'<elementProp name="" elementType="Header">{_property("Header.name", name)}'
+        f"{_property('Header.value', value)}</elementProp>"
         for name, value in (headers or {}).items()
     )
     manager = (
@@ -78,7 +80,8 @@ def _sampler(
         f'<collectionProp name="HeaderManager.headers">{lines}</collectionProp></HeaderManager><hashTree/>'
     )
     return (
-        f'<HTTPSamplerProxy guiclass="HttpTestSampleGui" testclass="HTTPSamplerProxy" testname="{escape(path)}" enabled="true">'
+        '<HTTPSamplerProxy guiclass="HttpTestSampleGui" testclass="HTTPSamplerProxy" '
+        f'testname="{escape(path)}" enabled="true">'
         f"{''.join(_property(name, value) for name, value in properties.items())}{uploads}"
         f'<elementProp name="HTTPsampler.Arguments" elementType="Arguments">{_arguments(listed or [])}</elementProp>'
         f"</HTTPSamplerProxy><hashTree>{manager if headers else ''}{below}</hashTree>"
@@ -99,8 +102,9 @@ def _plan(variables: dict[str, str], *samplers: str) -> str:
 <ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="users" enabled="true">
 <stringProp name="ThreadGroup.num_threads">1</stringProp><stringProp name="ThreadGroup.ramp_time">1</stringProp>
 <stringProp name="ThreadGroup.on_sample_error">continue</stringProp>
-<elementProp name="ThreadGroup.main_controller" elementType="LoopController" guiclass="LoopControlPanel" testclass="LoopController"
- testname="loop" enabled="true"><boolProp name="LoopController.continue_forever">false</boolProp><stringProp name="LoopController.loops">1</stringProp>
+<elementProp name="ThreadGroup.main_controller" elementType="LoopController" guiclass="LoopControlPanel"
+ testclass="LoopController" testname="loop" enabled="true">
+<boolProp name="LoopController.continue_forever">false</boolProp><stringProp name="LoopController.loops">1</stringProp>
 </elementProp></ThreadGroup><hashTree>{"".join(samplers)}</hashTree></hashTree></hashTree></jmeterTestPlan>"""
 
 
@@ -143,7 +147,13 @@ PLANS = {
             + _extractor("RegexExtractor", refname="first", regex='"id": (\\d+)', template="$1$", match_number="1")
             + _extractor("BoundaryExtractor", refname="bound", lboundary='"name": "', rboundary='"', match_number="3")
             + _extractor(JSON, referenceNames="third", jsonPathExprs="$.items[*].id", match_numbers="3")
-            + _extractor(JSON, referenceNames="a;b", jsonPathExprs="$.items[*].name;$.token", match_numbers="2;1", defaultValues="x;y"),
+            + _extractor(
+                JSON,
+                referenceNames="a;b",
+                jsonPathExprs="$.items[*].name;$.token",
+                match_numbers="2;1",
+                defaultValues="x;y",
+            ),
         ),
         _sampler("/echo/${second}/${first}/${bound}/${third}/${a}/${b}"),
     ),

@@ -16,7 +16,9 @@ SCHEMA = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
 JSON = {"raw": {"language": "json"}}
 
 
-def _request(method: str, path: str, body: object = None, headers: dict[str, str] | None = None, **more: object) -> object:
+def _request(
+    method: str, path: str, body: object = None, headers: dict[str, str] | None = None, **more: object
+) -> object:
     listed = [{"key": name, "value": value} for name, value in (headers or {}).items()]
     request = {"method": method, "url": f"http://127.0.0.1:PORT{path}", "header": listed}
     return {"name": f"{method} {path}", "request": request | ({"body": body} if body else {}), **more}
@@ -41,10 +43,14 @@ REQUESTS = [
     _request("GET", "/kept", _raw("sent"), protocolProfileBehavior={"disableBodyPruning": True}),
     _request("DELETE", "/raw", _raw("sent")),
     _request("POST", "/form", _form("urlencoded", {"key": "a", "value": "b c&d"}, {"key": "é", "value": "ü"})),
-    _request("POST", "/form", _form("urlencoded", {"key": "a", "value": "1"}, {"key": "b", "value": "2", "disabled": True})),
+    _request(
+        "POST", "/form", _form("urlencoded", {"key": "a", "value": "1"}, {"key": "b", "value": "2", "disabled": True})
+    ),
     _request("POST", "/parts", _form("formdata", {"key": "a", "value": "b;c", "type": "text"})),
     _request(
-        "POST", "/parts", _form("formdata", {"key": "m", "value": "{}", "type": "text", "contentType": "application/json"})
+        "POST",
+        "/parts",
+        _form("formdata", {"key": "m", "value": "{}", "type": "text", "contentType": "application/json"}),
     ),
     _request("GET", "/query?a=b c&d=%20&e={{word}}"),
     _request("GET", "/query?x[]=1&y=a|b"),
@@ -56,7 +62,11 @@ REQUESTS = [
 
 def test_a_collection_sends_what_newman_sends(tmp_path: Path) -> None:
     newman = judge("newman", "node_modules", ".bin", "newman")
-    collection = {"info": {"name": "c", "schema": SCHEMA}, "item": REQUESTS, "variable": [{"key": "word", "value": "x1"}]}
+    collection = {
+        "info": {"name": "c", "schema": SCHEMA},
+        "item": REQUESTS,
+        "variable": [{"key": "word", "value": "x1"}],
+    }
     file = tmp_path / "c.json"
     file.write_text(json.dumps(collection))
     played = Played(file, WEIR, [str(newman), "run", "c.json", "--insecure"])

@@ -52,6 +52,9 @@ pub(crate) fn omit(step: &mut ImportedStep, kind: OmissionKind, what: &str, sess
 
 /// Records an omission of a step at another line.
 pub(crate) fn omit_at(step: &mut ImportedStep, line: u32, kind: OmissionKind, what: &str, session: &mut ImportSession) {
+    if session.is_full() {
+        return;
+    }
     session.omit(line, kind, what);
     step.notes.extend(session.take_last_note());
 }

@@ -15,6 +15,9 @@ use crate::text;
 /// Most characters of a description that are shown.
 const MAX_WHAT_CHARS: usize = 160;
 
+/// Most omissions that are described.
+const MAX_OMISSIONS: usize = 10_000;
+
 /// State of the readers of an import, one file after another.
 #[derive(Debug, Default)]
 pub(crate) struct ImportSession {
@@ -53,14 +56,26 @@ impl ImportSession {
 
     /// Records an omission and writes its comment above the next step.
     pub(crate) fn omit(&mut self, line: u32, kind: OmissionKind, what: impl AsRef<str>) {
+        if self.is_full() {
+            return;
+        }
         let what = text::one_line(what.as_ref(), MAX_WHAT_CHARS);
         self.pending.push(format!("left out: {what}"));
         self.count(line, kind, what);
     }
 
+    /// Whether no further omission is described, since there are too many.
+    pub(crate) fn is_full(&mut self) -> bool {
+        let count = self.import.omissions.len();
+        if count == MAX_OMISSIONS {
+            self.count(1, OmissionKind::Setting, "and more, which are not described".to_owned());
+        }
+        count >= MAX_OMISSIONS
+    }
+
     /// Records an omission without a comment.
-    pub(crate) fn omit_quietly(&mut self, line: u32, kind: OmissionKind, what: String) {
-        self.count(line, kind, what);
+    pub(crate) fn omit_quietly(&mut self, line: u32, kind: OmissionKind, what: &str) {
+        self.count(line, kind, text::one_line(what, MAX_WHAT_CHARS));
     }
 
     fn count(&mut self, line: u32, kind: OmissionKind, what: String) {

@@ -74,7 +74,7 @@ fn escape<'a>(text: &'a str, word: &mut String, is_ended: &mut bool) -> &'a str 
     rest
 }
 
-/// Adds a code point as bash encodes it: also half of a pair, which is no text.
+/// Adds a code point as bash encodes it: also half of a pair, which is not text.
 fn push_code_point(word: &mut String, value: u32) {
     match char::from_u32(value) {
         Some(c) => push_char(word, c),

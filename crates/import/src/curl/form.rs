@@ -88,7 +88,8 @@ fn attributes(text: &str, end: Option<char>) -> Result<(String, FormPart, &str),
     let mut is_in_type = false;
     while let Some(after) = rest.strip_prefix(';') {
         let attribute = after.trim_start();
-        let length = attribute.find('=').map_or(0, |at| at + 1);
+        let name_end = attribute.find(['=', ';']).filter(|at| attribute[*at..].starts_with('='));
+        let length = name_end.map_or(0, |at| at + 1);
         let key = attribute[..length].to_ascii_lowercase();
         let value = attribute[length..].trim_start();
         let is_type = key == "type=" && !is_in_type;

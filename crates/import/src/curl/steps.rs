@@ -17,10 +17,10 @@ use crate::session::ImportSession;
 use crate::text;
 
 /// Most URLs of a command.
-const MAX_URLS: usize = 10_000;
+const MAX_URLS: usize = 2_000;
 
 /// Most bytes of the steps of a command.
-const MAX_STEPS_BYTES: usize = 16 << 20;
+const MAX_STEPS_BYTES: usize = 4 << 20;
 
 /// Content-Type of data without one of its own.
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -73,6 +73,7 @@ impl CurlRequest {
             urls.truncate(max_urls);
         }
         let mut notes = std::mem::take(&mut self.step.notes);
+        let mut pushed = 0;
         for (number, url) in urls.iter().enumerate() {
             let made = if self.has_globs { glob::expand(url) } else { Ok(vec![url.clone()]) };
             let (urls, problem) = match made {
@@ -80,6 +81,10 @@ impl CurlRequest {
                 Err(problem) => (vec![url.clone()], Some(problem)),
             };
             for url in urls {
+                pushed += 1;
+                if pushed > max_urls {
+                    continue;
+                }
                 let url = match &query {
                     Some(query) => with_query(&url, query),
                     None => url,
@@ -105,6 +110,9 @@ impl CurlRequest {
                 }
                 session.push(scenario, step);
             }
+        }
+        if pushed > max_urls {
+            session.omit(self.step.line, OmissionKind::Request, format!("{} more URLs", pushed - max_urls));
         }
     }
 
@@ -236,7 +244,7 @@ impl CurlRequest {
         }
     }
 
-    /// Sets a text as the body. A shell encodes no values of variables, so that a text with one is no form.
+    /// Sets a text as the body. A shell encodes no values of variables, so that a text with one is not a form.
     fn set_text(&mut self, text: Template) {
         if text.as_text().is_some() {
             return builder::text_body(&mut self.step, text);

@@ -61,7 +61,7 @@ pub(crate) fn define_all(session: &mut ImportSession) {
             others.push(&other.name);
             session.file.clone_from(&other.file);
             let what = format!("the environment {}; {} is taken", other.name, chosen.name);
-            session.omit_quietly(other.line, OmissionKind::Setting, what);
+            session.omit_quietly(other.line, OmissionKind::Setting, &what);
         }
     }
 }

@@ -26,7 +26,7 @@ impl FormMember {
     }
 
     /// The member as a file, if it is one.
-    pub(super) fn as_file(self, is_file: bool) -> Self {
+    pub(super) fn with_file(self, is_file: bool) -> Self {
         Self { is_file, ..self }
     }
 

@@ -36,12 +36,10 @@ impl NumberRange {
 /// Number of a schema; `None` if none was found.
 pub(super) fn made(schema: &SourceNode<'_>, is_integer: bool, description: &ApiDescription<'_>) -> Option<String> {
     let mut range = NumberRange::read(schema);
-    match schema.text_of("format").as_deref().filter(|_| is_integer) {
-        Some("int32") => {
-            range.least = Some(range.least.map_or(f64::from(i32::MIN), |least| least.max(f64::from(i32::MIN))));
-            range.most = Some(range.most.map_or(f64::from(i32::MAX), |most| most.min(f64::from(i32::MAX))));
-        }
-        _ => {}
+    if is_integer && schema.text_of("format").as_deref() == Some("int32") {
+        let (least, most) = (f64::from(i32::MIN), f64::from(i32::MAX));
+        range.least = Some(range.least.map_or(least, |own| own.max(least)));
+        range.most = Some(range.most.map_or(most, |own| own.min(most)));
     }
     // Small positive numbers where nothing else is said.
     let given = schema.get("minimum").or_else(|| schema.get("exclusiveMinimum")).is_some();

@@ -137,7 +137,7 @@ impl Operation<'_> {
                 let media_type = self.consumes();
                 request_body::apply_swagger(self.description, parameter, &media_type, step, session);
             }
-            "formData" => self.form_field(parameter, name, step, session),
+            "formData" => self.form_field(parameter, &name, step, session),
             other => {
                 let what = format!("the parameter {name} in {other}");
                 builder::omit_at(step, parameter.line, OmissionKind::Setting, &what, session);
@@ -146,22 +146,16 @@ impl Operation<'_> {
     }
 
     /// Adds a field of a form of Swagger 2.
-    fn form_field(
-        &self,
-        parameter: &SourceNode<'_>,
-        name: String,
-        step: &mut ImportedStep,
-        session: &mut ImportSession,
-    ) {
+    fn form_field(&self, parameter: &SourceNode<'_>, name: &str, step: &mut ImportedStep, session: &mut ImportSession) {
         let is_file = parameter.text_of("type").as_deref() == Some("file");
-        let value = self.value(parameter, &name, step, session);
+        let value = self.value(parameter, name, step, session);
         if is_file {
             let what = format!("the file of the part {name}, a text instead");
             builder::omit_at(step, parameter.line, OmissionKind::File, &what, session);
         }
         let form = self.form(parameter, "query", step, session);
         let consumes_parts = is_file || self.consumes().contains("multipart");
-        let pairs = form.pairs(&name, &value);
+        let pairs = form.pairs(name, &value);
         let body = std::mem::take(&mut step.request.body);
         step.request.body = match body {
             ImportedBody::Multipart(mut parts) => {

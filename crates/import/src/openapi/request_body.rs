@@ -116,7 +116,7 @@ fn set<'a>(
                     let value = value.unwrap_or_else(|_| ParameterValue::Scalar(json.clone()));
                     let of_items = description.resolve(member).get("items").map(|items| description.resolve(items));
                     let is_file = is_file(description.resolve(member)) || of_items.is_some_and(is_file);
-                    FormMember::new(&name, value, json).as_file(is_file)
+                    FormMember::new(&name, value, json).with_file(is_file)
                 })
                 .collect(),
             (None, None) => Vec::new(),

@@ -13,7 +13,10 @@ use crate::session::ImportSession;
 use crate::text;
 
 /// Most bytes of values that are split into words.
-const MAX_SPLIT_BYTES: usize = 4 << 20;
+const MAX_SPLIT_BYTES: usize = 1 << 20;
+
+/// Most values that variables of a script get.
+const MAX_VALUES: usize = 1_000;
 
 /// Command with its words.
 #[derive(Debug, Default)]
@@ -24,7 +27,7 @@ pub(super) struct ShellCommand {
     pub(super) input: Option<ShellInput>,
     /// Whether it reads what the command before it writes.
     pub(super) is_piped: bool,
-    /// Number of the document that it reads, until its lines are known.
+    /// Number of the `<<` text that it reads, until its lines are known.
     pub(super) document: Option<usize>,
 }
 
@@ -60,6 +63,7 @@ pub(super) fn commands(text: &str, session: &mut ImportSession) -> ShellScript {
         redirection: None,
         documents: Vec::new(),
         values: HashMap::new(),
+        values_set: 0,
         split_bytes_left: MAX_SPLIT_BYTES,
         session,
     };
@@ -99,6 +103,7 @@ struct ShellSplitter<'a, 'b> {
     redirection: Option<Redirection>,
     documents: Vec<HereDocument>,
     values: HashMap<String, ShellVariable>,
+    values_set: usize,
     /// Bytes of values that may still be split into words.
     split_bytes_left: usize,
     session: &'b mut ImportSession,
@@ -170,6 +175,11 @@ impl<'a> ShellSplitter<'a, '_> {
     fn assign(&mut self, command: &ShellCommand) -> bool {
         let Some(assigned) = assignment::variables(&command.words) else { return false };
         for (name, value) in assigned {
+            if self.values_set >= MAX_VALUES {
+                self.omit(OmissionKind::Variable, &format!("the value of {name}"));
+                continue;
+            }
+            self.values_set += 1;
             let value_text = self.script.marks.template(value);
             let known = self.values.get(name);
             let own = match known {
