@@ -90,6 +90,9 @@ fn without_fragment(url: &Template) -> Template {
         let fixed: String = fixed.chars().filter(|c| !c.is_control()).collect();
         let fixed = if index == 0 { fixed.trim_start() } else { fixed.as_str() };
         let fixed = if index == last { fixed.trim_end() } else { fixed };
+        // As browsers and the other tools write it, also in a query.
+        let fixed = fixed.replace(' ', "%20");
+        let fixed = fixed.as_str();
         match fixed.split_once('#') {
             Some((before, _)) => {
                 parts.push(TemplatePart::Text(before.to_owned()));
@@ -123,6 +126,7 @@ mod tests {
             ("example.com/a#b", "http://example.com/a"),
             (" HTTPS://h:80/{{id}} ", "https://h:80/{{id}}"),
             ("/a?b", "{{base_url}}/a?b"),
+            ("/a b?c d", "{{base_url}}/a%20b?c%20d"),
             ("{{host}}/a", "{{host}}/a"),
             ("http://{{host}}/a", "http://{{host}}/a"),
             ("api.{{domain}}/a", "http://api.{{domain}}/a"),

@@ -52,6 +52,9 @@ pub(crate) fn omit(step: &mut ImportedStep, kind: OmissionKind, what: &str, sess
 
 /// Records an omission of a step at another line.
 pub(crate) fn omit_at(step: &mut ImportedStep, line: u32, kind: OmissionKind, what: &str, session: &mut ImportSession) {
+    if session.is_full() {
+        return;
+    }
     session.omit(line, kind, what);
     step.notes.extend(session.take_last_note());
 }
@@ -170,7 +173,11 @@ fn form_fields(text: &Template) -> Option<Vec<FieldTemplate>> {
         if index > 0 {
             again.push(Template::text("&"));
         }
-        again.extend([field.name.clone(), Template::text("="), text::map_fixed(&field.value, |fixed| Template::text(percent_encoded(fixed)))]);
+        again.extend([
+            field.name.clone(),
+            Template::text("="),
+            text::map_fixed(&field.value, |fixed| Template::text(percent_encoded(fixed))),
+        ]);
     }
     if text::concat(&again) != text::from_parts(text.parts.iter().cloned()) {
         return None;

@@ -14,6 +14,9 @@ pub fn detect(name: &str, text: &str) -> Option<ImportKind> {
     if text.starts_with('<') {
         return look.contains("<jmeterTestPlan").then_some(ImportKind::Jmx);
     }
+    if text.starts_with('{') && name.ends_with(".env.json") && name.contains("http-client") {
+        return Some(ImportKind::Http);
+    }
     if text.starts_with('{')
         && let Some(kind) = json_kind(text, look)
     {
@@ -75,12 +78,26 @@ fn json_kind(text: &str, look: &str) -> Option<ImportKind> {
     if has("item") && text.contains("\"request\"") {
         return Some(ImportKind::Postman);
     }
+    if is_environments(text) {
+        return Some(ImportKind::Http);
+    }
     // A large description may begin with something else.
     let late = |name: &str| has_member(text, name);
     if late("paths") && (late("openapi") || late("swagger")) {
         return Some(ImportKind::OpenApi);
     }
     None
+}
+
+/// Whether a text is the environments of JetBrains: objects whose members are texts, numbers or booleans.
+fn is_environments(text: &str) -> bool {
+    let whole = (text.len() <= MAX_LOOK).then(|| serde_json::from_str::<serde_json::Value>(text).ok()).flatten();
+    let is_plain = |value: &serde_json::Value| value.is_string() || value.is_number() || value.is_boolean();
+    whole.as_ref().and_then(serde_json::Value::as_object).is_some_and(|environments| {
+        let mut objects = environments.values().map(serde_json::Value::as_object);
+        let has_values = environments.values().any(|value| value.as_object().is_some_and(|value| !value.is_empty()));
+        has_values && objects.all(|own| own.is_some_and(|own| own.values().all(is_plain)))
+    })
 }
 
 /// Whether a text has a member of JSON with this name.
@@ -169,6 +186,9 @@ mod tests {
             ("a.bru", "meta {\n  name: x\n}\n", Some(ImportKind::Bruno)),
             ("shop.hurl", "GET http://h\nHTTP 200\n", None),
             ("shop.txt", "GET http://h\nHTTP 200\n", None),
+            ("a.json", "{\"dev\": {\"host\": \"h\"}, \"$shared\": {\"n\": 1}}", Some(ImportKind::Http)),
+            ("a.json", "{\"dev\": {\"hosts\": []}}", None),
+            ("http-client.env.json", "{\"dev\": {\"Security\": {}}}", Some(ImportKind::Http)),
             ("a.json", "[1, 2]", None),
             ("a.html", "<html>", None),
         ] {

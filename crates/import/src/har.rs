@@ -3,9 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use base64::Engine;
-use weir_hurl::{
-    ExpectedResponse, ExpectedStatus, FieldTemplate, OptionName, Template,
-};
+use weir_hurl::{ExpectedResponse, ExpectedStatus, FieldTemplate, OptionName, Template};
 
 use crate::builder::{self, percent_decoded};
 use crate::collection::ImportedScenario;

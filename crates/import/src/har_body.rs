@@ -79,7 +79,8 @@ fn multipart_text(text: &str, media_type: &str, step: &mut ImportedStep, session
         let lines = || head.lines().filter_map(|line| line.split_once(':'));
         let kind = lines().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         let content_type = kind.map(|(_, kind)| Template::text(kind.trim()));
-        let is_other = |name: &str| !["content-type", "content-disposition"].contains(&name.to_ascii_lowercase().as_str());
+        let is_other =
+            |name: &str| !["content-type", "content-disposition"].contains(&name.to_ascii_lowercase().as_str());
         let headers = lines().filter(|(name, _)| is_other(name));
         let headers = headers.map(|(name, value)| Template::text(format!("{name}:{value}"))).collect();
         // Browsers record no content of files.

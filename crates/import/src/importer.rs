@@ -67,6 +67,7 @@ pub fn import_with_files<'a>(
             }
         }
     }
+    http_file::environment::define_all(&mut session);
     let ImportSession { mut import, mut names, formulas, .. } = session;
     if !whole.steps.is_empty() || !whole.end_notes.is_empty() || !whole.notes.is_empty() {
         import.scenarios.push(whole);

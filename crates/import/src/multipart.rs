@@ -52,9 +52,7 @@ impl ImportedPart {
     /// Whether the notation has all of it.
     fn is_plain(&self) -> bool {
         match &self.content {
-            PartContent::Text(_) => {
-                self.content_type.is_none() && self.file_name.is_none() && self.headers.is_empty()
-            }
+            PartContent::Text(_) => self.content_type.is_none() && self.file_name.is_none() && self.headers.is_empty(),
             PartContent::File(path) => {
                 self.headers.is_empty() && self.file_name.as_ref().is_none_or(|name| name == base_name(path))
             }
@@ -191,9 +189,7 @@ fn hidden(name: &Template, value: &Template, session: &mut ImportSession) -> Tem
 
 /// Text within quotes of a part's head.
 fn quoted(text: &Template) -> Template {
-    text::map_fixed(text, |fixed| {
-        Template::text(fixed.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A"))
-    })
+    text::map_fixed(text, |fixed| Template::text(fixed.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")))
 }
 
 /// Boundary that is in none of the texts.

@@ -12,6 +12,8 @@ const SEQUENCE: &str = "seq";
 pub(crate) struct VariableNameTable {
     names: BTreeMap<String, String>,
     taken: BTreeSet<String>,
+    /// Numbers from which on names with a number may be free.
+    numbers: BTreeMap<String, usize>,
 }
 
 impl VariableNameTable {
@@ -29,10 +31,12 @@ impl VariableNameTable {
     pub(crate) fn unique(&mut self, proposed: &str) -> String {
         let base = identifier(proposed);
         let mut name = base.clone();
-        let mut number = 2;
-        while self.taken.contains(&name) {
-            name = format!("{base}_{number}");
-            number += 1;
+        if self.taken.contains(&name) {
+            let number = self.numbers.entry(base.clone()).or_insert(2);
+            while self.taken.contains(&name) {
+                name = format!("{base}_{number}");
+                *number += 1;
+            }
         }
         self.taken.insert(name.clone());
         name

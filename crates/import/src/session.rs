@@ -4,6 +4,7 @@ use weir_hurl::Template;
 
 use crate::collection::{Import, ImportedScenario};
 use crate::file_reader::FileReader;
+use crate::http_file::environment::HttpEnvironment;
 use crate::names::VariableNameTable;
 use crate::omission::{Omission, OmissionKind};
 use crate::request::ImportedStep;
@@ -11,6 +12,9 @@ use crate::text;
 
 /// Most characters of a description that are shown.
 const MAX_WHAT_CHARS: usize = 160;
+
+/// Most omissions that are described.
+const MAX_OMISSIONS: usize = 10_000;
 
 /// State of the readers of an import, one file after another.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub(crate) struct ImportSession {
     pub(crate) import: Import,
     /// Variables whose values have variables or functions.
     pub(crate) formulas: Vec<(String, Template)>,
+    /// Environments of JetBrains, until all files are read.
+    pub(crate) environments: Vec<HttpEnvironment>,
     /// Files that imported files name.
     pub(crate) reader: FileReader,
     /// Comments for the next step.
@@ -48,12 +54,28 @@ impl ImportSession {
 
     /// Records an omission and writes its comment above the next step.
     pub(crate) fn omit(&mut self, line: u32, kind: OmissionKind, what: impl AsRef<str>) {
+        if self.is_full() {
+            return;
+        }
         let what = text::one_line(what.as_ref(), MAX_WHAT_CHARS);
         self.pending.push(format!("left out: {what}"));
         self.count(line, kind, what);
     }
 
+    /// Whether no further omission is described, since there are too many.
+    pub(crate) fn is_full(&mut self) -> bool {
+        let count = self.import.omissions.len();
+        if count == MAX_OMISSIONS {
+            self.count(1, OmissionKind::Setting, "and more, which are not described".to_owned());
+        }
+        count >= MAX_OMISSIONS
+    }
+
     /// Records an omission without a comment.
+    pub(crate) fn omit_quietly(&mut self, line: u32, kind: OmissionKind, what: &str) {
+        self.count(line, kind, text::one_line(what, MAX_WHAT_CHARS));
+    }
+
     fn count(&mut self, line: u32, kind: OmissionKind, what: String) {
         self.import.omissions.push(Omission { file: self.file.clone(), line, kind, what });
     }

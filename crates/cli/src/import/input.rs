@@ -77,7 +77,8 @@ impl ImportInput {
             let folder = folders.iter().find(|(own, _)| own == file).map(|(_, folder)| folder.as_path());
             let path = folder.unwrap_or(Path::new("")).join(name);
             // Neither a pipe, whose end does not come, nor what does not fit.
-            let is_small = fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= FileReader::MAX_BYTES as u64);
+            let is_small =
+                fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= FileReader::MAX_BYTES as u64);
             is_small.then(|| fs::read(path).ok()).flatten()
         });
         let files = self.files.iter_mut().map(|file| {

@@ -74,13 +74,15 @@ fn escape<'a>(text: &'a str, word: &mut String, is_ended: &mut bool) -> &'a str 
     rest
 }
 
-/// Adds a code point as bash encodes it: also half of a pair, which is no text.
+/// Adds a code point as bash encodes it: also half of a pair, which is not text.
 fn push_code_point(word: &mut String, value: u32) {
     match char::from_u32(value) {
         Some(c) => push_char(word, c),
         None if value < 0x1_0000 => {
             let low = |shift: u32| u8::try_from((value >> shift) & 0x3f).unwrap_or(0) | 0x80;
-            [0xe0 | u8::try_from(value >> 12).unwrap_or(0), low(6), low(0)].into_iter().for_each(|b| push_byte(word, b));
+            [0xe0 | u8::try_from(value >> 12).unwrap_or(0), low(6), low(0)]
+                .into_iter()
+                .for_each(|b| push_byte(word, b));
         }
         None => push_char(word, char::REPLACEMENT_CHARACTER),
     }

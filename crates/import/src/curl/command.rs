@@ -14,6 +14,9 @@ use crate::omission::OmissionKind;
 use crate::request::ImportedStep;
 use crate::session::ImportSession;
 
+/// Most flags of one letter in a word.
+const MAX_LETTERS: usize = 64;
+
 /// Options of one request so far.
 #[derive(Debug, Default)]
 pub(super) struct CurlRequest {
@@ -87,7 +90,7 @@ fn flags(word: &str) -> Vec<(String, Option<String>)> {
         return vec![(long.to_owned(), None)];
     }
     let mut found = Vec::new();
-    for (at, letter) in word.char_indices().skip(1) {
+    for (at, letter) in word.char_indices().skip(1).take(MAX_LETTERS) {
         let Some(name) = long_name(letter) else {
             found.push((letter.to_string(), None));
             continue;

@@ -88,7 +88,8 @@ fn attributes(text: &str, end: Option<char>) -> Result<(String, FormPart, &str),
     let mut is_in_type = false;
     while let Some(after) = rest.strip_prefix(';') {
         let attribute = after.trim_start();
-        let length = attribute.find('=').map_or(0, |at| at + 1);
+        let name_end = attribute.find(['=', ';']).filter(|at| attribute[*at..].starts_with('='));
+        let length = name_end.map_or(0, |at| at + 1);
         let key = attribute[..length].to_ascii_lowercase();
         let value = attribute[length..].trim_start();
         let is_type = key == "type=" && !is_in_type;
@@ -100,7 +101,15 @@ fn attributes(text: &str, end: Option<char>) -> Result<(String, FormPart, &str),
                 return Err("with a type that curl rejects");
             }
             let known = part.content_type.take().filter(|_| !is_type);
-            part.content_type = Some(known.map_or_else(|| kind.to_owned(), |known| format!("{known};{}", &after[..after.len() - attribute.len()]) + kind));
+            part.content_type = Some(match known {
+                None => kind.to_owned(),
+                Some(mut known) => {
+                    known.push(';');
+                    known.push_str(&after[..after.len() - attribute.len()]);
+                    known.push_str(kind);
+                    known
+                }
+            });
             is_in_type = true;
             rest = &whole[length..];
             continue;

@@ -80,7 +80,8 @@ fn range(text: &str) -> Result<(Vec<String>, &str), String> {
     let (ends, step) = inner.split_once(':').unwrap_or((inner, "1"));
     let step = step.parse::<u32>().ok().filter(|step| *step > 0).ok_or_else(bad)?;
     let (from, to) = ends.split_once('-').ok_or_else(bad)?;
-    let letter = |text: &str| (text.len() == 1).then(|| text.chars().next()).flatten().filter(char::is_ascii_alphabetic);
+    let letter =
+        |text: &str| (text.len() == 1).then(|| text.chars().next()).flatten().filter(char::is_ascii_alphabetic);
     let (first, last, is_letters) = match (letter(from), letter(to)) {
         (Some(first), Some(last)) => (u64::from(u32::from(first)), u64::from(u32::from(last)), true),
         _ => (from.parse().map_err(|_| bad())?, to.parse().map_err(|_| bad())?, false),

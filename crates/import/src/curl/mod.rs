@@ -23,8 +23,8 @@ use crate::session::ImportSession;
 
 /// Words of a shell before a command that change nothing of what it sends.
 const BEFORE: [&str; 18] = [
-    "!", "do", "else", "elif", "env", "exec", "if", "nice", "nohup", "sudo", "then", "time", "timeout", "until", "while",
-    "{", "command", "PS",
+    "!", "do", "else", "elif", "env", "exec", "if", "nice", "nohup", "sudo", "then", "time", "timeout", "until",
+    "while", "{", "command", "PS",
 ];
 
 /// Words of a shell that are commands by themselves.

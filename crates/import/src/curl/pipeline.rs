@@ -24,9 +24,9 @@ pub(super) fn output(command: &ShellCommand, input: Option<ShellInput>, marks: &
 }
 
 fn echo(arguments: &[String]) -> Option<String> {
-    let flags = arguments.iter().take_while(|word| {
-        word.len() > 1 && word.starts_with('-') && word[1..].chars().all(|c| "neE".contains(c))
-    });
+    let flags = arguments
+        .iter()
+        .take_while(|word| word.len() > 1 && word.starts_with('-') && word[1..].chars().all(|c| "neE".contains(c)));
     let flags: Vec<&String> = flags.collect();
     let text = arguments[flags.len()..].join(" ");
     let has_escapes = flags.iter().any(|flag| flag.contains('e'));

@@ -16,6 +16,12 @@ use crate::request::{ImportedBody, field};
 use crate::session::ImportSession;
 use crate::text;
 
+/// Most URLs of a command.
+const MAX_URLS: usize = 2_000;
+
+/// Most bytes of the steps of a command.
+const MAX_STEPS_BYTES: usize = 4 << 20;
+
 /// Content-Type of data without one of its own.
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -34,12 +40,8 @@ impl CurlRequest {
         if self.urls.is_empty() {
             return session.omit(self.step.line, OmissionKind::Request, "a curl command without a URL");
         }
-        let bodies = [
-            self.is_head,
-            !self.data.is_empty() && !self.is_get,
-            !self.parts.is_empty(),
-            !self.uploads.is_empty(),
-        ];
+        let bodies =
+            [self.is_head, !self.data.is_empty() && !self.is_get, !self.parts.is_empty(), !self.uploads.is_empty()];
         if bodies.into_iter().filter(|has| *has).count() > 1 {
             let what = "more than one of -I, -d, -F and -T, which curl rejects";
             self.omit(OmissionKind::Setting, what, session);
@@ -62,8 +64,16 @@ impl CurlRequest {
             self.add_data(&data, shell, marks, session);
         }
         builder::take_basic_auth(&mut self.step);
-        let urls = std::mem::take(&mut self.urls);
+        let mut urls = std::mem::take(&mut self.urls);
+        // Each URL is a step with all that the others have.
+        let step_bytes = text::size(&self.step.request) + query.as_ref().map_or(0, String::len);
+        let max_urls = (MAX_STEPS_BYTES / (step_bytes + 1)).clamp(1, MAX_URLS);
+        if urls.len() > max_urls {
+            self.omit(OmissionKind::Request, &format!("{} more URLs", urls.len() - max_urls), session);
+            urls.truncate(max_urls);
+        }
         let mut notes = std::mem::take(&mut self.step.notes);
+        let mut pushed = 0;
         for (number, url) in urls.iter().enumerate() {
             let made = if self.has_globs { glob::expand(url) } else { Ok(vec![url.clone()]) };
             let (urls, problem) = match made {
@@ -71,6 +81,10 @@ impl CurlRequest {
                 Err(problem) => (vec![url.clone()], Some(problem)),
             };
             for url in urls {
+                pushed += 1;
+                if pushed > max_urls {
+                    continue;
+                }
                 let url = match &query {
                     Some(query) => with_query(&url, query),
                     None => url,
@@ -97,6 +111,9 @@ impl CurlRequest {
                 session.push(scenario, step);
             }
         }
+        if pushed > max_urls {
+            session.omit(self.step.line, OmissionKind::Request, format!("{} more URLs", pushed - max_urls));
+        }
     }
 
     fn sent_method(&mut self, session: &mut ImportSession) -> String {
@@ -110,7 +127,11 @@ impl CurlRequest {
         let Some(method) = self.method.take() else { return implied.to_owned() };
         let upper = method.to_ascii_uppercase();
         if upper != method {
-            self.omit(OmissionKind::Setting, &format!("the method {method} as it is written, {upper} instead"), session);
+            self.omit(
+                OmissionKind::Setting,
+                &format!("the method {method} as it is written, {upper} instead"),
+                session,
+            );
         }
         method
     }
@@ -223,7 +244,7 @@ impl CurlRequest {
         }
     }
 
-    /// Sets a text as the body. A shell encodes no values of variables, so that a text with one is no form.
+    /// Sets a text as the body. A shell encodes no values of variables, so that a text with one is not a form.
     fn set_text(&mut self, text: Template) {
         if text.as_text().is_some() {
             return builder::text_body(&mut self.step, text);
@@ -240,7 +261,9 @@ impl CurlRequest {
             let name = marks.shown(&part.name);
             let content = match &part.source {
                 FormSource::Text(text) => Ok(PartContent::Text(marks.template(text))),
-                FormSource::Upload(file) if file == "-" => reader.content(file).map(|text| PartContent::Text(marks.template(&text))),
+                FormSource::Upload(file) if file == "-" => {
+                    reader.content(file).map(|text| PartContent::Text(marks.template(&text)))
+                }
                 FormSource::Upload(file) => Ok(PartContent::File(marks.shown(file))),
                 FormSource::TextOf(file) => reader.content(file).map(|text| PartContent::Text(marks.template(&text))),
             };

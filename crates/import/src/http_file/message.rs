@@ -1,5 +1,7 @@
 //! Requests of a block: the request line, headers, the body, and scripts after it.
 
+use std::borrow::Cow;
+
 use weir_hurl::{ExpectedResponse, ExpectedStatus, OptionName, Template};
 
 use super::block::HttpBlock;
@@ -176,7 +178,8 @@ impl MessageReader<'_> {
             } else if let Some(file) = trimmed.strip_prefix("> ").filter(|file| file.trim().ends_with(".js")) {
                 let what = format!("the script {file}");
                 builder::omit_at(step, *line, OmissionKind::Script, &what, self.session);
-            } else {
+            } else if !(trimmed.starts_with('#') || trimmed.starts_with("//")) {
+                // The REST Client sends no comments, wherever they stand.
                 body.push((*line, *text));
             }
         }
@@ -205,22 +208,29 @@ impl MessageReader<'_> {
             self.multipart(lines, &media_type, step);
             return;
         }
-        if let (1, Some(file)) = (lines.len(), file_name(first)) {
+        if let (1, Some(file)) = (lines.len(), file_name(first))
+            && !has_variables(first)
+        {
             step.request.body = ImportedBody::File(file.to_owned());
             return;
         }
-        let is_form = media_type == "application/x-www-form-urlencoded";
-        let separator = if is_form { "" } else { "\n" };
-        let mut texts = Vec::with_capacity(lines.len());
+        let is_form = media_type.split(';').next().unwrap_or_default().trim() == "application/x-www-form-urlencoded";
+        let mut texts: Vec<Cow<'_, str>> = Vec::with_capacity(lines.len());
         for (line, text) in lines {
-            if let Some(file) = file_name(text) {
-                let what = format!("the file {file} within a body");
-                builder::omit_at(step, *line, OmissionKind::File, &what, self.session);
+            let Some(file) = file_name(text) else {
+                texts.push(Cow::Borrowed(text));
                 continue;
+            };
+            match self.session.read_file(file).and_then(|bytes| String::from_utf8(bytes).ok()) {
+                Some(content) => texts.push(Cow::Owned(content)),
+                None => {
+                    let what = format!("the file {file} within a body");
+                    builder::omit_at(step, *line, OmissionKind::File, &what, self.session);
+                }
             }
-            texts.push(if is_form { text.trim() } else { text });
         }
-        let body = self.template(&texts.join(separator), line);
+        let joined = if is_form { form_text(&texts) } else { texts.join("\n") };
+        let body = self.template(&joined, line);
         let is_json = media_type.is_empty() && first.trim_start().starts_with(['{', '[']);
         if is_json {
             step.request.body = ImportedBody::Text { text: body, media_type: "application/json".to_owned() };
@@ -228,6 +238,55 @@ impl MessageReader<'_> {
             builder::text_body(step, body);
         }
     }
+}
+
+/// Whether the variables in a file are replaced: `<@ ./body.json`.
+fn has_variables(line: &str) -> bool {
+    line.trim_start().starts_with("<@")
+}
+
+/// Form over several lines, as editors send it: without line ends beside an `&`, and what a URL cannot have encoded.
+fn form_text(lines: &[Cow<'_, str>]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let line = line.trim();
+        if !text.is_empty() && !text.ends_with('&') && !line.starts_with('&') {
+            text.push('\n');
+        }
+        // JetBrains writes `name = value &`.
+        let pairs = line.split('&').map(|pair| match pair.split_once('=') {
+            Some((name, value)) if name.ends_with(' ') && value.starts_with(' ') => {
+                format!("{}={}", name.trim(), value.trim())
+            }
+            _ if pair.trim().is_empty() => String::new(),
+            _ => pair.to_owned(),
+        });
+        let pairs: Vec<String> = pairs.collect();
+        text.push_str(&pairs.join("&"));
+    }
+    let text = text.trim_end_matches('&');
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    // Without an end of a variable nothing is sought.
+    let after_last_end = text.len() - text.rfind("}}").unwrap_or(0);
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        // Variables are encoded when they have their values, or are not.
+        let is_open = rest.len() > after_last_end;
+        if let Some(length) = rest.strip_prefix("{{").filter(|_| is_open).and_then(|inner| inner.find("}}")) {
+            out.push_str(&rest[..length + 4]);
+            rest = &rest[length + 4..];
+            continue;
+        }
+        let is_escape = c == '%' && after.get(..2).is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+        if (c.is_ascii_graphic() && !"\"%<>\\^`{|}".contains(c)) || is_escape || c == '\n' {
+            out.push(c);
+        } else {
+            c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| out.push_str(&format!("%{byte:02X}")));
+        }
+        rest = after;
+    }
+    out
 }
 
 /// Name of the file of `< ./body.json`, `<@ ./body.json` or `<@latin1 ./body.json`.

@@ -1,6 +1,7 @@
 //! `.http` and `.rest` files, of the REST Client of Visual Studio Code and of JetBrains.
 
 mod block;
+pub(crate) mod environment;
 mod message;
 mod parts;
 mod reference;
@@ -9,17 +10,15 @@ use self::block::{HttpBlock, blocks};
 use self::reference::ResponseReferences;
 use crate::collection::ImportedScenario;
 use crate::error::Mismatch;
-use crate::omission::OmissionKind;
 use crate::placeholder::define;
 use crate::session::ImportSession;
-use crate::tree::parse_json;
 
 /// Reads a file, or an environment of JetBrains.
 pub(crate) fn read(source: &str, session: &mut ImportSession) -> Result<Vec<ImportedScenario>, Mismatch> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let beginning = source.trim_start();
     if beginning.starts_with('{') && !beginning.starts_with("{{") {
-        return environment(source, session).map(|()| Vec::new());
+        return environment::read(source, session).map(|()| Vec::new());
     }
     let mut scenario = ImportedScenario::default();
     let blocks: Vec<HttpBlock<'_>> = blocks(source);
@@ -39,22 +38,4 @@ pub(crate) fn read(source: &str, session: &mut ImportSession) -> Result<Vec<Impo
         return Err(Mismatch::new(1, "a request, such as GET http://localhost:8080/", "none"));
     }
     Ok(vec![scenario])
-}
-
-/// Variables of the first environment of `http-client.env.json`.
-fn environment(source: &str, session: &mut ImportSession) -> Result<(), Mismatch> {
-    let root = parse_json(source)?;
-    let mut environments = root.members().filter(|(name, node)| node.is_map() && name != "$shared");
-    let Some((name, first)) = environments.next() else {
-        return Err(Mismatch::new(root.line, "environments with variables", root.noun()));
-    };
-    for (key, value) in first.members() {
-        if let Some(value) = value.scalar() {
-            define(&key, &value, false, first.line, session);
-        }
-    }
-    for (other, node) in environments {
-        session.omit(node.line, OmissionKind::Setting, format!("the environment {other}; {name} is taken"));
-    }
-    Ok(())
 }

@@ -82,7 +82,7 @@ impl MessageReader<'_> {
             content,
             content_type: head.content_type.map(|kind| self.template(&kind, line)),
             file_name: head.file_name,
-            headers: head.headers.iter().map(|header| Template::text(header)).collect(),
+            headers: head.headers.iter().map(Template::text).collect(),
         }
     }
 }

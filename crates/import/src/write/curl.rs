@@ -80,16 +80,17 @@ impl CurlCommand {
     /// URL with its parameters. Brackets and braces would be globs.
     fn add_url(&mut self, request: &ImportedRequest) {
         let mut url = text::map_fixed(&request.url, |fixed| Template::text(encoded_url(fixed)));
-        let is_fixed = request.query.iter().all(|field| field.value.as_text().is_some() && field.name.as_text().is_some());
+        let is_fixed =
+            request.query.iter().all(|field| field.value.as_text().is_some() && field.name.as_text().is_some());
         if is_fixed && !request.query.is_empty() {
             let separator = if text::source(&url).contains('?') { "&" } else { "?" };
             let pairs: Vec<String> = request.query.iter().map(encoded_pair).collect();
             url = text::concat([&url, &Template::text(format!("{separator}{}", pairs.join("&")))]);
         }
-        if text::source(&url).contains(['[', ']', '{', '}']) {
-            self.push("-g");
-        }
-        self.push(shell(&url));
+        let is_glob =
+            |part: &TemplatePart| matches!(part, TemplatePart::Text(text) if text.contains(['[', ']', '{', '}']));
+        let flag = if url.parts.iter().any(is_glob) { "-g " } else { "" };
+        self.push(format!("{flag}{}", shell(&url)));
         if !is_fixed {
             for field in &request.query {
                 // What begins with a plus is sent as it is.

@@ -19,7 +19,8 @@ pub(super) fn new_requests(server: &Server, seen: &mut usize) -> Vec<Seen> {
 pub(super) fn comparable(requests: &[Seen]) -> Vec<(String, Vec<String>, String)> {
     let uncompared: HashSet<&str> = UNCOMPARED.into_iter().collect();
     let shown = requests.iter().map(|request| {
-        let boundary = request.header("content-type").and_then(|kind| kind.split_once("boundary=")).map(|(_, own)| own.to_owned());
+        let boundary =
+            request.header("content-type").and_then(|kind| kind.split_once("boundary=")).map(|(_, own)| own.to_owned());
         let same = |text: String| match &boundary {
             Some(boundary) if !boundary.is_empty() => text.replace(boundary.as_str(), "BOUNDARY"),
             _ => text,

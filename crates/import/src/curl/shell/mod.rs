@@ -12,6 +12,12 @@ use crate::omission::OmissionKind;
 use crate::session::ImportSession;
 use crate::text;
 
+/// Most bytes of values that are split into words.
+const MAX_SPLIT_BYTES: usize = 1 << 20;
+
+/// Most values that variables of a script get.
+const MAX_VALUES: usize = 1_000;
+
 /// Command with its words.
 #[derive(Debug, Default)]
 pub(super) struct ShellCommand {
@@ -21,7 +27,7 @@ pub(super) struct ShellCommand {
     pub(super) input: Option<ShellInput>,
     /// Whether it reads what the command before it writes.
     pub(super) is_piped: bool,
-    /// Number of the document that it reads, until its lines are known.
+    /// Number of the `<<` text that it reads, until its lines are known.
     pub(super) document: Option<usize>,
 }
 
@@ -57,6 +63,8 @@ pub(super) fn commands(text: &str, session: &mut ImportSession) -> ShellScript {
         redirection: None,
         documents: Vec::new(),
         values: HashMap::new(),
+        values_set: 0,
+        split_bytes_left: MAX_SPLIT_BYTES,
         session,
     };
     splitter.run();
@@ -95,6 +103,9 @@ struct ShellSplitter<'a, 'b> {
     redirection: Option<Redirection>,
     documents: Vec<HereDocument>,
     values: HashMap<String, ShellVariable>,
+    values_set: usize,
+    /// Bytes of values that may still be split into words.
+    split_bytes_left: usize,
     session: &'b mut ImportSession,
 }
 
@@ -164,6 +175,11 @@ impl<'a> ShellSplitter<'a, '_> {
     fn assign(&mut self, command: &ShellCommand) -> bool {
         let Some(assigned) = assignment::variables(&command.words) else { return false };
         for (name, value) in assigned {
+            if self.values_set >= MAX_VALUES {
+                self.omit(OmissionKind::Variable, &format!("the value of {name}"));
+                continue;
+            }
+            self.values_set += 1;
             let value_text = self.script.marks.template(value);
             let known = self.values.get(name);
             let own = match known {
@@ -246,7 +262,10 @@ impl<'a> ShellSplitter<'a, '_> {
         // Spaces after a backslash at the end of a line are a frequent mistake of copies.
         let after = self.rest.trim_start_matches([' ', '\t']);
         if after.len() < self.rest.len() && after.starts_with(['\n', '\r']) {
-            self.omit(OmissionKind::Setting, "spaces after the \\ at the end of a line, where a shell ends the command");
+            self.omit(
+                OmissionKind::Setting,
+                "spaces after the \\ at the end of a line, where a shell ends the command",
+            );
             self.rest = after;
             self.end_word();
             self.skip_line_end();
@@ -328,9 +347,12 @@ impl<'a> ShellSplitter<'a, '_> {
             }
         }
         let known = self.values.get(&name);
-        if let Some(words) = known.filter(|known| !is_quoted && known.value.contains([' ', '\t', '\n'])) {
+        if let Some(words) = known.filter(|known| {
+            !is_quoted && known.value.contains([' ', '\t', '\n']) && known.value.len() <= self.split_bytes_left
+        }) {
             // The shell splits it into words.
             let value = words.value.clone();
+            self.split_bytes_left -= value.len();
             for c in value.chars() {
                 if matches!(c, ' ' | '\t' | '\n') { self.end_word() } else { self.push_mark(c) }
             }

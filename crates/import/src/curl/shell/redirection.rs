@@ -11,7 +11,8 @@ impl<'a> ShellSplitter<'a, '_> {
             return self.process(c);
         }
         // The number before it is that of a descriptor.
-        let is_descriptor = self.word.as_ref().is_some_and(|word| word.len() == 1 && word.starts_with(|c: char| c.is_ascii_digit()));
+        let is_descriptor =
+            self.word.as_ref().is_some_and(|word| word.len() == 1 && word.starts_with(|c: char| c.is_ascii_digit()));
         if is_descriptor {
             self.word = None;
         } else {
