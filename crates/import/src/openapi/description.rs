@@ -40,6 +40,11 @@ impl<'a> ApiDescription<'a> {
         at
     }
 
+    /// Reference of a node that is not in the file.
+    pub(super) fn missing(&self, node: &'a SourceNode<'a>) -> Option<String> {
+        self.resolve(node).text_of("$ref")
+    }
+
     /// Node of a reference such as `#/components/schemas/Pet`.
     fn pointer(&self, reference: &str) -> Option<&'a SourceNode<'a>> {
         let path = reference.strip_prefix('#')?;

@@ -1,7 +1,15 @@
 //! Values of schemas: examples first, then what the schema allows.
 
+use std::collections::{BTreeSet, HashSet};
+
 use super::description::ApiDescription;
-use crate::tree::{SourceNode, SourceValue};
+use super::style::ParameterValue;
+use super::{number, pattern};
+use crate::builder;
+use crate::omission::OmissionKind;
+use crate::request::ImportedStep;
+use crate::session::ImportSession;
+use crate::tree::{SourceNode, SourceValue, parse_json};
 
 /// Schemas within one another that get a value.
 const MAX_DEPTH: usize = 8;
@@ -18,11 +26,13 @@ const WORDS: [&str; 12] =
 pub(super) struct ExampleMaker<'a> {
     description: &'a ApiDescription<'a>,
     values: usize,
+    /// What made-up values do not keep of their schemas.
+    problems: BTreeSet<String>,
 }
 
 impl<'a> ExampleMaker<'a> {
     pub(super) fn new(description: &'a ApiDescription<'a>) -> Self {
-        Self { description, values: 0 }
+        Self { description, values: 0, problems: BTreeSet::new() }
     }
 
     /// JSON value of a schema.
@@ -30,48 +40,68 @@ impl<'a> ExampleMaker<'a> {
         self.value(schema, "", 0)
     }
 
-    /// Value of a schema as it stands in a URL, a header or a form.
+    /// JSON value of a property.
+    pub(super) fn json_of(&mut self, schema: &'a SourceNode<'a>, name: &str) -> String {
+        self.value(schema, name, 0)
+    }
+
+    /// Value of a schema as a parameter has it.
+    pub(super) fn parameter(&mut self, schema: &'a SourceNode<'a>, name: &str) -> ParameterValue {
+        let json = self.value(schema, name, 0);
+        parse_json(&json).map_or(ParameterValue::Scalar(json.clone()), |node| ParameterValue::of_node(&node))
+    }
+
+    /// Value of a schema as a text.
     pub(super) fn text(&mut self, schema: &'a SourceNode<'a>, name: &str) -> String {
         let json = self.value(schema, name, 0);
-        match serde_json::from_str::<serde_json::Value>(&json) {
-            Ok(serde_json::Value::String(text)) => text,
-            // Items are separated by commas, as by default in paths and headers.
-            Ok(serde_json::Value::Array(items)) => {
-                let items = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
-                items.collect::<Vec<_>>().join(",")
-            }
-            _ => json,
+        parse_json(&json).ok().and_then(|node| node.scalar()).unwrap_or(json)
+    }
+
+    /// Lists what values do not keep of their schemas.
+    pub(super) fn omit_problems(self, line: u32, step: &mut ImportedStep, session: &mut ImportSession) {
+        for problem in self.problems {
+            builder::omit_at(step, line, OmissionKind::Body, &problem, session);
         }
+    }
+
+    fn add_problem(&mut self, name: &str, what: &str) {
+        let gap = if name.is_empty() { "" } else { " of " };
+        self.problems.insert(format!("{what}{gap}{name}, which a made-up value does not keep"));
     }
 
     /// Members of an object's schema, with their schemas, those of `allOf` included.
     pub(super) fn members(&self, schema: &'a SourceNode<'a>) -> Vec<(String, &'a SourceNode<'a>)> {
-        let mut found = Vec::new();
+        let mut found = MemberList::default();
         self.add_members(schema, &mut found, 0);
-        found
+        found.members
     }
 
-    fn add_members(&self, schema: &'a SourceNode<'a>, found: &mut Vec<(String, &'a SourceNode<'a>)>, depth: usize) {
+    fn add_members(&self, schema: &'a SourceNode<'a>, found: &mut MemberList<'a>, depth: usize) {
         let schema = self.description.resolve(schema);
-        if depth > MAX_DEPTH || found.len() > MAX_VALUES {
+        // Schemas may have one another in all directions.
+        let is_new = found.visited.insert(std::ptr::from_ref(schema).addr());
+        if !is_new || depth > MAX_DEPTH || found.members.len() > MAX_VALUES {
             return;
         }
         for part in schema.items_of("allOf") {
             self.add_members(part, found, depth + 1);
         }
         for (name, member) in schema.get("properties").into_iter().flat_map(SourceNode::members) {
-            if !found.iter().any(|(known, _)| *known == name) {
-                found.push((name.into_owned(), member));
+            if found.members.len() <= MAX_VALUES && found.names.insert(name.to_string()) {
+                found.members.push((name.into_owned(), member));
             }
         }
-        if found.is_empty()
-            && let Some(first) = schema.items_of("oneOf").first().or_else(|| schema.items_of("anyOf").first())
-        {
+        // Beside its own properties it has those of one alternative.
+        if let Some(first) = schema.items_of("oneOf").first().or_else(|| schema.items_of("anyOf").first()) {
             self.add_members(first, found, depth + 1);
         }
     }
 
     fn value(&mut self, schema: &'a SourceNode<'a>, name: &str, depth: usize) -> String {
+        if let Some(reference) = self.description.missing(schema) {
+            self.problems.insert(format!("the schema {reference}, which is not in the file, null instead"));
+            return "null".to_owned();
+        }
         let schema = self.description.resolve(schema);
         self.values += 1;
         if depth > MAX_DEPTH || self.values > MAX_VALUES {
@@ -100,26 +130,27 @@ impl<'a> ExampleMaker<'a> {
             return self.value(first, name, depth + 1);
         }
         match kind(schema).as_str() {
-            "object" => match schema.get("additionalProperties").filter(|more| more.is_map()) {
-                Some(more) => format!("{{\"{}\": {}}}", self.word(), self.value(more, "", depth + 1)),
-                None => "{}".to_owned(),
+            "object" => self.object(schema, Vec::new(), depth),
+            "array" => self.array(schema, name, depth),
+            kind @ ("integer" | "number") => match number::made(schema, kind == "integer", self.description) {
+                Some(number) => number,
+                None => {
+                    self.add_problem(name, "the bounds");
+                    "0".to_owned()
+                }
             },
-            "array" => {
-                let count = schema.get("minItems").and_then(SourceNode::number).unwrap_or(1.0).clamp(1.0, 5.0) as usize;
-                let items = schema
-                    .get("items")
-                    .map(|items| (0..count).map(|_| self.value(items, name, depth + 1)).collect::<Vec<_>>().join(", "));
-                format!("[{}]", items.unwrap_or_default())
-            }
-            "integer" => self.integer(schema),
-            "number" => format!("{}.5", self.integer(schema)),
             "boolean" => "true".to_owned(),
             "null" => "null".to_owned(),
             _ => serde_json::Value::from(self.string(schema, name)).to_string(),
         }
     }
 
-    fn object(&mut self, schema: &SourceNode<'_>, members: Vec<(String, &'a SourceNode<'a>)>, depth: usize) -> String {
+    fn object(
+        &mut self,
+        schema: &'a SourceNode<'a>,
+        members: Vec<(String, &'a SourceNode<'a>)>,
+        depth: usize,
+    ) -> String {
         let required: Vec<String> = schema.items_of("required").iter().filter_map(SourceNode::scalar).collect();
         let mut written = Vec::new();
         for (name, member) in members {
@@ -130,7 +161,30 @@ impl<'a> ExampleMaker<'a> {
             let value = self.value(member, &name, depth + 1);
             written.push(format!("{}: {value}", serde_json::Value::from(name)));
         }
+        let least = schema.get("minProperties").and_then(SourceNode::number).unwrap_or(0.0).clamp(0.0, 100.0) as usize;
+        let more = schema.get("additionalProperties");
+        let count = least.max(usize::from(written.is_empty() && more.is_some_and(SourceNode::is_map)));
+        for number in written.len()..count {
+            let value = match more.filter(|more| more.is_map()) {
+                Some(more) => self.value(more, "", depth + 1),
+                None => format!("\"{}\"", self.word()),
+            };
+            written.push(format!("\"{}{number}\": {value}", self.word()));
+        }
         format!("{{{}}}", written.join(", "))
+    }
+
+    fn array(&mut self, schema: &'a SourceNode<'a>, name: &str, depth: usize) -> String {
+        let bound = |name: &str| schema.get(name).and_then(SourceNode::number);
+        let least = bound("minItems").unwrap_or(1.0).clamp(1.0, 100.0);
+        let count = bound("maxItems").map_or(least, |most| least.min(most.max(0.0))) as usize;
+        let Some(items) = schema.get("items") else { return "[]".to_owned() };
+        let made: Vec<String> = (0..count).map(|_| self.value(items, name, depth + 1)).collect();
+        let distinct: BTreeSet<&String> = made.iter().collect();
+        if schema.is_true("uniqueItems") && distinct.len() < made.len() {
+            self.add_problem(name, "uniqueItems");
+        }
+        format!("[{}]", made.join(", "))
     }
 
     fn word(&self) -> &'static str {
@@ -138,20 +192,17 @@ impl<'a> ExampleMaker<'a> {
         WORDS.get((self.description.random() % count) as usize).copied().unwrap_or("amber")
     }
 
-    fn integer(&self, schema: &SourceNode<'_>) -> String {
-        let bound = |name: &str| schema.get(name).and_then(SourceNode::number);
-        let least = bound("minimum").or_else(|| bound("exclusiveMinimum").map(|bound| bound + 1.0)).unwrap_or(1.0);
-        let most = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|bound| bound - 1.0));
-        let most = most.unwrap_or(least.max(0.0) + 99.0);
-        let (least, most) = (least.ceil().clamp(-9e15, 9e15), most.floor().clamp(-9e15, 9e15));
-        let span = (most - least).clamp(0.0, 1e6) as u64;
-        let step = bound("multipleOf").filter(|step| *step >= 1.0).unwrap_or(1.0).min(1e9);
-        let value = least + (self.description.random() % (span + 1)) as f64;
-        let value = if step > 1.0 { (value / step).floor().max((least / step).ceil()) * step } else { value };
-        format!("{}", value as i64)
-    }
-
-    fn string(&self, schema: &SourceNode<'_>, name: &str) -> String {
+    fn string(&mut self, schema: &SourceNode<'_>, name: &str) -> String {
+        let length =
+            |key: &str| schema.get(key).and_then(SourceNode::number).map(|length| length.clamp(0.0, 4096.0) as usize);
+        let (least, most) = (length("minLength").unwrap_or(0), length("maxLength").unwrap_or(usize::MAX));
+        let has_length = |text: &str| (least..=most).contains(&text.chars().count());
+        if let Some(source) = schema.text_of("pattern") {
+            if let Some(text) = pattern::text(&source, least).filter(|text| has_length(text)) {
+                return text;
+            }
+            self.add_problem(name, &format!("the pattern {source}"));
+        }
         let random = self.description.random();
         let format = schema.text_of("format").unwrap_or_default();
         let text = match format.as_str() {
@@ -174,17 +225,35 @@ impl<'a> ExampleMaker<'a> {
             _ if name.to_ascii_lowercase().ends_with("phone") => "+15550100".to_owned(),
             _ => self.word().to_owned(),
         };
-        let length =
-            |key: &str| schema.get(key).and_then(SourceNode::number).map(|length| length.clamp(0.0, 4096.0) as usize);
-        let mut text = text;
-        while length("minLength").is_some_and(|least| text.len() < least) {
-            text.push(char::from(b'a' + (self.description.random() % 26) as u8));
+        if has_length(&text) {
+            return text;
         }
-        match length("maxLength") {
-            Some(most) if text.len() > most => text.chars().take(most).collect(),
-            _ => text,
+        let missing = least.saturating_sub(text.chars().count());
+        let fitted = match format.as_str() {
+            "email" | "idn-email" if missing > 0 => "a".repeat(missing) + &text,
+            "email" | "idn-email" => "a@b.co".to_owned(),
+            "uri" | "url" | "iri" if missing > 0 => text + &"a".repeat(missing),
+            "date" | "date-time" | "time" | "uuid" | "hostname" | "ipv4" | "ipv6" | "uri" | "url" | "iri" => text,
+            _ if missing > 0 => {
+                let letters = (0..missing).map(|_| char::from(b'a' + (self.description.random() % 26) as u8));
+                text.chars().chain(letters.collect::<Vec<_>>()).collect()
+            }
+            _ => text.chars().take(most).collect(),
+        };
+        if !has_length(&fitted) {
+            self.add_problem(name, "minLength and maxLength");
         }
+        fitted
     }
+}
+
+/// Members of a schema so far.
+#[derive(Debug, Default)]
+struct MemberList<'a> {
+    members: Vec<(String, &'a SourceNode<'a>)>,
+    names: HashSet<String>,
+    /// Places in memory of the schemas that were looked into.
+    visited: HashSet<usize>,
 }
 
 /// Type of a schema; the first one but null of several.

@@ -2,10 +2,15 @@
 
 mod description;
 mod example;
+mod form;
+mod number;
 mod operation;
+mod parameter;
+mod pattern;
 mod request_body;
 mod security;
 mod server;
+mod style;
 
 use self::description::ApiDescription;
 use crate::collection::ImportedScenario;
@@ -30,17 +35,28 @@ pub(crate) fn read(
     }
     let description = ApiDescription::new(&root, settings.seed);
     let base = server::base(&description, session);
+    let mut servers = server::ServerTable::default();
     let name = root.get("info").and_then(|info| info.text_of("title")).unwrap_or_default();
     let mut scenario = ImportedScenario { name, ..ImportedScenario::default() };
     let Some(paths) = root.get("paths") else {
         return Err(Mismatch::new(root.line, "\"paths\" with operations", "none"));
     };
     for (path, item) in paths.members() {
+        if let Some(reference) = description.missing(item) {
+            session.omit(
+                item.line,
+                OmissionKind::Request,
+                format!("the path {path} of {reference}, which is not in the file"),
+            );
+            continue;
+        }
         let item = description.resolve(item);
+        let shared = server::inner(item, &base, &mut servers, session);
         for method in METHODS {
             let Some(operation) = item.get(method).filter(|operation| operation.is_map()) else { continue };
+            let own = server::inner(operation, &shared, &mut servers, session);
             let step = operation::Operation { description: &description, path: &path, method, item, operation }
-                .step(&base, settings, session);
+                .step(&own, settings, session);
             session.push(&mut scenario, step);
         }
     }

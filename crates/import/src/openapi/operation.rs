@@ -3,11 +3,10 @@
 use weir_hurl::{ExpectedResponse, ExpectedStatus, MultipartField, MultipartValue, Template};
 
 use super::description::ApiDescription;
-use super::example::ExampleMaker;
 use super::{request_body, security};
 use crate::builder;
 use crate::omission::OmissionKind;
-use crate::request::{ImportedBody, ImportedStep, field};
+use crate::request::{ImportedBody, ImportedStep};
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
 use crate::text;
@@ -36,7 +35,7 @@ impl Operation<'_> {
         };
         let method = self.method.to_ascii_uppercase();
         let parameters = self.parameters();
-        let path = self.path_with_values(&parameters, session);
+        let path = self.path_with_values(&parameters, &mut step, session);
         let path = if self.path.starts_with('/') { path } else { text::concat([&Template::text("/"), &path]) };
         builder::set_line(&mut step, &method, &text::concat([base, &path]), session);
         let mut optional = Vec::new();
@@ -46,6 +45,7 @@ impl Operation<'_> {
         if !optional.is_empty() {
             step.notes.push(text::one_line(&format!("optional parameters: {}", optional.join(", ")), 160));
         }
+        request_body::end_form(&mut step);
         request_body::apply(self.description, operation, &mut step, session);
         security::apply(self.description, operation, &mut step, session);
         step.response = self.expected();
@@ -68,7 +68,8 @@ impl Operation<'_> {
         let own = self.operation.items_of("parameters");
         for parameter in own.iter().chain(self.item.items_of("parameters")) {
             let parameter = self.description.resolve(parameter);
-            let key = |node: &SourceNode<'_>| (node.text_of("name"), node.text_of("in"));
+            // What is not in the file is told apart by its reference.
+            let key = |node: &SourceNode<'_>| (node.text_of("name"), node.text_of("in"), node.text_of("$ref"));
             if !found.iter().any(|known| key(known) == key(parameter)) {
                 found.push(parameter);
             }
@@ -77,7 +78,12 @@ impl Operation<'_> {
     }
 
     /// Path with a variable for each parameter in it.
-    fn path_with_values(&self, parameters: &[&SourceNode<'_>], session: &mut ImportSession) -> Template {
+    fn path_with_values(
+        &self,
+        parameters: &[&SourceNode<'_>],
+        step: &mut ImportedStep,
+        session: &mut ImportSession,
+    ) -> Template {
         let mut parts = Vec::new();
         let mut rest = self.path;
         while let Some((before, name, after)) = rest
@@ -88,35 +94,16 @@ impl Operation<'_> {
             let is_it = |node: &&&SourceNode<'_>| {
                 node.text_of("in").as_deref() == Some("path") && node.text_of("name").as_deref() == Some(name)
             };
-            let value = parameters
-                .iter()
-                .find(is_it)
-                .map(|parameter| (self.value(parameter, name), self.example(parameter).is_some()));
+            let value = parameters.iter().find(is_it).map(|parameter| {
+                let value = self.value(parameter, name, step, session);
+                let form = self.form(parameter, "path", step, session);
+                (form.text(name, &value), self.example(parameter).is_some())
+            });
             parts.push(path_variable(name, value, session));
             rest = after;
         }
         parts.push(Template::text(rest));
         text::concat(&parts)
-    }
-
-    /// Example that the description gives for a parameter.
-    fn example<'n>(&'n self, parameter: &'n SourceNode<'n>) -> Option<&'n SourceNode<'n>> {
-        let first = || {
-            let (_, first) = parameter.get("examples")?.members().next()?;
-            self.description.resolve(first).get("value")
-        };
-        parameter.get("example").or_else(first).or_else(|| parameter.get("x-example"))
-    }
-
-    /// Value of a parameter: its example, or one of its schema.
-    fn value(&self, parameter: &SourceNode<'_>, name: &str) -> String {
-        if let Some(given) = self.example(parameter) {
-            return given.scalar().unwrap_or_else(|| given.to_json());
-        }
-        // In Swagger 2 the parameter is its own schema; in OpenAPI 3 it may have a media type.
-        let content = parameter.get("content").and_then(|content| content.members().next()).map(|(_, content)| content);
-        let schema = parameter.get("schema").or_else(|| content.and_then(|content| content.get("schema")));
-        ExampleMaker::new(self.description).text(schema.unwrap_or(parameter), name)
     }
 
     fn parameter(
@@ -135,7 +122,8 @@ impl Operation<'_> {
             }
             return;
         }
-        let has_example = parameter.get("example").is_some() || parameter.get("examples").is_some();
+        let content = parameter.get("content").and_then(|content| content.members().next()).map(|(_, content)| content);
+        let has_example = [Some(parameter), content].into_iter().flatten().any(|node| self.example(node).is_some());
         let is_sent =
             parameter.is_true("required") || has_example || matches!(place.as_str(), "path" | "body" | "formData");
         if !is_sent {
@@ -144,26 +132,13 @@ impl Operation<'_> {
         }
         match place.as_str() {
             "path" => {}
-            "query" => {
-                let value = Template::text(self.value(parameter, &name));
-                step.request.query.push(field(builder::encoded_name(&Template::text(name)), value));
-            }
-            "header" => {
-                let is_own = ["accept", "content-type", "authorization"].contains(&name.to_ascii_lowercase().as_str());
-                if !is_own {
-                    let value = Template::text(self.value(parameter, &name));
-                    builder::add_header(step, &name, &value, session);
-                }
-            }
-            "cookie" => {
-                let value = Template::text(self.value(parameter, &name));
-                step.request.cookies.push(field(Template::text(name), value));
-            }
+            "header" if ["accept", "content-type", "authorization"].contains(&name.to_ascii_lowercase().as_str()) => {}
+            "query" | "header" | "cookie" => self.add_value(parameter, &name, &place, step, session),
             "body" => {
                 let media_type = self.consumes();
                 request_body::apply_swagger(self.description, parameter, &media_type, step, session);
             }
-            "formData" => self.form_field(parameter, name, step, session),
+            "formData" => self.form_field(parameter, &name, step, session),
             other => {
                 let what = format!("the parameter {name} in {other}");
                 builder::omit_at(step, parameter.line, OmissionKind::Setting, &what, session);
@@ -172,42 +147,39 @@ impl Operation<'_> {
     }
 
     /// Adds a field of a form of Swagger 2.
-    fn form_field(
-        &self,
-        parameter: &SourceNode<'_>,
-        name: String,
-        step: &mut ImportedStep,
-        session: &mut ImportSession,
-    ) {
+    fn form_field(&self, parameter: &SourceNode<'_>, name: &str, step: &mut ImportedStep, session: &mut ImportSession) {
         let is_file = parameter.text_of("type").as_deref() == Some("file");
-        let value = Template::text(self.value(parameter, &name));
+        let value = self.value(parameter, name, step, session);
         if is_file {
             let what = format!("the file of the part {name}, a text instead");
             builder::omit_at(step, parameter.line, OmissionKind::File, &what, session);
         }
-        let is_multipart = is_file || self.consumes().contains("multipart");
+        let form = self.form(parameter, "query", step, session);
+        let consumes_parts = is_file || self.consumes().contains("multipart");
+        let pairs = form.pairs(name, &value);
         let body = std::mem::take(&mut step.request.body);
         step.request.body = match body {
-            ImportedBody::Form(mut fields) if !is_multipart => {
-                fields.push(field(builder::encoded_name(&Template::text(name)), value));
-                ImportedBody::Form(fields)
-            }
             ImportedBody::Multipart(mut parts) => {
-                parts.push(MultipartField { name: Template::text(name), value: MultipartValue::Text(value) });
+                parts.extend(pairs.into_iter().map(plain_part));
                 ImportedBody::Multipart(parts)
             }
-            ImportedBody::Form(fields) => {
-                let parts = fields
-                    .into_iter()
-                    .map(|field| MultipartField { name: field.name, value: MultipartValue::Text(field.value) });
-                let last = MultipartField { name: Template::text(name), value: MultipartValue::Text(value) };
-                ImportedBody::Multipart(parts.chain([last]).collect())
+            body if consumes_parts => {
+                let before = match body {
+                    ImportedBody::Text { text, .. } => vec![text::source(&text)],
+                    _ => Vec::new(),
+                };
+                let before = before.iter().flat_map(|text| text.split('&')).filter_map(|pair| pair.split_once('='));
+                let before = before.map(|(name, value)| plain_part((name.to_owned(), value.to_owned())));
+                ImportedBody::Multipart(before.chain(pairs.into_iter().map(plain_part)).collect())
             }
-            _ if is_multipart => ImportedBody::Multipart(vec![MultipartField {
-                name: Template::text(name),
-                value: MultipartValue::Text(value),
-            }]),
-            _ => ImportedBody::Form(vec![field(builder::encoded_name(&Template::text(name)), value)]),
+            ImportedBody::Text { text, media_type } => {
+                let more = pairs.iter().map(|(name, value)| format!("&{name}={value}")).collect::<String>();
+                ImportedBody::Text { text: text::concat([&text, &Template::text(more)]), media_type }
+            }
+            _ => {
+                let text = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+                ImportedBody::Text { text: Template::text(text), media_type: request_body::FORM.to_owned() }
+            }
         };
     }
 
@@ -230,6 +202,13 @@ impl Operation<'_> {
             _ => None,
         }
     }
+}
+
+/// Part of a form with a text, from an encoded pair.
+fn plain_part((name, value): (String, String)) -> MultipartField {
+    let decoded = |text: String| builder::percent_decoded(&text).unwrap_or(text);
+    let value = MultipartValue::Text(Template::text(decoded(value)));
+    MultipartField { name: Template::text(decoded(name)), value }
 }
 
 /// Variable of a parameter in a path; two of the same name with different examples are two variables.

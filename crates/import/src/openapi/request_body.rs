@@ -1,15 +1,31 @@
 //! Bodies of operations.
 
-use weir_hurl::{MultipartField, MultipartValue, Template};
+use weir_hurl::Template;
 
 use super::description::ApiDescription;
 use super::example::ExampleMaker;
+use super::form::{self, FormMember};
+use super::style::ParameterValue;
 use crate::builder;
 use crate::json_indent::readable;
 use crate::omission::OmissionKind;
-use crate::request::{ImportedBody, ImportedStep, field};
+use crate::request::{ImportedBody, ImportedStep};
 use crate::session::ImportSession;
-use crate::tree::{SourceNode, SourceValue};
+use crate::tree::{SourceNode, SourceValue, parse_json};
+
+/// Content-Type of a form.
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
+
+/// Ends a form of Swagger 2, which is a text so far: fields where weir encodes them the same way.
+pub(super) fn end_form(step: &mut ImportedStep) {
+    if let ImportedBody::Text { text, media_type } = &step.request.body
+        && media_type == FORM
+    {
+        let text = text.clone();
+        step.request.add_header("Content-Type", Template::text(FORM));
+        builder::text_body(step, text);
+    }
+}
 
 /// Adds the body of an operation of OpenAPI 3.
 pub(super) fn apply<'a>(
@@ -19,6 +35,10 @@ pub(super) fn apply<'a>(
     session: &mut ImportSession,
 ) {
     let Some(body) = operation.get("requestBody") else { return };
+    if let Some(reference) = description.missing(body) {
+        let what = format!("the body {reference}, which is not in the file");
+        return builder::omit_at(step, body.line, OmissionKind::Body, &what, session);
+    }
     let body = description.resolve(body);
     let contents: Vec<_> = body.get("content").into_iter().flat_map(SourceNode::members).collect();
     let rank = |media_type: &str| {
@@ -35,7 +55,11 @@ pub(super) fn apply<'a>(
     let media_type = if media_type.contains('*') { "application/json".to_owned() } else { media_type.into_owned() };
     let given = example(description, content);
     let schema = content.get("schema");
-    set(description, &media_type, given, schema, step, session);
+    if let Some(reference) = schema.filter(|_| given.is_none()).and_then(|schema| description.missing(schema)) {
+        let what = format!("a body of the schema {reference}, which is not in the file");
+        return builder::omit_at(step, content.line, OmissionKind::Body, &what, session);
+    }
+    set(description, &media_type, given, schema, content.get("encoding"), step, session);
     if matches!(step.request.body, ImportedBody::None) {
         let what = format!("a body of {media_type} without an example");
         builder::omit_at(step, content.line, OmissionKind::Body, &what, session);
@@ -52,7 +76,7 @@ pub(super) fn apply_swagger<'a>(
 ) {
     let media_type = if media_type.contains('*') || media_type.is_empty() { "application/json" } else { media_type };
     let given = parameter.get("x-example").or_else(|| parameter.get("example"));
-    set(description, media_type, given, parameter.get("schema"), step, session);
+    set(description, media_type, given, parameter.get("schema"), None, step, session);
 }
 
 /// Example of a media type.
@@ -69,6 +93,7 @@ fn set<'a>(
     media_type: &str,
     given: Option<&'a SourceNode<'a>>,
     schema: Option<&'a SourceNode<'a>>,
+    encoding: Option<&'a SourceNode<'a>>,
     step: &mut ImportedStep,
     session: &mut ImportSession,
 ) {
@@ -76,23 +101,31 @@ fn set<'a>(
     let lower = media_type.to_ascii_lowercase();
     let is_form = lower.contains("x-www-form-urlencoded");
     if is_form || lower.contains("multipart/form-data") {
-        let members: Vec<(String, String, bool)> = match (given.filter(|given| given.is_map()), schema) {
+        let members: Vec<FormMember> = match (given.filter(|given| given.is_map()), schema) {
             (Some(given), _) => given
                 .members()
-                .map(|(name, value)| (name.into_owned(), value.scalar().unwrap_or_else(|| value.to_json()), false))
+                .map(|(name, value)| FormMember::new(&name, ParameterValue::of_node(value), value.to_json()))
                 .collect(),
             (None, Some(schema)) => maker
                 .members(schema)
                 .into_iter()
+                .filter(|(_, member)| !description.resolve(member).is_true("readOnly"))
                 .map(|(name, member)| {
-                    let is_file = is_file(description.resolve(member));
-                    let value = maker.text(member, &name);
-                    (name, value, is_file)
+                    let json = maker.json_of(member, &name);
+                    let value = parse_json(&json).map(|node| ParameterValue::of_node(&node));
+                    let value = value.unwrap_or_else(|_| ParameterValue::Scalar(json.clone()));
+                    let of_items = description.resolve(member).get("items").map(|items| description.resolve(items));
+                    let is_file = is_file(description.resolve(member)) || of_items.is_some_and(is_file);
+                    FormMember::new(&name, value, json).with_file(is_file)
                 })
                 .collect(),
             (None, None) => Vec::new(),
         };
-        form(members, is_form, step, session);
+        maker.omit_problems(step.line, step, session);
+        match is_form {
+            true => form::fields(&members, encoding, step, session),
+            false => form::parts(&members, encoding, step, session),
+        }
         return;
     }
     let text = match (given, schema) {
@@ -106,33 +139,11 @@ fn set<'a>(
         (None, Some(schema)) if lower.starts_with("text/") => Some(maker.text(schema, "")),
         _ => None,
     };
+    maker.omit_problems(step.line, step, session);
     if let Some(text) = text.filter(|text| !text.is_empty()) {
         step.request.add_header("Content-Type", Template::text(media_type));
         step.request.body = ImportedBody::Text { text: Template::text(text), media_type: media_type.to_owned() };
     }
-}
-
-fn form(members: Vec<(String, String, bool)>, is_form: bool, step: &mut ImportedStep, session: &mut ImportSession) {
-    if members.is_empty() {
-        return;
-    }
-    if is_form {
-        let fields = members
-            .into_iter()
-            .map(|(name, value, _)| field(builder::encoded_name(&Template::text(name)), Template::text(value)));
-        step.request.body = ImportedBody::Form(fields.collect());
-        return;
-    }
-    let mut fields = Vec::new();
-    for (name, value, is_file) in members {
-        if is_file {
-            // A file of one's own has to be named; until then the part has a text.
-            let what = format!("the file of the part {name}, a text instead");
-            builder::omit(step, OmissionKind::File, &what, session);
-        }
-        fields.push(MultipartField { name: Template::text(name), value: MultipartValue::Text(Template::text(value)) });
-    }
-    step.request.body = ImportedBody::Multipart(fields);
 }
 
 fn is_file(schema: &SourceNode<'_>) -> bool {

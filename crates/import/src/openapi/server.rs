@@ -4,6 +4,7 @@ use weir_hurl::Template;
 
 use super::description::ApiDescription;
 use crate::address::BASE_URL;
+use crate::omission::OmissionKind;
 use crate::session::ImportSession;
 use crate::text;
 use crate::tree::SourceNode;
@@ -44,9 +45,42 @@ fn swagger(description: &ApiDescription<'_>) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// URL of the first server, its variables with their defaults.
+/// URL of the first server.
 fn first_server(description: &ApiDescription<'_>) -> String {
-    let Some(server) = description.root.items_of("servers").first() else { return String::new() };
+    description.root.items_of("servers").first().map(url_of).unwrap_or_default()
+}
+
+/// Variables of the servers of paths and operations, by their URLs.
+#[derive(Debug, Default)]
+pub(super) struct ServerTable(Vec<(String, Template)>);
+
+/// Text before a path, where the path or the operation has servers of its own.
+pub(super) fn inner(
+    node: &SourceNode<'_>,
+    outer: &Template,
+    known: &mut ServerTable,
+    session: &mut ImportSession,
+) -> Template {
+    let Some(server) = node.items_of("servers").first() else { return outer.clone() };
+    let url = url_of(server);
+    let url = url.trim().trim_end_matches('/').to_owned();
+    if let Some((_, base)) = known.0.iter().find(|(own, _)| *own == url) {
+        return base.clone();
+    }
+    let name = session.names.unique(BASE_URL);
+    if url.contains("://") && !url.contains('{') {
+        session.import.define(&name, &url, false);
+    } else {
+        let what = format!("the server {url}, relative to where the description is from: the variable {name} needs it");
+        session.omit(server.line, OmissionKind::Setting, what);
+    }
+    let base = text::variable(&name);
+    known.0.push((url, base.clone()));
+    base
+}
+
+/// URL of a server, its variables with their defaults.
+fn url_of(server: &SourceNode<'_>) -> String {
     let mut url = server.text_of("url").unwrap_or_default();
     for (name, variable) in server.get("variables").into_iter().flat_map(SourceNode::members) {
         let first = || variable.items_of("enum").first().and_then(SourceNode::scalar);
