@@ -34,7 +34,8 @@ impl ArgumentPair {
             name: template(argument.text("Argument.name"), line, session),
             value: template(value, line, session),
             is_encoded_by_tool: argument.flag("HTTPArgument.always_encode"),
-            has_equals: argument.text("HTTPArgument.use_equals").trim() != "false",
+            has_equals: argument.text("Argument.metadata") == "="
+                || !is_false(argument.text("HTTPArgument.use_equals")),
         }
     }
 
@@ -44,7 +45,8 @@ impl ArgumentPair {
         if !self.is_encoded_by_tool {
             return Some(text::concat([&self.name, &Template::text(equals), &self.value]));
         }
-        let fixed = |text: &Template| if text::is_empty(text) { Some(String::new()) } else { text.as_text().map(encoded) };
+        let fixed =
+            |text: &Template| if text::is_empty(text) { Some(String::new()) } else { text.as_text().map(encoded) };
         Some(Template::text(format!("{}{equals}{}", fixed(&self.name)?, fixed(&self.value)?)))
     }
 
@@ -53,6 +55,10 @@ impl ArgumentPair {
         let decoded = self.value.as_text().filter(|_| !self.is_encoded_by_tool).and_then(builder::percent_decoded);
         field(builder::encoded_name(&self.name), decoded.map_or_else(|| self.value.clone(), Template::text))
     }
+}
+
+fn is_false(text: &str) -> bool {
+    text.trim() == "false"
 }
 
 /// Sets arguments as the query, or as the form of the body.

@@ -1,8 +1,8 @@
 //! Extractors as captures.
 
 use weir_hurl::{
-    Assertion, Capture, ExpectedResponse, FilterKind, PlainFilter, QueryKind, ResponseQuery, Template, TextPosition,
-    Templated, TextQuery, ValueFilter,
+    Assertion, Capture, ExpectedResponse, FilterKind, PlainFilter, QueryKind, ResponseQuery, Template, Templated,
+    TextPosition, TextQuery, ValueFilter,
 };
 
 use super::element::PlanElement;
@@ -201,9 +201,7 @@ fn regex(
 fn nth_pattern(pattern: &str, number: u32) -> Option<String> {
     match number {
         1 => Some(pattern.to_owned()),
-        2..=MAX_MATCH_NUMBER => {
-            Some(format!("(?:{}(?s:.*?)){{{}}}{pattern}", without_groups(pattern), number - 1))
-        }
+        2..=MAX_MATCH_NUMBER => Some(format!("(?:{}(?s:.*?)){{{}}}{pattern}", without_groups(pattern), number - 1)),
         _ => None,
     }
 }

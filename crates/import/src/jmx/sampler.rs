@@ -75,7 +75,8 @@ fn url<'a>(sampler: PlanElement<'a>, scope: &PlanScope<'a>, session: &mut Import
         return template("/", line, session);
     }
     let is_whole = domain.is_empty() && path.starts_with("${") && !path.starts_with("${__");
-    let path = template(path, line, session);
+    // Spaces of a query are not those of a form.
+    let path = text::map_fixed(&template(path, line, session), |fixed| Template::text(fixed.replace(' ', "%20")));
     if is_whole || known_start(&path, session).is_some_and(|start| start.starts_with("http")) {
         return path;
     }
@@ -152,8 +153,13 @@ fn body<'a>(
     let named: Vec<&PlanElement<'a>> = files.iter().filter(|file| !file.text("File.path").is_empty()).collect();
     let has_body = !matches!(method, "GET" | "HEAD" | "DELETE" | "OPTIONS" | "TRACE");
     if !has_body || (named.is_empty() && !is_multipart) {
-        let pairs: Vec<ArgumentPair> = arguments.iter().map(|argument| ArgumentPair::read(**argument, session)).collect();
+        let pairs: Vec<ArgumentPair> =
+            arguments.iter().map(|argument| ArgumentPair::read(**argument, session)).collect();
         argument::set(&pairs, !has_body, step);
+        // With DELETE JMeter sends them twice.
+        if method == "DELETE" {
+            argument::set(&pairs, false, step);
+        }
         return;
     }
     if let [file] = named.as_slice()
