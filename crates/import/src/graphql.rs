@@ -17,13 +17,13 @@ pub(crate) fn body(query: &str, variables: &str, line: u32, session: &mut Import
     let variables = braces(variables, line, session);
     let text = match is_object {
         true => text::concat([
-            &Template::text("{\"query\": "),
+            &Template::text("{\"query\":"),
             &query,
-            &Template::text(", \"variables\": "),
+            &Template::text(",\"variables\":"),
             &variables,
             &Template::text("}"),
         ]),
-        false => text::concat([&Template::text("{\"query\": "), &query, &Template::text("}")]),
+        false => text::concat([&Template::text("{\"query\":"), &query, &Template::text("}")]),
     };
     ImportedBody::Text { text, media_type: "application/json".to_owned() }
 }

@@ -111,7 +111,8 @@ fn body(file: &BruFile<'_>, method: &str, step: &mut ImportedStep, session: &mut
                 let files = value.strip_prefix("@file(").map(|rest| rest.trim_end().trim_end_matches(')'));
                 match files {
                     Some(files) => {
-                        let made = files.split('|').map(|file| ImportedPart::file(name.clone(), file, content_type.clone()));
+                        let made =
+                            files.split('|').map(|file| ImportedPart::file(name.clone(), file, content_type.clone()));
                         parts.extend(made);
                     }
                     None => {

@@ -1,8 +1,8 @@
 //! Requests of both versions.
 
 use weir_hurl::{
-    Capture, ExpectedResponse, OptionName, PlainQuery, QueryKind, ResponseQuery,
-    Template, TemplatePart, TextPosition, TextQuery,
+    Capture, ExpectedResponse, OptionName, PlainQuery, QueryKind, ResponseQuery, Template, TemplatePart, TextPosition,
+    TextQuery,
 };
 
 use super::tag::InsomniaTag;
@@ -197,7 +197,9 @@ impl<'s> InsomniaReader<'s> {
                 let mut parts = Vec::new();
                 for param in params.iter().filter(|param| !param.is_true("disabled")) {
                     let name = self.template(&param.text_of("name").unwrap_or_default(), param.line);
-                    let kind = param.text_of("contentType").or_else(|| param.text_of("multiline").filter(|kind| kind.contains('/')));
+                    let kind = param
+                        .text_of("contentType")
+                        .or_else(|| param.text_of("multiline").filter(|kind| kind.contains('/')));
                     let content_type = kind.filter(|kind| !kind.is_empty()).map(Template::text);
                     if text::is_empty(&name) {
                         builder::omit_at(step, param.line, OmissionKind::Body, "a part without a name", self.session);

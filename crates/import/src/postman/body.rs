@@ -65,7 +65,8 @@ fn raw(body: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportSessi
         .and_then(|raw| raw.text_of("language"))
         .unwrap_or_default();
     let given = step.request.header("Content-Type").map(crate::text::source).unwrap_or_default();
-    let is_json = language == "json" || (language.is_empty() && given.starts_with("application/") && given.contains("json"));
+    let is_json =
+        language == "json" || (language.is_empty() && given.starts_with("application/") && given.contains("json"));
     let text = if is_json { without_comments(&text) } else { text };
     let media_type = match language.as_str() {
         "json" => "application/json",
