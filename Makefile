@@ -26,7 +26,7 @@ test-portable: ## the tests in Rust, with the interfaces of other systems than L
 	scripts/setup.sh check
 	WEIR_EXAMPLES_BUILT=1 RUST_TEST_THREADS=$$((4 * $$(nproc))) cargo test --workspace --locked --no-fail-fast --features weir-cli/portable --target-dir target/portable
 
-soak: ## what takes long: properties with 1,000 values, agents on a Ray cluster, a minute of fuzzing per target
+soak: ## what takes long: properties with 1,000 values, agents on a Ray cluster, imports beside their tools, a minute of fuzzing per target
 	scripts/setup.sh soak
 	PROPTEST_CASES=1000 .venv/bin/python scripts/rust_tests.py unit
 	.venv/bin/python -m pytest -q -m soak

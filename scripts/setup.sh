@@ -23,7 +23,13 @@ main() {
             wants+=("${spares[@]}")
             ;;
         check) ;;
-        fuzz | soak) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
+        fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
+        # Newman and JMeter judge what is imported; tests without them are skipped.
+        soak)
+            wants+=(c++)
+            spares=(npm java mvn)
+            wants+=("${spares[@]}")
+            ;;
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
         *) fail "unknown target '$purpose'; choose demo, test, packages, studies, docs, check, fuzz, soak or bench" ;;
     esac
@@ -36,7 +42,7 @@ main() {
         studies) venv && tools && package release ;;
         docs) venv && site && package dev ;;
         check) venv && tools ;;
-        soak) venv && tools && ray && package dev ;;
+        soak) venv && tools && ray && judges && package dev ;;
         bench) venv && tools && package release ;;
         *) ;;
     esac
@@ -76,6 +82,8 @@ package_of() {
         venv) echo python3-venv ;;
         ab) echo apache2-utils ;;
         groff) echo groff-base ;;
+        java) echo default-jre-headless ;;
+        mvn) echo maven ;;
         h2load) echo nghttp2-client ;;
         civetweb | microhttpd) echo "lib$1-dev" ;;
         *) echo "$1" ;;
@@ -278,6 +286,40 @@ axe() {
             say "without $now, which could not be installed: its test is skipped"
         fi
     fi
+}
+
+# Tools whose files are imported, which play the same files as weir.
+judges() {
+    local newman=newman@6.2.2 jmeter=us.abstracta.jmeter:jmeter-java-dsl:1.29.1
+    if ! is_done newman "$newman"; then
+        say "installing $newman"
+        if has npm && npm install --silent --no-audit --no-fund --prefix .venv/newman "$newman" </dev/null; then
+            stamp newman "$newman"
+        else
+            say "without $newman, which could not be installed: its test is skipped"
+        fi
+    fi
+    if ! is_done jmeter "$jmeter"; then
+        say "installing $jmeter"
+        if has mvn && jmeter_libraries "$jmeter"; then
+            stamp jmeter "$jmeter"
+        else
+            say "without $jmeter, which could not be installed: its test is skipped"
+        fi
+    fi
+}
+
+# Libraries of an artifact, with all that it needs.
+jmeter_libraries() {
+    local group artifact version
+    IFS=: read -r group artifact version <<<"$1"
+    mkdir -p .venv/jmeter
+    cat >.venv/jmeter/pom.xml <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>judges</groupId><artifactId>judges</artifactId><version>1</version><dependencies><dependency>
+<groupId>$group</groupId><artifactId>$artifact</artifactId><version>$version</version></dependency></dependencies></project>
+POM
+    (cd .venv/jmeter && mvn -q -B dependency:copy-dependencies -DoutputDirectory=lib </dev/null)
 }
 
 # Packages of one of the optional groups of the project: NAME, what it is called, what is not tested without it.

@@ -4,6 +4,7 @@
 mod collections;
 mod commands;
 mod descriptions;
+mod exact;
 mod plans;
 mod properties;
 mod recordings;

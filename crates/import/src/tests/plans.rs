@@ -50,7 +50,7 @@ fn a_plan_is_a_mix_of_scenarios_with_users_think_time_and_data() {
     assert!(shown.ends_with(expected), "{shown}");
     let login = "# @name login\n# left out: the JSR223PostProcessor magic\nPOST http://{{host}}:8080/login\n{\"user\": \"{{user}}\"}\nHTTP 200\n[Captures]\ntoken: jsonpath \"$.token\"\n";
     assert!(shown.contains(login), "{shown}");
-    let items = "# @name items\nGET http://{{host}}:8080/items\n[Query]\nq: a b\n[Options]\ndelay: 300ms\n";
+    let items = "# @name items\nGET http://{{host}}:8080/items?q=a+b\n[Options]\ndelay: 300ms\n";
     assert!(shown.contains(items), "{shown}");
     assert_eq!(import.scenarios[1].role, ScenarioRole::Setup);
     let mix = to_mix(&import, &["buyers.hurl".into(), "prepare.hurl".into()]);
