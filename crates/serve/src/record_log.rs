@@ -1,7 +1,6 @@
 //! Log of a service's own records, one line of JSON for each response.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Mutex;
