@@ -34,9 +34,10 @@ OPTIONAL_FIELDS = {
     "steps",
     "ended_by",
     "aborted",
+    "lost_log_lines",
 }
-"""Fields that are absent without HTTP/2, streams or scenarios, and of runs that end in time, that replay no log, or
-that nothing has changed."""
+"""Fields that are absent without HTTP/2, streams or scenarios, and of runs that end in time, that replay no log, that
+have lost no line of one, or that nothing has changed."""
 OPTIONAL_PARTS = {"interval": {"streams"}, "stream_point": {"llm"}}
 """Fields of other objects that are absent without streams, and without a language model."""
 

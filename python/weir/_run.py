@@ -124,6 +124,7 @@ class Run:
         interrupted: Whether an interrupt ended the run.
         ended_by: Reason why the run ended before its time; None otherwise.
         aborted: Condition that ended the run early, with the figure that fulfilled it; None otherwise.
+        lost_log_lines: Lines of the log of requests (`--jtl`) that a full disk had no room for; None without any.
         changes: Changes of the load while it ran; None without any.
         agents: Figures of each agent, if agents generated the load.
         series: Time series by the second, warm-up included.
@@ -168,6 +169,7 @@ class Run:
     interrupted: bool
     ended_by: EndReason | None = None
     aborted: str | None = None
+    lost_log_lines: int | None = None
     changes: Changes | None = None
     agents: tuple[Agent, ...]
     series: tuple[Interval, ...]

@@ -269,6 +269,7 @@ fn try_run(
             return Err(why.to_string());
         }
     };
+    files.finish_log(log, &mut run);
     objectives.judge(&mut run, abort, interrupt.is_requested());
     if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
         // Reports of other tools have no field for these.
@@ -277,7 +278,7 @@ fn try_run(
     }
     let shown = files.print(messages, |colors| render(&run, format, colors));
     let of_script = script.done(&run, &reports, messages);
-    let kept = files.write(&run, log, messages);
+    let kept = files.write(&run, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
     let live_code = live.finish(Ok(&run), messages);
     let code = exit_code(&run, strict, shown.max(kept).max(ended).max(live_code), messages);

@@ -16,6 +16,7 @@ use std::thread::{self, JoinHandle};
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_machine::line_file::{LineFile, LostLines, count_lines};
 use weir_measure::Outcome;
 use weir_measure::outcome::RequestEnd;
 
@@ -30,7 +31,7 @@ const MAX_QUEUED_BLOCKS: usize = 256;
 #[derive(Debug)]
 pub struct RequestLog {
     blocks: SyncSender<Vec<u8>>,
-    writer: JoinHandle<io::Result<()>>,
+    writer: JoinHandle<RequestLogEnd>,
     samplers: Arc<[LogSampler]>,
 }
 
@@ -62,30 +63,59 @@ impl RequestLog {
     }
 
     /// Waits until all blocks are written.
-    ///
-    /// # Errors
-    /// First error of the disk; later lines are lost.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(self) -> RequestLogEnd {
         drop(self.blocks);
-        self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread failed")))
+        let failed = |_| RequestLogEnd { lost_lines: 0, result: Err(io::Error::other("the writing thread failed")) };
+        self.writer.join().unwrap_or_else(failed)
     }
 }
 
-fn write_all(mut file: File, over: bool, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
-    let (mut begun, mut result) = (false, Ok(()));
-    // After a failure blocks are still received; otherwise the load would block.
+/// What has become of a log of requests.
+#[derive(Debug)]
+pub struct RequestLogEnd {
+    /// Lines that were not written.
+    pub lost_lines: u64,
+    /// First error of the disk, with the number of lines that it has cost.
+    pub result: io::Result<()>,
+}
+
+/// Writes all blocks. Those that a full disk has no room for are lost, and the next ones are tried again: the load goes on.
+fn write_all(file: File, over: bool, blocks: &Receiver<Vec<u8>>) -> RequestLogEnd {
+    let mut log = LineFile::new(file);
+    let (mut is_emptied, mut has_header) = (!over, false);
+    let (mut lines, mut lost, mut first_error) = (0, 0, None);
     for block in blocks {
+        let of_block = count_lines(&block);
+        lines += of_block;
         // An earlier log in the file is removed with the first block, when the run has started.
-        if !std::mem::replace(&mut begun, true) {
-            result = if over { truncate(&file) } else { Ok(()) }.and_then(|()| file.write_all(HEADER.as_bytes()));
+        let mut begun = Ok(());
+        if !is_emptied {
+            begun = truncate(log.file()).map_err(|error| LostLines { lines: 1, error });
+            is_emptied = begun.is_ok();
         }
-        if result.is_ok() {
-            result = file.write_all(&block);
+        if is_emptied && !has_header {
+            begun = log.write(HEADER.as_bytes());
+            // A part of it is completed with the next block.
+            has_header = begun.as_ref().map_or_else(|of| of.lines == 0, |()| true);
+        }
+        let written = match begun {
+            Ok(()) => log.write(&block).map_err(|of| (of.lines, of.error)),
+            Err(of) => Err((of_block, of.error)),
+        };
+        if let Err((count, error)) = written {
+            lost += count;
+            first_error.get_or_insert(error);
         }
     }
-    result.and_then(|()| {
-        file.sync_all().or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
-    })
+    let synced = log.file().sync_all();
+    lost += log.finish();
+    let result = match first_error {
+        Some(error) if lost > 0 => {
+            Err(io::Error::new(error.kind(), format!("{lost} of {lines} lines were lost: {error}")))
+        }
+        _ => synced.or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }),
+    };
+    RequestLogEnd { lost_lines: lost, result }
 }
 
 /// Truncates a regular file; pipes and devices are left alone.
@@ -214,7 +244,7 @@ mod tests {
         let checked = RequestEnd::Checked { status: 200, passed: false };
         lines.push(&Outcome { end: checked, ..outcome }, 6, 3, 0, "body contains \"ok\":\nnot found");
         drop(lines);
-        log.finish().expect("written");
+        log.finish().result.expect("written");
         let mut text = String::new();
         file.rewind().and_then(|()| file.read_to_string(&mut text)).expect("readable");
         let expected = "1000251,12,\"/a,b\",200,OK,weir 1-7,text,true,,186,80,3,3,\"http://h/a,b\",10,0,5,11637,10000,5000\n\
@@ -229,8 +259,13 @@ mod tests {
     fn a_full_disk_is_said_at_the_end_and_stops_nobody() {
         let Ok(full) = File::create("/dev/full") else { return };
         let log = RequestLog::new(full, true, [("/", "http://h/")]);
-        drop(log.thread_log(0));
-        let error = log.finish().expect_err("no space");
+        let mut lines = log.thread_log(0);
+        lines.block.extend_from_slice(b"one\ntwo\n");
+        drop(lines);
+        let RequestLogEnd { lost_lines, result } = log.finish();
+        let error = result.expect_err("no space");
+        assert_eq!(lost_lines, 2);
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().starts_with("2 of 2 lines were lost: No space left on device"), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 //! - [`clock`]: the only module that reads the time
 //! - [`doctor`]: what of this machine distorts a measurement
 //! - [`executor`]: executor of hyper's own tasks
+//! - [`line_file`]: a file that lines are appended to, over full disks and slow readers
 //! - [`lock`]: locks whose poison is ignored
 //! - [`memory`]: return of freed memory to the system
 //! - [`supervisor`]: supervisor process of a program
@@ -13,6 +14,7 @@
 pub mod clock;
 pub mod doctor;
 pub mod executor;
+pub mod line_file;
 pub mod lock;
 pub mod memory;
 pub mod process_tree;

@@ -104,6 +104,9 @@ pub struct Run {
     /// Condition that ended the run early, with the figure that fulfilled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted: Option<String>,
+    /// Lines of the log of requests (`--jtl`) that were not written, as on a full disk; `None` if all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_log_lines: Option<u64>,
     /// Changes of the load while it ran; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<RunChanges>,

@@ -198,6 +198,7 @@ impl Run {
             interrupted: facts.interrupted,
             ended_by: facts.ended_by.clone(),
             aborted: None,
+            lost_log_lines: None,
             changes: facts.changes.clone(),
             agents: figures,
             series: series.points(end_s),

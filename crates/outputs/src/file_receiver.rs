@@ -4,77 +4,70 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
 use super::delivery_failure::{DeliveryFailure, system_message};
+use weir_machine::line_file::LineFile;
 
 /// A file that lines are written to.
 #[derive(Debug)]
 pub(crate) struct FileReceiver {
-    file: File,
+    file: LineFile,
     /// Stdout: what is there already stays, and a reader that has gone does not count as a failure.
     is_stdout: bool,
     is_regular: bool,
     /// Length of the lines that were written; none before the first write.
     length: Option<u64>,
-    /// Why nothing more is written: the reader has gone, or a line was torn.
-    end: Option<FileEnd>,
-}
-
-#[derive(Debug)]
-enum FileEnd {
-    ReaderGone,
-    Torn(String),
+    /// Whether the reader of stdout has gone, so that nothing more is written.
+    is_reader_gone: bool,
 }
 
 impl FileReceiver {
     /// A file that is open for writing; its content is replaced by the first write.
     pub(crate) fn new(file: File, is_stdout: bool) -> Self {
         let is_regular = file.metadata().is_ok_and(|of| of.is_file());
-        Self { file, is_stdout, is_regular, length: None, end: None }
+        Self { file: LineFile::new(file), is_stdout, is_regular, length: None, is_reader_gone: false }
     }
 
-    /// Writes lines. After a failure a regular file has none of them, so that they can be written again.
+    /// Writes lines. After a failure a regular file has none of them, so that they can be written again. What a pipe or a
+    /// device does not take is lost, and the next lines begin behind a whole one.
     pub(crate) fn deliver(&mut self, lines: &[u8]) -> Result<(), DeliveryFailure> {
-        match &self.end {
-            Some(FileEnd::ReaderGone) => return Ok(()),
-            Some(FileEnd::Torn(reason)) => return Err(DeliveryFailure::final_one(reason.clone())),
-            None => {}
+        if self.is_reader_gone {
+            return Ok(());
         }
-        match self.write(lines) {
+        if self.is_regular && !self.is_stdout {
+            return self.write(lines).map_err(|error| {
+                let reason = system_message(&error);
+                if self.roll_back() { DeliveryFailure::passing(reason) } else { DeliveryFailure::final_one(reason) }
+            });
+        }
+        match self.file.write(lines) {
             Ok(()) => Ok(()),
-            Err(error) if self.is_stdout && error.kind() == io::ErrorKind::BrokenPipe => {
-                self.end = Some(FileEnd::ReaderGone);
+            Err(lost) if self.is_stdout && lost.error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_reader_gone = true;
                 Ok(())
             }
-            Err(error) if self.roll_back() => Err(DeliveryFailure::passing(system_message(&error))),
-            Err(error) => {
-                let reason = system_message(&error);
-                self.end = Some(FileEnd::Torn(reason.clone()));
-                Err(DeliveryFailure::final_one(reason))
-            }
+            Err(lost) => Err(DeliveryFailure::final_one(system_message(&lost.error))),
         }
     }
 
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        let mut file = self.file.file();
         if self.length.is_none() {
-            if self.is_regular && !self.is_stdout {
-                self.file.set_len(0)?;
-            }
+            file.set_len(0)?;
             self.length = Some(0);
         }
-        self.file.write_all(lines)?;
+        file.write_all(lines)?;
         self.length = self.length.map(|length| length + lines.len() as u64);
         Ok(())
     }
 
     /// Removes what a failed write has left; whether that was possible.
-    fn roll_back(&mut self) -> bool {
-        let length = self.length.unwrap_or(0);
-        let is_own = self.is_regular && !self.is_stdout;
-        is_own && self.file.set_len(length).is_ok() && self.file.seek(SeekFrom::Start(length)).is_ok()
+    fn roll_back(&self) -> bool {
+        let (mut file, length) = (self.file.file(), self.length.unwrap_or(0));
+        file.set_len(length).is_ok() && file.seek(SeekFrom::Start(length)).is_ok()
     }
 
     /// Waits until all is on the disk: some file systems report only then that they are full.
     pub(crate) fn sync(&mut self) -> Result<(), DeliveryFailure> {
-        match self.file.sync_all() {
+        match self.file.file().sync_all() {
             Err(error) if self.is_regular => Err(DeliveryFailure::final_one(system_message(&error))),
             _ => Ok(()),
         }
@@ -116,5 +109,25 @@ mod tests {
         drop(reader);
         let mut receiver = FileReceiver::new(File::from(std::os::fd::OwnedFd::from(writer)), true);
         assert_eq!([receiver.deliver(b"line\n"), receiver.deliver(b"line\n")], [Ok(()), Ok(())]);
+    }
+
+    #[test]
+    fn a_pipe_gets_lines_again_once_it_has_a_reader() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        // Both ends, so that neither open waits for the other.
+        let mut both = File::options().read(true).write(true).open(&path).unwrap();
+        let mut receiver = FileReceiver::new(File::options().write(true).open(&path).unwrap(), false);
+        receiver.deliver(b"one\n").unwrap();
+        both.read_exact(&mut [0; 4]).unwrap();
+        drop(both);
+        let failure = receiver.deliver(b"two\n").unwrap_err();
+        assert!(!failure.is_retryable, "{failure:?}");
+        let mut both = File::options().read(true).write(true).open(&path).unwrap();
+        receiver.deliver(b"three\n").unwrap();
+        let mut text = [0; 6];
+        both.read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"three\n");
     }
 }

@@ -40,8 +40,10 @@ pub struct RecordCounts {
     pub upgrades: u64,
     /// Responses whose bodies are not kept, though they may have values to capture.
     pub unsearched: u64,
-    /// Requests after the journal was full, or could not be written.
+    /// Requests after the journal had its largest size.
     pub unrecorded: u64,
+    /// Requests while the journal could not be written, as on a full disk.
+    pub unwritten: u64,
     /// Requests to hosts that are not recorded.
     pub other_hosts: u64,
     /// Tunnels that passed through unread, by host.
@@ -157,14 +159,20 @@ impl RecordingState {
                 counts.unrecorded += 1;
                 return;
             }
-            other => {
+            Ok(false) => {
                 counts.unrecorded += 1;
                 drop(counts);
-                let reason = match other {
-                    Err(error) => format!("cannot write {}: {error}", self.journal.borrow().path().display()),
-                    Ok(_) => "the recording has its largest size".to_owned(),
-                };
+                let reason = "the recording has its largest size";
                 self.note_once(&format!("{reason}; requests pass through from now on, and are not recorded"));
+                return;
+            }
+            Err(error) => {
+                counts.unwritten += 1;
+                drop(counts);
+                let path = self.journal.borrow().path().display().to_string();
+                self.note_once(&format!(
+                    "cannot write {path}: {error}; requests pass through, and are recorded once it can be"
+                ));
                 return;
             }
         }

@@ -2,19 +2,20 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
 use serde_json::Value;
 
+use weir_machine::line_file::LineFile;
 use weir_machine::lock::lock;
 
 /// Records of the last responses, for `GET /record`, and of all of them in a file.
 #[derive(Debug)]
 pub(crate) struct RecordLog {
     recent: Mutex<RecentRecords>,
-    file: Option<Mutex<File>>,
+    file: Option<Mutex<LineFile>>,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +36,7 @@ impl RecordLog {
         let create = |path: &Path| {
             File::create(path).map_err(|error| format!("cannot write the record {}: {error}", path.display()))
         };
-        let file = path.map(create).transpose()?.map(Mutex::new);
+        let file = path.map(create).transpose()?.map(|file| Mutex::new(LineFile::new(file)));
         Ok(Self { recent: Mutex::default(), file })
     }
 
@@ -45,7 +46,8 @@ impl RecordLog {
     /// The file cannot be written; the record is in memory all the same.
     pub(crate) fn add(&self, record: &Value) -> io::Result<()> {
         let line = format!("{record}\n");
-        let written = self.file.as_ref().map_or(Ok(()), |file| lock(file).write_all(line.as_bytes()));
+        let written =
+            self.file.as_ref().map_or(Ok(()), |file| lock(file).write(line.as_bytes()).map_err(|lost| lost.error));
         let mut recent = lock(&self.recent);
         recent.bytes += line.len();
         recent.lines.push_back(line);

@@ -1,18 +1,20 @@
 //! Access log: one line per request, written by its own thread, so that a slow disk does not delay responses.
 
 use std::cell::{Cell, RefCell};
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use prometheus_client::metrics::counter::Counter;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Logger;
+use super::access_log_file::AccessLogFile;
 use super::access_log_format::{AccessLogFormat, LogValues};
 use weir_decide::base::rng::SeededRng;
+use weir_machine::line_file::count_lines;
 
 /// One line of the access log.
 #[derive(Debug, Serialize)]
@@ -73,6 +75,8 @@ enum LogMessage {
 pub(super) struct AccessLog {
     messages: SyncSender<LogMessage>,
     thread: JoinHandle<()>,
+    dropped: Counter,
+    logger: Logger,
 }
 
 /// One event loop's buffer of the access log.
@@ -83,36 +87,26 @@ pub(super) struct AccessLogWriter {
     /// Requests so far, for samples.
     count: Cell<u64>,
     buffer: RefCell<Vec<u8>>,
-    dropped: Cell<u64>,
+    dropped: Counter,
+    is_slow: Cell<bool>,
     logger: Logger,
 }
 
 impl AccessLog {
-    /// Appends to the file, or writes to stderr for `-`.
-    pub(super) fn open(options: &AccessLogOptions, logger: &Logger) -> io::Result<Self> {
-        let path = options.path.clone();
-        let mut out = open_file(&path)?;
+    /// Appends to the file, or writes to stderr for `-`. `dropped` counts lines that are lost.
+    pub(super) fn open(options: &AccessLogOptions, logger: &Logger, dropped: &Counter) -> io::Result<Self> {
+        let mut file = AccessLogFile::open(&options.path, logger, dropped.clone())?;
         let (messages, received) = sync_channel(MAX_QUEUED_BATCHES);
-        let logger = logger.clone();
         let writer = thread::Builder::new().name("access-log".to_owned()).spawn(move || {
             for message in received {
-                let done = match message {
-                    LogMessage::Lines(lines) => out.write_all(&lines),
-                    LogMessage::Reopen => {
-                        match open_file(&path) {
-                            Ok(again) => out = again,
-                            Err(error) => logger.log(&format!("access log {} not reopened: {error}", path.display())),
-                        }
-                        Ok(())
-                    }
-                };
-                if let Err(error) = done {
-                    logger.log(&format!("access log {} stopped: {error}", path.display()));
-                    return;
+                match message {
+                    LogMessage::Lines(lines) => file.write(&lines),
+                    LogMessage::Reopen => file.reopen(),
                 }
             }
+            file.finish();
         })?;
-        Ok(Self { messages, thread: writer })
+        Ok(Self { messages, thread: writer, dropped: dropped.clone(), logger: logger.clone() })
     }
 
     pub(super) fn writer(&self, options: &AccessLogOptions, logger: &Logger) -> AccessLogWriter {
@@ -121,7 +115,8 @@ impl AccessLog {
             options: options.clone(),
             count: Cell::new(0),
             buffer: RefCell::default(),
-            dropped: Cell::new(0),
+            dropped: self.dropped.clone(),
+            is_slow: Cell::new(false),
             logger: logger.clone(),
         }
     }
@@ -136,14 +131,11 @@ impl AccessLog {
     pub(super) fn close(self) {
         drop(self.messages);
         let _ = self.thread.join();
+        let dropped = self.dropped.get();
+        if dropped > 0 {
+            self.logger.log(&format!("access log: {dropped} lines dropped"));
+        }
     }
-}
-
-fn open_file(path: &Path) -> io::Result<Box<dyn Write + Send>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(io::stderr()));
-    }
-    Ok(Box::new(OpenOptions::new().append(true).create(true).open(path)?))
 }
 
 impl AccessLogWriter {
@@ -192,10 +184,10 @@ impl AccessLogWriter {
             return;
         }
         if let Err(TrySendError::Full(LogMessage::Lines(batch))) = self.messages.try_send(LogMessage::Lines(batch)) {
-            if self.dropped.get() == 0 {
+            if !self.is_slow.replace(true) {
                 self.logger.log("access log: the disk is too slow, lines are dropped");
             }
-            self.dropped.set(self.dropped.get() + batch.iter().filter(|byte| **byte == b'\n').count() as u64);
+            self.dropped.inc_by(count_lines(&batch));
         }
     }
 }
@@ -203,9 +195,5 @@ impl AccessLogWriter {
 impl Drop for AccessLogWriter {
     fn drop(&mut self) {
         self.flush();
-        let dropped = self.dropped.get();
-        if dropped > 0 {
-            self.logger.log(&format!("access log: {dropped} lines dropped"));
-        }
     }
 }

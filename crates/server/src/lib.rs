@@ -14,6 +14,7 @@
 
 mod accepted_socket;
 mod access_log;
+mod access_log_file;
 mod access_log_format;
 mod body;
 mod coarse_clock;

@@ -23,6 +23,8 @@ pub(super) struct ServerMetrics {
     seconds: Histogram,
     pub(super) sent_bytes: Counter<u64, AtomicU64>,
     pub(super) connections: Counter,
+    /// Lines of the access log that were not written.
+    pub(super) access_log_dropped: Counter,
     pub(super) open: Gauge,
     pub(super) in_flight: Gauge,
     ended: Family<[(&'static str, &'static str); 1], Counter>,
@@ -53,6 +55,7 @@ impl ServerMetrics {
             seconds: Histogram::new(exponential_buckets(1e-4, 2.0, 18)),
             sent_bytes: Counter::default(),
             connections: Counter::default(),
+            access_log_dropped: Counter::default(),
             open: Gauge::default(),
             in_flight: Gauge::default(),
             ended: Family::default(),
@@ -69,6 +72,8 @@ impl ServerMetrics {
         registry.register("connections_open", "Connections now", new.open.clone());
         registry.register("http_requests_in_flight", "Requests in flight", new.in_flight.clone());
         registry.register("connections_ended", "Connections that ended before their time, by cause", new.ended.clone());
+        let dropped = new.access_log_dropped.clone();
+        registry.register("access_log_dropped", "Lines of the access log that were not written", dropped);
         add(&mut registry);
         Self { registry: Mutex::new(registry), ..new }
     }

@@ -80,15 +80,15 @@ pub fn start_on<S: Service>(
             of_threads[number % workers].push(ThreadSocket { index, socket, options: listener.clone() });
         }
     }
+    let service = Arc::new(service);
+    let metrics = Arc::new(ServerMetrics::new(|registry| service.register_metrics(registry)));
     let log = match &options.access_log {
         Some(log) => {
             let failed = |error| ServerError::AccessLog(log.path.clone(), error);
-            Some(AccessLog::open(log, &options.logger).map_err(failed)?)
+            Some(AccessLog::open(log, &options.logger, &metrics.access_log_dropped).map_err(failed)?)
         }
         None => None,
     };
-    let service = Arc::new(service);
-    let metrics = Arc::new(ServerMetrics::new(|registry| service.register_metrics(registry)));
     let state = Arc::new(ServerState::default());
     let clock = Clock::starting_in(Nanos::ZERO);
     let (stop, stopped) = channel::channel(ShutdownRequest::Run);
@@ -222,7 +222,7 @@ impl RunningServer {
     }
 
     /// Opens the access log's file again: for a program that moves old files away (logrotate). If it cannot be opened,
-    /// that is logged, and the old file stays in use. Returns whether there is an access log.
+    /// that is logged, the old file stays in use, and the path is tried again with the next lines. Returns whether there is an access log.
     pub fn reopen_access_log(&self) -> bool {
         self.access_log.as_ref().map(AccessLog::reopen).is_some()
     }

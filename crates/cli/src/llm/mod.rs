@@ -115,7 +115,7 @@ fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Res
     let (plan, mut live) =
         LiveSession::open(live_args, (&options, plan), &slos, &interrupt, (messages, files.jsonl()))?;
     live_args.watch_stdin();
-    let run = match measurement.run((&options, &plan), Some(&mut live), log.as_ref()) {
+    let mut run = match measurement.run((&options, &plan), Some(&mut live), log.as_ref()) {
         Ok(Some(run)) => run,
         Ok(None) => return Ok(exit::INTERRUPTED),
         Err(why) => {
@@ -123,8 +123,9 @@ fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Res
             return Err(why);
         }
     };
+    files.finish_log(log, &mut run);
     let shown = files.print(messages, |colors| render(&run, load_args.format, colors));
-    let written = shown.max(files.write(&run, log, messages)).max(live.finish(Ok(&run), messages));
+    let written = shown.max(files.write(&run, messages)).max(live.finish(Ok(&run), messages));
     Ok(result_code(&run, load_args.strict, written, messages))
 }
 

@@ -103,6 +103,7 @@ impl RecordOutcome<'_> {
             (tunnels, "connection that passed unread", "connections that passed unread"),
             (counts.other_hosts, "request to another host", "requests to other hosts"),
             (counts.unrecorded, "request after the end of the recording", "requests after the end of the recording"),
+            (counts.unwritten, "request that could not be written", "requests that could not be written"),
         ] {
             left_out.extend((count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many })));
         }

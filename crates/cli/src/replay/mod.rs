@@ -172,9 +172,10 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     }
     let replay = RunReplay { files: log_args.names(), format, speed: load_args.speed(), ..replay_of(&shared) };
     describe(&mut run, replay, Nanos(shared.last_ns.load(Ordering::Relaxed)).min(end) - warmup);
+    files.finish_log(log, &mut run);
     objectives.judge(&mut run, abort, interrupt.is_requested());
     let shown = files.print(messages, |colors| render(&run, load_args.format, colors));
-    let mut written = shown.max(files.write(&run, log, messages)).max(live.finish(Ok(&run), messages));
+    let mut written = shown.max(files.write(&run, messages)).max(live.finish(Ok(&run), messages));
     if let Some(why) = lock(&shared.failure).take() {
         messages.error(&format!("{why}; what was read before was sent"));
         written = exit::USAGE;

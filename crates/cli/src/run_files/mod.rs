@@ -16,7 +16,7 @@ use crate::exit;
 use crate::history::RunSaver;
 use crate::messages::Messages;
 use crate::output::{OutputFile, colors, print};
-use weir_load::request_log::RequestLog;
+use weir_load::request_log::{RequestLog, RequestLogEnd};
 use weir_measure::Run;
 use weir_report::{csv, junit, page, summary};
 
@@ -31,6 +31,8 @@ pub(crate) struct RunFiles {
     csv_steps: Option<OutputFile>,
     html: Option<OutputFile>,
     jtl: Option<OutputFile>,
+    /// What has become of the log of requests, after its end.
+    log_end: Option<RequestLogEnd>,
     summary: Option<OutputFile>,
     junit: Option<OutputFile>,
     /// Lines while the run goes on, which something else writes: until its end the file stays, also empty.
@@ -63,6 +65,7 @@ impl RunFiles {
             csv_steps: open(&asked.csv_steps)?,
             html: open(&asked.html)?,
             jtl: open(&asked.jtl)?,
+            log_end: None,
             summary: open(&asked.summary_md)?,
             junit: open(&asked.junit)?,
             jsonl: OutputFile::open(jsonl)?,
@@ -110,6 +113,12 @@ impl RunFiles {
         Ok(Some(RequestLog::new(file, !jtl.is_stdout(), pairs)))
     }
 
+    /// Waits for the end of the log of requests, and notes in the run what it has lost.
+    pub(crate) fn finish_log(&mut self, log: Option<RequestLog>, run: &mut Run) {
+        self.log_end = log.map(RequestLog::finish);
+        run.lost_log_lines = self.log_end.as_ref().map(|end| end.lost_lines).filter(|lost| *lost > 0);
+    }
+
     /// Prints the report of the run, which `render` makes with or without colours; returns the exit code.
     pub(crate) fn print(&self, messages: &Messages, render: impl FnOnce(bool) -> String) -> u8 {
         let taken = self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout));
@@ -121,7 +130,7 @@ impl RunFiles {
     }
 
     /// Writes all files but the lines, also after one failed; returns the exit code.
-    pub(crate) fn write(&mut self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
+    pub(crate) fn write(&mut self, run: &Run, messages: &Messages) -> u8 {
         let has_summary = self.summary.is_some() || self.job_page.is_some();
         let shown = has_summary.then(|| {
             let comparison = self.base.as_deref().map(|base| comparison_with(base, run, messages));
@@ -139,7 +148,7 @@ impl RunFiles {
             self.csv.take().map(|output| output.write(&csv::series(run))),
             self.csv_steps.take().map(|output| output.write(&csv::steps(run))),
             self.html.take().map(|output| output.write(&page::render(&page::of_run(run)))),
-            self.jtl.take().zip(log).map(|(output, log)| output.finish(log.finish())),
+            self.jtl.take().zip(self.log_end.take()).map(|(output, end)| output.finish(end.result)),
             self.summary.take().zip(shown).map(|(output, shown)| output.write(&shown)),
             self.junit.take().map(|output| output.write(&junit::render(run, strict))),
             #[cfg(feature = "history")]

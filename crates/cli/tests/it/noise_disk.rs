@@ -70,8 +70,13 @@ fn a_recording_on_a_full_disk_says_so_and_what_was_recorded_stays() {
         assert_eq!(recorder.get(&format!("/{}/{n}", "x".repeat(500))).status, 200);
     }
     disk.free();
+    // And recorded again.
+    for n in 0..5 {
+        assert_eq!(recorder.get(&format!("/last/{n}")).status, 200);
+    }
     let (output, weir) = recorder.interrupt();
     assert!(output.stderr.contains("No space left on device"), "{output:?}");
+    assert!(output.stderr.contains(" requests that could not be written"), "{output:?}");
     assert!(!output.stderr.contains("panic"), "{output:?}");
     let scenario = fs::read_to_string(weir.path("small/shop.hurl")).unwrap_or_default();
     let har: serde_json::Value =
@@ -80,6 +85,52 @@ fn a_recording_on_a_full_disk_says_so_and_what_was_recorded_stays() {
     assert_eq!(har, serde_json::Value::Null, "the scenario is written, so that the recording is not needed any more");
     for n in 0..5 {
         assert!(scenario.contains(&format!("/first/{n}")), "{n}: {scenario}\n{output:?}");
+        assert!(scenario.contains(&format!("/last/{n}")), "{n}: {scenario}\n{output:?}");
+    }
+}
+
+#[test]
+fn files_of_lines_go_on_after_a_full_disk() {
+    let (server, weir) = (Server::hello(), Weir::new());
+    let place = weir.path("small");
+    fs::create_dir(&place).unwrap();
+    let Some(disk) = Disk::mount(&place, 4) else { return };
+    let url = server.url("/");
+    let running = weir.start(&[
+        "load",
+        &url,
+        "--rate",
+        "2000",
+        "-d",
+        "6s",
+        "-q",
+        "--format",
+        "json",
+        "--jtl=small/log.jtl",
+        "--out-jsonl=small/log.jsonl",
+    ]);
+    server.wait_for("requests", |counts| counts.requests > 2000);
+    until("lines", PATIENCE, || fs::metadata(place.join("log.jtl")).is_ok_and(|file| file.len() > 0));
+    disk.fill();
+    let before = server.requests();
+    server.wait_for("requests", |counts| counts.requests > before + 3000);
+    disk.free();
+    let output = running.finish();
+    assert_eq!(output.code, 2, "{output:?}");
+    let total = output.json().requests.total;
+    assert_eq!(total, 12_000);
+    let (_, said) = output.stderr.split_once("cannot write small/log.jtl: ").unwrap_or_else(|| panic!("{output:?}"));
+    let lost: u64 = said.split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(output.json().lost_log_lines, Some(lost));
+    assert!(said.contains("of 12000 lines were lost: No space left on device"), "{said}");
+    let log = fs::read_to_string(place.join("log.jtl")).unwrap();
+    assert!(log.ends_with('\n'));
+    for line in log.lines() {
+        assert_eq!(line.split(',').count(), 20, "{line}");
+    }
+    assert_eq!(log.lines().count() as u64 - 1 + lost, total, "the header, and each line or its loss");
+    for line in fs::read_to_string(place.join("log.jsonl")).unwrap().lines() {
+        assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
     }
 }
 
