@@ -15,6 +15,7 @@ use weir_decide::admission::{Priority, Rejection, RejectionReason};
 use weir_decide::ratelimit::fair_priority::{PriorityFairness, PriorityFairnessRule};
 use weir_decide::ratelimit::per_caller::{CallerLimiter, CallerRule};
 use weir_decide::ratelimit::split::Fraction;
+use weir_http::path::segment_name;
 use weir_machine::lock::lock;
 use weir_server::tls::ClientIdentity;
 
@@ -133,7 +134,7 @@ impl CallerPolicy {
     fn key(&self, headers: &HeaderMap, captures: &Captures<'_>, peer: IpAddr, client: Option<&ClientIdentity>) -> u64 {
         let named = match &self.config.caller {
             Some(CallerFrom::Header(name)) => headers.get(name).map(HeaderValue::as_bytes),
-            Some(CallerFrom::Path(name)) => captures.get(name).map(str::as_bytes),
+            Some(CallerFrom::Path(name)) => captures.get(name).map(caller_name).map(str::as_bytes),
             Some(CallerFrom::Certificate(field)) => {
                 client.and_then(|client| field.values(client).first().copied()).map(str::as_bytes)
             }
@@ -147,6 +148,11 @@ impl CallerPolicy {
             None => self.hasher.hash_one(network(headers, peer, &self.config.proxies)),
         }
     }
+}
+
+/// A captured name without path parameters, which a caller could vary where the service removes them.
+fn caller_name(capture: &str) -> &str {
+    if capture.contains('/') { capture } else { segment_name(capture) }
 }
 
 impl CertificateField {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::config::ClientCertificateHeaders;
-use super::headers::has_same_spelling;
+use super::forwarding::has_same_spelling;
 use weir_server::tls::ClientIdentity;
 
 impl ClientCertificateHeaders {

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri, header};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri, Version, header};
 
 use super::caller::{CallerPolicy, CallerPolicyConfig};
 use super::cluster_hash::cluster_hash;
 use super::config::{
-    ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, HostRule, KeySource, LocalResponse, Proxies,
-    RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
+    ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, ForwardingHeaders, HostRule, KeySource,
+    LocalResponse, Proxies, RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
 };
 use super::json_merge::JsonMerge;
 use super::local_responses;
@@ -23,6 +24,8 @@ use weir_decide::admission::{self, Rejection};
 use weir_decide::call::deadline::DeadlineFormat;
 use weir_decide::call::hedge::ResendRule;
 use weir_decide::ratelimit::per_caller::CallerRule;
+use weir_http::path::{AmbiguousPath, PathRule};
+use weir_http::upgrade::{is_same_protocol, requested_protocol};
 use weir_server::ResponseBody;
 
 /// Runtime of a route.
@@ -41,6 +44,9 @@ pub(super) struct GateRoute {
     pub(super) limits: RequestLimits,
     pub(super) proxies: Arc<Proxies>,
     pub(super) client_certificate_headers: Arc<ClientCertificateHeaders>,
+    pub(super) forwarding_headers: Arc<ForwardingHeaders>,
+    /// Protocols that a caller's connection may switch to, in lower case.
+    pub(super) upgrades: Vec<HeaderValue>,
     pub(super) caller_policy: Arc<CallerPolicy>,
     /// ID of its rate limit among cluster-wide limits.
     pub(super) rate_limit_id: Option<u64>,
@@ -110,6 +116,8 @@ impl GateRoute {
             limits: asked.limits,
             proxies: Arc::clone(proxies),
             client_certificate_headers: Arc::clone(&config.client_certificate_headers),
+            forwarding_headers: Arc::clone(&config.forwarding_headers),
+            upgrades: asked.upgrades.clone(),
             caller_policy: Arc::new(CallerPolicy::new(CallerPolicyConfig::of(asked, proxies), cluster_salt)),
             rate_limit_id: rate,
             admission_config: asked.admission.clone(),
@@ -153,8 +161,29 @@ impl GateRoute {
     }
 
     /// Path and query of the upstream request.
-    pub(super) fn target<'a>(&self, captures: &Captures<'_>, path: &str, uri: &'a Uri) -> Cow<'a, str> {
-        rewrite::target(&self.rewrite, captures, path, uri)
+    ///
+    /// # Errors
+    /// Captures have made a path that is read in another way than they were.
+    pub(super) fn target<'a>(
+        &self,
+        captures: &Captures<'_>,
+        path: &str,
+        uri: &'a Uri,
+        rule: PathRule,
+    ) -> Result<Cow<'a, str>, AmbiguousPath> {
+        rewrite::target(&self.rewrite, captures, path, uri, rule)
+    }
+
+    /// The protocol that a request is to switch to, as the route names it; None if it is an ordinary request.
+    pub(super) fn upgrade(&self, parts: &Parts, headers: &HeaderMap, has_body: bool) -> Option<&HeaderValue> {
+        // A body would be read by the one protocol or the other.
+        if parts.version != Version::HTTP_11 || has_body {
+            return None;
+        }
+        let asked = requested_protocol(headers)?;
+        let protocol = self.upgrades.iter().find(|known| is_same_protocol(known, asked))?;
+        // RFC 6455, 4.1.
+        (protocol != "websocket" || parts.method == Method::GET).then_some(protocol)
     }
 
     pub(super) fn rewrite_request(&self, headers: &mut HeaderMap) {

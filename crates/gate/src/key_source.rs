@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue};
 
 use super::cluster_hash::cluster_hash;
 use super::config::{KeySource, Proxies};
-use super::headers::client_address;
+use super::forwarding::client_address;
 use super::routing::cookies;
 
 /// The key of a request; None without a value, or with an empty one.

@@ -5,7 +5,7 @@
 //! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
 //! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
 //!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `key_source`, `side_choice`,
-//!   `mirror`, `request_limits`, `rewrite`, `headers`, `client_certificate`, `json_merge`, `local_responses`: their parts
+//!   `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `client_certificate`, `json_merge`, `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
@@ -26,6 +26,7 @@ mod config_cell;
 mod distributed_limit;
 mod distributed_limits;
 pub mod dns;
+mod forwarding;
 mod gate_route;
 mod grpc_health;
 mod headers;

@@ -9,6 +9,7 @@ use super::config::{FixedReply, RedirectRule, RouteAction};
 use super::local_responses;
 use super::rewrite::path_and_query;
 use super::routing::Captures;
+use weir_http::path::{AmbiguousPath, PathRule};
 use weir_server::ResponseBody;
 
 /// A route without an upstream.
@@ -53,13 +54,17 @@ impl LocalRoute {
     }
 
     /// The response to a request, whose path is in normal form.
+    ///
+    /// # Errors
+    /// Captures have made a path that is read in another way than they were.
     pub(super) fn respond(
         &self,
         captures: &Captures<'_>,
         host: Option<&str>,
         path: &str,
         uri: &Uri,
-    ) -> Response<ResponseBody> {
+        rule: PathRule,
+    ) -> Result<Response<ResponseBody>, AmbiguousPath> {
         self.count.fetch_add(1, Ordering::Relaxed);
         match &self.reply {
             LocalReply::Fixed(fixed) => {
@@ -67,9 +72,9 @@ impl LocalRoute {
                 for (name, value) in &fixed.headers {
                     response.headers_mut().insert(name, value.clone());
                 }
-                response
+                Ok(response)
             }
-            LocalReply::Redirect(rule) => redirect(rule, &location(rule, captures, host, path, uri)),
+            LocalReply::Redirect(to) => Ok(redirect(to, &location(to, captures, host, (path, uri), rule)?)),
         }
     }
 }
@@ -86,12 +91,18 @@ fn redirect(rule: &RedirectRule, location: &str) -> Response<ResponseBody> {
 
 /// The URL of a redirect, absolute only as far as the rule names scheme or host: the gateway may not know the scheme
 /// and the port that its caller used.
-fn location(rule: &RedirectRule, captures: &Captures<'_>, host: Option<&str>, path: &str, uri: &Uri) -> String {
-    let target = path_and_query(rule.path.as_deref(), &rule.query, captures, path, uri.query());
+fn location(
+    rule: &RedirectRule,
+    captures: &Captures<'_>,
+    host: Option<&str>,
+    (path, uri): (&str, &Uri),
+    paths: PathRule,
+) -> Result<String, AmbiguousPath> {
+    let target = path_and_query(rule.path.as_deref(), &rule.query, captures, (path, uri.query()), paths)?;
     // A path that begins with two slashes is another host's URL (RFC 3986, 4.2), which a caller could choose; browsers
     // take a backslash for a slash.
-    let target = format!("/{}", target.trim_start_matches(['/', '\\']));
-    match (&rule.scheme, &rule.host) {
+    let target = format!("/{}", target.trim_start_matches(['/', '\\'])).replace('\\', "%5C");
+    let location = match (&rule.scheme, &rule.host) {
         (None, None) => target,
         (None, Some(host)) => format!("//{host}{target}"),
         (Some(scheme), host_of_rule) => {
@@ -102,7 +113,8 @@ fn location(rule: &RedirectRule, captures: &Captures<'_>, host: Option<&str>, pa
                 None => target,
             }
         }
-    }
+    };
+    Ok(location)
 }
 
 fn without_port(host: &str) -> &str {
@@ -131,7 +143,7 @@ mod tests {
         let (uri, method, headers) = (target.parse::<Uri>().unwrap(), Method::GET, HeaderMap::new());
         let facts = RequestFacts { method: &method, host: None, path: uri.path(), query: None, headers: &headers };
         let RouteMatch::Route { captures, .. } = routes.find(&facts) else { panic!("{target}") };
-        location(&rule, &captures, Some("own.example:8080"), uri.path(), &uri)
+        location(&rule, &captures, Some("own.example:8080"), (uri.path(), &uri), PathRule::default()).unwrap()
     }
 
     #[test]

@@ -10,6 +10,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 
 use super::call_spans::CallSpanFacts;
+use super::forwarding::set_forwarded;
 use super::gate_route::GateRoute;
 use super::headers;
 use super::local_responses::{self, ErrorFormat};
@@ -56,7 +57,7 @@ impl RoutedRequest<'_> {
             return self.error_format.format(too_large).into();
         }
         let began = self.context.began();
-        let upgrade = headers::upgrade(&headers).filter(|_| parts.version == Version::HTTP_11);
+        let upgrade = self.route.upgrade(parts, &headers, !body.is_end_stream());
         let header_deadline = self.caller_deadline(&headers);
         // The shortest of the policy's and the caller's.
         let deadline = began
@@ -83,7 +84,7 @@ impl RoutedRequest<'_> {
                 headers.remove(name);
             }
         }
-        self.sanitize_headers(parts, &mut headers, upgrade.as_ref());
+        self.sanitize_headers(parts, &mut headers, upgrade);
         let request = CallRequest {
             plan: self.plan,
             method: &parts.method,
@@ -114,7 +115,7 @@ impl RoutedRequest<'_> {
             self.route.caller_policy.record_accepted(self.engine.timer().now());
         }
         let is_too_large = is_too_large.is_some_and(|exceeded| exceeded.get());
-        let reply = self.finish(parts, &headers, traced, ended, upgrade.is_some(), is_too_large);
+        let reply = self.finish(parts, &headers, traced, ended, upgrade, is_too_large);
         self.engine.client().recycle_headers(headers);
         reply
     }
@@ -122,7 +123,7 @@ impl RoutedRequest<'_> {
     /// The reply to a call that was rejected before it was made.
     pub(super) fn reject(&self, parts: &Parts, headers: &HeaderMap, failed: CallFailure) -> ServiceReply {
         let traced = self.tracer.and_then(|tracer| tracer.begin(headers));
-        self.finish(parts, headers, traced, Err(failed), false, false)
+        self.finish(parts, headers, traced, Err(failed), None, false)
     }
 
     /// Reports the outcome of a call, and returns its reply.
@@ -132,7 +133,7 @@ impl RoutedRequest<'_> {
         headers: &HeaderMap,
         traced: Option<TracedCall>,
         ended: Result<CallResponse, CallFailure>,
-        upgrade: bool,
+        upgrade: Option<&HeaderValue>,
         is_too_large: bool,
     ) -> ServiceReply {
         let (trace, outcome) = match &ended {
@@ -236,7 +237,11 @@ impl RoutedRequest<'_> {
                 None => Ok((OutgoingBody::Bytes(bytes), None)),
             },
             Ok(BodyPrefix::Streaming(upload)) => {
-                let upload = Box::pin(TrailerFilter::new(upload, Arc::clone(&self.route.client_certificate_headers)));
+                let upload = Box::pin(TrailerFilter::new(
+                    upload,
+                    Arc::clone(&self.route.client_certificate_headers),
+                    Arc::clone(&self.route.forwarding_headers),
+                ));
                 let (upload, is_too_large) = self.route.limits.limit_body(upload);
                 Ok((OutgoingBody::Stream(upload), is_too_large))
             }
@@ -269,24 +274,23 @@ impl RoutedRequest<'_> {
         let host = headers.get(header::HOST).cloned();
         let trusted = route.proxies.contains(self.context.peer().ip());
         let scheme = if self.context.tls().is_some() { "https" } else { "http" };
-        headers::set_forwarded(headers, self.context.client_address(), host.as_ref(), scheme, trusted);
+        set_forwarded(
+            headers,
+            self.context.client_address(),
+            host.as_ref(),
+            scheme,
+            trusted,
+            &route.forwarding_headers,
+        );
         let client = self.context.tls().and_then(|tls| tls.client.as_ref());
         route.client_certificate_headers.apply(headers, client, trusted);
         route.rewrite_request(headers);
     }
 
-    fn success_reply(&self, response: CallResponse, upgrade: bool) -> ServiceReply {
+    fn success_reply(&self, response: CallResponse, upgrade: Option<&HeaderValue>) -> ServiceReply {
         let CallResponse { mut head, body, .. } = response;
-        if head.status == StatusCode::SWITCHING_PROTOCOLS && upgrade {
-            let Some(tunnel) = body.into_upgraded() else {
-                let response = local_responses::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols");
-                return self.error_format.format(response).into();
-            };
-            let mut switch = Response::new(ResponseBody::empty());
-            *switch.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-            *switch.headers_mut() = head.headers;
-            headers::remove_content_headers(StatusCode::SWITCHING_PROTOCOLS, switch.headers_mut());
-            return ServiceReply::Upgrade(switch, Box::new(tunnel));
+        if let Some(protocol) = upgrade.filter(|_| head.status == StatusCode::SWITCHING_PROTOCOLS) {
+            return self.switch_reply(head.headers, body, protocol);
         }
         headers::remove_hop_by_hop(&mut head.headers);
         headers::remove_content_headers(head.status, &mut head.headers);
@@ -300,6 +304,23 @@ impl RoutedRequest<'_> {
         let body = body.unwrap_or_else(|body| body);
         head.version = Version::HTTP_11;
         Response::from_parts(head, server_body(body)).into()
+    }
+
+    /// The reply to a request that switches to another protocol.
+    fn switch_reply(&self, mut headers: HeaderMap, body: CallBody, protocol: &HeaderValue) -> ServiceReply {
+        let Some(tunnel) = body.into_upgraded() else {
+            let response = local_responses::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols");
+            return self.error_format.format(response).into();
+        };
+        headers::remove_hop_by_hop(&mut headers);
+        headers::remove_content_headers(StatusCode::SWITCHING_PROTOCOLS, &mut headers);
+        self.edit_response(&mut headers);
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(header::UPGRADE, protocol.clone());
+        let mut switch = Response::new(ResponseBody::empty());
+        *switch.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        *switch.headers_mut() = headers;
+        ServiceReply::Upgrade(switch, Box::new(tunnel))
     }
 
     /// The route's changes to an upstream's response, and the cookie of the caller's side.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::request::Parts;
 use http::uri::Scheme;
-use http::{HeaderMap, Request, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use prometheus_client::registry::Registry;
 
 use super::config_cell::{CachedRuntime, ConfigCell};
@@ -16,6 +16,7 @@ use super::distributed_limits::DistributedLimits;
 use super::gate_route::RouteSide;
 use super::headers;
 use super::key_source;
+use super::listener_runtime::ListenerRuntime;
 use super::local_responses::{self, ErrorFormat};
 use super::metrics::GateMetrics;
 use super::routed::RoutedRequest;
@@ -26,7 +27,7 @@ use weir_call::CallEngine;
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
 use weir_http::client::{Client, Options as ClientOptions};
-use weir_http::path::{PathRule, normalize};
+use weir_http::path::{AmbiguousPath, PathRule, normalize, without_parameters};
 use weir_machine::executor::spawn_task;
 use weir_otlp::SpanSender;
 use weir_server::{self as server, Logger, RequestBody, RequestContext, ServiceReply, Timer};
@@ -108,6 +109,10 @@ impl server::Service for Service {
         let headers = std::mem::take(&mut parts.headers);
         let error_format = ErrorFormat::of(&headers);
         let bad = |why: &str| error_format.format(local_responses::text(StatusCode::BAD_REQUEST, why)).into();
+        // In any case: there are services that do not distinguish it.
+        if parts.method.as_str().eq_ignore_ascii_case(Method::CONNECT.as_str()) {
+            return connect_rejection().into();
+        }
         let tls = context.tls();
         let host = match check_scheme(&parts, tls.is_some()).and_then(|()| request_host(&parts, &headers)) {
             Ok(host) => host,
@@ -119,9 +124,10 @@ impl server::Service for Service {
         if let Some(redirect) = listener.redirect(host.as_deref(), &parts.uri) {
             return redirect.into();
         }
+        let ambiguous = |ambiguity: AmbiguousPath| bad(&format!("ambiguous path: {ambiguity}"));
         let path = match normalize(parts.uri.path(), runtime.path_rule) {
             Ok(path) => path,
-            Err(ambiguity) => return bad(&format!("ambiguous path: {ambiguity}")),
+            Err(ambiguity) => return ambiguous(ambiguity),
         };
         let facts = RequestFacts {
             method: &parts.method,
@@ -139,11 +145,17 @@ impl server::Service for Service {
                 return error_format.format(local_responses::text(StatusCode::NOT_FOUND, "no route matches")).into();
             }
         };
+        if !runtime.path_rule.passes_parameters() && leads_elsewhere(listener, &facts, index) {
+            return ambiguous(AmbiguousPath::OtherRoute);
+        }
         let route = match runtime.actions[index] {
             RuntimeAction::Forward(index) => &runtime.routes[index],
             RuntimeAction::Local(index) => {
-                let reply = runtime.local_routes[index].respond(&captures, host.as_deref(), &path, &parts.uri);
-                return error_format.format(reply).into();
+                let local_route = &runtime.local_routes[index];
+                return match local_route.respond(&captures, host.as_deref(), &path, &parts.uri, runtime.path_rule) {
+                    Ok(reply) => error_format.format(reply).into(),
+                    Err(ambiguity) => ambiguous(ambiguity),
+                };
             }
         };
         if let Some(too_large) = route.limits.check_head(&parts, &headers) {
@@ -153,7 +165,10 @@ impl server::Service for Service {
             Ok(deadline) => deadline,
             Err(invalid) => return error_format.format(invalid.response()).into(),
         };
-        let target = route.target(&captures, &path, &parts.uri);
+        let target = match route.target(&captures, &path, &parts.uri, runtime.path_rule) {
+            Ok(target) => target,
+            Err(ambiguity) => return ambiguous(ambiguity),
+        };
         let (seed, peer) = (self.options.seed, context.peer().ip());
         let side = route.side_chooser.choose(&headers, peer, &route.proxies, seed, || local.random_bits());
         let RouteSide { plan, hash_by, .. } = &route.sides[side.index];
@@ -189,6 +204,21 @@ async fn sweep_connections(client: Client, timer: Timer) {
     }
 }
 
+/// The response to CONNECT: what goes through a tunnel passes all rules. Another reader may take what follows for the
+/// tunnel's, so the connection is closed.
+fn connect_rejection() -> Response<weir_server::ResponseBody> {
+    let mut response = local_responses::text(StatusCode::NOT_IMPLEMENTED, "CONNECT is not supported");
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Whether a request, once the parameters of its path are removed, is not of the route of this index.
+fn leads_elsewhere(listener: &ListenerRuntime, facts: &RequestFacts<'_>, index: usize) -> bool {
+    let Some(plain) = without_parameters(facts.path) else { return false };
+    let found = listener.find(&RequestFacts { path: &plain, ..*facts });
+    !matches!(found, RouteMatch::Route { index: other, .. } if other == index)
+}
+
 /// Rejects a target with another scheme than that of the connection (RFC 9110, 7.4). Over HTTP/2 it may also be
 /// `https` without TLS, since a proxy may have ended it (RFC 9113, 8.3.1).
 fn check_scheme(parts: &Parts, has_tls: bool) -> Result<(), &'static str> {
@@ -208,11 +238,18 @@ fn request_host<'a>(parts: &'a Parts, headers: &'a HeaderMap) -> Result<Option<C
     if named.next().is_some() {
         return Err("more than one Host header");
     }
-    // Also with a host in the target.
-    if first.is_none() && parts.version == Version::HTTP_11 {
-        return Err("no Host header");
+    match parts.version {
+        // Also with a host in the target.
+        Version::HTTP_11 if first.is_none() => return Err("no Host header"),
+        Version::HTTP_2 if first.is_none() && parts.uri.authority().is_none() => return Err("no :authority"),
+        _ => {}
     }
     if let Some(authority) = parts.uri.authority() {
+        // RFC 9113, 8.3.1; over HTTP/1.1 the target comes before the header (RFC 9112, 3.2.2).
+        let is_same = |host: &HeaderValue| host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes());
+        if parts.version == Version::HTTP_2 && !first.is_none_or(is_same) {
+            return Err("the Host header is not the :authority");
+        }
         // User and password are not allowed (RFC 9110, 4.2.4), and an upstream might take them for the host.
         let is_host = headers::is_host(authority.as_str().as_bytes());
         return if is_host { Ok(Some(authority.host().into())) } else { Err("invalid host in the target") };

@@ -8,8 +8,7 @@ use bytes::Bytes;
 use http::HeaderName;
 use http_body::{Body, Frame, SizeHint};
 
-use super::config::ClientCertificateHeaders;
-use super::headers::is_forbidden_trailer;
+use super::config::{ClientCertificateHeaders, ForwardingHeaders};
 use weir_server::{BodyError, RequestBodyStream};
 
 /// A request's body without trailers that the gateway would remove or replace as headers: a service that treats both
@@ -18,11 +17,16 @@ use weir_server::{BodyError, RequestBodyStream};
 pub(super) struct TrailerFilter {
     body: RequestBodyStream,
     client_certificate_headers: Arc<ClientCertificateHeaders>,
+    forwarding_headers: Arc<ForwardingHeaders>,
 }
 
 impl TrailerFilter {
-    pub(super) fn new(body: RequestBodyStream, client_certificate_headers: Arc<ClientCertificateHeaders>) -> Self {
-        Self { body, client_certificate_headers }
+    pub(super) fn new(
+        body: RequestBodyStream,
+        client_certificate_headers: Arc<ClientCertificateHeaders>,
+        forwarding_headers: Arc<ForwardingHeaders>,
+    ) -> Self {
+        Self { body, client_certificate_headers, forwarding_headers }
     }
 }
 
@@ -35,8 +39,9 @@ impl Body for TrailerFilter {
         if let Poll::Ready(Some(Ok(frame))) = &mut polled
             && let Some(trailers) = frame.trailers_mut()
         {
-            let is_removed =
-                |name: &HeaderName| is_forbidden_trailer(name) || self.client_certificate_headers.has_name(name);
+            let is_removed = |name: &HeaderName| {
+                self.forwarding_headers.is_forbidden_trailer(name) || self.client_certificate_headers.has_name(name)
+            };
             let names: Vec<HeaderName> = trailers.keys().filter(|name| is_removed(name)).cloned().collect();
             for name in names {
                 trailers.remove(name);

@@ -6,6 +6,7 @@
 //! - [`wire`]: encoding of requests and decoding of responses, without sockets
 //! - [`tls`]: TLS configuration
 //! - [`stream`]: one non-blocking connection
+//! - [`upgrade`]: upgrades of a connection to another protocol
 //! - [`traceparent`], [`trace_sampling`]: trace contexts in headers, and which traces are sampled
 
 pub mod client;
@@ -15,4 +16,5 @@ pub mod target;
 pub mod tls;
 pub mod trace_sampling;
 pub mod traceparent;
+pub mod upgrade;
 pub mod wire;

@@ -2,6 +2,7 @@
 //! PURE.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use weir_http::upgrade::{carries_requests, requested_protocol};
 
 /// Headers of a connection beside those that `Connection` names. `TE` stays if it says that trailers are wanted.
 const CONNECTION_HEADERS: [HeaderName; 8] = [
@@ -21,10 +22,9 @@ const KEPT_HEADERS: [&str; 6] =
 
 /// Protocol that a request asks to switch to. HTTP/2 is not one: the request is sent without the offer.
 pub(crate) fn upgrade_protocol(headers: &HeaderMap) -> Option<HeaderValue> {
-    let protocol = headers.get(header::UPGRADE)?;
-    let is_http2 = tokens(protocol).any(|name| name == "h2c" || name == "h2");
-    let is_asked = headers.get_all(header::CONNECTION).iter().flat_map(tokens).any(|name| name == "upgrade");
-    (is_asked && !is_http2).then(|| protocol.clone())
+    let protocol = requested_protocol(headers)?;
+    // What is in a connection of HTTP/2 or TLS would not be recorded.
+    (!protocol.to_str().is_ok_and(carries_requests)).then(|| protocol.clone())
 }
 
 /// Takes off the headers of a request's connection. `Expect` is met here: a client gets its 100 when its body is read.

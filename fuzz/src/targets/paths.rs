@@ -4,7 +4,7 @@ use weir_http::path::{PathRule, normalize};
 
 crate::target!(|input: (bool, bool, &str)| {
     let (merge_slashes, pass_ambiguous, path) = input;
-    let rule = PathRule { merge_slashes, pass_ambiguous };
+    let rule = PathRule { merge_slashes, pass_ambiguous, ..PathRule::default() };
     let Ok(once) = normalize(path, rule) else {
         assert!(!pass_ambiguous, "{path:?}");
         return;

@@ -149,7 +149,20 @@ fn the_configuration_in_use_is_shown_without_secrets() {
 fn web_pages_cannot_use_it() {
     let server = Server::hello();
     let gate = Serving::gate(&["--upstream", &server.url(""), "--admin", "0"]);
-    assert_eq!(admin_request(&gate, "POST", "/drain", "Origin: https://evil.test\r\n").status, 403);
+    for fields in [
+        "Origin: https://evil.test\r\n",
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\n",
+        "Sec-Fetch-Site: none\r\n",
+        "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-origin\r\nOrigin: https://evil.test\r\n",
+        "Sec-Fetch-Site: cross-site\r\nOrigin: null\r\n",
+    ] {
+        for (method, path) in [("POST", "/drain"), ("DELETE", "/drain"), ("POST", "/upstreams/upstream/eject?host=h:1")]
+        {
+            assert_eq!(admin_request(&gate, method, path, fields).status, 403, "{method} {path} {fields}");
+        }
+    }
     let mut rebound = Raw::connect(&admin(&gate));
     rebound.send("GET /config HTTP/1.1\r\nHost: evil.test\r\n\r\n");
     assert_eq!(rebound.answer().status, 403);
@@ -209,7 +222,7 @@ fn readiness_says_no_before_the_end_of_listening() {
 fn what_the_end_cuts_off_is_counted() {
     let server = Server::start(|seen| {
         if seen.header("upgrade").is_some() {
-            Reply::raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n").freeze()
+            Reply::raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n").freeze()
         } else {
             Reply::nothing()
         }
@@ -218,7 +231,7 @@ fn what_the_end_cuts_off_is_counted() {
     let mut owed = gate.connect();
     owed.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     let mut tunnel = gate.connect();
-    tunnel.send("GET /ws HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+    tunnel.send("GET /ws HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
     assert_eq!(tunnel.head().status, 101);
     until("both", PATIENCE, || server.requests() == 2);
     let output = gate.stop();

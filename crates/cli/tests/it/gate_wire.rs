@@ -266,18 +266,20 @@ fn bytes_after_a_response_are_dropped() {
 #[test]
 fn an_upgrade_is_forwarded() {
     let server = Server::start(|_| {
-        Reply::raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello").freeze()
+        Reply::raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nhello")
+            .freeze()
     });
     let gate = plain(&server);
     let mut client = gate.connect();
-    client
-        .send("GET /ws HTTP/1.1\r\nHost: test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: echo\r\nX-Key: 1\r\n\r\n");
+    client.send(
+        "GET /ws HTTP/1.1\r\nHost: test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nX-Key: 1\r\n\r\n",
+    );
     let head = client.head();
     assert_eq!(head.status, 101);
-    assert!(head.headers.contains(&("upgrade".to_owned(), "echo".to_owned())), "{:?}", head.headers);
+    assert!(head.headers.contains(&("upgrade".to_owned(), "websocket".to_owned())), "{:?}", head.headers);
     assert_eq!(client.take(5), b"hello");
     let seen = &server.seen()[0];
-    assert_eq!(seen.header("upgrade"), Some("echo"));
+    assert_eq!(seen.header("upgrade"), Some("websocket"));
     assert_eq!(seen.header("connection"), Some("upgrade"));
 }
 

@@ -8,14 +8,20 @@ use std::net::IpAddr;
 
 use http::{HeaderMap, Method, Uri, header};
 
+/// Header in which browsers name the relation of a request's page to its target.
+const FETCH_SITE: &str = "sec-fetch-site";
+
 /// Why a request is rejected, if it is.
 pub(super) fn rejection(method: &Method, headers: &HeaderMap, uri: &Uri, is_local: bool) -> Option<&'static str> {
     let changes = !matches!(*method, Method::GET | Method::HEAD);
     let of_header = || headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let host = uri.authority().map(http::uri::Authority::as_str).or_else(of_header);
-    // Browsers send one with every request of a page that may change something.
-    if changes && headers.contains_key(header::ORIGIN) && !host.is_some_and(|host| is_own_page(headers, host)) {
-        return Some("changes are made for no web page but GET /live, opened by an address: the request has an Origin");
+    // Browsers send one or both with every request of a page that may change something.
+    let is_of_browser = headers.contains_key(header::ORIGIN) || headers.contains_key(FETCH_SITE);
+    if changes && is_of_browser && !host.is_some_and(|host| is_own_page(headers, host)) {
+        return Some(
+            "changes are made for no web page but GET /live, opened by an address: the request has an Origin or Sec-Fetch-Site",
+        );
     }
     (is_local && host.is_some_and(|host| !is_unambiguous(host)))
         .then_some("this listener is for this machine: use its address or localhost")
@@ -24,9 +30,12 @@ pub(super) fn rejection(method: &Method, headers: &HeaderMap, uri: &Uri, is_loca
 /// Whether a request is one of the page that this listener has at this host.
 fn is_own_page(headers: &HeaderMap, host: &str) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();
-    let origin = origins.next().and_then(|origin| origin.to_str().ok()?.strip_prefix("http://"));
-    let is_cross = headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin");
-    origin == Some(host) && origins.next().is_none() && !is_cross && is_unambiguous(host)
+    // A browser that names the site may leave out the origin of its own page.
+    let is_own_origin = origins
+        .next()
+        .is_none_or(|origin| origin.to_str().ok().and_then(|it| it.strip_prefix("http://")) == Some(host));
+    let is_own_site = headers.get_all(FETCH_SITE).iter().all(|site| site == "same-origin");
+    is_own_origin && origins.next().is_none() && is_own_site && is_unambiguous(host)
 }
 
 /// Whether a host, with or without a port, is an address or `localhost`, and not a name that a page could have made to
@@ -109,6 +118,23 @@ mod tests {
             assert!(of(&[(site.clone(), site_of_another)]), "{site_of_another}");
         }
         assert!(of(&[(header::ORIGIN, "http://127.0.0.1:9901")]), "two origins are none");
+        assert!(of(&[(site.clone(), "same-origin"), (site.clone(), "cross-site")]), "any of two sites counts");
+        // Without an origin the site decides.
+        for (host, site_of_page, is_rejected) in [
+            ("127.0.0.1:9901", "cross-site", true),
+            ("127.0.0.1:9901", "same-site", true),
+            ("127.0.0.1:9901", "none", true),
+            ("127.0.0.1:9901", "", true),
+            ("127.0.0.1:9901", "same-origin", false),
+            ("gate.internal:9901", "same-origin", true),
+        ] {
+            for method in [Method::POST, Method::DELETE, Method::PUT] {
+                let (host, page) = (HeaderValue::from_static(host), HeaderValue::from_static(site_of_page));
+                let headers = HeaderMap::from_iter([(header::HOST, host.clone()), (site.clone(), page)]);
+                let found = rejection(&method, &headers, &Uri::from_static("/drain"), false);
+                assert_eq!(found.is_some(), is_rejected, "{host:?} {site_of_page}");
+            }
+        }
     }
 
     #[test]

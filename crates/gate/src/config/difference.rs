@@ -45,7 +45,7 @@ const NEXT_CALL: &str = "from the next call on";
 /// The differences between two configurations, by part. The contents of files that they name are not compared.
 pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
     let mut changes = Vec::new();
-    let settings: [(&str, bool, &'static str); 9] = [
+    let settings: [(&str, bool, &'static str); 10] = [
         ("listen", old.listen == new.listen, RESTART),
         ("admin", old.admin == new.admin, RESTART),
         ("workers", old.workers == new.workers, RESTART),
@@ -54,7 +54,8 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
         ("cluster", old.distributed_limits == new.distributed_limits, RESTART),
         ("trusted_proxies", old.trusted_proxies == new.trusted_proxies, NEXT_CALL),
         ("client_certificate_headers", old.client_certificate_headers == new.client_certificate_headers, NEXT_CALL),
-        ("paths (merge_slashes, ambiguous_paths)", old.path_rule == new.path_rule, NEXT_CALL),
+        ("forwarding_headers", old.forwarding_headers == new.forwarding_headers, NEXT_CALL),
+        ("paths (merge_slashes, ambiguous_paths, path_parameters)", old.path_rule == new.path_rule, NEXT_CALL),
     ];
     for (part, is_same, effect) in settings {
         if !is_same {

@@ -6,6 +6,7 @@ mod cluster;
 mod condition;
 mod difference;
 mod file;
+mod forwarding_headers;
 mod headers;
 mod health;
 mod host_pattern;
@@ -25,6 +26,7 @@ mod route;
 mod smart;
 mod traffic;
 mod units;
+mod upgrade;
 mod upstream;
 mod upstream_names;
 
@@ -38,6 +40,7 @@ pub use self::caller::{CallerFrom, CertificateField, PriorityRule};
 pub use self::client_headers::ClientCertificateHeaders;
 pub use self::condition::{Condition, ConditionSource, ValueCondition, ValuePattern};
 pub use self::difference::{ConfigChange, PartChangeKind, differences};
+pub use self::forwarding_headers::ForwardingHeaders;
 pub use self::health::{HealthCheck, HealthProbe};
 pub use self::host_pattern::HostMatch;
 pub use self::key_source::KeySource;
@@ -91,6 +94,8 @@ pub struct Config {
     pub trusted_proxies: Arc<Proxies>,
     /// Request headers with the caller's certificate, for all routes.
     pub client_certificate_headers: Arc<ClientCertificateHeaders>,
+    /// Exceptions from the headers that only trusted proxies may send.
+    pub forwarding_headers: Arc<ForwardingHeaders>,
     /// Rules of the normal form of paths.
     pub path_rule: PathRule,
     /// Upstreams, each with a unique name.
@@ -255,6 +260,8 @@ pub struct RouteConfig {
     pub caller: Option<CallerFrom>,
     /// Rate limit per caller; None for no limit.
     pub rate: Option<CallerRule>,
+    /// Protocols that a caller's connection may switch to, in lower case.
+    pub upgrades: Vec<HeaderValue>,
     /// Changes to request and response.
     pub rewrite: Rewrite,
     /// Deadline in the request's target.
@@ -322,6 +329,7 @@ impl Default for Config {
             health: None,
             trusted_proxies: Arc::default(),
             client_certificate_headers: Arc::default(),
+            forwarding_headers: Arc::default(),
             path_rule: PathRule::default(),
             upstreams: Vec::new(),
             routes: Vec::new(),
@@ -362,6 +370,7 @@ impl RouteConfig {
             priority: PriorityRule::default(),
             caller: None,
             rate: None,
+            upgrades: upgrade::default_upgrades(),
             rewrite: Rewrite::default(),
             deadline_from: None,
             response: ResponseRule::default(),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::client_headers::client_certificate_headers;
+use super::forwarding_headers::forwarding_headers;
 use super::listener::{listen_address, listeners};
 use super::problem::{Diagnostic, Diagnostics};
 use super::proxies::networks;
@@ -60,12 +61,16 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
     let trusted_proxies = root.get("trusted_proxies").map(|node| networks(&node)).unwrap_or_default();
     let certificate_headers =
         root.get("client_certificate_headers").and_then(|node| Some(client_certificate_headers(&node.table()?)));
+    let forwarding = root.get("forwarding_headers").and_then(|node| Some(forwarding_headers(&node.table()?)));
     let mut paths = PathRule::default();
     if let Some(merge) = root.get("merge_slashes").and_then(|node| node.boolean()) {
         paths.merge_slashes = merge;
     }
     if let Some(node) = root.get("ambiguous_paths") {
         paths.pass_ambiguous = node.choice(&[("reject", false), ("pass", true)]).unwrap_or_default();
+    }
+    if let Some(node) = root.get("path_parameters") {
+        paths.pass_parameters = node.choice(&[("reject", false), ("pass", true)]).unwrap_or_default();
     }
 
     let upstreams = root.get("upstreams");
@@ -137,6 +142,7 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         health,
         trusted_proxies: Arc::new(Proxies::new(trusted_proxies)),
         client_certificate_headers: Arc::new(certificate_headers.unwrap_or_default()),
+        forwarding_headers: Arc::new(forwarding.unwrap_or_default()),
         path_rule: paths,
         upstreams,
         routes: routes.into_iter().map(|it| it.route).collect(),

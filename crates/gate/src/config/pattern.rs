@@ -1,7 +1,7 @@
 //! Paths with captures, `/api/{name}/{id:[0-9]+}.json/{*rest}`, and templates that use them.
 
 use regex::{Regex, RegexBuilder};
-use weir_http::path::{PathRule, normalize};
+use weir_http::path::{PathRule, normalize, without_parameters};
 
 /// Maximum size of a compiled expression, in bytes.
 const MAX_EXPRESSION_BYTES: usize = 1 << 20;
@@ -232,6 +232,13 @@ pub(super) fn is_normal(path: &str, rule: PathRule) -> bool {
     };
     let plain = format!("/{}", segments.iter().map(plain).collect::<Vec<String>>().join("/"));
     normalize(&plain, rule).is_ok_and(|normal| normal == plain)
+}
+
+/// Whether a segment without captures has parameters: requests of this path would be those of another one without them.
+pub(super) fn has_parameters(path: &str) -> bool {
+    segments(path).is_ok_and(|all| {
+        all.iter().any(|segment| matches!(segment, PathSegment::Fixed(text) if without_parameters(text).is_some()))
+    })
 }
 
 /// Validates a path or query that uses captures.

@@ -6,6 +6,7 @@ use http::header::HeaderName;
 use super::read::{DocumentNode, DocumentTable};
 use super::rewrite::{self, is_authority};
 use super::{LocalResponse, QueryRule, headers, response};
+use weir_http::path::PathRule;
 
 /// What becomes of a route's requests.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,7 +45,7 @@ pub struct RedirectRule {
 }
 
 /// Keys of a route that are about its upstream request.
-const FORWARD_KEYS: [&str; 14] = [
+const FORWARD_KEYS: [&str; 15] = [
     "upstream",
     "policy",
     "rewrite",
@@ -59,15 +60,16 @@ const FORWARD_KEYS: [&str; 14] = [
     "max_body",
     "sticky",
     "mirror",
+    "upgrades",
 ];
 
 /// Parses `respond` and `redirect`. Keys that would have no effect are errors.
-pub(super) fn action(table: &DocumentTable<'_>, captures: &[&str]) -> RouteAction {
+pub(super) fn action(table: &DocumentTable<'_>, captures: &[&str], paths: PathRule) -> RouteAction {
     let (respond, redirect) = (table.get("respond"), table.get("redirect"));
     let (key, action) = match (&respond, &redirect) {
         (None, None) => return RouteAction::Forward,
         (Some(node), None) => ("respond", RouteAction::Respond(fixed_response(node))),
-        (None, Some(node)) => ("redirect", RouteAction::Redirect(redirect_rule(node, captures))),
+        (None, Some(node)) => ("redirect", RouteAction::Redirect(redirect_rule(node, captures, paths))),
         (Some(_), Some(node)) => {
             node.error("respond and redirect exclude each other", "leave one out");
             return RouteAction::Forward;
@@ -94,7 +96,7 @@ fn fixed_response(node: &DocumentNode<'_>) -> FixedReply {
 }
 
 /// Parses `{ status = 308, scheme = "https", host = "example.org", path = "/new/{rest}", query = "drop" }`.
-fn redirect_rule(node: &DocumentNode<'_>, captures: &[&str]) -> RedirectRule {
+fn redirect_rule(node: &DocumentNode<'_>, captures: &[&str], paths: PathRule) -> RedirectRule {
     const REDIRECT_STATUSES: [u16; 5] = [301, 302, 303, 307, 308];
     let mut rule = RedirectRule { status: 307, scheme: None, host: None, path: None, query: QueryRule::Keep };
     let Some(table) = node.table() else { return rule };
@@ -120,7 +122,7 @@ fn redirect_rule(node: &DocumentNode<'_>, captures: &[&str]) -> RedirectRule {
         }
         Some(text.to_owned())
     });
-    rule.path = path.and_then(|node| rewrite::path(&node, captures));
+    rule.path = path.and_then(|node| rewrite::path(&node, captures, paths));
     rule.query = query.and_then(|node| rewrite::query(&node, captures)).unwrap_or_default();
     rule
 }

@@ -5,11 +5,12 @@ use http::uri::Authority;
 
 use super::read::{DocumentNode, DocumentTable};
 use super::{HostRule, QueryRule, Rewrite, headers, pattern};
+use weir_http::path::{PathRule, is_normal_template};
 
-pub(super) fn rewrite(table: &DocumentTable<'_>, captures: &[&str]) -> Rewrite {
+pub(super) fn rewrite(table: &DocumentTable<'_>, captures: &[&str], paths: PathRule) -> Rewrite {
     let mut read = Rewrite::default();
     if let Some(node) = table.get("path") {
-        read.path = path(&node, captures);
+        read.path = path(&node, captures, paths);
     }
     if let Some(node) = table.get("query") {
         read.query = query(&node, captures).unwrap_or_default();
@@ -36,12 +37,15 @@ pub(super) fn rewrite(table: &DocumentTable<'_>, captures: &[&str]) -> Rewrite {
     read
 }
 
-pub(super) fn path(node: &DocumentNode<'_>, captures: &[&str]) -> Option<String> {
+pub(super) fn path(node: &DocumentNode<'_>, captures: &[&str], paths: PathRule) -> Option<String> {
     let text = node.string()?;
     if !text.starts_with('/') || !pattern::is_path(text) {
         node.expected("path", r#"write it as "/v2/{rest}""#);
     } else if let Err((what, remedy)) = pattern::check_template(text, captures) {
         node.error(format!("{} {what}", node.display()), remedy);
+    } else if !is_normal_template(text, paths) {
+        let what = format!("{} is not in normal form", node.display());
+        node.error(what, "write no \"//\", no dot segments, letters and digits unescaped, and escapes in capitals");
     }
     Some(text.to_owned())
 }

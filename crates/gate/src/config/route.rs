@@ -14,6 +14,7 @@ use super::redirect::action;
 use super::request_limit::request_limits;
 use super::rewrite::rewrite;
 use super::traffic::weighted_upstreams;
+use super::upgrade;
 use super::upstream::unknown;
 use super::{
     Condition, ConditionSource, HostMatch, KeySource, MirrorRule, PolicyConfig, ResponseRule, Rewrite, RouteAction,
@@ -48,19 +49,20 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
     let matched = route_match(&table, names.path_rule);
     let text = matched.as_ref().map(|it| it.pattern.clone()).unwrap_or_default();
     let captures = pattern::captures(&text).unwrap_or_default();
-    let action = action(&table, &captures);
+    let action = action(&table, &captures, names.path_rule);
     let is_forward = action == RouteAction::Forward;
     let upstreams = if is_forward { upstreams(&table, names) } else { Vec::new() };
     let (sticky, mirror) = spreading(&table, names, &upstreams);
     let (policy, named) = route_policy(&table, names);
     let part = |key| table.get(key).and_then(|node| node.table());
-    let rewrite = part("rewrite").map_or_else(Rewrite::default, |table| rewrite(&table, &captures));
+    let rewrite = part("rewrite").map_or_else(Rewrite::default, |table| rewrite(&table, &captures, names.path_rule));
     let deadline_from = part("deadline_from").and_then(|table| response::deadline_from(&table, &captures));
     let response = part("response").map_or_else(ResponseRule::default, |table| response::response_rule(&table));
     let limit = protection::route_admission(&table);
     let listeners = table.get("listeners").map(|node| listener_names(&node, &names.listeners)).unwrap_or_default();
     let CallerConfig { priority, caller, rate } = caller_config(&table, &captures);
     let limits = request_limits(&table);
+    let upgrades = table.get("upgrades").map_or_else(upgrade::default_upgrades, |node| upgrade::upgrades(&node));
     table.check_unknown_keys();
     let RouteMatchConfig { node: path, pattern: _, methods, hosts, conditions } = matched?;
     let policy = policy?;
@@ -81,6 +83,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
         priority,
         caller,
         rate,
+        upgrades,
         rewrite,
         deadline_from,
         response,
@@ -131,7 +134,10 @@ fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMa
         path.error(what, remedy);
         return None;
     }
-    if !pattern::is_normal(text, paths) {
+    if !paths.passes_parameters() && pattern::has_parameters(text) {
+        let what = format!("{text:?} has path parameters, and matches no request");
+        path.error(what, r#"capture them, as in "/fixed/{name}", or write path_parameters = "pass" at the top"#);
+    } else if !pattern::is_normal(text, paths) {
         let what = format!("{text:?} is not in normal form, and matches no request");
         path.error(what, "write no \"//\", no dot segments, letters and digits unescaped, and escapes in capitals");
     }

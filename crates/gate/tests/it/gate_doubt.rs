@@ -36,11 +36,11 @@ fn connect(gate: &Gate) -> Raw {
 
 #[test]
 fn the_end_of_a_tunnel_is_passed_on() {
-    let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello";
+    let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nhello";
     let server = Server::start(move |_| Reply::raw(switch).close());
     let gate = plain(&server);
     let mut client = connect(&gate);
-    client.send("GET /ws HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+    client.send("GET /ws HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
     assert_eq!(client.head().status, 101);
     assert_eq!(client.take(5), b"hello");
     assert!(client.has_ended(PATIENCE), "the client still waits");

@@ -119,9 +119,10 @@ impl Client {
             let answer = http2::send(shared, &pool, request).await?;
             return answer.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
         }
-        let asked = request.response_context();
+        let (asked, protocol) = (request.response_context(), request.protocol());
+        let heads = || HeadParser::new(asked).asking_for(protocol.clone());
         let upload = RequestWriter::new(to, request, shared.buffer())?;
-        let failed = match http1::exchange(shared, lease, HeadParser::new(asked), upload, None).await {
+        let failed = match http1::exchange(shared, lease, heads(), upload, None).await {
             Ok(answer) => return Ok(answer),
             Err(failed) => failed,
         };
@@ -134,7 +135,7 @@ impl Client {
         };
         let lease = self.ensure_connected(lease).await?;
         // Boxed, since this is rare.
-        let again = Box::pin(http1::exchange(shared, lease, HeadParser::new(asked), upload, None)).await;
+        let again = Box::pin(http1::exchange(shared, lease, heads(), upload, None)).await;
         again.map_err(|failed| failed.error)
     }
 
@@ -164,9 +165,9 @@ impl Client {
         if lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
             return Err(SendError::protocol("the service speaks HTTP/2 where HTTP/1.1 was asked for"));
         }
-        let asked = request.response_context();
+        let heads = HeadParser::new(request.response_context()).asking_for(request.protocol());
         let upload = RequestWriter::new(to, request, shared.buffer())?;
-        let exchange = http1::exchange(shared, lease, HeadParser::new(asked), upload, Some(&mut left));
+        let exchange = http1::exchange(shared, lease, heads, upload, Some(&mut left));
         exchange.await.map_err(|failed| failed.error)
     }
 

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body::Body as _;
 use tokio::io::AsyncWrite;
@@ -61,6 +61,12 @@ impl fmt::Debug for OutgoingBody {
 impl OutgoingRequest<'_> {
     pub(super) fn response_context(&self) -> ResponseContext {
         ResponseContext { is_head: *self.method == Method::HEAD, upgrade: self.upgrade }
+    }
+
+    /// The protocol that it asks for.
+    pub(super) fn protocol(&self) -> Option<HeaderValue> {
+        let extra = || self.extra_headers.iter().find(|(name, _)| *name == UPGRADE).map(|(_, protocol)| protocol);
+        self.headers.get(UPGRADE).or_else(extra).filter(|_| self.upgrade).cloned()
     }
 
     /// Length of the body, if known.

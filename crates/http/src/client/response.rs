@@ -10,6 +10,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 
 use super::error::SendError;
+use crate::upgrade::switches_to;
 use crate::wire::{
     BodyDecoder, Chunked, MAX_HEAD_BYTES, MAX_HEADERS, WireError, content_length, has_token, lenient_parser, printable,
     shared_part, tokens,
@@ -46,6 +47,8 @@ const MAX_INTERIM_RESPONSES: u32 = 100;
 #[derive(Debug, Default)]
 pub struct HeadParser {
     context: ResponseContext,
+    /// The protocol that the request asks for; None without one, or if any is taken.
+    protocol: Option<HeaderValue>,
     /// An incomplete head.
     partial: Vec<u8>,
     interim: u32,
@@ -55,6 +58,11 @@ impl HeadParser {
     /// A decoder for the response to one request.
     pub fn new(context: ResponseContext) -> Self {
         Self { context, ..Self::default() }
+    }
+
+    /// The same, for a request that asks for this protocol: a 101 has to be for it.
+    pub fn asking_for(self, protocol: Option<HeaderValue>) -> Self {
+        Self { protocol, ..self }
     }
 
     /// Whether no byte has come yet.
@@ -110,6 +118,11 @@ impl HeadParser {
         let mut at = 0;
         while let Some((head, length)) = parse_head(&bytes[at..], self.context, new_map)? {
             at += length;
+            if head.status == StatusCode::SWITCHING_PROTOCOLS
+                && self.protocol.as_ref().is_some_and(|protocol| !switches_to(&head.headers, protocol))
+            {
+                return Err(SendError::protocol("it switches to another protocol than was asked for"));
+            }
             if !head.status.is_informational() || head.status == StatusCode::SWITCHING_PROTOCOLS {
                 return Ok(Ok((head, at)));
             }
@@ -155,7 +168,7 @@ fn parse_head(
     }
     let body = match status.as_u16() {
         101 if !context.upgrade => {
-            return Err(SendError::protocol("it switches to a protocol that was not context for"));
+            return Err(SendError::protocol("it switches to another protocol, unasked"));
         }
         100..200 | 204 | 304 => BodyDecoder::ended(),
         _ if context.is_head => BodyDecoder::ended(),
@@ -203,7 +216,7 @@ impl FramingHeaders {
                 // Chunked twice, or below another coding, is a sign of smuggling.
                 if self.chunked || !coding.eq_ignore_ascii_case(b"chunked") {
                     let coding = printable(bytes);
-                    return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not context for")));
+                    return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not asked for")));
                 }
                 self.chunked = true;
             }

@@ -118,6 +118,9 @@ impl ParsedHead {
         if target.len() > MAX_TARGET_BYTES {
             return Err(HeadError::TargetTooLong);
         }
+        if !has_whole_line_ends(parsed, bytes) {
+            return Err(HeadError::Malformed);
+        }
         let own = Bytes::copy_from_slice(bytes);
         let is_1_1 = version == 1;
         let mut framing = RequestFraming::new(is_1_1);
@@ -156,6 +159,15 @@ impl ParsedHead {
 pub(super) fn has_empty_line(bytes: &[u8], before: usize) -> bool {
     let is_end = |at: usize| bytes[at] == b'\n' && (bytes[..at].ends_with(b"\n") || bytes[..at].ends_with(b"\n\r"));
     (before..bytes.len()).any(is_end)
+}
+
+/// Whether each line ends with CR LF. A reader in front of this one may take LF alone (RFC 9112, 2.2) for a part of a value.
+fn has_whole_line_ends(parsed: &httparse::Request<'_, '_>, bytes: &[u8]) -> bool {
+    let starts_after_line_end = |name: &str| {
+        let start = (name.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize);
+        bytes.get(..start).is_some_and(|before| before.ends_with(b"\r\n"))
+    };
+    bytes.ends_with(b"\r\n\r\n") && parsed.headers.iter().all(|field| starts_after_line_end(field.name))
 }
 
 /// What header fields say about the end of the request and of its connection.
@@ -261,6 +273,21 @@ mod tests {
         assert_eq!(head.request.headers().get_all("many").iter().collect::<Vec<_>>(), ["1", "2"]);
         assert!(head.body.is_ended());
         assert!(!head.keep_alive);
+    }
+
+    #[test]
+    fn lines_end_with_cr_and_lf() {
+        for text in [
+            "GET / HTTP/1.1\nHost: x\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\nTransfer-Encoding: chunked\r\n\r\n",
+            "GET / HTTP/1.1\n\n",
+        ] {
+            assert_eq!(parse(text).unwrap_err(), HeadError::Malformed, "{text:?}");
+        }
+        for text in ["GET / HTTP/1.1\r\n\r\n", "\r\nGET / HTTP/1.1\r\nHost: x\r\nA:\r\n\r\n"] {
+            assert!(parse(text).unwrap().is_some(), "{text:?}");
+        }
     }
 
     #[test]

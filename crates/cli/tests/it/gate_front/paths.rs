@@ -186,6 +186,39 @@ fn forwarding_headers_of_trusted_proxies_are_extended() {
 }
 
 #[test]
+fn no_header_of_a_caller_names_its_address() {
+    let names = [
+        "true-client-ip",
+        "cf-connecting-ip",
+        "CF_Connecting_IP",
+        "x-client-ip",
+        "client-ip",
+        "fastly-client-ip",
+        "x-cluster-client-ip",
+        "x-envoy-external-address",
+        "x-envoy-internal",
+        "x-forwarded",
+        "forwarded-for",
+        "x-original-host",
+        "x-own-ip",
+    ];
+    let said: String = names.iter().map(|name| format!("{name}: 6.6.6.6\r\n")).collect();
+    let server = Server::hello();
+    let sent = |top: &str| {
+        let gate = guarded(&server, top);
+        let values = seen(&gate, &server, &said, &names);
+        let of = |name: &&str| values.contains(&format!("{name}: 6.6.6.6"));
+        names.iter().copied().filter(of).collect::<Vec<_>>()
+    };
+    assert_eq!(sent(""), ["x-own-ip"]);
+    let rule = "forwarding_headers = { keep = [\"cf-connecting-ip\"], remove = [\"x-own-ip\"] }";
+    assert_eq!(sent(rule), ["cf-connecting-ip", "CF_Connecting_IP"]);
+    // Of a trusted proxy all but the spellings that it would not use.
+    let trusted = sent("trusted_proxies = [\"127.0.0.0/8\"]");
+    assert_eq!(trusted.len(), names.len() - 1, "{trusted:?}");
+}
+
+#[test]
 fn a_caller_is_identified_by_the_last_untrusted_address() {
     let server = Server::hello();
     let status = |gate: &Serving, said: &str| {

@@ -52,6 +52,7 @@ fn every_key_is_in_the_documentation() {
         ("top", "zzzzzz = 1"),
         ("top", "cluster = { zzzzzz = 1 }"),
         ("top", "client_certificate_headers = { zzzzzz = 1 }"),
+        ("top", "forwarding_headers = { zzzzzz = 1 }"),
         ("top", "listeners = [{ zzzzzz = 1, tls = { zzzzzz = 1, certificates = [{ zzzzzz = 1 }] } }]"),
         ("more", "zzzzzz = 1"),
         ("more", "tls = { zzzzzz = 1, insecure = true }"),

@@ -4,9 +4,18 @@
 //! first, and that form is compared and passed on: escapes of letters, digits and `-._~` are decoded, other escapes
 //! have capital digits, characters that need it are escaped, `//` is one slash, and dot segments are removed. A path
 //! that services still read in different ways is an [`AmbiguousPath`].
+//!
+//! - `parameters`: `;v=1` in a segment, which some services remove; `joined`: paths made of a template and captures
+
+mod joined;
+mod parameters;
 
 use std::borrow::Cow;
 use std::fmt;
+
+pub use self::joined::{is_normal_template, normalize_joined};
+use self::parameters::{is_dots_with_parameters, is_parameters_alone};
+pub use self::parameters::{segment_name, without_parameters};
 
 /// Options of normalization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +24,21 @@ pub struct PathRule {
     pub merge_slashes: bool,
     /// Whether an ambiguous path is accepted as it is.
     pub pass_ambiguous: bool,
+    /// Whether parameters are text like any other, so that a path with them is not compared without them.
+    pub pass_parameters: bool,
+}
+
+impl PathRule {
+    /// Whether paths are accepted that are others once their parameters are removed.
+    pub fn passes_parameters(self) -> bool {
+        self.pass_parameters || self.pass_ambiguous
+    }
 }
 
 impl Default for PathRule {
     /// As most services read paths, and no ambiguous ones.
     fn default() -> Self {
-        Self { merge_slashes: true, pass_ambiguous: false }
+        Self { merge_slashes: true, pass_ambiguous: false, pass_parameters: false }
     }
 }
 
@@ -35,6 +53,12 @@ pub enum AmbiguousPath {
     Escape,
     /// `..;`: some services remove parameters before dot segments, some do not.
     DotParameters,
+    /// `/;a/`: a segment of parameters alone, which is empty for some services.
+    Parameters,
+    /// `..` or `.`, put together from parts that were compared as something else.
+    DotSegment,
+    /// `/admin;a`: another route's path once its parameters are removed.
+    OtherRoute,
 }
 
 impl fmt::Display for AmbiguousPath {
@@ -44,6 +68,9 @@ impl fmt::Display for AmbiguousPath {
             Self::Nul => "an escaped NUL",
             Self::Escape => "a % without two digits",
             Self::DotParameters => "a dot segment with parameters",
+            Self::Parameters => "a segment of parameters alone",
+            Self::DotSegment => "a dot segment after the rewrite",
+            Self::OtherRoute => "another route's path without its parameters",
         })
     }
 }
@@ -68,6 +95,7 @@ pub fn normalize(path: &str, rule: PathRule) -> Result<Cow<'_, str>, AmbiguousPa
                 ends_open = true;
             }
             _ if !rule.pass_ambiguous && is_dots_with_parameters(segment) => return Err(AmbiguousPath::DotParameters),
+            _ if !rule.passes_parameters() && is_parameters_alone(segment) => return Err(AmbiguousPath::Parameters),
             _ => segments.push(segment),
         }
     }
@@ -85,7 +113,7 @@ pub fn normalize(path: &str, rule: PathRule) -> Result<Cow<'_, str>, AmbiguousPa
 
 /// Whether a path is in normal form by every rule and unambiguous; the fast path.
 fn is_plain(path: &[u8]) -> bool {
-    let fine = |pair: &[u8]| pair[0] != b'/' || !matches!(pair[1], b'/' | b'.');
+    let fine = |pair: &[u8]| pair[0] != b'/' || !matches!(pair[1], b'/' | b'.' | b';');
     path.iter().all(|byte| *byte == b'/' || is_plain_byte(*byte)) && path.windows(2).all(fine)
 }
 
@@ -154,12 +182,6 @@ fn decode_hex_byte(digits: &[u8]) -> Option<u8> {
     u8::try_from(digit(0)? << 4 | digit(1)?).ok()
 }
 
-/// `.;a`, `..;`, and the same with an escaped semicolon.
-fn is_dots_with_parameters(segment: &[u8]) -> bool {
-    let after = segment.strip_prefix(b"..").or_else(|| segment.strip_prefix(b"."));
-    after.is_some_and(|after| after.starts_with(b";") || after.starts_with(b"%3B"))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -222,6 +244,8 @@ mod tests {
             ("/x/..;/login", AmbiguousPath::DotParameters, "/x/..;/login"),
             ("/x/.;a/login", AmbiguousPath::DotParameters, "/x/.;a/login"),
             ("/x/%2e.%3b/login", AmbiguousPath::DotParameters, "/x/..%3B/login"),
+            ("/;/admin", AmbiguousPath::Parameters, "/;/admin"),
+            ("/a/%3bx", AmbiguousPath::Parameters, "/a/%3Bx"),
         ] {
             assert_eq!(by_default(path), Err(doubt), "{path}");
             assert_eq!(normalize(path, pass).unwrap(), passed, "{path}");
@@ -298,13 +322,13 @@ mod tests {
             merge_slashes: bool,
         ) {
             let path = format!("/{}", parts.concat());
-            let rule = PathRule { merge_slashes, pass_ambiguous: true };
+            let rule = PathRule { merge_slashes, pass_ambiguous: true, ..PathRule::default() };
             prop_assert_eq!(normalize(&path, rule).unwrap(), naive(&path, rule), "{}", path);
         }
 
         #[test]
         fn a_normal_form_is_its_own_and_has_no_dots(path in "/[ -~\u{e9}]{0,40}", merge_slashes: bool, pass_ambiguous: bool) {
-            let rule = PathRule { merge_slashes, pass_ambiguous };
+            let rule = PathRule { merge_slashes, pass_ambiguous, ..PathRule::default() };
             if let Ok(once) = normalize(&path, rule) {
                 let again = normalize(&once, rule).map(Cow::into_owned);
                 prop_assert_eq!(again.as_deref(), Ok(&*once));
