@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::coarse_clock::CoarseClock;
 use super::connection_state::ConnectionState;
 use super::served_stream::ServedStream;
-use weir_decide::service::control_budget::{ControlBudget, FrameBoundary};
+use weir_decide::service::control_budget::{ControlFrameBudget, FrameBoundary};
 
 /// ENHANCE_YOUR_CALM (RFC 9113, 7).
 const ENHANCE_YOUR_CALM: u32 = 0xb;
@@ -21,14 +21,14 @@ pub(super) struct BudgetedStream {
     stream: ServedStream,
     connection: Rc<ConnectionState>,
     coarse_clock: CoarseClock,
-    budget: ControlBudget,
+    budget: ControlFrameBudget,
     sent: FrameBoundary,
     is_exceeded: bool,
 }
 
 impl BudgetedStream {
     pub(super) fn new(stream: ServedStream, connection: Rc<ConnectionState>, coarse_clock: CoarseClock) -> Self {
-        let budget = ControlBudget::new(coarse_clock.now());
+        let budget = ControlFrameBudget::new(coarse_clock.now());
         Self { stream, connection, coarse_clock, budget, sent: FrameBoundary::default(), is_exceeded: false }
     }
 

@@ -166,7 +166,7 @@ mod tests {
         held.push(counts.open(address("2001:db8::1")));
         assert!(held.iter().all(Result::is_ok));
         assert_eq!(counts.open(None).err(), Some(ExceededLimit::Total));
-        held.remove(0);
+        drop(held.remove(0));
         assert!(counts.open(address("10.0.0.1")).is_ok());
         held.clear();
         assert!(lock(&counts.by_address).is_empty());

@@ -8,6 +8,7 @@ use std::task::Waker;
 use http::HeaderValue;
 
 use super::Tunnel;
+use super::outstanding_bytes::OutstandingBytes;
 use super::stream_progress::OpenStreams;
 use super::tls::ClientIdentity;
 use weir_decide::Nanos;
@@ -99,10 +100,7 @@ pub(super) struct ConnectionState {
     /// Streams of HTTP/2.
     pub(super) streams: OpenStreams,
     is_control_flood: Cell<bool>,
-    /// Whether the kernel is to be asked how much of what was written the peer has.
-    is_measured: Cell<bool>,
-    /// Its last answer, in bytes that the peer does not have.
-    outstanding: Cell<u64>,
+    pub(super) outstanding: OutstandingBytes,
 }
 
 impl ConnectionState {
@@ -131,8 +129,7 @@ impl ConnectionState {
             tunnel: RefCell::default(),
             streams: OpenStreams::default(),
             is_control_flood: Cell::new(false),
-            is_measured: Cell::new(false),
-            outstanding: Cell::new(0),
+            outstanding: OutstandingBytes::default(),
         }
     }
 
@@ -219,24 +216,12 @@ impl ConnectionState {
         }
     }
 
-    /// Has the task of a connection that does not take bytes ask the kernel how many are on their way: the system reports
-    /// room only once a third of its buffer is free, which a slow reader may not manage in time.
+    /// Has the task of a connection that takes no bytes measure what its peer takes.
     pub(super) fn measure_stalled(&self, now: Nanos) {
         if self.timeout_tracker.get().is_stalled(now) {
-            self.is_measured.set(true);
+            self.outstanding.ask();
             self.wake();
         }
-    }
-
-    /// Whether that is to be done now.
-    pub(super) fn takes_measure(&self) -> bool {
-        self.is_measured.take()
-    }
-
-    /// Records the bytes that the peer does not have; how many fewer they are than before.
-    pub(super) fn record_outstanding(&self, outstanding: Option<u64>) -> u64 {
-        let outstanding = outstanding.unwrap_or_default();
-        self.outstanding.replace(outstanding).saturating_sub(outstanding)
     }
 
     /// Records that the client has exceeded the budget for control frames of HTTP/2.

@@ -34,6 +34,7 @@ mod metrics;
 mod network;
 mod open_requests;
 mod opening;
+mod outstanding_bytes;
 mod proxy_header;
 mod request_body;
 mod request_context;

@@ -20,7 +20,6 @@ use super::static_body::StaticBody;
 use weir_decide::Nanos;
 use weir_machine::system::receive_age;
 use weir_machine::system::sockets::SEND_MORE;
-use weir_machine::system::unacknowledged::outstanding;
 
 /// Preface of every HTTP/2 connection (RFC 9113, 3.4), which is not a valid HTTP/1 request.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -141,8 +140,7 @@ impl ConnectionSocket {
                 Poll::Pending => {
                     let now = self.coarse_clock.now();
                     self.connection.update_timeouts(|timeouts| timeouts.stalled(now));
-                    if self.connection.takes_measure() {
-                        let taken = self.connection.record_outstanding(outstanding(self.stream.as_fd()));
+                    if let Some(taken) = self.connection.outstanding.measure(self.stream.as_fd()) {
                         self.connection.update_timeouts(|timeouts| timeouts.drained(now, taken));
                         self.connection.streams.record_drained(now, taken);
                     }

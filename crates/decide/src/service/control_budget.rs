@@ -2,7 +2,7 @@
 //!
 //! A server works for each PING, SETTINGS, PRIORITY, WINDOW_UPDATE, RST_STREAM, CONTINUATION, empty DATA and unknown
 //! frame, and for each field of a header block beyond those that requests have, while its peer sends them for next to
-//! nothing. [`ControlBudget`] counts them as the bytes pass: a bucket that time refills, and bytes that the server sends,
+//! nothing. [`ControlFrameBudget`] counts them as the bytes pass: a bucket that time refills, and bytes that the server sends,
 //! since a client that downloads has reasons for WINDOW_UPDATE (and gRPC for PING, to measure the bandwidth).
 
 use super::header_block::HeaderBlockScan;
@@ -34,7 +34,7 @@ const FIELDS_PER_FRAME: f64 = 4.0;
 
 /// Frames of one connection, seen as bytes.
 #[derive(Clone, Debug)]
-pub struct ControlBudget {
+pub struct ControlFrameBudget {
     splitter: FrameSplitter,
     block: HeaderBlockScan,
     /// Whether a header block has begun and not ended.
@@ -49,7 +49,7 @@ pub struct ControlBudget {
     surplus_fields: u64,
 }
 
-impl ControlBudget {
+impl ControlFrameBudget {
     /// The full budget of a new connection.
     pub fn new(now: Nanos) -> Self {
         Self {
@@ -245,8 +245,8 @@ mod tests {
         bytes
     }
 
-    fn opened() -> ControlBudget {
-        let mut budget = ControlBudget::new(Nanos::ZERO);
+    fn opened() -> ControlFrameBudget {
+        let mut budget = ControlFrameBudget::new(Nanos::ZERO);
         budget.received(&[0; PREFACE_BYTES]);
         budget
     }
