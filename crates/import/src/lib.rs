@@ -30,6 +30,7 @@ mod files;
 mod graphql;
 mod har;
 mod har_body;
+mod http_environment;
 mod http_file;
 mod importer;
 mod insomnia;

@@ -152,6 +152,17 @@ impl ImportedRequest {
         texts
     }
 
+    /// Bytes of the texts, about.
+    pub(crate) fn size(&self) -> usize {
+        let texts = self.texts().into_iter().flat_map(|text| &text.parts);
+        let of_part = |part: &weir_hurl::TemplatePart| match part {
+            weir_hurl::TemplatePart::Text(text) => text.len(),
+            weir_hurl::TemplatePart::Expression(_) => 64,
+        };
+        let of_bytes = if let ImportedBody::Bytes(bytes) = &self.body { bytes.len() } else { 0 };
+        texts.map(of_part).sum::<usize>() + of_bytes
+    }
+
     /// Method and path, for messages.
     pub(crate) fn line(&self) -> String {
         format!("{} {}", self.method, text::source(&self.url))

@@ -6,7 +6,7 @@ use weir_hurl::Template;
 
 use crate::collection::{Import, ImportedScenario};
 use crate::file_reader::FileReader;
-use crate::http_file::environment::HttpEnvironment;
+use crate::http_environment::HttpEnvironment;
 use crate::names::VariableNameTable;
 use crate::omission::{Omission, OmissionKind};
 use crate::request::ImportedStep;

@@ -39,13 +39,6 @@ pub(crate) fn is_empty(text: &Template) -> bool {
     text.parts.is_empty()
 }
 
-/// Bytes of the texts of a request, about.
-pub(crate) fn size(request: &crate::request::ImportedRequest) -> usize {
-    let texts = request.texts().into_iter().flat_map(|text| &text.parts);
-    let of_texts: usize = texts.map(|part| if let TemplatePart::Text(text) = part { text.len() } else { 64 }).sum();
-    of_texts + if let crate::request::ImportedBody::Bytes(bytes) = &request.body { bytes.len() } else { 0 }
-}
-
 /// Fixed text at the beginning.
 pub(crate) fn start(text: &Template) -> &str {
     match text.parts.first() {

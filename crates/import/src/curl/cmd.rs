@@ -4,7 +4,7 @@
 //! words, with backslashes before quotes.
 
 use super::marks::push_char;
-use super::shell::ShellCommand;
+use super::shell_command::ShellCommand;
 
 /// Whether a text is for cmd: a caret before a quote that begins a word, or at the end of a line, outside of the quotes
 /// of a POSIX shell, before any backslash at the end of a line.

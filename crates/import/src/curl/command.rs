@@ -7,7 +7,7 @@ use super::form::{self, FormPart, FormSource};
 use super::letters::long_name;
 use super::marks::{self, MarkTable};
 use super::options::{CurlFlag, long_flag};
-use super::shell::ShellCommand;
+use super::shell_command::ShellCommand;
 use crate::builder;
 use crate::collection::ImportedScenario;
 use crate::omission::OmissionKind;

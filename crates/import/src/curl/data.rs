@@ -1,7 +1,7 @@
 //! Data of `-d` and its kin, as curl puts them together.
 
 use super::marks::{self, MarkTable};
-use super::shell::ShellInput;
+use super::shell_command::ShellInput;
 use crate::session::ImportSession;
 
 /// Piece of the data of a request.

@@ -13,9 +13,10 @@ mod marks;
 mod options;
 mod pipeline;
 mod shell;
+mod shell_command;
 mod steps;
 
-use self::shell::{ShellCommand, ShellInput};
+use self::shell_command::{ShellCommand, ShellInput, ShellScript};
 use crate::collection::ImportedScenario;
 use crate::error::Mismatch;
 use crate::omission::OmissionKind;
@@ -43,7 +44,7 @@ pub(crate) fn read(source: &str, session: &mut ImportSession) -> Result<Vec<Impo
 
 /// Adds the steps of the commands of a text that begins at a line.
 pub(crate) fn add(source: &str, first_line: u32, session: &mut ImportSession, scenario: &mut ImportedScenario) {
-    let shell::ShellScript { commands, marks } = shell::commands(source, session);
+    let ShellScript { commands, marks } = shell::commands(source, session);
     let mut written: Option<ShellInput> = None;
     let mut commands = commands.into_iter().peekable();
     while let Some(mut command) = commands.next() {

@@ -1,7 +1,7 @@
 //! What commands write whose output is known: `echo`, `printf` and `cat`.
 
 use super::marks::MarkTable;
-use super::shell::{ShellCommand, ShellInput};
+use super::shell_command::{ShellCommand, ShellInput};
 
 /// Output of a command that reads `input`.
 pub(super) fn output(command: &ShellCommand, input: Option<ShellInput>, marks: &MarkTable) -> ShellInput {

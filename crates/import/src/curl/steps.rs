@@ -7,7 +7,7 @@ use super::data::{self, DataPiece, DataReader};
 use super::form::FormSource;
 use super::glob;
 use super::marks::{MarkTable, MarkedContent};
-use super::shell::ShellCommand;
+use super::shell_command::ShellCommand;
 use crate::builder;
 use crate::collection::ImportedScenario;
 use crate::multipart::{self, PartContent};
@@ -66,7 +66,7 @@ impl CurlRequest {
         builder::take_basic_auth(&mut self.step);
         let mut urls = std::mem::take(&mut self.urls);
         // Each URL is a step with all that the others have.
-        let step_bytes = text::size(&self.step.request) + query.as_ref().map_or(0, String::len);
+        let step_bytes = self.step.request.size() + query.as_ref().map_or(0, String::len);
         let max_urls = (MAX_STEPS_BYTES / (step_bytes + 1)).clamp(1, MAX_URLS);
         if urls.len() > max_urls {
             self.omit(OmissionKind::Request, &format!("{} more URLs", urls.len() - max_urls), session);

@@ -1,6 +1,7 @@
 //! Environments of JetBrains: `http-client.env.json`, and the private file beside it.
 
 use crate::error::Mismatch;
+use crate::http_environment::HttpEnvironment;
 use crate::omission::OmissionKind;
 use crate::placeholder::define;
 use crate::session::ImportSession;
@@ -8,17 +9,6 @@ use crate::tree::parse_json;
 
 /// Name of the environment that all others share.
 const SHARED: &str = "$shared";
-
-/// Environment of a file.
-#[derive(Clone, Debug)]
-pub(crate) struct HttpEnvironment {
-    name: String,
-    /// Whether its file is the private one, whose values come first.
-    is_private: bool,
-    line: u32,
-    file: String,
-    variables: Vec<(u32, String, String)>,
-}
 
 /// Reads the environments of a file; which one holds is decided when all files are read.
 pub(super) fn read(source: &str, session: &mut ImportSession) -> Result<(), Mismatch> {

@@ -2,7 +2,6 @@
 
 use weir_hurl::Template;
 
-use super::request_body::FORM;
 use super::style::{ParameterForm, ParameterValue};
 use crate::builder;
 use crate::multipart::{self, ImportedPart};
@@ -10,6 +9,9 @@ use crate::omission::OmissionKind;
 use crate::request::ImportedStep;
 use crate::session::ImportSession;
 use crate::tree::SourceNode;
+
+/// Content-Type of a form.
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Property of a form with its value.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use weir_hurl::{ExpectedResponse, ExpectedStatus, MultipartField, MultipartValue, Template};
 
 use super::description::ApiDescription;
-use super::{request_body, security};
+use super::{form, request_body, security};
 use crate::builder;
 use crate::omission::OmissionKind;
 use crate::request::{ImportedBody, ImportedStep};
@@ -153,9 +153,9 @@ impl Operation<'_> {
             let what = format!("the file of the part {name}, a text instead");
             builder::omit_at(step, parameter.line, OmissionKind::File, &what, session);
         }
-        let form = self.form(parameter, "query", step, session);
+        let style = self.form(parameter, "query", step, session);
         let consumes_parts = is_file || self.consumes().contains("multipart");
-        let pairs = form.pairs(name, &value);
+        let pairs = style.pairs(name, &value);
         let body = std::mem::take(&mut step.request.body);
         step.request.body = match body {
             ImportedBody::Multipart(mut parts) => {
@@ -177,7 +177,7 @@ impl Operation<'_> {
             }
             _ => {
                 let text = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
-                ImportedBody::Text { text: Template::text(text), media_type: request_body::FORM.to_owned() }
+                ImportedBody::Text { text: Template::text(text), media_type: form::FORM.to_owned() }
             }
         };
     }

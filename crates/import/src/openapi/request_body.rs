@@ -4,7 +4,7 @@ use weir_hurl::Template;
 
 use super::description::ApiDescription;
 use super::example::ExampleMaker;
-use super::form::{self, FormMember};
+use super::form::{self, FORM, FormMember};
 use super::style::ParameterValue;
 use crate::builder;
 use crate::json_indent::readable;
@@ -12,9 +12,6 @@ use crate::omission::OmissionKind;
 use crate::request::{ImportedBody, ImportedStep};
 use crate::session::ImportSession;
 use crate::tree::{SourceNode, SourceValue, parse_json};
-
-/// Content-Type of a form.
-pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Ends a form of Swagger 2, which is a text so far: fields where weir encodes them the same way.
 pub(super) fn end_form(step: &mut ImportedStep) {

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use weir_hurl::Template;
 
 use super::marks::{self, MarkTable};
+use super::shell_command::{ShellCommand, ShellInput, ShellScript};
 use super::{ansi, assignment, braces, cmd};
 use crate::omission::OmissionKind;
 use crate::session::ImportSession;
@@ -17,37 +18,6 @@ const MAX_SPLIT_BYTES: usize = 1 << 20;
 
 /// Most values that variables of a script get.
 const MAX_VALUES: usize = 1_000;
-
-/// Command with its words.
-#[derive(Debug, Default)]
-pub(super) struct ShellCommand {
-    pub(super) line: u32,
-    pub(super) words: Vec<String>,
-    /// What it reads, if that is not the terminal.
-    pub(super) input: Option<ShellInput>,
-    /// Whether it reads what the command before it writes.
-    pub(super) is_piped: bool,
-    /// Number of the `<<` text that it reads, until its lines are known.
-    pub(super) document: Option<usize>,
-}
-
-/// Standard input of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ShellInput {
-    /// Text of the script itself.
-    Text(String),
-    /// Content of a file.
-    File(String),
-    /// Output of a command, which is not known.
-    Output(String),
-}
-
-/// Commands of a text, and the expressions in their words.
-#[derive(Debug)]
-pub(super) struct ShellScript {
-    pub(super) commands: Vec<ShellCommand>,
-    pub(super) marks: MarkTable,
-}
 
 /// Splits a text into commands. Variables of the shell become expressions; what a command writes to is dropped.
 pub(super) fn commands(text: &str, session: &mut ImportSession) -> ShellScript {

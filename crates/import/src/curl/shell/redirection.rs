@@ -1,6 +1,8 @@
 //! What commands of a shell read and write: files, documents within the script, and outputs of other commands.
 
-use super::{HereDocument, Redirection, ShellInput, ShellSplitter};
+use super::super::marks;
+use super::super::shell_command::ShellInput;
+use super::{HereDocument, Redirection, ShellSplitter};
 use crate::omission::OmissionKind;
 use crate::text;
 
@@ -141,7 +143,7 @@ impl<'a> ShellSplitter<'a, '_> {
         });
         if let Some(bytes) = content {
             let end = bytes.iter().rposition(|byte| *byte != b'\n').map_or(0, |at| at + 1);
-            return super::marks::push_bytes(self.word.get_or_insert_default(), &bytes[..end]);
+            return marks::push_bytes(self.word.get_or_insert_default(), &bytes[..end]);
         }
         self.omit(OmissionKind::Variable, &format!("the output of {shown}, a variable instead"));
         let name = self.session.names.name(command.split([' ', '\n', '/']).next().unwrap_or_default());
