@@ -136,6 +136,7 @@ fn job() -> Job {
             url: "http://127.0.0.1:9999/api/request?api_key={key}&nonce={nonce}&req_id={id}".into(),
             headers: vec![("content-type".into(), "application/json".into())],
             body: vec![b'x'; 90],
+            templates: Default::default(),
         },
         created_at: NOW,
         weight: 1,
