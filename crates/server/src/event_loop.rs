@@ -27,7 +27,7 @@ use weir_machine::executor::spawn_task;
 /// Interval of an event loop's checks of its connections.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Streams below which a connection crowds nobody out.
+/// Streams below which a connection does not crowd others out.
 const MIN_CROWDING_STREAMS: usize = 4;
 /// Stall timeout of the streams of a connection that crowds others out, if it is less than the configured one.
 const CROWDING_STALL: Nanos = Nanos::from_secs(2);

@@ -1,4 +1,4 @@
-//! Progress of one HTTP/2 stream. The timeouts of a connection are no use to it: any frame, of another stream or of none,
+//! Progress of one HTTP/2 stream. The timeouts of a connection do not serve: any frame, of another stream or of none,
 //! would give it more time.
 
 use std::cell::{Cell, RefCell};

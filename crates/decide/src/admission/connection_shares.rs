@@ -20,7 +20,7 @@ const COUNTERS: usize = 1024;
 const PRESENCE: Nanos = Nanos::from_secs(60);
 /// Time after a call that got no slot for which a connection with many slots crowds others out.
 const CROWDED: Nanos = Nanos::from_secs(1);
-/// A connection that holds fewer slots than every N-th crowds nobody out, nor does one with fewer than [`MIN_CROWD`].
+/// A connection that holds fewer slots than every N-th does not crowd others out, nor does one with fewer than [`MIN_CROWD`].
 const CROWD_DIVISOR: u32 = 16;
 const MIN_CROWD: u32 = 4;
 

@@ -104,7 +104,7 @@ fn one_that_has_all_slots_crowds_others_out_until_they_have_some() {
     let mut pool = SharedPool::new(100, 0);
     (0..250).for_each(|_| _ = pool.arrive(ALONE));
     let crowds = |pool: &SharedPool| pool.admission.crowds_out_others(pool.now, ConnectionNumber(1));
-    assert!(!crowds(&pool), "nobody else is there");
+    assert!(!crowds(&pool), "it is alone");
     assert!(!pool.arrive(None));
     assert!(crowds(&pool));
     (0..50).for_each(|_| pool.end(0));
