@@ -8,9 +8,9 @@ pub type ReadFile = dyn Fn(&str, &str) -> Option<Vec<u8>>;
 
 /// Access to the files that imported files name; none by default.
 #[derive(Clone, Default)]
-pub struct FileReader(Option<Rc<ReadFile>>);
+pub struct NamedFileReader(Option<Rc<ReadFile>>);
 
-impl FileReader {
+impl NamedFileReader {
     /// Largest file whose content becomes text of a scenario, in bytes.
     pub const MAX_BYTES: usize = 1 << 20;
 
@@ -25,8 +25,8 @@ impl FileReader {
     }
 }
 
-impl fmt::Debug for FileReader {
+impl fmt::Debug for NamedFileReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FileReader").field(&self.0.is_some()).finish()
+        f.debug_tuple("NamedFileReader").field(&self.0.is_some()).finish()
     }
 }

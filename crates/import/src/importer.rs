@@ -7,7 +7,7 @@ use crate::collection::{Import, ImportedScenario};
 use crate::curl;
 use crate::detect::detect;
 use crate::error::{ImportError, Mismatch};
-use crate::file_reader::FileReader;
+use crate::file_reader::NamedFileReader;
 use crate::har;
 use crate::http_file;
 use crate::insomnia;
@@ -39,7 +39,7 @@ pub fn import<'a>(
     files: impl IntoIterator<Item = ImportFile<'a>>,
     settings: &ImportSettings,
 ) -> Result<Import, ImportError> {
-    import_with_files(files, settings, FileReader::default())
+    import_with_files(files, settings, NamedFileReader::default())
 }
 
 /// Imports files as [`import`] does, with the files that they name: where their content decides what is sent, it becomes
@@ -50,7 +50,7 @@ pub fn import<'a>(
 pub fn import_with_files<'a>(
     files: impl IntoIterator<Item = ImportFile<'a>>,
     settings: &ImportSettings,
-    reader: FileReader,
+    reader: NamedFileReader,
 ) -> Result<Import, ImportError> {
     let mut session = ImportSession::new(reader);
     let mut whole = ImportedScenario::default();

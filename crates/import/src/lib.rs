@@ -62,7 +62,7 @@ mod tests;
 pub use self::collection::{Import, ImportedData, ImportedLoad, ImportedScenario, ImportedVariable, ScenarioRole};
 pub use self::detect::detect;
 pub use self::error::ImportError;
-pub use self::file_reader::{FileReader, ReadFile};
+pub use self::file_reader::{NamedFileReader, ReadFile};
 pub use self::importer::{ImportFile, import, import_with_files};
 pub use self::kind::ImportKind;
 pub use self::omission::{Omission, OmissionKind, count_omissions};

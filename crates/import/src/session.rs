@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use weir_hurl::Template;
 
 use crate::collection::{Import, ImportedScenario};
-use crate::file_reader::FileReader;
+use crate::file_reader::NamedFileReader;
 use crate::http_environment::HttpEnvironment;
 use crate::names::VariableNameTable;
 use crate::omission::{Omission, OmissionKind};
@@ -30,14 +30,14 @@ pub(crate) struct ImportSession {
     /// Environments of JetBrains, until all files are read.
     pub(crate) environments: Vec<HttpEnvironment>,
     /// Files that imported files name.
-    pub(crate) reader: FileReader,
+    pub(crate) reader: NamedFileReader,
     /// Comments for the next step.
     pending: Vec<String>,
 }
 
 impl ImportSession {
     /// State before the first file.
-    pub(crate) fn new(reader: FileReader) -> Self {
+    pub(crate) fn new(reader: NamedFileReader) -> Self {
         Self { reader, ..Self::default() }
     }
 

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 use weir::decide::Nanos;
 use weir::machine::lock::lock;
 use weir::send::store::{JobSelector, Recovery, Store, StoreError, StoreUrl};
-use weir::send::{self, State, wall_ms};
+use weir::send::{self, PauseRecord, State, wall_ms};
 
 use super::elsewhere::RemoteWatch;
 use super::group::{Group, GroupJobs};
@@ -231,7 +231,7 @@ impl SenderHandle {
         dict.set_item("in_flight", progress.in_flight)?;
         dict.set_item("delay_bound_ms", progress.delay_bound.map(Nanos::as_millis_f64))?;
         let now = wall_ms();
-        let paused = progress.pauses.iter().filter(|pause| pause.until() > now).map(|pause| pause.phrase());
+        let paused = progress.pauses.iter().filter(|pause| pause.until() > now).map(PauseRecord::phrase);
         dict.set_item("paused", paused.collect::<Vec<_>>())?;
         let disabled = PyDict::new(py);
         for (key, reason) in counted.unusable_keys {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use weir_import::{FileReader, Import, ImportFile, ImportKind, ImportSettings, import_with_files};
+use weir_import::{Import, ImportFile, ImportKind, ImportSettings, NamedFileReader, import_with_files};
 use weir_load::steps::path_within;
 
 /// Name of stdin in messages.
@@ -74,13 +74,13 @@ impl ImportInput {
         let kind = self.kind;
         let folders: Vec<(String, PathBuf)> =
             self.files.iter().map(|file| (file.name.clone(), file.folder.clone())).collect();
-        let reader = FileReader::new(move |file, name| {
+        let reader = NamedFileReader::new(move |file, name| {
             let folder = folders.iter().find(|(own, _)| own == file).map(|(_, folder)| folder.as_path());
             // Its content becomes text that is sent to the host that the file names.
             let path = path_within(folder.unwrap_or(Path::new("")), Path::new(name)).ok()?;
             // Neither a pipe, whose end does not come, nor what does not fit.
             let is_small =
-                fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= FileReader::MAX_BYTES as u64);
+                fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= NamedFileReader::MAX_BYTES as u64);
             is_small.then(|| fs::read(path).ok()).flatten()
         });
         let files = self.files.iter_mut().map(|file| {

@@ -33,7 +33,7 @@ fn bodies_urls_and_headers_of_jobs_are_sent_byte_for_byte() {
         format!(r#"{{"id":"text","body":"{text}"}}"#),
         format!(r#"{{"id":"form","headers":{{"content-type":"application/x-www-form-urlencoded"}},"body":"{form}"}}"#),
         format!(r#"{{"custom_id":"batch","method":"POST","url":"/{{id}}?k={{key}}","body":{object}}}"#),
-        format!(r#"{{"id":"header","headers":{{"X-Text":"{{key}} {{id}}"}},"body":["{{key}}"]}}"#),
+        r#"{"id":"header","headers":{"X-Text":"{key} {id}"},"body":["{key}"]}"#.to_owned(),
         r#"{"id":"base64","body":"e2tleX0=","headers":{"content-encoding":"base64"}}"#.to_owned(),
     ];
     weir.write("jobs.jsonl", jobs.join("\n") + "\n");

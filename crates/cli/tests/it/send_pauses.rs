@@ -1,5 +1,6 @@
 //! `weir send` while a service asks it to wait: implausible numbers are bounded, and what it waits for is shown.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "a test has a clock of its own")]
 
 use std::time::{Duration, Instant};
 

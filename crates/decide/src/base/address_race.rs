@@ -136,7 +136,7 @@ mod tests {
             // Time of the last attempt, unless an attempt has failed since then.
             let mut last: Option<Nanos> = None;
             for (wait, fails) in steps {
-                now = now + Nanos::from_millis(wait);
+                now += Nanos::from_millis(wait);
                 if fails && pending > 0 {
                     race.attempt_failed(now);
                     (pending, failed, last) = (pending - 1, failed + 1, None);

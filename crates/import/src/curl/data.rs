@@ -9,7 +9,7 @@ use crate::session::ImportSession;
 pub(super) struct DataPiece {
     /// Name before encoded data.
     pub(super) name: Option<String>,
-    pub(super) source: DataSource,
+    pub(super) source: CurlDataSource,
     /// Whether an `&` stands between it and data before it.
     pub(super) is_joined: bool,
     /// Whether line ends of a file are taken out.
@@ -20,13 +20,13 @@ pub(super) struct DataPiece {
 
 /// Where data is from.
 #[derive(Clone, Debug)]
-pub(super) enum DataSource {
+pub(super) enum CurlDataSource {
     Text(String),
     /// File, by its name; `-` is standard input.
     File(String),
 }
 
-impl Default for DataSource {
+impl Default for CurlDataSource {
     fn default() -> Self {
         Self::Text(String::new())
     }
@@ -36,15 +36,15 @@ impl DataPiece {
     /// Data of `-d` (`is_stripped`), `--data-binary` or `--json` (not `is_joined`): a text, or a file after `@`.
     pub(super) fn plain(value: String, is_joined: bool, is_stripped: bool) -> Self {
         let source = match value.strip_prefix('@') {
-            Some(file) => DataSource::File(file.to_owned()),
-            None => DataSource::Text(value),
+            Some(file) => CurlDataSource::File(file.to_owned()),
+            None => CurlDataSource::Text(value),
         };
         Self { source, is_joined, is_stripped, ..Self::default() }
     }
 
     /// Data of `--data-raw`.
     pub(super) fn raw(value: String) -> Self {
-        Self { source: DataSource::Text(value), is_joined: true, ..Self::default() }
+        Self { source: CurlDataSource::Text(value), is_joined: true, ..Self::default() }
     }
 
     /// Data of `--data-urlencode`: `content`, `=content`, `name=content`, `@file` or `name@file`.
@@ -52,7 +52,8 @@ impl DataPiece {
         let at = value.find('=').or_else(|| value.find('@'));
         let (name, rest) = at.map_or(("", value), |at| (&value[..at], &value[at + 1..]));
         let is_file = at.is_some_and(|at| value[at..].starts_with('@'));
-        let source = if is_file { DataSource::File(rest.to_owned()) } else { DataSource::Text(rest.to_owned()) };
+        let source =
+            if is_file { CurlDataSource::File(rest.to_owned()) } else { CurlDataSource::Text(rest.to_owned()) };
         let name = (!name.is_empty()).then(|| name.to_owned());
         Self { name, source, is_joined: true, is_stripped: false, is_encoded: true }
     }
@@ -60,7 +61,7 @@ impl DataPiece {
     /// File that is the data as a whole, if nothing of it changes.
     pub(super) fn whole_file(&self) -> Option<&str> {
         match &self.source {
-            DataSource::File(file) if !self.is_encoded => Some(file),
+            CurlDataSource::File(file) if !self.is_encoded => Some(file),
             _ => None,
         }
     }
@@ -71,8 +72,8 @@ impl DataPiece {
     /// Name of a file that cannot be read here.
     pub(super) fn text(&self, reader: &DataReader<'_>) -> Result<String, String> {
         let content = match &self.source {
-            DataSource::Text(text) => text.clone(),
-            DataSource::File(file) => {
+            CurlDataSource::Text(text) => text.clone(),
+            CurlDataSource::File(file) => {
                 let mut content = reader.content(file)?;
                 if self.is_stripped {
                     content.retain(|c| !matches!(c, '\r' | '\n' | '\0'));

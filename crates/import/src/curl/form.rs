@@ -3,6 +3,9 @@
 use super::marks::MarkTable;
 use crate::multipart::{ImportedPart, PartContent};
 
+/// Most files of a part.
+const MAX_FILES: usize = 1_000;
+
 /// Part of a multipart body before its files are read.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FormPart {
@@ -59,6 +62,9 @@ pub(super) fn parts(text: &str) -> Result<Vec<FormPart>, &'static str> {
             let mut rest = &value[1..];
             loop {
                 let (path, part, after) = attributes(rest, Some(','))?;
+                if made.len() >= MAX_FILES {
+                    return Err("of more files than are read");
+                }
                 made.push(FormPart { name: name.to_owned(), source: FormSource::Upload(path), ..part });
                 match after.strip_prefix(',') {
                     Some(after) => rest = after,
