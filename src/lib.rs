@@ -21,7 +21,7 @@
 //!  │ ├──► report ─► page ───────────► measure, decide
 //!  │ ├──► llm ──────────────────────► events, json, decide
 //!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
-//!  │ ├──► load ──► scenario, hurl, events, json, http, machine, measure, decide
+//!  │ ├──► load ──► scenario, hurl, events, http, machine, measure, decide
 //!  │ ├──► record ─► import, http, machine, decide
 //!  │ ├──► serve ─► server, events ──► machine, decide
 //!  │ ├──► gate ──► otlp, server, page, call, http, document, redis

@@ -9,43 +9,12 @@ from typing import Any, Literal, final
 from weir._headers import Headers
 from weir._time import Time
 
-__all__ = [
-    "ClientHandle",
-    "GroupHandle",
-    "JobResultHandle",
-    "Mailbox",
-    "PolicyHandle",
-    "RequestHandle",
-    "ResponseHandle",
-    "RunHandle",
-    "ScriptEvent",
-    "ScriptRequest",
-    "ScriptResponse",
-    "ScriptSession",
-    "SenderHandle",
-    "SentRequestHandle",
-    "ServiceHandle",
-    "StartedLoadHandle",
-    "StreamStep",
-    "__version__",
-    "abandon",
-    "begin",
-    "compare",
-    "forked",
-    "is_secret_name",
-    "json_body",
-    "llm",
-    "load",
-    "quick_request",
-    "release_connections",
-    "run_script",
-    "serve",
-    "shares_credentials",
-    "simulate",
-    "start_load",
-    "wait",
-    "without_secrets",
-]
+__all__ = ["ClientHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle", "RequestHandle"]
+__all__ += ["ResponseHandle", "RunHandle", "ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession"]
+__all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
+__all__ += ["__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body", "llm", "load"]
+__all__ += ["quick_request", "release_connections", "run_script", "serve", "shares_credentials", "simulate"]
+__all__ += ["start_load", "wait", "without_secrets"]
 
 __version__: str
 

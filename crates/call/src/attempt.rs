@@ -10,6 +10,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::body::{BufferedBody, CallBody};
+use super::body_limit::{BodyReadError, too_long};
 use super::headers::{AttemptHeaders, HeaderList};
 use super::host_permit::HostPermit;
 use super::request::CallRequest;
@@ -170,13 +171,6 @@ async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
             BodyRead::Complete(BufferedBody { bytes: Bytes::new(), trailers: frame.into_trailers().ok().map(Box::new) })
         }
     })
-}
-
-/// Error of reading a body.
-pub(crate) type BodyReadError = (FailureKind, Cow<'static, str>);
-
-pub(crate) fn too_long(max_bytes: usize) -> BodyReadError {
-    (FailureKind::Body, format!("the response is longer than {max_bytes} bytes").into())
 }
 
 /// Reads the trailers of a body whose data is complete.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::attempt::too_long;
+use super::body_limit::too_long;
 use weir_decide::Nanos;
 use weir_decide::admission::{Priority, Rejection};
 use weir_decide::call::hedge::LaunchReason;

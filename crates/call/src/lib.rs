@@ -17,6 +17,7 @@ mod admission;
 mod attempt;
 pub mod attempt_log;
 mod body;
+mod body_limit;
 mod counts;
 mod engine;
 mod engine_state;

@@ -207,11 +207,25 @@ impl From<&NumberLiteral> for Value {
 
 /// Number of a text, which it keeps.
 fn number(text: &str) -> Value {
-    let is_written = |value: &dyn fmt::Display| value.to_string() == text;
+    // Compared as it is written, without a copy: a load asks this for each number that it checks.
+    let is_written = |value: fmt::Arguments<'_>| {
+        let mut left = Remainder(text);
+        fmt::write(&mut left, value).is_ok() && left.0.is_empty()
+    };
     match (text.parse::<i64>(), text.parse::<f64>()) {
-        (Ok(integer), _) if is_written(&integer) => Value::Integer(integer),
-        (_, Ok(float)) if is_fraction(text) && is_written(&format_args!("{float:?}")) => Value::Float(float),
+        (Ok(integer), _) if is_written(format_args!("{integer}")) => Value::Integer(integer),
+        (_, Ok(float)) if is_fraction(text) && is_written(format_args!("{float:?}")) => Value::Float(float),
         _ => Value::Number(text.to_owned()),
+    }
+}
+
+/// What is left of a text after what has been written; another text is an error.
+struct Remainder<'t>(&'t str);
+
+impl fmt::Write for Remainder<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        self.0 = self.0.strip_prefix(part).ok_or(fmt::Error)?;
+        Ok(())
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::state::State;
-use super::template_parts::{BodyTemplate, TemplateParts};
+use super::template::has_fields;
+use super::template_parts::{JobBodyKind, TemplateParts};
 
 /// Wall-clock time, in milliseconds since 1970; comparable between processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -198,7 +199,7 @@ impl JobEdit {
             request.templates.headers = self.header_templates;
         }
         if self.body.is_some() {
-            request.templates.body = BodyTemplate::Template;
+            request.templates.body = JobBodyKind::Template;
         }
         set(&mut request.method, self.method);
         set(&mut request.url, self.url);
@@ -208,5 +209,55 @@ impl JobEdit {
         set(&mut job.priority, self.priority);
         set(&mut job.weight, self.weight);
         set(&mut job.key_hint, self.key_hint);
+    }
+}
+
+impl JobRequest {
+    /// URL: the part that is a template, and the rest.
+    pub(super) fn url_parts(&self) -> (&str, &str) {
+        self.url.split_at_checked(self.templates.url_bytes).unwrap_or(("", &self.url))
+    }
+
+    /// Whether the body is a template; `unstated` if that is not stated.
+    pub(super) fn is_body_template(&self, unstated: bool) -> bool {
+        match self.templates.body {
+            JobBodyKind::Data => false,
+            JobBodyKind::Template => true,
+            JobBodyKind::Unstated => unstated,
+        }
+    }
+
+    /// Texts that are templates; the body only with `unstated_body` if it is not stated.
+    pub(super) fn template_texts(&self, unstated_body: bool) -> impl Iterator<Item = &str> {
+        let headers = self.templates.headers.iter().filter_map(|index| self.headers.get(*index));
+        let body = if self.is_body_template(unstated_body) { std::str::from_utf8(&self.body).ok() } else { None };
+        [self.url_parts().0].into_iter().chain(headers.map(|(_, value)| value.as_str())).chain(body)
+    }
+
+    /// Place of a field in the data of the URL or of a header, which is sent as it is: probably meant as a template.
+    pub fn literal_field(&self) -> Option<&'static str> {
+        let is_data = |index: &usize| !self.templates.headers.contains(index);
+        let mut headers = self.headers.iter().enumerate().filter(|(index, _)| is_data(index)).map(|(_, header)| header);
+        if has_fields(self.url_parts().1) {
+            Some("URL")
+        } else {
+            headers.any(|(_, value)| has_fields(value)).then_some("header")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_in_data_is_found() {
+        let mut request = JobRequest { url: "http://h/{id}/{key}".into(), ..JobRequest::default() };
+        request.templates.add_url("http://h/{id}/{key}", 13);
+        assert_eq!(request.literal_field(), Some("URL"));
+        assert_eq!(request.template_texts(false).collect::<Vec<_>>(), ["http://h/{id}"]);
+        let headers = vec![("x-a".to_owned(), "{nonce}".to_owned())];
+        let request = JobRequest { url: "http://h/{other}".into(), headers, ..JobRequest::default() };
+        assert_eq!(request.literal_field(), Some("header"));
     }
 }

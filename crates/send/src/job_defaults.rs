@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::job::{Job, JobRequest, UnixMs};
 use super::key_hosts::KeyHosts;
 use super::template::{has_field, unknown_field};
-use super::template_parts::{BodyTemplate, TemplateParts};
+use super::template_parts::{JobBodyKind, TemplateParts};
 use weir_decide::base::secret_names::is_secret_name;
 use weir_http::target::Target;
 
@@ -145,7 +145,7 @@ impl JobDefaults {
             headers.push(("content-type".into(), kind.into_owned()));
         }
         if self.body_fields || own.body.is_none() && self.body.is_some() {
-            templates.body = BodyTemplate::Template;
+            templates.body = JobBodyKind::Template;
         }
         let body = own.body.or_else(|| self.body.clone()).unwrap_or_default();
         let method = own.method.map(|method| method.to_ascii_uppercase()).or_else(|| self.method.clone());
@@ -224,15 +224,15 @@ mod tests {
         };
         let parts = |form: &JobDefaults, text: &str| form.parse_line(1, text, NOW).unwrap().unwrap().request;
         let plain = parts(&form, "{}");
-        let all = TemplateParts { url_bytes: 23, headers: vec![0, 1], body: BodyTemplate::Template };
+        let all = TemplateParts { url_bytes: 23, headers: vec![0, 1], body: JobBodyKind::Template };
         assert_eq!(plain.templates, all);
         let line = r#"{"url": "/b/{id}", "headers": {"X-Own": "{key}"}, "body": {"text": "{key} {nonce} {id} {x}"}}"#;
         let own = parts(&form, line);
-        assert_eq!(own.templates, TemplateParts { url_bytes: 16, headers: vec![1], body: BodyTemplate::Data });
+        assert_eq!(own.templates, TemplateParts { url_bytes: 16, headers: vec![1], body: JobBodyKind::Data });
         assert_eq!(own.literal_field(), Some("URL"));
         let trusted = JobDefaults { url_fields: true, body_fields: true, ..form };
         let own = parts(&trusted, line);
-        assert_eq!(own.templates, TemplateParts { url_bytes: 23, headers: vec![1], body: BodyTemplate::Template });
+        assert_eq!(own.templates, TemplateParts { url_bytes: 23, headers: vec![1], body: JobBodyKind::Template });
     }
 
     #[test]

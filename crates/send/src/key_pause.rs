@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::job::UnixMs;
-use super::key_state::KeyState;
-use super::store::{Store, StoreError};
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::{HostId, KeyPause, PauseCause};
 
@@ -20,7 +18,7 @@ pub struct PauseRecord {
     /// Host, with a non-default port.
     pub host: String,
     /// End, in milliseconds since 1970.
-    until_ms: i64,
+    pub(super) until_ms: i64,
     /// Cause in prose: a header.
     pub cause: String,
     /// Whether the response stated a longer one than `--max-pause`.
@@ -56,21 +54,6 @@ impl PauseRecord {
     /// End.
     pub fn until(&self) -> UnixMs {
         UnixMs(self.until_ms)
-    }
-
-    /// Pauses that the senders of a store have recorded and that have not ended, the longest first.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn in_store(store: &dyn Store, now: UnixMs) -> Result<Vec<Self>, StoreError> {
-        let mut all = Vec::new();
-        for stored in store.key_states()? {
-            let state = KeyState::read(&stored.state).unwrap_or_default();
-            let current = state.pauses().iter().filter(|pause| pause.until() > now);
-            all.extend(current.map(|pause| Self { key: stored.key.clone(), ..pause.clone() }));
-        }
-        all.sort_by_key(|pause| std::cmp::Reverse(pause.until_ms));
-        Ok(all)
     }
 
     /// Who pauses: `key alice`, or `all keys`.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::UnixMs;
 use super::key_pause::PauseRecord;
+use super::store::{Store, StoreError};
 use super::wall_clock::wall_ms;
 use weir_decide::Nanos;
 use weir_decide::delivery::key_window::{KeyHistory, WindowHistory};
@@ -160,6 +161,23 @@ impl KeyState {
         let is_same_boot = !self.boot.is_empty() && self.boot == now.boot;
         let since_ms = if is_same_boot { by_wall.min(by_uptime) } else { by_wall };
         Some((history, Nanos(since_ms.saturating_mul(Nanos::MILLI.0))))
+    }
+}
+
+impl PauseRecord {
+    /// Pauses that the senders of a store have recorded and that have not ended, the longest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn in_store(store: &dyn Store, now: UnixMs) -> Result<Vec<Self>, StoreError> {
+        let mut all = Vec::new();
+        for stored in store.key_states()? {
+            let state = KeyState::read(&stored.state).unwrap_or_default();
+            let current = state.pauses().iter().filter(|pause| pause.until() > now);
+            all.extend(current.map(|pause| Self { key: stored.key.clone(), ..pause.clone() }));
+        }
+        all.sort_by_key(|pause| std::cmp::Reverse(pause.until()));
+        Ok(all)
     }
 }
 

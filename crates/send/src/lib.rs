@@ -53,5 +53,5 @@ pub use response_rules::ResponseRules;
 pub use sender::Sender;
 pub use sender_error::SenderError;
 pub use state::State;
-pub use template_parts::{BodyTemplate, TemplateParts};
+pub use template_parts::{JobBodyKind, TemplateParts};
 pub use wall_clock::wall_ms;

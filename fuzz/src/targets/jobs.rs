@@ -38,8 +38,11 @@ fn job(defaults: &JobDefaults, number: u64, line: &str) {
     assert!(job.id.as_ref().is_some_and(|id| !id.is_empty()) && job.weight > 0, "{job:?}");
     assert!(job.expires_at.is_none_or(|at| at >= NOW), "{job:?}");
     assert!(Target::parse(&job.request.url).is_ok(), "{job:?}");
-    let values = job.request.headers.iter().map(|(_, value)| value);
-    assert!([&job.request.url].into_iter().chain(values).all(|text| unknown_field(text).is_none()), "{job:?}");
+    // What a line has is data; templates are the parts of the defaults.
+    let templates = &job.request.templates;
+    let values = templates.headers.iter().map(|index| job.request.headers[*index].1.as_str());
+    let url = &job.request.url[..templates.url_bytes];
+    assert!([url].into_iter().chain(values).all(|text| unknown_field(text).is_none()), "{job:?}");
     // Raw values, since numbers may be larger than 64 bits.
     let Ok(fields) = serde_json::from_str::<HashMap<String, Box<RawValue>>>(line.trim()) else {
         panic!("a job that is not an object: {line}")

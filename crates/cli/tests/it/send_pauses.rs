@@ -114,9 +114,9 @@ fn a_wait_of_nothing_that_does_not_help_is_no_wait() {
         let running = weir.start(&["send", "jobs.jsonl", "--url", &server.url("/"), "--grace", "0s", "-q"]);
         until("some requests", TIMEOUT, || server.requests() >= 3);
         let (begun, before) = (Instant::now(), server.requests());
-        until("three more", TIMEOUT, || server.requests() >= before + 4);
-        // Twenty per second would have been four in 200 ms; pauses that grow take longer than that.
-        assert!(begun.elapsed() > Duration::from_millis(300), "{headers}: {:?}", begun.elapsed());
+        until("more requests", TIMEOUT, || server.requests() >= before + 8);
+        // Twenty per second would have been eight in 400 ms; pauses that grow take three times as long.
+        assert!(begun.elapsed() > Duration::from_millis(600), "{headers}: {:?}", begun.elapsed());
         running.interrupt();
         running.finish();
     }

@@ -210,8 +210,10 @@ fn a_full_disk_costs_the_access_log_and_nothing_else() {
     }
     let output = body.stop();
     assert_eq!(output.code, 0);
-    let line = output.one_line();
-    assert!(line.contains("access log") && line.contains("/dev/full") && line.contains("space"), "{line}");
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "one when it begins, one at the end: {lines:?}");
+    assert!(lines[0].contains("access log /dev/full: No space left"), "{lines:?}");
+    assert!(lines[1].ends_with("access log: 9000 lines dropped"), "{lines:?}");
 }
 
 #[test]

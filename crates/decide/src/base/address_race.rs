@@ -4,8 +4,9 @@
 //! attempted in turn: the next one as soon as one fails, or after a delay beside those that are pending. The first
 //! connection counts; a failure is one of all addresses.
 
+// The part of std::net that is data: addresses, and no sockets.
+use core::net::SocketAddr;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 use super::nanos::Nanos;
 

@@ -148,10 +148,19 @@ impl LlmApi {
         match data.first() {
             Some(b'{') => self.read_object(data, &mut event)?,
             // A body that is a list of one response.
-            Some(b'[') if self == Self::Tgi => each_element(data, |one| match one.first() {
-                Some(b'{') => self.read_object(one, &mut event),
-                _ => Ok(()),
-            })?,
+            Some(b'[') if self == Self::Tgi => {
+                let mut has_response = false;
+                each_element(data, |one| match one.first() {
+                    Some(b'{') => {
+                        has_response = true;
+                        self.read_object(one, &mut event)
+                    }
+                    _ => Ok(()),
+                })?;
+                if !has_response {
+                    return Err(JsonTextError::Syntax(0));
+                }
+            }
             _ => return Err(JsonTextError::Syntax(0)),
         }
         Ok(event)

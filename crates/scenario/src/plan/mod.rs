@@ -34,6 +34,7 @@ mod scenario_plan;
 mod scope;
 mod sent_url;
 mod settings;
+mod source_url;
 mod step;
 mod stream_end;
 mod support;

@@ -17,6 +17,7 @@ use super::problem;
 use super::request_bytes::RequestBytes;
 use super::request_template::{BASIC, RequestTarget, RequestTemplate, intern};
 use super::settings::ScenarioSettings;
+use super::source_url::{first_text, fixed_origin, has_scheme, with_query};
 use crate::url::{DotSegments, HttpUrl};
 
 /// Name of the program, as `weir load` sends it.
@@ -364,35 +365,6 @@ impl RequestCompiler<'_, '_, '_> {
 impl GivenHeaders {
     fn has(&self, name: &str) -> bool {
         self.names.iter().chain(&self.removed).any(|given| given == name)
-    }
-}
-
-/// Text at the start of a URL, before any expression.
-fn first_text(url: &Template) -> &str {
-    if let Some(TemplatePart::Text(text)) = url.parts.first() { text } else { "" }
-}
-
-/// Origin of a URL whose scheme, host and port nothing changes.
-fn fixed_origin(url: &Template) -> Option<RequestOrigin> {
-    let start = first_text(url);
-    let authority = start.find("://")? + "://".len();
-    let end = start[authority..].find(['/', '?', '#'])?;
-    HttpUrl::parse(&start.as_bytes()[..authority + end]).ok().map(|url| RequestOrigin::of(&url))
-}
-
-fn has_scheme(url: &str) -> bool {
-    let scheme = url.split("://").next().unwrap_or_default();
-    url.contains("://") && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
-}
-
-/// The URL with parameters in its query string, and without its fragment.
-fn with_query(url: &str, query: &str) -> String {
-    let url = url.split('#').next().unwrap_or_default();
-    match url {
-        url if query.is_empty() => url.to_owned(),
-        url if url.ends_with('?') => format!("{url}{query}"),
-        url if url.contains('?') => format!("{url}&{query}"),
-        url => format!("{url}?{query}"),
     }
 }
 

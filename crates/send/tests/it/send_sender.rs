@@ -122,7 +122,7 @@ fn a_job_with_an_invalid_request_is_dead_lettered_and_the_others_go_on() {
 fn unreported_jobs_are_not_recorded_as_done() {
     let server = Server::hello();
     let store = store();
-    let sender = Sender::start(Arc::clone(&store), Options::default(), Box::new(Full)).unwrap();
+    let sender = Sender::start(Arc::clone(&store), with_keys(&server, &["k"]), Box::new(Full)).unwrap();
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
     until("its end", TIMEOUT, || sender.has_ended());
     let why = sender.join().unwrap_err();
@@ -133,7 +133,7 @@ fn unreported_jobs_are_not_recorded_as_done() {
 #[test]
 fn a_dropped_sender_ends() {
     let server = Server::start(|_| Reply::nothing().freeze());
-    let sender = Sender::start(store(), Options::default(), Box::new(())).unwrap();
+    let sender = Sender::start(store(), with_keys(&server, &["k"]), Box::new(())).unwrap();
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
     until("a request", TIMEOUT, || server.requests() == 1);
     drop(sender);
@@ -145,7 +145,7 @@ fn a_draining_sender_ends_when_its_last_request_has_failed() {
     let shared = gate.clone();
     let server = Server::start(move |_| Reply::nothing().wait_for(&shared).close());
     let store = store();
-    let mut options = Options::default();
+    let mut options = with_keys(&server, &["k"]);
     // The request is not repeated.
     options.rules.key.limits = vec![KeyLimit::new(LimitWindow::read("1/1h", LimitModel::SlidingLog).unwrap())];
     let sender = Sender::start(Arc::clone(&store), options, Box::new(())).unwrap();

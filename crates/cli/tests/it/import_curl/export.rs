@@ -60,7 +60,7 @@ fn a_command_that_is_written_sends_what_the_scenario_sends() {
         let played = weir.run(&["run", "r.har"]);
         let of_weir = new_requests(&server, &mut seen);
         let import = weir.run(&["import", "r.har", "--to", "curl"]);
-        let variables = weir.run(&["import", "r.har", "-o", "r.hurl"]);
+        let variables = weir.run(&["import", "r.har", "-o", "r.hurl", "--force"]);
         let values = std::fs::read_to_string(weir.path("r.env")).unwrap_or_default();
         let mut bash = Command::new("bash");
         bash.args(["-c", &import.stdout]).current_dir(weir.path(".")).env("LC_ALL", "C.UTF-8");

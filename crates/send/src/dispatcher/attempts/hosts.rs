@@ -1,5 +1,6 @@
 //! Hosts: numbers, limits, and histories of the keys at them.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -11,8 +12,11 @@ use crate::key_state::{ClockSample, KeyState};
 use crate::store::StoreError;
 use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
-use weir_decide::delivery::dispatch::{Dispatch, DispatchFailure, HostId, HostStatus};
+use weir_decide::delivery::dispatch::{Dispatch, DispatchFailure, HostId, HostStatus, KeyPause};
 use weir_decide::delivery::key_window::{KeyHistory, KeyRules};
+
+/// Maximum number of pauses that are shown and stored.
+const MAX_PAUSES: usize = 64;
 
 /// Status of a host, by its name.
 #[derive(Clone, Debug)]
@@ -169,9 +173,23 @@ impl SenderHosts {
         let rest = rest.filter(|(_, at)| now - *at < self.context.options.history_span());
         let rest = rest.map(|(history, at)| aged(history, now - at)).unwrap_or_default();
         let name = self.context.options.keys.get(key as usize).map(ApiKey::name).unwrap_or_default();
-        let mut pauses = super::progress::pauses(&self.context.options, dispatch, self, now);
+        let mut pauses = self.pauses(dispatch, now);
         pauses.retain(|pause| pause.key == name);
         KeyState::at_shutdown(&at, high_water, &rest, &histories, pauses).write()
+    }
+
+    /// Current pauses of keys, the longest first.
+    pub(super) fn pauses(&self, dispatch: &Dispatch, now: Nanos) -> Vec<PauseRecord> {
+        let mut pauses: Vec<KeyPause> = dispatch.pauses().collect();
+        pauses.sort_by_key(|pause| Reverse(pause.until));
+        let wall = wall_ms();
+        let record = |pause: KeyPause| {
+            let host = self.names().nth(pause.host as usize)?.1;
+            let key = self.context.options.keys.get(pause.key as usize)?.name();
+            let until = wall.plus_ms((pause.until - now).as_millis());
+            Some(PauseRecord::new(key, pause.is_of_all_keys, host, until, pause.cause, pause.is_capped))
+        };
+        pauses.into_iter().take(MAX_PAUSES).filter_map(record).collect()
     }
 
     /// Hosts that are down.

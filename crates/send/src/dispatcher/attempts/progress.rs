@@ -1,16 +1,13 @@
 //! Progress of a sender.
 
-use std::cmp::Reverse;
-
 use super::super::channels::RecordEvent;
 use super::AttemptLoop;
 use super::hosts::{HostProgress, SenderHosts};
 use crate::api_key::ApiKey;
 use crate::key_pause::PauseRecord;
 use crate::options::Options;
-use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
-use weir_decide::delivery::dispatch::{Dispatch, HostId, KeyPause};
+use weir_decide::delivery::dispatch::{Dispatch, HostId};
 use weir_decide::delivery::key_window::KeyWindows;
 use weir_machine::lock::lock;
 
@@ -35,9 +32,6 @@ pub struct SenderProgress {
     pub has_no_space: bool,
 }
 
-/// Maximum number of pauses in the progress.
-const MAX_PAUSES: usize = 64;
-
 /// Maximum number of hosts whose allowed rates are summed.
 const MAX_SUMMED_HOSTS: usize = 256;
 
@@ -59,24 +53,10 @@ impl SenderProgress {
             delay_bound: dispatch.delay_bound(),
             allowed_per_s: keys.map(|key| allowed_per_s(options, dispatch, hosts, key)).collect(),
             hosts_down: hosts.down(dispatch),
-            pauses: pauses(options, dispatch, hosts, now),
+            pauses: hosts.pauses(dispatch, now),
             has_no_space,
         }
     }
-}
-
-/// Current pauses, the longest first.
-pub(super) fn pauses(options: &Options, dispatch: &Dispatch, hosts: &SenderHosts, now: Nanos) -> Vec<PauseRecord> {
-    let mut pauses: Vec<KeyPause> = dispatch.pauses().collect();
-    pauses.sort_by_key(|pause| Reverse(pause.until));
-    let wall = wall_ms();
-    let record = |pause: KeyPause| {
-        let host = hosts.names().nth(pause.host as usize)?.1;
-        let key = options.keys.get(pause.key as usize)?.name();
-        let until = wall.plus_ms((pause.until - now).as_millis());
-        Some(PauseRecord::new(key, pause.is_of_all_keys, host, until, pause.cause, pause.is_capped))
-    };
-    pauses.into_iter().take(MAX_PAUSES).filter_map(record).collect()
 }
 
 /// Requests per second that a key may send to all hosts with work; without work, to the fastest host.
@@ -106,7 +86,7 @@ impl AttemptLoop {
     pub(super) fn show_resumed_pauses(&mut self) {
         self.noted_pauses = self.dispatch.pause_changes();
         self.update_progress();
-        let all = pauses(&self.context.options, &self.dispatch, &self.hosts, self.context.timer.now());
+        let all = self.hosts.pauses(&self.dispatch, self.context.timer.now());
         for (number, key) in (0..).zip(&self.context.options.keys) {
             let of_key: Vec<PauseRecord> = all.iter().filter(|pause| pause.key == key.name()).cloned().collect();
             if !of_key.is_empty() {
@@ -123,7 +103,7 @@ impl AttemptLoop {
         }
         self.noted_pauses = self.dispatch.pause_changes();
         self.update_progress();
-        let all = pauses(&self.context.options, &self.dispatch, &self.hosts, self.context.timer.now());
+        let all = self.hosts.pauses(&self.dispatch, self.context.timer.now());
         let Some((number, name)) = u32::try_from(key).ok().zip(self.context.options.keys.get(key).map(ApiKey::name))
         else {
             return;

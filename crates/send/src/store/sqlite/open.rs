@@ -190,7 +190,7 @@ fn error_text(error: &rusqlite::Error) -> String {
 mod tests {
     use super::*;
     use crate::store::{JobFilter, SqliteStore, Store};
-    use crate::template_parts::{BodyTemplate, TemplateParts};
+    use crate::template_parts::{JobBodyKind, TemplateParts};
 
     #[test]
     fn a_store_of_version_3_is_continued_with_its_urls_and_headers_as_templates() {
@@ -209,7 +209,7 @@ mod tests {
         for _ in 0..2 {
             let store = SqliteStore::open(&path, &Options::default()).unwrap();
             let request = store.list(&JobFilter::default(), 0, 1).unwrap().remove(0).job.request;
-            let parts = TemplateParts { url_bytes: 13, headers: vec![0], body: BodyTemplate::Unstated };
+            let parts = TemplateParts { url_bytes: 13, headers: vec![0], body: JobBodyKind::Unstated };
             assert_eq!(request.templates, parts);
         }
     }

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::job::{JobRequest, JobStatus, MAX_JOB_EVENTS, StoredAttempt, StoredResponse};
 use crate::store::*;
-use crate::template_parts::{BodyTemplate, TemplateParts};
+use crate::template_parts::{JobBodyKind, TemplateParts};
 use weir_testing::RedisServer;
 
 const NOW: UnixMs = UnixMs(1_760_000_000_000);
@@ -59,7 +59,7 @@ fn job(id: &str) -> Job {
         url: format!("http://127.0.0.1/{id}"),
         headers: vec![("x-a".into(), "\"quoted\"\u{e9}".into()), ("x-a".into(), String::new())],
         body: b"\x00\xff not text".to_vec(),
-        templates: TemplateParts { url_bytes: 7, headers: vec![0], body: BodyTemplate::Template },
+        templates: TemplateParts { url_bytes: 7, headers: vec![0], body: JobBodyKind::Template },
     };
     let idempotency_key = Some(format!("once-{id}"));
     Job { id: Some(id.into()), request, created_at: NOW, weight: 3, idempotency_key, ..Job::default() }
