@@ -24,6 +24,7 @@ import weir
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "run.schema.json").read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 OPTIONAL_FIELDS = {
+    "accepted",
     "http2",
     "streams",
     "llm",

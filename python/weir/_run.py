@@ -310,7 +310,8 @@ def _read(kind: type[_T], data: Mapping[str, Any], **private: object) -> _T:
     public = [f for f in fields(kind) if f.name not in private]  # type: ignore[arg-type]  # dataclasses only
     names = {f.name: f.metadata.get("json", f.name) for f in public}
     # Fields of scenarios are absent without scenarios; the class has their defaults.
-    optional = {f.name for f in public if f.default is not MISSING and names[f.name] not in data}
+    has_default = [f for f in public if f.default is not MISSING or f.default_factory is not MISSING]
+    optional = {f.name for f in has_default if names[f.name] not in data}
     values = {name: _value(hints[name], data[key]) for name, key in names.items() if name not in optional}
     return kind(**values, **private)
 

@@ -84,7 +84,7 @@ impl EarlierResults {
     }
 }
 
-/// Whether the store knows this end of a job, so that the job is open because somebody wants it sent once more. Of the
+/// Whether the store knows this end of a job, so that the job is open because it is to be sent once more. Of the
 /// earliest changes, a long history has none.
 fn is_requeued_since(ended_at: UnixMs, history: &[JobEvent]) -> bool {
     let is_later = |event: &JobEvent| event.at >= ended_at;
