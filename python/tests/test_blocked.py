@@ -45,9 +45,9 @@ def _interrupted(folder: Path, url: str, *args: str) -> tuple[int, str, str]:
     """Exit code, output and messages of a load that gets one Ctrl-C once its script has blocked."""
     command = [sys.executable, "-c", START, "load", "-s", "shop.py", url, "--format", "json", *args]
     with started(*command, cwd=folder) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert "blocked" in line
+        # Beside JSON on stdout, what a script prints is on stderr.
+        assert process.stderr is not None
+        assert any("blocked" in line for line in process.stderr)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=TIMEOUT_S)
     return process.returncode, out, err

@@ -69,6 +69,7 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
         "stopped": script_run(url, "function response() wrk.thread:stop() end"),
         "script_error": script_run(url, "function response() error('no') end"),
+        "accepted": saved_run(url + "/status?code=404", "--success", "status < 500", "-n", "20"),
         "aborted": saved_run(url + "/status?code=500", "--abort", "errors>20%", "-d", "30s"),
     }
 
@@ -186,7 +187,7 @@ def test_every_run_matches_the_schema(runs: dict[str, weir.Run]) -> None:
 
 def test_every_field_of_the_schema_occurs(runs: dict[str, weir.Run]) -> None:
     # All fields are required, so a missing one fails above; here fields must also have a value in some run.
-    empty = {"$.target.tls", "$.agents[].lost"}
+    empty = {"$.target.tls", "$.agents[].lost", "$.lost_log_lines"}
     filled: set[str] = set()
     for run in runs.values():
         filled |= {path for path, value in _leaves("$", SCHEMA, run.to_dict()) if value is not None}
