@@ -38,48 +38,68 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
     text.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
 }
 
-/// Headers beside `X-Forwarded-*` and `X-Envoy-*` in which proxies and CDNs name the caller's address, host or path, and
-/// which frameworks and applications believe.
-const FORWARDING_HEADERS: [&str; 33] = [
+/// Headers beside `X-Forwarded-*` and `X-Envoy-*` in which proxies and CDNs name the caller's address, certificate, scheme,
+/// host or path, and which frameworks and applications believe. `Proxy` is a proxy for requests of a CGI ("httpoxy").
+const FORWARDING_HEADERS: [&str; 53] = [
+    "akamai-client-ip",
+    "ali-cdn-real-ip",
+    "cdn-src-ip",
     "cf-connecting-ip",
     "cf-connecting-ipv6",
     "cf-pseudo-ipv4",
     "client-ip",
+    "clientip",
+    "cloudfront-forwarded-proto",
     "cloudfront-viewer-address",
     "do-connecting-ip",
     "fastly-client-ip",
     "fly-client-ip",
     "forwarded",
     "forwarded-for",
+    "front-end-https",
+    "incap-client-ip",
+    "proxy",
     "proxy-client-ip",
     "true-client-ip",
     "wl-proxy-client-ip",
+    "x-akamai-client-ip",
+    "x-appengine-remote-addr",
     "x-appengine-user-ip",
+    "x-arr-clientcert",
     "x-azure-clientip",
     "x-azure-socketip",
+    "x-backend-host",
+    "x-cdn-src-ip",
     "x-client-ip",
+    "x-clientip",
     "x-cluster-client-ip",
+    "x-forward-for",
     "x-forwarded",
     "x-host",
     "x-http-host-override",
+    "x-ms-forwarded-client-cert",
     "x-nf-client-connection-ip",
     "x-original-forwarded-for",
     "x-original-host",
     "x-original-url",
+    "x-originally-forwarded-for",
     "x-originating-ip",
     "x-proxyuser-ip",
     "x-real-ip",
     "x-remote-addr",
     "x-remote-ip",
     "x-rewrite-url",
+    "x-scheme",
+    "x-sucuri-clientip",
     "x-true-client-ip",
+    "x-url-scheme",
     "x-vercel-forwarded-for",
 ];
 
 /// Whether a header has a proxy's caller, host or path. `_` counts as `-`, since CGI and WSGI do not distinguish them.
 pub(crate) fn is_forwarding_header(name: &str) -> bool {
     // Nearly all names of a request end here.
-    if !matches!(name.as_bytes().first(), Some(b'c' | b'd' | b'f' | b'p' | b't' | b'w' | b'x')) {
+    if !matches!(name.as_bytes().first(), Some(b'a' | b'c' | b'd' | b'f' | b'i' | b'p' | b't' | b'w' | b'x')) {
         return false;
     }
     has_prefix(name, "x-forwarded-")

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use weir_hurl::{OptionName, Template};
 
 use crate::builder;
+use crate::collection::ImportedVariable;
 use crate::omission::OmissionKind;
 use crate::placeholder::braces;
 use crate::request::{ImportedStep, field};
@@ -94,7 +95,7 @@ impl ApiAuth {
             "apikey" => {
                 let key = self.get(&["key"]);
                 let key = if key.is_empty() { "X-API-Key".to_owned() } else { key };
-                let value = value(&["value"], "api_key", session);
+                let value = credential(value(&["value"], "api_key", session), session);
                 match self.get(&["in", "addTo"]).as_str() {
                     "query" | "queryParams" | "queryparams" => {
                         step.request.query.push(field(builder::encoded_name(&Template::text(key)), value));
@@ -112,4 +113,17 @@ impl ApiAuth {
             }
         }
     }
+}
+
+/// Variable in place of a fixed credential, which is one by its kind, whatever its header is called.
+fn credential(value: Template, session: &mut ImportSession) -> Template {
+    let Some(secret) = value.as_text().filter(|secret| !secret.is_empty()) else { return value };
+    let has_it = |variable: &&ImportedVariable| variable.is_secret && variable.value.as_deref() == Some(secret);
+    let known = session.import.variables.iter().find(has_it).map(|variable| variable.name.clone());
+    let name = known.unwrap_or_else(|| {
+        let name = session.names.unique("api_key");
+        session.import.define(&name, secret, true);
+        name
+    });
+    text::variable(&name)
 }
