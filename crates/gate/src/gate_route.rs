@@ -12,6 +12,7 @@ use super::config::{
     ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, ForwardingHeaders, HostRule, KeySource,
     LocalResponse, Proxies, RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
 };
+use super::forwarding::has_same_spelling;
 use super::json_merge::JsonMerge;
 use super::local_responses;
 use super::mirror::Mirror;
@@ -52,6 +53,8 @@ pub(super) struct GateRoute {
     pub(super) rate_limit_id: Option<u64>,
     /// Configuration of its concurrency limit.
     pub(super) admission_config: Option<admission::AdmissionConfig>,
+    /// Request headers that the route sets or removes.
+    pub(super) own_headers: Arc<[HeaderName]>,
     deadline_from: Option<DeadlineFrom>,
     rewrite: Rewrite,
     response_rule: ResponseRule,
@@ -121,6 +124,7 @@ impl GateRoute {
             caller_policy: Arc::new(CallerPolicy::new(CallerPolicyConfig::of(asked, proxies), cluster_salt)),
             rate_limit_id: rate,
             admission_config: asked.admission.clone(),
+            own_headers: own_headers(&asked.rewrite),
             deadline_from: asked.deadline_from.clone(),
             rewrite: asked.rewrite.clone(),
             merge: JsonMerge::new(&asked.response.merge),
@@ -192,6 +196,14 @@ impl GateRoute {
             HostRule::Upstream => drop(headers.remove(header::HOST)),
             HostRule::Set(host) => drop(headers.insert(header::HOST, host.clone())),
         }
+        // A service that does not distinguish `-` and `_` would otherwise believe its caller.
+        if !self.own_headers.is_empty() {
+            let forged: Vec<HeaderName> =
+                headers.keys().filter(|name| has_own_spelling(&self.own_headers, name)).cloned().collect();
+            for name in forged {
+                headers.remove(name);
+            }
+        }
         edit_headers(headers, &self.rewrite.remove, &self.rewrite.set, &self.rewrite.add);
     }
 
@@ -242,6 +254,16 @@ fn parse_integer(text: &str) -> Option<i64> {
     Some(text.parse().unwrap_or(limit))
 }
 
+/// Request headers that a route sets or removes.
+fn own_headers(rewrite: &Rewrite) -> Arc<[HeaderName]> {
+    rewrite.remove.iter().chain(rewrite.set.iter().map(|(name, _)| name)).cloned().collect()
+}
+
+/// Whether a name is one of a route's own to an upstream that does not distinguish `-` and `_`.
+pub(super) fn has_own_spelling(own: &[HeaderName], name: &HeaderName) -> bool {
+    own.iter().any(|known| has_same_spelling(name.as_str(), known.as_str()))
+}
+
 /// Removes headers, then sets others, then adds more.
 fn edit_headers(
     headers: &mut HeaderMap,
@@ -280,5 +302,29 @@ impl LocalResponse {
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         response.headers_mut().insert(header::CONTENT_TYPE, self.content_type.clone());
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_a_route_have_all_spellings() {
+        let user = (HeaderName::from_static("x-user"), HeaderValue::from_static("me"));
+        let rewrite =
+            Rewrite { set: vec![user], remove: vec![HeaderName::from_static("x_role")], ..Rewrite::default() };
+        let own = own_headers(&rewrite);
+        for (name, is_own) in [
+            ("x-user", true),
+            ("x_user", true),
+            ("x-role", true),
+            ("x_role", true),
+            ("x-users", false),
+            ("user", false),
+        ] {
+            assert_eq!(has_own_spelling(&own, &HeaderName::from_static(name)), is_own, "{name}");
+        }
+        assert!(own_headers(&Rewrite::default()).is_empty());
     }
 }

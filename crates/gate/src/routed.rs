@@ -261,6 +261,7 @@ impl RoutedRequest<'_> {
                     upload,
                     Arc::clone(&self.route.client_certificate_headers),
                     Arc::clone(&self.route.forwarding_headers),
+                    Arc::clone(&self.route.own_headers),
                 ));
                 let (upload, is_too_large) = self.route.limits.limit_body(upload);
                 Ok((OutgoingBody::Stream(upload), is_too_large))

@@ -9,6 +9,7 @@ use http::HeaderName;
 use http_body::{Body, Frame, SizeHint};
 
 use super::config::{ClientCertificateHeaders, ForwardingHeaders};
+use super::gate_route::has_own_spelling;
 use weir_server::{BodyError, RequestBodyStream};
 
 /// A request's body without trailers that the gateway would remove or replace as headers: a service that treats both
@@ -18,6 +19,8 @@ pub(super) struct TrailerFilter {
     body: RequestBodyStream,
     client_certificate_headers: Arc<ClientCertificateHeaders>,
     forwarding_headers: Arc<ForwardingHeaders>,
+    /// Those that the route sets or removes.
+    own_headers: Arc<[HeaderName]>,
 }
 
 impl TrailerFilter {
@@ -25,8 +28,9 @@ impl TrailerFilter {
         body: RequestBodyStream,
         client_certificate_headers: Arc<ClientCertificateHeaders>,
         forwarding_headers: Arc<ForwardingHeaders>,
+        own_headers: Arc<[HeaderName]>,
     ) -> Self {
-        Self { body, client_certificate_headers, forwarding_headers }
+        Self { body, client_certificate_headers, forwarding_headers, own_headers }
     }
 }
 
@@ -40,7 +44,9 @@ impl Body for TrailerFilter {
             && let Some(trailers) = frame.trailers_mut()
         {
             let is_removed = |name: &HeaderName| {
-                self.forwarding_headers.is_forbidden_trailer(name) || self.client_certificate_headers.has_name(name)
+                self.forwarding_headers.is_forbidden_trailer(name)
+                    || self.client_certificate_headers.has_name(name)
+                    || has_own_spelling(&self.own_headers, name)
             };
             let names: Vec<HeaderName> = trailers.keys().filter(|name| is_removed(name)).cloned().collect();
             for name in names {

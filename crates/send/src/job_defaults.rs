@@ -122,12 +122,7 @@ impl JobDefaults {
         }
         let (url, template_bytes) = self.resolve_url(own.url.as_deref())?;
         // Most jobs are for the host of --url, which may have its credentials.
-        let foreign = match own.url.as_deref() {
-            Some(own) if !own.starts_with('/') => {
-                Target::parse(own).ok().filter(|target| !self.key_hosts.allows(target))
-            }
-            _ => None,
-        };
+        let foreign = self.foreign(&url, &own);
         let mut templates = TemplateParts::default();
         templates.add_url(&url, template_bytes);
         let mut headers = own.headers;
@@ -151,14 +146,10 @@ impl JobDefaults {
         let method = own.method.map(|method| method.to_ascii_uppercase()).or_else(|| self.method.clone());
         let method = method.unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.into());
         let request = JobRequest { method, url, headers, body, templates };
-        if let Some(target) = foreign
+        if let Some(origin) = foreign
             && request.template_texts(false).any(|text| has_field(text, "key"))
         {
-            let scheme = if target.tls { "https://" } else { "http://" };
-            let host = target.host_header();
-            return Err(format!(
-                "its request needs an API key, and {scheme}{host} may have none; give --key-host {scheme}{host}"
-            ));
+            return Err(format!("its request needs an API key, and {origin} may have none; give --key-host {origin}"));
         }
         Ok(Job {
             id: own.id,
@@ -170,6 +161,18 @@ impl JobDefaults {
             key_hint: own.key_hint,
             idempotency_key: None,
         })
+    }
+
+    /// Origin that a job names, in its URL or a `Host` of its own, and that may have no keys.
+    fn foreign(&self, url: &str, own: &JobOverrides) -> Option<String> {
+        let is_whole = own.url.as_deref().is_some_and(|url| !url.starts_with('/'));
+        let hosts = || own.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host"));
+        if !is_whole && hosts().next().is_none() {
+            return None;
+        }
+        let target = Target::parse(url).ok()?;
+        let of_url = if is_whole { self.key_hosts.foreign(&target, None) } else { None };
+        of_url.or_else(|| hosts().find_map(|(_, host)| self.key_hosts.foreign(&target, Some(host))))
     }
 
     /// URL of a job, and the length of its beginning that is a template.
@@ -251,12 +254,30 @@ mod tests {
         {
             assert_eq!(names(&form, url).as_deref(), Ok(sent), "{url}");
         }
+        let with_host = |form: &JobDefaults, host: &str| {
+            let headers = vec![("HOST".to_owned(), host.to_owned())];
+            let job = form.build(JobOverrides { url: Some("/x".into()), headers, ..JobOverrides::default() }, NOW)?;
+            Ok::<_, String>(job.request.headers.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" "))
+        };
+        for (host, sent) in [
+            ("h:1", "HOST Cookie x-a"),
+            ("H:1", "HOST Cookie x-a"),
+            ("h", "HOST x-a"),
+            ("o", "HOST x-a"),
+            ("", "HOST x-a"),
+            ("u@h:1", "HOST x-a"),
+        ] {
+            assert_eq!(with_host(&form, host).as_deref(), Ok(sent), "{host}");
+        }
         let keyed = JobDefaults { headers: vec![("x-a".into(), "{key}".into())], ..form.clone() };
+        let why = with_host(&keyed, "o").unwrap_err();
+        assert_eq!(why, "its request needs an API key, and http://o may have none; give --key-host http://o");
         assert_eq!(names(&keyed, "/x").as_deref(), Ok("x-a"));
         let why = names(&keyed, "https://o/x").unwrap_err();
         assert_eq!(why, "its request needs an API key, and https://o may have none; give --key-host https://o");
         let named = JobDefaults { key_hosts: KeyHosts::new(Some("http://h:1/"), &["o".into()]).unwrap(), ..keyed };
         assert_eq!(names(&named, "https://o/x").as_deref(), Ok("x-a"));
+        assert_eq!(with_host(&named, "o:80").as_deref(), Ok("HOST x-a"));
         let body = JobDefaults { headers: Vec::new(), body: Some(b"{key}".to_vec()), ..form };
         assert!(names(&body, "https://o/x").is_err());
         let homeless = JobDefaults { headers: vec![("Authorization".into(), "x".into())], ..JobDefaults::default() };

@@ -46,6 +46,21 @@ impl KeyHosts {
         self.hosts.is_empty()
     }
 
+    /// Origin of a URL, or the one that its `Host` names, that may have no keys. A `Host` of another name or port leads to
+    /// another service behind the same address.
+    pub(super) fn foreign(&self, target: &Target, host: Option<&str>) -> Option<String> {
+        let scheme = if target.tls { "https" } else { "http" };
+        if !self.allows(target) {
+            return Some(format!("{scheme}://{}", target.host_header()));
+        }
+        let host = host?;
+        match named_target(scheme, host) {
+            Some(named) if self.allows(&named) => None,
+            Some(named) => Some(format!("{scheme}://{}", named.host_header())),
+            None => Some(format!("{scheme}://{}", host.escape_debug())),
+        }
+    }
+
     /// Whether requests to this target may have keys and default credentials.
     pub fn allows(&self, target: &Target) -> bool {
         let to = CredentialOrigin { is_tls: target.tls, host: &target.host, port: target.port };
@@ -78,6 +93,15 @@ impl KeyHost {
         let allows_plain = if has_scheme { !target.tls } else { is_plain || is_this_machine(&host) };
         Ok(Self { port: (has_scheme || has_port).then_some(target.port), allows_plain, allows_both: true, host })
     }
+}
+
+/// Target that a `Host` names, with the scheme of the URL; None if it names none.
+fn named_target(scheme: &str, host: &str) -> Option<Target> {
+    let host = host.trim();
+    if host.contains(['/', '?', '#', '@']) {
+        return None;
+    }
+    Target::parse(&format!("{scheme}://{host}")).ok()
 }
 
 fn is_this_machine(host: &str) -> bool {

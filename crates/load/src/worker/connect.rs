@@ -10,7 +10,7 @@ use weir_decide::load::feed::DueRequest;
 
 /// Delay of a user after a failed connection.
 pub(super) const CONNECT_RETRY_DELAY: Nanos = Nanos::from_millis(100);
-/// Timeout for making connections before the start.
+/// Longest time for making connections before the start.
 const PRECONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 impl Worker<'_> {
@@ -20,12 +20,13 @@ impl Worker<'_> {
         let mut ready = Vec::with_capacity(256);
         // Once each: a service that closes silent connections must not be connected to again and again.
         let mut left_to_open = self.preconnect;
+        let timeout = PRECONNECT_TIMEOUT.min(self.shared.plan.timeout);
         while !self.shared.control.is_stopped() {
             // A failure now is retried, and counted, in the run.
             while left_to_open > 0 && self.connections.can_open() && self.open(0).is_ok() {
                 left_to_open -= 1;
             }
-            let left = PRECONNECT_TIMEOUT - self.clock.now();
+            let left = timeout - self.clock.now();
             if self.connections.connecting() == 0 || left == Nanos::ZERO {
                 break;
             }

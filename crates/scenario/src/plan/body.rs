@@ -97,7 +97,7 @@ fn trimmed(template: &Template) -> Template {
     trimmed
 }
 
-/// Appends `name=value&name=value`: a query string or a form. Names are not encoded, as in hurl.
+/// Appends `name=value&name=value`: a query string or a form. The text of names is not encoded, as in hurl.
 pub(super) fn push_parameters(
     fields: &[FieldTemplate],
     name_encoding: PieceEncoding,
@@ -108,7 +108,9 @@ pub(super) fn push_parameters(
         if index > 0 {
             list.push_fixed(b"&");
         }
-        list.push(&field.name, name_encoding, compiler);
+        let name = compiler.folded(&field.name);
+        let encodings = place::in_name(&name, name_encoding);
+        list.push_each(name, name_encoding, encodings, compiler);
         list.push_fixed(b"=");
         list.push(&field.value, PieceEncoding::Parameter, compiler);
     }

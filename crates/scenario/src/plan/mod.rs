@@ -38,6 +38,7 @@ mod source_url;
 mod step;
 mod stream_end;
 mod support;
+mod url_template;
 mod user;
 
 #[cfg(test)]

@@ -30,6 +30,12 @@ pub(super) fn in_url(url: &Template) -> Vec<PieceEncoding> {
     })
 }
 
+/// Encodings of the expressions in the name of a parameter: they cannot add another one.
+pub(super) fn in_name(name: &Template, encoded: PieceEncoding) -> Vec<PieceEncoding> {
+    let encoding = |expression| if is_url_encoded(expression) { encoded } else { PieceEncoding::Parameter };
+    name.expressions().map(encoding).collect()
+}
+
 /// Encodings of the expressions in a body that is text: JSON, a form, or any text.
 pub(super) fn in_text(body: &Template, usage: TextBodyUse) -> Vec<PieceEncoding> {
     if usage == TextBodyUse::Form {

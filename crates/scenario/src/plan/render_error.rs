@@ -42,6 +42,15 @@ pub enum RenderError {
         /// Place of the URL.
         position: TextPosition,
     },
+    /// Value that would change the host of a URL.
+    Host {
+        /// Expression.
+        name: String,
+        /// What the value must be.
+        expected: &'static str,
+        /// Place of the expression.
+        position: TextPosition,
+    },
     /// Length that the body does not have.
     Framing {
         /// Reason.
@@ -62,6 +71,9 @@ impl fmt::Display for RenderError {
                 write!(f, "{position}: invalid value '{}' of option {name}", value.escape_debug())
             }
             Self::Url { error, position } => write!(f, "{position}: {error}"),
+            Self::Host { name, expected, position } => {
+                write!(f, "{position}: the value of '{name}' would change the host; {expected}")
+            }
             Self::Framing { error, position } => write!(f, "{position}: {error}"),
             Self::Origins => f.write_str("too many different hosts"),
         }

@@ -12,12 +12,13 @@ use super::multipart::push_multipart;
 use super::options::RequestOptions;
 use super::origin::{OriginTable, RequestOrigin};
 use super::piece::{PieceCompiler, PieceList};
-use super::place::{self, TextBodyUse};
+use super::place::TextBodyUse;
 use super::problem;
 use super::request_bytes::RequestBytes;
 use super::request_template::{BASIC, RequestTarget, RequestTemplate, intern};
 use super::settings::ScenarioSettings;
 use super::source_url::{first_text, fixed_origin, has_scheme, with_query};
+use super::url_template::UrlTemplate;
 use crate::url::{DotSegments, HttpUrl};
 
 /// Name of the program, as `weir load` sends it.
@@ -100,9 +101,7 @@ impl RequestCompiler<'_, '_, '_> {
             }
             cookies.push(&cookie.name, PieceEncoding::HeaderValue, self.compiler);
             cookies.push_fixed(b"=");
-            let value = self.compiler.folded(&cookie.value);
-            let encodings = vec![PieceEncoding::CookieValue; value.expressions().count()];
-            cookies.push_each(value, PieceEncoding::HeaderValue, encodings, self.compiler);
+            push_cookies(&cookie.value, cookies, self.compiler);
         }
         self.body(request, &mut template, &given);
         let body = template.body.as_fixed().map(<[u8]>::to_vec);
@@ -146,8 +145,8 @@ impl RequestCompiler<'_, '_, '_> {
             let found = format!("'{start}'");
             self.compiler.errors.push(problem(position, "http:// or https://", found, hint));
         }
-        let (mut url, mut query) = (PieceList::default(), PieceList::default());
-        url.push_each(template.clone(), PieceEncoding::Url, place::in_url(template), self.compiler);
+        let url = UrlTemplate::compile(template, self.compiler);
+        let mut query = PieceList::default();
         push_parameters(&request.query, PieceEncoding::Url, &mut query, self.compiler);
         let (Some(fixed_url), Some(fixed_query)) = (url.as_fixed(), query.as_fixed()) else {
             return RequestTarget::Dynamic { url, query, position };
@@ -192,7 +191,7 @@ impl RequestCompiler<'_, '_, '_> {
                     if !lines.cookies.is_empty() {
                         lines.cookies.push_fixed(b"; ");
                     }
-                    return lines.cookies.push(&field.value, PieceEncoding::HeaderValue, self.compiler);
+                    return push_cookies(&field.value, &mut lines.cookies, self.compiler);
                 }
                 lines.has_authorization |= name == "authorization";
                 &mut lines.headers
@@ -366,6 +365,13 @@ impl GivenHeaders {
     fn has(&self, name: &str) -> bool {
         self.names.iter().chain(&self.removed).any(|given| given == name)
     }
+}
+
+/// Appends the text of cookies; the value of an expression adds none.
+fn push_cookies(text: &Template, list: &mut PieceList, compiler: &mut PieceCompiler<'_>) {
+    let text = compiler.folded(text);
+    let encodings = vec![PieceEncoding::CookieValue; text.expressions().count()];
+    list.push_each(text, PieceEncoding::HeaderValue, encodings, compiler);
 }
 
 /// Name and value of a header in one template.

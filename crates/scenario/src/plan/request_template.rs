@@ -15,6 +15,7 @@ use super::piece::PieceList;
 use super::render_error::RenderError;
 use super::request_bytes::RequestBytes;
 use super::sent_url::SentUrl;
+use super::url_template::UrlTemplate;
 use crate::cookie_jar::CookieJar;
 use crate::evaluate::{CompiledTemplate, RenderContext, VariableSlot, VariableTable};
 use crate::url::{DotSegments, HttpUrl};
@@ -61,7 +62,7 @@ pub(super) enum RequestTarget {
     /// URL that never changes.
     Fixed { url: Box<HttpUrl>, origin: OriginId },
     /// URL, and parameters that are added to its query string.
-    Dynamic { url: PieceList, query: PieceList, position: TextPosition },
+    Dynamic { url: UrlTemplate, query: PieceList, position: TextPosition },
 }
 
 /// Variables and other sources of the values in a request.
@@ -307,7 +308,7 @@ fn render_if(
 
 /// Renders a URL with the parameters of its query string.
 fn render_url(
-    url: &PieceList,
+    url: &UrlTemplate,
     query: &PieceList,
     source: &mut RenderSource<'_, '_>,
     out: &mut Vec<u8>,

@@ -3,6 +3,7 @@
 mod encodings;
 mod errors;
 mod flows;
+mod hosts;
 mod names;
 mod places;
 mod properties;

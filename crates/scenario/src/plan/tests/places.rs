@@ -85,6 +85,21 @@ fn a_value_of_a_cookie_adds_no_other_one() {
 }
 
 #[test]
+fn a_value_in_a_cookie_header_or_a_name_adds_no_other_one() {
+    let evil = "a; admin=1&b";
+    let plan = plan_with(
+        "GET http://h/1\nHTTP 200\n[Captures]\nv: jsonpath \"$.v\"\n\n\
+         POST http://h/2\nCookie: c={{v}}; d=2\n[Query]\nq{{v}}: 1\na[]: 2\n[Form]\n{{v}}: 1\n{{v urlEncode}}: 2",
+        &ScenarioSettings::default(),
+    );
+    let requests = run(&plan, |_| ok(&json!({ "v": evil }).to_string())).requests;
+    let text = &requests[1].text;
+    assert_eq!(header(text, "cookie"), Some("c=a%3B admin=1&b; d=2"));
+    assert!(text.starts_with("POST /2?qa%3B%20admin%3D1%26b=1&a[]=2 "), "{text}");
+    assert_eq!(body_of(text), "a%3B%20admin%3D1%26b=1&a%3B%20admin%3D1%26b=2");
+}
+
+#[test]
 fn an_expected_body_has_values_as_they_are() {
     let text = "GET http://h/1\nHTTP 200\n[Captures]\nv: jsonpath \"$.v\"\n\nGET http://h/2\nHTTP 200\n```\n{\"v\": \"{{v}}\"}\n```";
     let plan = plan_with(text, &ScenarioSettings::default());
