@@ -2,6 +2,7 @@
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::load::feed::Feed;
 use weir_measure::Counts;
 use weir_measure::failure_sample::FailureSample;
@@ -18,6 +19,8 @@ use super::steps::ScriptTime;
 #[derive(Debug)]
 pub(super) struct WorkerCounters {
     recorder: Recorder,
+    /// Secrets that messages leave out.
+    mask: SecretMask,
     window: TimeWindow,
     in_flight: u64,
     /// Time up to which requests in the system are integrated.
@@ -32,9 +35,10 @@ pub(super) struct WorkerCounters {
 }
 
 impl WorkerCounters {
-    pub(super) fn new(from: Nanos, until: Nanos) -> Self {
+    pub(super) fn new(from: Nanos, until: Nanos, mask: SecretMask) -> Self {
         Self {
             recorder: Recorder::new(from, until),
+            mask,
             window: TimeWindow { from, until },
             in_flight: 0,
             last: Nanos::ZERO,
@@ -208,9 +212,10 @@ impl WorkerCounters {
         self.max_backlog = self.max_backlog.max(backlog);
     }
 
-    /// Stores the first message of each kind of failure.
+    /// Stores the first message of each kind of failure, without secrets: a service may repeat what it was sent.
     pub(super) fn record_detail(&mut self, kind: FailureKind, words: impl FnOnce() -> String) {
-        self.recorder.counts.details.entry(kind).or_insert_with(words);
+        let mask = &self.mask;
+        self.recorder.counts.details.entry(kind).or_insert_with(|| mask.shown(&words()));
     }
 
     /// Finds the `Server` header in the first head that comes in one piece; once.
@@ -292,5 +297,20 @@ impl WorkerCounters {
         let Some((start, _)) = self.cpu_start else { return 0.0 };
         let length = self.cpu_end.0 - start;
         if length > Nanos::ZERO { (self.script_end - self.script_start).0 as f64 / length.0 as f64 } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_message_of_a_kind_is_kept_without_secrets() {
+        let mut mask = SecretMask::default();
+        mask.add("Bearer sk-abcdef-1");
+        let mut counters = WorkerCounters::new(Nanos::ZERO, Nanos(1), mask);
+        counters.record_detail(FailureKind::Body, || "wrong key sk-abcdef-1, token=S".to_owned());
+        counters.record_detail(FailureKind::Body, || "another".to_owned());
+        assert_eq!(counters.counts().details[&FailureKind::Body], "wrong key ***, token=***");
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct ImportOutput<'a> {
     pub(crate) path: Option<&'a Path>,
     pub(crate) format: ToFormat,
     pub(crate) input: &'a ImportInput,
-    /// Whether values in a file of variables that is there stay.
+    /// Whether values and other lines in a file of variables that is there stay.
     pub(crate) keeps_values: bool,
     /// Whether scenarios that are there are replaced.
     pub(crate) overwrites: bool,
@@ -181,15 +181,18 @@ impl ImportOutput<'_> {
         }
         let file = path.with_extension("env");
         let mut import = import.clone();
+        let there = match self.keeps_values && file.exists() {
+            true => fs::read_to_string(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?,
+            false => String::new(),
+        };
         // A file of another notation is one of nothing that is known.
-        let known =
-            if self.keeps_values && file.exists() { read_variables(&file).unwrap_or_default() } else { Vec::new() };
+        let known = if there.is_empty() { Vec::new() } else { read_variables(&file).unwrap_or_default() };
         for (name, value) in known.into_iter().filter(|(_, value)| !value.is_empty()) {
             if let Some(variable) = import.variables.iter_mut().find(|variable| variable.name == name) {
                 variable.value = Value::of_text(&value).template_text();
             }
         }
-        write_private(&file, &to_variables_file(&import))?;
+        write_private(&file, &with_lines_of(&there, &to_variables_file(&import)))?;
         let missing: Vec<&str> = import.undefined().map(|variable| variable.name.as_str()).collect();
         let missing = match missing.is_empty() {
             true => String::new(),
@@ -198,6 +201,44 @@ impl ImportOutput<'_> {
         messages.note(&format!("{}: {}{missing}", file.display(), count(import.variables.len(), "variable")));
         Ok(Some(file))
     }
+}
+
+/// A file of variables that is there with the lines of a new one: those of its variables that have no value are replaced,
+/// those of other variables are added, and all else stays as it is.
+fn with_lines_of(there: &str, new: &str) -> String {
+    if there.trim().is_empty() {
+        return new.to_owned();
+    }
+    let lines: Vec<(&str, &str)> = new.lines().filter_map(variable_line).map(|(name, line, _)| (name, line)).collect();
+    let mut text = String::with_capacity(there.len() + new.len());
+    let mut has: Vec<&str> = Vec::new();
+    for line in there.lines() {
+        let found = variable_line(line);
+        has.extend(found.map(|(name, ..)| name));
+        let empty = found.filter(|(.., value)| value.is_empty());
+        let replaced = empty.and_then(|(name, ..)| lines.iter().find(|(new, _)| *new == name));
+        text.extend([replaced.map_or(line, |(_, line)| line), "\n"]);
+    }
+    let mut title = None;
+    for line in new.lines() {
+        match variable_line(line) {
+            Some((name, ..)) if !has.contains(&name) => {
+                if let Some(title) = title.take() {
+                    text.extend(["\n", title, "\n"]);
+                }
+                text.extend([line, "\n"]);
+            }
+            None if !line.is_empty() => title = Some(line),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Name of the variable of a line, the line and the value as it is written.
+fn variable_line(line: &str) -> Option<(&str, &str, &str)> {
+    let (name, value) = line.trim_start_matches('\u{feff}').trim().split_once('=')?;
+    (!name.starts_with('#')).then_some((name.trim(), line, value.trim()))
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
@@ -252,4 +293,20 @@ fn write_private(path: &Path, text: &str) -> Result<(), String> {
         file.write_all(text.as_bytes())
     });
     written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_others_stay_in_a_file_of_variables() {
+        let there = "# mine\nother=1\n\nhost = h # x\npassword=\nno line of a variable";
+        let new = "# needed\nhost=\n\n# values\npage=2\n\n# secrets\npassword=S\n";
+        assert_eq!(with_lines_of("\n", new), new);
+        let merged = with_lines_of(there, new);
+        let lines = "# mine\nother=1\n\nhost = h # x\npassword=S\nno line of a variable\n";
+        assert_eq!(merged, format!("{lines}\n# values\npage=2\n"));
+        assert_eq!(with_lines_of(&merged, new), merged);
+    }
 }

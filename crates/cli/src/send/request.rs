@@ -2,12 +2,14 @@
 
 use std::fs;
 
+use weir_decide::base::secret_mask::shown_header;
+
 /// Header from `Name: value`.
 pub(super) fn header(line: &str) -> Result<(String, String), String> {
     let parts = line.split_once(':').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     parts
         .filter(|(name, _)| http::HeaderName::from_bytes(name.as_bytes()).is_ok())
-        .ok_or_else(|| format!("invalid --header '{}'; write 'Name: value'", line.escape_debug()))
+        .ok_or_else(|| format!("invalid --header '{}'; write 'Name: value'", shown_header(line).escape_debug()))
 }
 
 /// Body from text, or from `@FILE`.
@@ -24,5 +26,17 @@ pub(super) fn method(text: &str) -> Result<String, String> {
     match http::Method::from_bytes(method.as_bytes()) {
         Ok(_) => Ok(method),
         Err(_) => Err(format!("invalid --method '{}'; write e.g. POST", method.escape_debug())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_no_value_of_a_header() {
+        assert_eq!(header("a : b"), Ok(("a".into(), "b".into())));
+        let error = header("Authorization Bearer SECRET").unwrap_err();
+        assert_eq!(error, "invalid --header 'Authorization ***'; write 'Name: value'");
     }
 }

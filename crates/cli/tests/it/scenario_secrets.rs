@@ -48,7 +48,7 @@ fn samples_leave_out_what_is_named() {
         assert!(!shown.contains(secret), "{secret}: {shown}");
     }
     assert!(
-        shown.contains(r#"\"pin\": ***"#) && shown.contains("for ***") && shown.contains("password=***"),
+        shown.contains(r#"\"pin\": \"***\""#) && shown.contains("for ***") && shown.contains("password=***"),
         "{shown}"
     );
     let once = [&["load", "-s", "shop.hurl", "--once", "-v"], &given[..], &names[..]].concat();

@@ -12,6 +12,8 @@
 //! - [`terminal_text`]: text of others on a terminal
 //! - [`units`]: notation of times, stages and arrival processes
 //! - `secret_fields`: places of secrets in a text, by their names
+//! - `secret_forms`: forms in which secrets and their names are sent
+//! - `secret_markup`: places of secrets in XML, HTML and multipart bodies
 //! - `sliding_count`: counts over a sliding window, in fixed memory
 //! - `set_cache`: set-associative cache: state of many keys, in fixed memory
 
@@ -22,6 +24,8 @@ pub mod origin;
 pub mod request_framing;
 pub mod rng;
 pub(crate) mod secret_fields;
+mod secret_forms;
+mod secret_markup;
 pub mod secret_mask;
 pub mod secret_names;
 pub(crate) mod set_cache;

@@ -6,14 +6,21 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use super::secret_fields::secret_places;
+use super::secret_fields::{SecretPlace, secret_places};
+use super::secret_forms::{json_escaped, percent_decoded, percent_encoded};
 use super::secret_names::is_secret_name;
 
 /// What stands for a secret.
 pub const MASK: &str = "***";
 
-/// Shortest value that is left out wherever it is found, in characters: a PIN of two digits is in each time of a report.
-const MIN_VALUE_CHARS: usize = 3;
+/// Shortest value that is left out wherever it is found as a whole word, in characters: a PIN of two digits is in each
+/// time of a report.
+const MIN_WORD_CHARS: usize = 3;
+/// Shortest value that is left out also within words, in characters.
+const MIN_VALUE_CHARS: usize = 8;
+
+/// Longest header line without separators that an error shows, in characters.
+const MAX_SHOWN_NAME_CHARS: usize = 20;
 
 /// Values that say that there is no secret.
 const NO_SECRETS: [&str; 6] = ["true", "false", "null", "none", "undefined", MASK];
@@ -47,8 +54,14 @@ impl SecretMask {
         is_secret_name(name) || self.names.iter().any(|given| given.eq_ignore_ascii_case(name.trim()))
     }
 
-    /// Takes note of a value that no text shows, in all forms in which it is sent.
+    /// Takes note of a value that no text shows, in all forms in which it is sent; a word counts, too.
     pub fn add(&mut self, value: &str) {
+        self.add_form(value.trim().to_owned(), true);
+        self.add_found(value);
+    }
+
+    /// Takes note of a value that a name has shown, unless it is likely elsewhere, too.
+    fn add_found(&mut self, value: &str) {
         let value = value.trim();
         let mut forms = vec![value.to_owned()];
         if let Some((scheme, secret)) = value.split_once(' ')
@@ -63,16 +76,17 @@ impl SecretMask {
         }
         for form in forms {
             for other in [percent_encoded(&form, "%20"), percent_encoded(&form, "+"), json_escaped(&form), form] {
-                self.add_form(other);
+                self.add_form(other, false);
             }
         }
         self.values.sort_by_key(|value| Reverse(value.len()));
     }
 
-    fn add_form(&mut self, value: String) {
-        let is_secret = value.chars().count() >= MIN_VALUE_CHARS
-            && !NO_SECRETS.iter().any(|none| none.eq_ignore_ascii_case(&value))
-            && !value.starts_with("{{");
+    fn add_form(&mut self, value: String, may_be_common: bool) {
+        let is_found = is_searched_anywhere(&value)
+            || value.chars().count() >= MIN_WORD_CHARS && (may_be_common || !is_common(&value));
+        let is_secret =
+            is_found && !NO_SECRETS.iter().any(|none| none.eq_ignore_ascii_case(&value)) && !value.starts_with("{{");
         if is_secret && !self.values.contains(&value) {
             self.values.push(value);
         }
@@ -85,6 +99,15 @@ impl SecretMask {
         self.with_values(&other.values)
     }
 
+    /// Takes note of a cookie, hidden by its place in any case: a short one without a secret name is often a word.
+    fn add_cookie(&mut self, pair: &str) {
+        if let Some((name, value)) = pair.split_once('=')
+            && (self.is_secret(name) || value.trim().chars().count() >= MIN_VALUE_CHARS)
+        {
+            self.add_found(value);
+        }
+    }
+
     /// Takes note of several values.
     pub fn with_values(mut self, values: &[String]) -> Self {
         values.iter().for_each(|value| self.add(value));
@@ -94,22 +117,22 @@ impl SecretMask {
     /// Takes note of a value if its name is that of a secret.
     pub fn add_named(&mut self, name: &str, value: &str) {
         if self.is_secret(name) {
-            self.add(value);
+            self.add_found(value);
         }
     }
 
     /// Takes note of the values that a text has under secret names: those of a request, a body or a URL.
     pub fn add_fields(&mut self, text: &str) {
         for place in secret_places(text, &|name| self.is_secret(name)) {
-            let value = text[place].to_owned();
-            self.add(&percent_decoded(&value));
-            self.add(&value);
+            let value = text[place.value].to_owned();
+            self.add_found(&percent_decoded(&value));
+            self.add_found(&value);
         }
     }
 
     /// Values that a text has under secret names, as they are written.
     pub fn values_of<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> + use<'t> {
-        secret_places(text, &|name| self.is_secret(name)).into_iter().map(|place| &text[place])
+        secret_places(text, &|name| self.is_secret(name)).into_iter().map(|place| &text[place.value])
     }
 
     /// Takes note of the secrets of a head of HTTP/1.1; each cookie counts.
@@ -118,13 +141,10 @@ impl SecretMask {
         self.add_fields(line);
         for (name, value) in fields.lines().filter_map(|line| line.split_once(':')) {
             match name.trim().to_ascii_lowercase().as_str() {
-                "cookie" => value.split(';').filter_map(|pair| pair.split_once('=')).for_each(|(_, it)| self.add(it)),
+                "cookie" => value.split(';').for_each(|pair| self.add_cookie(pair)),
                 // Path, domain and times may be shown.
-                "set-cookie" => {
-                    let first = value.split(';').next().and_then(|pair| pair.split_once('='));
-                    first.into_iter().for_each(|(_, it)| self.add(it));
-                }
-                name if self.is_secret(name) => self.add(value),
+                "set-cookie" => value.split(';').take(1).for_each(|pair| self.add_cookie(pair)),
+                name if self.is_secret(name) => self.add_found(value),
                 _ => self.add_fields(value),
             }
         }
@@ -138,20 +158,21 @@ impl SecretMask {
         let places = secret_places(text, &|name| self.is_secret(name));
         let mut shown = Cow::Borrowed(text);
         // A template shows where a value comes from, and no value.
-        let mut places = places.into_iter().filter(|place| !is_template(&text[place.clone()])).peekable();
+        let mut places = places.into_iter().filter(|place| !is_template(&text[place.value.clone()])).peekable();
         if places.peek().is_some() {
             let mut parts = String::with_capacity(text.len());
             let mut end = 0;
-            for place in places {
-                parts.extend([&text[end..place.start], MASK]);
-                end = place.end;
+            for SecretPlace { value, quote } in places {
+                let quote = &text[quote];
+                parts.extend([&text[end..value.start], quote, MASK, quote]);
+                end = value.end;
             }
             parts.push_str(&text[end..]);
             shown = Cow::Owned(parts);
         }
         for value in &self.values {
-            if shown.contains(value.as_str()) {
-                shown = Cow::Owned(shown.replace(value.as_str(), MASK));
+            if let Some(replaced) = without_value(&shown, value) {
+                shown = Cow::Owned(replaced);
             }
         }
         shown
@@ -182,7 +203,14 @@ impl SecretMask {
 
     /// Command line in which no argument shows a secret, in whatever notation it is given.
     pub fn command(&self, args: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
-        args.into_iter().map(|arg| self.shown(arg.as_ref())).collect()
+        let mut is_of_secret = false;
+        let mut shown = |arg: &str| {
+            let is_value =
+                is_of_secret && !self.is_off && !arg.is_empty() && !arg.starts_with('-') && !arg.contains('=');
+            is_of_secret = arg.strip_prefix("--").is_some_and(|flag| self.is_secret(flag));
+            if is_value && !is_template(arg) { MASK.to_owned() } else { self.shown(arg) }
+        };
+        args.into_iter().map(|arg| shown(arg.as_ref())).collect()
     }
 }
 
@@ -201,13 +229,14 @@ pub fn url_label(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// A header line as an error shows it: without the value if that may be a secret, as in a line without a colon.
+/// A header line as an error shows it, where any part may be a secret: its first word, if that may be a name.
 pub fn shown_header(line: &str) -> String {
-    if let Some((name, value)) = line.split_once(':').filter(|(name, _)| !is_secret_name(name)) {
-        return format!("{name}:{}", without_secrets(value));
+    let line = line.trim();
+    match line.find(|c: char| c.is_whitespace() || matches!(c, ':' | ';' | '/' | '=')) {
+        Some(end) => format!("{} {MASK}", &line[..end]),
+        None if line.chars().count() > MAX_SHOWN_NAME_CHARS => MASK.to_owned(),
+        None => line.to_owned(),
     }
-    let name = line.split([':', ' ', '\t', '=']).next().unwrap_or_default();
-    if name.len() < line.trim_end().len() { format!("{name} {MASK}") } else { name.to_owned() }
 }
 
 /// `NAME=VALUE` as an error shows it: what is before the equals sign, if there is one.
@@ -215,55 +244,45 @@ pub fn shown_pair(pair: &str) -> String {
     pair.split_once('=').map_or_else(|| MASK.to_owned(), |(name, _)| format!("{name}={MASK}"))
 }
 
+/// Whether a value is left out also within words: one of many characters, or a user with a password, as in `-qame:pw`.
+fn is_searched_anywhere(value: &str) -> bool {
+    let is_word = |text: &str| text.chars().any(char::is_alphabetic);
+    value.chars().count() >= MIN_VALUE_CHARS
+        || value.split_once(':').is_some_and(|(user, password)| is_word(user) && is_word(password))
+}
+
+/// Whether a short value is likely elsewhere, too: a word, a small number, punctuation.
+fn is_common(value: &str) -> bool {
+    let digits = value.chars().filter(char::is_ascii_digit).count();
+    let is_word = value.chars().all(char::is_alphabetic);
+    // Capitals within a word make it no word.
+    let is_mixed = value.chars().zip(value.chars().skip(1)).any(|(c, next)| c.is_lowercase() && next.is_uppercase());
+    is_word && !is_mixed || digits <= 4 && !value.chars().any(char::is_alphabetic)
+}
+
+/// The text without a value, if it is there; a short one is left out as a whole word alone.
+fn without_value(text: &str, value: &str) -> Option<String> {
+    if is_searched_anywhere(value) {
+        return text.contains(value).then(|| text.replace(value, MASK));
+    }
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut shown: Option<String> = None;
+    let mut end = 0;
+    for (at, _) in text.match_indices(value) {
+        let after = at + value.len();
+        if !text[..at].ends_with(is_of_word) && !text[after..].starts_with(is_of_word) {
+            shown.get_or_insert_default().extend([&text[end..at], MASK]);
+            end = after;
+        }
+    }
+    shown.map(|shown| shown + &text[end..])
+}
+
 fn is_template(value: &str) -> bool {
     let value = value.trim();
     let has_scheme = |first: &str| SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(first));
     let value = value.split_once(' ').filter(|(first, _)| has_scheme(first)).map_or(value, |(_, rest)| rest);
     value.starts_with("{{") && value.ends_with("}}")
-}
-
-fn percent_encoded(text: &str, space: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b' ' => encoded.push_str(space),
-            byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => encoded.push(char::from(byte)),
-            byte => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes().peekable();
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    while let Some(byte) = bytes.next() {
-        let mut ahead = bytes.clone();
-        match (byte, digit(ahead.next().as_ref()), digit(ahead.next().as_ref())) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push(u8::try_from(high * 16 + low).unwrap_or(byte));
-                bytes = ahead;
-            }
-            (b'+', ..) => decoded.push(b' '),
-            _ => decoded.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
-}
-
-fn json_escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => escaped.extend(['\\', c]),
-            '\n' => escaped.push_str("\\n"),
-            '\t' => escaped.push_str("\\t"),
-            '\r' => escaped.push_str("\\r"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]
@@ -283,6 +302,7 @@ mod tests {
         for text in ["on\\\"e", "a b&c", "a%20b%26c", "a+b%26c", "abc.def", "pass:word", "me:pass:word"] {
             assert_eq!(mask.text(&format!("x {text} y")), "x *** y", "{text}");
         }
+        assert_eq!(mask.text("a b&cd a b&c, xa b&c"), "a b&cd ***, xa b&c");
         assert_eq!(mask.text("seven, none, 22"), "seven, none, 22");
         assert_eq!(mask.text("http://h/?x-tenant=S&page=1"), "http://h/?x-tenant=***&page=1");
         assert_eq!(SecretMask::off().text("token=S"), "token=S");
@@ -299,10 +319,57 @@ mod tests {
     }
 
     #[test]
+    fn short_values_leave_words_and_numbers_as_they_are() {
+        let mut mask = SecretMask::default();
+        mask.add_fields("http://h/?token=http&key=8080");
+        mask.add_fields(r#"{"password":"alice","api_key":"key","pin":1234,"tok":"EUR"}"#);
+        mask.add_head(
+            "GET / HTTP/1.1\nCookie: theme=dark; h=127; currency=EUR; v=a1b2; sid=k9x\nX-Key-Token: Bearer load",
+        );
+        for text in [
+            r#"weir load http://127.0.0.1:8080/ {"status": 127, "name": "alice"} dark EUR a1b2 1234"#,
+            "k9xy _k9x monk9x",
+        ] {
+            assert_eq!(mask.text(text), text);
+        }
+        assert_eq!(mask.text("is k9x, 'k9x'"), "is ***, '***'");
+        assert_eq!(mask.text(r#"{"password":"alice","api_key":"key"}"#), r#"{"password":"***","api_key":"***"}"#);
+        mask.add("me:pw");
+        mask.add("aBcDe");
+        mask.add("12345");
+        assert_eq!(mask.command(["-qame:pw", "aBcDe", "12345", "x12345"]), ["-qa***", "***", "***", "x12345"]);
+        assert_eq!(SecretMask::default().with_values(&["grace".to_owned()]).text("grace graces"), "*** graces");
+        assert_eq!(mask.command(["--web-token", "test", "test"]), ["--web-token", "***", "test"]);
+    }
+
+    #[test]
+    fn json_stays_json() {
+        for (text, expected) in [
+            (r#"{"token":null,"pin":0,"key":"", "otp": false }"#, r#"{"token":null,"pin":0,"key":"", "otp": false }"#),
+            (r#"{"pin": 12, "a": 1}"#, r#"{"pin": "***", "a": 1}"#),
+            (r#"{"pin": 12 }"#, r#"{"pin": "***" }"#),
+            (r#"{"credentials":{"a":[1]},"secrets":{}}"#, r#"{"credentials":"***","secrets":{}}"#),
+            (r#"{"a":"{\"pin\":12}"}"#, r#"{"a":"{\"pin\":\"***\"}"}"#),
+            ("{'pin': 12, 'key': None}", "{'pin': '***', 'key': None}"),
+        ] {
+            assert_eq!(SecretMask::default().text(text), expected);
+        }
+    }
+
+    #[test]
     fn labels_and_errors_have_no_values() {
         assert_eq!(url_label("http://me:pw@h:1/a?token=1#x"), "http://h:1/a");
         assert_eq!((url_label("/a/b?c"), url_label("http://h")), ("/a/b".to_owned(), "http://h".to_owned()));
-        assert_eq!(shown_header("Authorization SECRET"), "Authorization ***");
+        for (line, shown) in [
+            ("Authorization SECRET", "Authorization ***"),
+            ("X-Id;SECRET: a", "X-Id ***"),
+            ("a/SECRET", "a ***"),
+            ("Accept : text", "Accept ***"),
+            ("Accept", "Accept"),
+            ("0123456789abcdefghijk", "***"),
+        ] {
+            assert_eq!(shown_header(line), shown);
+        }
         assert_eq!((shown_pair("SECRET"), shown_pair("a=SECRET")), ("***".to_owned(), "a=***".to_owned()));
         assert_eq!(without_secrets("http://bob:SECRET@h:x/?key=S&a=1"), "http://***@h:x/?key=***&a=1");
     }

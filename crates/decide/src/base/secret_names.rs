@@ -7,7 +7,7 @@
 pub const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
 
 /// Ends of secret names, as lower-case letters and digits.
-const SECRET_ENDS: [&str; 23] = [
+const SECRET_ENDS: [&str; 32] = [
     "authorization",
     "cookie",
     "token",
@@ -31,10 +31,19 @@ const SECRET_ENDS: [&str; 23] = [
     "signature",
     "jwt",
     "otp",
+    "secrets",
+    "apikeys",
+    "passwords",
+    "clientassertion",
+    "encryptionkey",
+    "accountkey",
+    "masterkey",
+    "sharedkey",
+    "functionskey",
 ];
 
-/// Whole names of secrets that are too short to be ends.
-const SECRET_NAMES: [&str; 7] = ["key", "sid", "sig", "auth", "pass", "pin", "tok"];
+/// Whole names of secrets that are too short to be ends, or ends of other names: `max_tokens` is a number.
+const SECRET_NAMES: [&str; 9] = ["key", "sid", "sig", "auth", "pass", "pin", "tok", "tokens", "bearer"];
 
 /// Whether what has this name is a secret.
 pub fn is_secret_name(name: &str) -> bool {
@@ -79,6 +88,17 @@ mod tests {
             "key",
             "sig",
             "x-jwt",
+            "tokens",
+            "old_passwords",
+            "client-secrets",
+            "apiKeys",
+            "client_assertion",
+            "EncryptionKey",
+            "AccountKey",
+            "master-key",
+            "SharedKey",
+            "x-functions-key",
+            "Bearer",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -87,6 +107,9 @@ mod tests {
             "-",
             "Accept",
             "max_tokens",
+            "prompt_tokens",
+            "reasoning_tokens",
+            "bearer_of_news",
             "X-Request-Id",
             "monkey",
             "keys",

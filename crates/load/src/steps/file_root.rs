@@ -32,9 +32,18 @@ impl FileRoot {
     pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         match &self.0 {
             None => fs::read(name).map_err(|error| error.to_string()),
-            Some(root) => fs::read(path_within(root, Path::new(name))?).map_err(|error| error.to_string()),
+            Some(root) => read_file(&path_within(root, Path::new(name))?),
         }
     }
+}
+
+/// Content of a file; what is none, such as a named pipe, may never end.
+fn read_file(path: &Path) -> Result<Vec<u8>, String> {
+    let found = fs::metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    fs::read(path).map_err(|error| error.to_string())
 }
 
 /// Path of a file, relative to `root`, that is within it once all links are followed.
@@ -97,6 +106,9 @@ mod tests {
             let why = path_within(&root, Path::new(name)).unwrap_err();
             assert!(why.contains("--file-root"), "{name}: {why}");
         }
+        let files = FileRoot(Some(root.clone()));
+        assert_eq!(files.read("a"), Ok(b"root/a".to_vec()));
+        assert_eq!(files.read("sub"), Err("it is not a file".to_owned()));
         assert!(path_within(&root, Path::new("missing")).unwrap_err().contains("No such file"));
     }
 }

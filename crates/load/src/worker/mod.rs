@@ -130,7 +130,7 @@ impl<'a> Worker<'a> {
         let plan = shared.plan;
         let clock = Clock::starting_in(Nanos::ZERO);
         let counters = || {
-            let mut counters = Box::new(WorkerCounters::new(plan.warmup, plan.until));
+            let mut counters = Box::new(WorkerCounters::new(plan.warmup, plan.until, plan.mask.clone()));
             if plan.control.is_some() {
                 counters.report_outcomes();
             }

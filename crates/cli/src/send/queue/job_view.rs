@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 
+use weir_decide::base::secret_mask::without_secrets;
 use weir_decide::base::secret_names::is_secret_name;
 use weir_http::target::Target;
 use weir_live::single_line;
@@ -132,11 +133,11 @@ pub(super) fn detail_text(detail: &JobDetail, now: UnixMs) -> String {
     text
 }
 
-/// URL without its password.
+/// URL without its password, and without values of parameters that have names of secrets.
 fn url(url: &str) -> String {
     match Target::parse(url) {
-        Ok(target) if target.userinfo.is_some() => target.url,
-        _ => url.to_owned(),
+        Ok(target) if target.userinfo.is_some() => without_secrets(&target.url),
+        _ => without_secrets(url),
     }
 }
 
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn output_has_neither_secrets_nor_control_characters() {
-        let secret = entry("http://me:hunter2@h/a", ("Authorization", "Bearer hunter2"));
+        let secret = entry("http://me:hunter2@h/a?token=hunter2", ("Authorization", "Bearer hunter2"));
         let detail = JobDetail { entry: secret, response: None, history: Vec::new() };
         let json = Value::from(detail_json(&detail)).to_string();
         let text = detail_text(&detail, UnixMs(5_000)) + &row(&detail.entry, UnixMs(5_000));
