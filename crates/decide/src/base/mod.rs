@@ -14,6 +14,7 @@
 //! - `secret_fields`: places of secrets in a text, by their names
 //! - `secret_forms`: forms in which secrets and their names are sent
 //! - `secret_markup`: places of secrets in XML, HTML and multipart bodies
+//! - `secret_values`: values in a text of no one grammar
 //! - `sliding_count`: counts over a sliding window, in fixed memory
 //! - `set_cache`: set-associative cache: state of many keys, in fixed memory
 
@@ -28,6 +29,7 @@ mod secret_forms;
 mod secret_markup;
 pub mod secret_mask;
 pub mod secret_names;
+mod secret_values;
 pub(crate) mod set_cache;
 pub(crate) mod sliding_count;
 pub mod terminal_text;

@@ -9,9 +9,7 @@ use std::ops::Range;
 
 use super::secret_forms::{json_unescaped, percent_decoded};
 use super::secret_markup::{after_tag, announced_name, announced_value};
-
-/// Longest name that is looked at, in bytes.
-pub(super) const MAX_NAME_BYTES: usize = 256;
+use super::secret_values::{MAX_NAME_BYTES, quoted_value, skip_white};
 
 /// Values of JSON that are no secrets, whatever their name is.
 const NO_VALUES: [&str; 9] = ["null", "true", "false", "none", "undefined", "0", "1", "{}", "[]"];
@@ -249,37 +247,10 @@ fn skip_blanks(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-pub(super) fn skip_white(bytes: &[u8], at: usize) -> usize {
-    at + bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count()
-}
-
 /// End of the quotation mark, with its backslashes, that ends a quoted text here.
 fn skip_quote(bytes: &[u8], at: usize) -> usize {
     let slashes = bytes[at.min(bytes.len())..].iter().take_while(|byte| **byte == b'\\').count();
     (at + slashes + 1).min(bytes.len())
-}
-
-/// Content of a quoted text that begins here; one that is cut goes to the end.
-pub(super) fn quoted_value(bytes: &[u8], at: usize) -> Option<Range<usize>> {
-    let slashes = bytes[at.min(bytes.len())..].iter().take_while(|byte| **byte == b'\\').count();
-    let quote = *bytes.get(at + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
-    let start = at + slashes + 1;
-    let (mut end, mut escapes) = (start, 0);
-    while let Some(byte) = bytes.get(end) {
-        match byte {
-            b'\\' => escapes += 1,
-            // JSON in JSON: the quotes have as many backslashes as the first one; more are within the text.
-            byte if *byte == quote && (escapes == slashes || slashes == 0 && escapes % 2 == 0) => {
-                return Some(start..end - escapes);
-            }
-            _ => escapes = 0,
-        }
-        if *byte == quote {
-            escapes = 0;
-        }
-        end += 1;
-    }
-    Some(start..bytes.len())
 }
 
 /// End of a value without quotes, of a query or a form.

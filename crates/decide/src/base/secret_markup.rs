@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::secret_fields::{MAX_NAME_BYTES, quoted_value, skip_white};
+use super::secret_values::{MAX_NAME_BYTES, quoted_value, skip_white};
 
 /// Longest tag that is looked at, in bytes.
 const MAX_TAG_BYTES: usize = 1024;

@@ -1,3 +1,5 @@
+//! Notations of secrets, each with what is masked.
+
 use proptest::prelude::*;
 
 use super::super::secret_names::is_secret_name;

@@ -1,0 +1,34 @@
+//! Values in a text of no one grammar: what quotes hold, and what is skipped.
+
+use std::ops::Range;
+
+/// Longest name that is looked at, in bytes.
+pub(super) const MAX_NAME_BYTES: usize = 256;
+
+/// Offset of the next byte that is no white space.
+pub(super) fn skip_white(bytes: &[u8], at: usize) -> usize {
+    at + bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+}
+
+/// Content of a quoted text that begins here; one that is cut goes to the end.
+pub(super) fn quoted_value(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let slashes = bytes[at.min(bytes.len())..].iter().take_while(|byte| **byte == b'\\').count();
+    let quote = *bytes.get(at + slashes).filter(|byte| matches!(byte, b'"' | b'\''))?;
+    let start = at + slashes + 1;
+    let (mut end, mut escapes) = (start, 0);
+    while let Some(byte) = bytes.get(end) {
+        match byte {
+            b'\\' => escapes += 1,
+            // JSON in JSON: the quotes have as many backslashes as the first one; more are within the text.
+            byte if *byte == quote && (escapes == slashes || slashes == 0 && escapes % 2 == 0) => {
+                return Some(start..end - escapes);
+            }
+            _ => escapes = 0,
+        }
+        if *byte == quote {
+            escapes = 0;
+        }
+        end += 1;
+    }
+    Some(start..bytes.len())
+}
