@@ -79,7 +79,8 @@ fn after_colon(text: &str, sign: usize, is_secret: &dyn Fn(&str) -> bool) -> Opt
     let bytes = text.as_bytes();
     let name = name_before(text, sign)?;
     let start = skip_white(bytes, sign + 1);
-    if !is_secret(&name.text) {
+    // `'--token <TOKEN>': reason` of an error names a flag.
+    if name.text.contains('<') || !is_secret(&name.text) {
         let is_pair = name.is_quoted && matches!(&*name.text, "name" | "key" | "id" | "field");
         return if is_pair { after_named_pair(text, start, is_secret) } else { None };
     }

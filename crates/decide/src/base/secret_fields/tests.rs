@@ -46,6 +46,8 @@ fn secrets_are_found_in_all_notations() {
         ("<password><![CDATA[S<]]></password>", "<password><![CDATA[*]]></password>"),
         ("<password>\n <v a='b'>S</v></password>", "<password>\n <v a='b'>*</v></password>"),
         ("<password/><b>1</b>", "<password/><b>1</b>"),
+        ("<TOKEN>S</TOKEN>", "<TOKEN>*</TOKEN>"),
+        ("invalid value '0' for '--token <TOKEN>': no", "invalid value '0' for '--token <TOKEN>': no"),
         ("<password></password><b>1</b>", "<password></password><b>1</b>"),
         ("<key>password</key>\n<string>S</string>", "<key>password</key>\n<string>*</string>"),
         ("<meta name=\"csrf-token\" content=\"S\">", "<meta name=\"csrf-token\" content=\"*\">"),
