@@ -30,7 +30,7 @@ USAGE: list[tuple[dict[str, Any], str]] = [
     ({"mix_from": "/nowhere.log", "log_pattern": "%"}, "log_pattern: "),
     ({"ramp_up": 1}, "ramp_up and loops need users"),
     ({"slo": "quick"}, "slo: "),
-    ({"headers": {"a b": "c"}}, "'a b: c'"),
+    ({"headers": {"a b": "c"}}, "'a ***'"),
     ({"headers": {"a:b": "c"}}, "headers: "),
     ({"headers": {"a": "b\r\nc: d"}}, "headers: the value of 'a' has a control character; remove it"),
     ({"method": "GET /"}, "'GET /'"),

@@ -11,7 +11,7 @@ use super::secret_forms::{json_unescaped, percent_decoded};
 use super::secret_markup::{after_tag, announced_name, announced_value};
 use super::secret_values::{MAX_NAME_BYTES, quoted_value, skip_white};
 
-/// Values of JSON that are no secrets, whatever their name is.
+/// Values of JSON without a secret, whatever their name is.
 const NO_VALUES: [&str; 9] = ["null", "true", "false", "none", "undefined", "0", "1", "{}", "[]"];
 
 /// Place of a secret in a text.
@@ -147,7 +147,9 @@ fn after_comma(text: &str, sign: usize, is_secret: &dyn Fn(&str) -> bool) -> Opt
     let quote = name.start - 1;
     let quote = quote - bytes[..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
     let before = bytes[..quote].iter().rposition(|byte| !byte.is_ascii_whitespace())?;
-    if !matches!(bytes[before], b'[' | b'(') || !is_secret(&name.text) {
+    // Two lines of headers are no pair.
+    let is_name = !name.text.contains(':') && is_secret(&name.text);
+    if !matches!(bytes[before], b'[' | b'(') || !is_name {
         return None;
     }
     let value = quoted_value(bytes, skip_white(bytes, sign + 1))?;

@@ -23,7 +23,7 @@ pub(super) fn after_tag(text: &str, sign: usize, is_secret: &dyn Fn(&str) -> boo
         }
     }
     let local = name.rsplit(':').next().unwrap_or(name);
-    // `--token <TOKEN>` of a help text is no element.
+    // `--token <TOKEN>` of a help text has no closing tag.
     let is_placeholder = name.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-'));
     let is_element = !is_placeholder || text.get(sign..).is_some_and(|rest| rest.contains(&format!("</{name}")));
     if is_element && (is_secret(name) || is_secret(local)) { element_text(bytes, sign + 1) } else { None }

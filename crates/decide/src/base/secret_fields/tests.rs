@@ -46,6 +46,7 @@ fn secrets_are_found_in_all_notations() {
         ("<password><![CDATA[S<]]></password>", "<password><![CDATA[*]]></password>"),
         ("<password>\n <v a='b'>S</v></password>", "<password>\n <v a='b'>*</v></password>"),
         ("<password/><b>1</b>", "<password/><b>1</b>"),
+        ("['Cookie: S', 'X-Trace: 1']", "['Cookie: *', 'X-Trace: 1']"),
         ("<TOKEN>S</TOKEN>", "<TOKEN>*</TOKEN>"),
         ("invalid value '0' for '--token <TOKEN>': no", "invalid value '0' for '--token <TOKEN>': no"),
         ("<password></password><b>1</b>", "<password></password><b>1</b>"),
