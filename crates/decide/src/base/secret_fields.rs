@@ -147,7 +147,7 @@ fn after_comma(text: &str, sign: usize, is_secret: &dyn Fn(&str) -> bool) -> Opt
     let quote = name.start - 1;
     let quote = quote - bytes[..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
     let before = bytes[..quote].iter().rposition(|byte| !byte.is_ascii_whitespace())?;
-    // Two lines of headers are no pair.
+    // Two lines of headers are not a pair.
     let is_name = !name.text.contains(':') && is_secret(&name.text);
     if !matches!(bytes[before], b'[' | b'(') || !is_name {
         return None;

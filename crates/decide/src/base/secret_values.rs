@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Longest name that is looked at, in bytes.
 pub(super) const MAX_NAME_BYTES: usize = 256;
 
-/// Offset of the next byte that is no white space.
+/// Offset of the next byte after white space.
 pub(super) fn skip_white(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
