@@ -108,8 +108,8 @@ pub trait Service: Send + Sync + 'static {
         std::future::ready(())
     }
 
-    /// Whether a connection of HTTP/2 holds so much that requests of others are rejected, so that those of its streams that
-    /// wait for the client are not to be waited for as long as otherwise.
+    /// Whether requests of others are rejected because of what an HTTP/2 connection holds. Its streams that wait for their
+    /// client then have less time.
     fn crowds_out_others(&self, _local: &Self::Local, _connection: u32) -> bool {
         false
     }

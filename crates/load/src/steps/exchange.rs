@@ -31,7 +31,7 @@ pub(crate) struct StepExchange {
     pub(crate) is_shown: bool,
     /// Requests in it that are sent together; none if it is one.
     pub(crate) pipelined: Vec<PipelinedRequest>,
-    /// Whether its connection takes no further request, since a head of it says `Connection: close`.
+    /// Whether its connection takes no further request: a head of it has `Connection: close`.
     pub(crate) closes: bool,
     /// Whether the response has no body in any case: to a HEAD.
     is_bodyless: bool,
