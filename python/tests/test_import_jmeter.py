@@ -32,8 +32,8 @@ def _arguments(arguments: list[dict[str, object]]) -> str:
     return f'<collectionProp name="Arguments.arguments">{"".join(made)}</collectionProp>'
 
 
-def _argument(name: str, value: str, encode: bool = True, **more: object) -> dict[str, object]:
-    return {"Argument.name": name, "Argument.value": value, "HTTPArgument.always_encode": encode, **more}
+def _argument(name: str, value: str, encode: bool = True) -> dict[str, object]:
+    return {"Argument.name": name, "Argument.value": value, "HTTPArgument.always_encode": encode}
 
 
 def _sampler(
@@ -127,7 +127,7 @@ PLANS = {
         _sampler("/q", arguments=[_argument("a", "b c&d~*"), _argument("é", "ü")]),
         _sampler("/q", arguments=[_argument("a", "b%20c", encode=False), _argument("w", "${word}", encode=False)]),
         _sampler("/q?z=1", arguments=[_argument("a", "")]),
-        _sampler("/q", arguments=[_argument("a", "", **{"HTTPArgument.use_equals": False, "Argument.metadata": ""})]),
+        _sampler("/q", arguments=[_argument("a", "") | {"HTTPArgument.use_equals": False, "Argument.metadata": ""}]),
         _sampler("/f", "POST", arguments=[_argument("a", "b c+d"), _argument("e", "f~")]),
         _sampler("/f", "POST", arguments=[_argument("a", "b+c", encode=False)]),
         _sampler("/f", "PUT", arguments=[_argument("a", "b c")]),
