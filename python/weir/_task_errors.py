@@ -80,13 +80,25 @@ class TaskErrors:
             write(f"weir: {len(kinds) - _MAX_SHOWN} other kinds of exceptions in tasks\n")
 
 
+def described(error: BaseException) -> str:
+    """Return an exception in one line, with the last line of the script that was in it."""
+    text = str(error)
+    named = type(error).__qualname__ + (f": {text}" if text else "")
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_of_script(one.filename)]
+    return f"{named}, at {os.path.relpath(frames[-1].filename)}:{frames[-1].lineno}" if frames else named
+
+
+def _is_of_script(path: str) -> bool:
+    return not path.startswith(("<", _LIBRARY, _PACKAGE)) and _INSTALLED not in path
+
+
 def place_of(thread: int) -> str:
     """Return where a thread is in its script: file, line, and class or function."""
     frame = sys._current_frames().get(thread)
     inner = frame
     while frame is not None:
         path = frame.f_code.co_filename
-        if not path.startswith(("<", _LIBRARY, _PACKAGE)) and _INSTALLED not in path:
+        if _is_of_script(path):
             owner = frame.f_locals.get("self")
             name = frame.f_code.co_name if owner is None else f"{type(owner).__name__}.{frame.f_code.co_name}"
             return f"{os.path.relpath(path)}:{frame.f_lineno}: {name}()"

@@ -40,7 +40,7 @@ class StreamBlock:
     async def __aenter__(self) -> StreamedResponse:
         """Send the request, and wait for the head of its response."""
         response = await _sent(self._request)
-        self._user._stream = self
+        self._user._weir_stream = self
         return StreamedResponse(response, self)
 
     async def __aexit__(
@@ -49,7 +49,7 @@ class StreamBlock:
         """Leave the block; what is left of the response is not read."""
         if kind is GeneratorExit:
             # The end of the load closes the task, which waits for nothing any more.
-            self._user._stream = None
+            self._user._weir_stream = None
             return
         await self.leave()
 
@@ -58,12 +58,12 @@ class StreamBlock:
         """Leave the block, if that has not been done."""
         if self.is_open:
             yield _LEAVE
-            self._user._stream = None
+            self._user._weir_stream = None
 
     @property
     def is_open(self) -> bool:
         """Whether the task is within the block."""
-        return self._user._stream is self
+        return self._user._weir_stream is self
 
 
 class StreamedResponse:

@@ -45,7 +45,7 @@ class _UserMeta(type):
         members.setdefault("abstract", False)
         made: Any = super().__new__(cls, name, bases, members)
         # A class that sends in its own way does so by each of its methods.
-        made._has_own_request = getattr(made.request, "__module__", None) != __name__
+        made._weir_has_own_request = getattr(made.request, "__module__", None) != __name__
         return made  # type: ignore[no-any-return]
 
 
@@ -92,8 +92,10 @@ class User(metaclass=_UserMeta):
     """Number of the user, from 0."""
     random: random.Random
     """Random choices of the user, the same in each run with the same seed."""
-    _has_own_request: ClassVar[bool]
-    _stream: StreamBlock | None = None
+    _weir_has_own_request: ClassVar[bool]
+    _weir_session: _weir.ScriptSession
+    _weir_random: Any
+    _weir_stream: StreamBlock | None = None
     session: _weir.ScriptSession
     """URL before paths, and cookies."""
 
@@ -103,40 +105,40 @@ class User(metaclass=_UserMeta):
     async def on_stop(self) -> None:
         """Clean up after the last task, such as a logout. Its requests are counted; after Ctrl-C none is sent."""
 
-    def _quick(self, method: str, url: str, options: dict[str, Any]) -> Awaitable[ScriptResponse] | None:
+    def _weir_quick(self, method: str, url: str, options: dict[str, Any]) -> Awaitable[ScriptResponse] | None:
         """Send a request whose arguments need no preparation here; None if it is another one."""
-        if self._has_own_request:
+        if self._weir_has_own_request:
             return None
-        request = _quick_request(self.session, method, url, options, self.timeout)
+        request = _quick_request(self._weir_session, method, url, options, self.timeout)
         return None if request is None else _exchange(request)
 
     def get(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a GET; see `request`."""
-        return self._quick("GET", url, options) or self.request("GET", url, **options)
+        return self._weir_quick("GET", url, options) or self.request("GET", url, **options)
 
     def post(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a POST; see `request`."""
-        return self._quick("POST", url, options) or self.request("POST", url, **options)
+        return self._weir_quick("POST", url, options) or self.request("POST", url, **options)
 
     def put(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a PUT; see `request`."""
-        return self._quick("PUT", url, options) or self.request("PUT", url, **options)
+        return self._weir_quick("PUT", url, options) or self.request("PUT", url, **options)
 
     def patch(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a PATCH; see `request`."""
-        return self._quick("PATCH", url, options) or self.request("PATCH", url, **options)
+        return self._weir_quick("PATCH", url, options) or self.request("PATCH", url, **options)
 
     def delete(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a DELETE; see `request`."""
-        return self._quick("DELETE", url, options) or self.request("DELETE", url, **options)
+        return self._weir_quick("DELETE", url, options) or self.request("DELETE", url, **options)
 
     def head(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a HEAD; see `request`."""
-        return self._quick("HEAD", url, options) or self.request("HEAD", url, **options)
+        return self._weir_quick("HEAD", url, options) or self.request("HEAD", url, **options)
 
     def options(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send an OPTIONS; see `request`."""
-        return self._quick("OPTIONS", url, options) or self.request("OPTIONS", url, **options)
+        return self._weir_quick("OPTIONS", url, options) or self.request("OPTIONS", url, **options)
 
     def request(
         self,
@@ -182,7 +184,7 @@ class User(metaclass=_UserMeta):
         """
         given = {"name": name, "params": params, "headers": headers, "json": json, "data": data, "files": files}
         rest = {"cookies": cookies, "auth": auth, "timeout": timeout, "allow_redirects": allow_redirects}
-        return _exchange(self._form(method, url, catch=catch, **given, **rest))
+        return _exchange(self._weir_form(method, url, catch=catch, **given, **rest))
 
     def stream(self, method: str, url: str, **options: Any) -> StreamBlock:
         """Send a request whose response is read as a stream of events, within a block.
@@ -209,9 +211,9 @@ class User(metaclass=_UserMeta):
         ...                 if event.data == "[DONE]":
         ...                     break
         """
-        return StreamBlock(self, self._form(method, url, is_streamed=True, **options))
+        return StreamBlock(self, self._weir_form(method, url, is_streamed=True, **options))
 
-    def _form(
+    def _weir_form(
         self,
         method: str,
         url: str,
@@ -236,15 +238,15 @@ class User(metaclass=_UserMeta):
         timeout_s = form.timeout_s(self.timeout if timeout is None else timeout)
         own = form.headers_of(headers, kind, auth, cookies)
         parts = (method.upper(), url, name, own, body, timeout_s, allow_redirects, catch, False, is_streamed)
-        return _Request(self.session, *parts)
+        return _Request(self._weir_session, *parts)
 
-    def _prepare(self) -> None:
+    def _weir_prepare(self) -> None:
         think = self.think
         if callable(think):
-            self._wait = lambda: float(think())  # a bound method
+            self._weir_wait = lambda: float(think())  # a bound method
         else:
             made = think_time(think)
-            self._wait = lambda: made(self.random)
+            self._weir_wait = lambda: made(self._weir_random)
 
-    def _choose(self) -> Any:
-        return self.random.choice(self.tasks)
+    def _weir_choose(self) -> Any:
+        return self._weir_random.choice(self.tasks)

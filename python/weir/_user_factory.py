@@ -53,9 +53,15 @@ class UserFactory:
         """Make a user; return its driver, the function that resumes it, and the index of its class."""
         index = self._deal.index(number)
         user: Any = self.classes[index]()
-        user.number, user.random = number, user_random(self.seed, number)
-        user.session = _weir.ScriptSession(self.url or user.host or "", self.head.of(user.headers), self.head.given)
-        user._prepare()
+        user._weir_random = user_random(self.seed, number)
+        user._weir_session = _weir.ScriptSession(
+            self.url or user.host or "", self.head.of(user.headers), self.head.given
+        )
+        # For the tasks alone: a class may have these names for values of its own.
+        for name, value in (("number", number), ("random", user._weir_random), ("session", user._weir_session)):
+            if not hasattr(user, name):
+                setattr(user, name, value)
+        user._weir_prepare()
         driver = drive(user, self.errors)
         if type(user).on_stop is not User.on_stop:
             self._users[number] = user, driver
@@ -110,7 +116,7 @@ def drive(user: Any, errors: TaskErrors) -> Generator[Any, Any, None]:
                 if called is not None:
                     yield from called
                 has_started = True
-            one = user._choose()
+            one = user._weir_choose()
             name = getattr(one, "__name__", "task")
             called = one(user)
             if called is not None:
@@ -121,10 +127,10 @@ def drive(user: Any, errors: TaskErrors) -> Generator[Any, Any, None]:
         except Exception as error:
             has_failed = True
             errors.add(f"{owner}.{name}", explained(error))
-        if user._stream is not None:
+        if user._weir_stream is not None:
             yield from _left(user)
         try:
-            wait_s = user._wait()
+            wait_s = user._weir_wait()
         except Exception as error:
             errors.add(f"{owner}.think", error)
             wait_s = 1.0
@@ -134,8 +140,8 @@ def drive(user: Any, errors: TaskErrors) -> Generator[Any, Any, None]:
 @types.coroutine
 def _left(user: Any) -> Generator[Any, Any, None]:
     """Leave the block of a stream that the task has entered by hand and not left."""
-    if user._stream is not None:
-        yield from user._stream.leave()
+    if user._weir_stream is not None:
+        yield from user._weir_stream.leave()
 
 
 @types.coroutine

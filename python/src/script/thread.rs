@@ -358,9 +358,8 @@ fn foreign(awaited: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// Exception as one line.
+/// Exception as one line, with the last line of the script that was in it.
 pub(super) fn described(py: Python<'_>, error: &PyErr) -> String {
-    let name = error.get_type(py).qualname().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
-    let text = error.value(py).to_string();
-    if text.is_empty() { name } else { format!("{name}: {text}") }
+    let line = py.import("weir._task_errors").and_then(|module| module.call_method1("described", (error.value(py),)));
+    line.map_or_else(|_| error.to_string(), |line| line.to_string())
 }

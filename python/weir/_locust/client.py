@@ -29,7 +29,7 @@ class HttpSession:
         """Make a client whose paths follow a URL; a file may make further ones for its user."""
         self.base_url = base_url
         self.user = user
-        self.request_event = request_event or user.environment.events.request
+        self.request_event = request_event or user._weir_player.environment.events.request
         self.request_name: str | None = None
         self.auth: Any = None
         self.params: Any = None
@@ -40,11 +40,13 @@ class HttpSession:
         self.stream = False
         self.max_redirects = 30
         self.hooks: dict[str, list[Any]] = {"response": []}
-        given, home = user._given_lines()
-        self._session = _weir.ScriptSession(base_url, "", given, home)
-        self._headers = SessionHeaders(self._session, user._default_headers())
+        self._player = user._weir_player
+        environment = self._player.environment
+        home = environment.host or user.host or ""
+        self._session = _weir.ScriptSession(base_url, "", self._player.given_lines, home)
+        self._headers = SessionHeaders(self._session, self._player.headers)
         self._cookies = SessionCookies(self._session)
-        self._hook = user.environment.events.request
+        self._hook = environment.events.request
         self._is_over = False
         self._is_fast = False
 
@@ -99,7 +101,7 @@ class HttpSession:
         ):
             return None
         request = _quick_request(self._session, method, url, given, None, self._is_fast)
-        return None if request is None else self.user._main.switch(request)
+        return None if request is None else self._player.main.switch(request)
 
     def get(self, url: str, **given: Any) -> Any:
         """Send a GET."""
@@ -178,11 +180,11 @@ class HttpSession:
         )
         if self._is_over:
             raise RunOver("the run is over, nothing is sent any more")
-        hook = self.user.environment.events.request
+        hook = self._hook
         if not hook.has_listeners and not hooks and not self.hooks["response"]:
-            return self.user._main.switch(request)
+            return self._player.main.switch(request)
         started = time.time()
-        response = self.user._main.switch(request)
+        response = self._player.main.switch(request)
         for called in (*self.hooks["response"], *_listed((hooks or {}).get("response"))):
             called(response)
         if hook.has_listeners:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -27,15 +28,11 @@ def require_greenlet(path: str) -> None:
         raise SystemExit(f"{path} is a locustfile, which needs the package greenlet; write {install}") from error
 
 
-def start(user: Any) -> tuple[object, Any]:
-    """Make the greenlet of a user; return it, and the function that resumes it."""
+def start(user: Any, play: Callable[[Any], None]) -> tuple[object, Any]:
+    """Make the greenlet in which a user is played; return it, and the function that resumes it."""
     module: Any = import_module("greenlet")
-    user._main = module.getcurrent()
-
-    def play(_: object) -> None:
-        user._play()
-
-    made = module.greenlet(play)
+    user._weir_player.main = module.getcurrent()
+    made = module.greenlet(lambda _: play(user))
     made.is_weir_user = True
     return made, made.switch
 

@@ -61,5 +61,5 @@ class MarkovTaskSet(TaskSet, metaclass=MarkovTaskSetMeta):
         if one is None:
             raise LookupError(f"{type(self).__name__} has no task; mark a method with @transition")
         names, weights = zip(*one.transitions.items(), strict=True)
-        self.current = getattr(self, self.user.random.choices(names, weights)[0])
+        self.current = getattr(self, self._user._weir_player.random.choices(names, weights)[0])
         return one

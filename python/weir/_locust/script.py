@@ -15,11 +15,12 @@ from weir._locust.absent_parts import absent_parts
 from weir._locust.class_deal import LocustClassDeal
 from weir._locust.environment import Environment, MasterRunner, WorkerRunner
 from weir._locust.exception import StopUser
+from weir._locust.player import Player
 from weir._locust.shape import LoadTestShape, played
 from weir._locust.stand_in import events
-from weir._locust.users import HttpUser, User
+from weir._locust.users import HttpUser, User, play
 from weir._run import Run
-from weir._task import choose_by_tags, user_random
+from weir._task import choose_by_tags
 from weir._task_errors import TaskErrors
 
 __all__ = ["LocustScript", "is_locustfile"]
@@ -189,11 +190,11 @@ class GreenletFactory:
         index = self._deal.index(number)
         kind = self._classes[index]
         user = kind.__new__(kind)
-        user.number, user.random = number, user_random(self._seed, number)
+        user._weir_player = Player(self._environment, self._seed, number)
         user.__init__(self._environment)
         counts = self._environment._class_counts
         counts[kind.__name__] = counts.get(kind.__name__, 0) + 1
-        driver, resume = greenlets.start(user)
+        driver, resume = greenlets.start(user, play)
         self._users[number] = user, driver
         return driver, resume, index
 
@@ -224,7 +225,7 @@ def _stop(user: Any) -> None:
     except StopUser:
         return
     except Exception as error:
-        user._task_failed(f"{type(user).__name__}.on_stop", error, user)
+        user._weir_player.add_error(f"{type(user).__name__}.on_stop", error, user)
 
 
 def _is_prepared(one: Any) -> bool:

@@ -67,41 +67,17 @@ class TaskSet(metaclass=TaskSetMeta):
 
     def run(self) -> None:
         """Do tasks until the set is interrupted or the user ends."""
-        self._begun_s = time.monotonic()
+        self._weir_begun_s = time.monotonic()
         try:
             self.on_start()
             while True:
-                self._run_next()
+                _run_next(self)
         except InterruptTaskSet as interrupt:
             self.on_stop()
             raise (RescheduleTaskImmediately if interrupt.reschedule else RescheduleTask)() from interrupt
         except (StopUser, UserEnd):
             self.on_stop()
             raise
-
-    def _run_next(self) -> None:
-        name = "task"
-        try:
-            if not self._task_queue:
-                self.schedule_task(self.get_next_task())
-            one = self._task_queue.pop(0)
-            name = getattr(one, "__name__", name)
-            self.execute_task(one)
-        except RescheduleTaskImmediately:
-            self.user._end_task(False, 0.0)
-        except RescheduleTask:
-            self.wait()
-        except (InterruptTaskSet, StopUser, StopTest):
-            raise
-        except Exception as error:
-            self.user._task_failed(f"{type(self._owner()).__name__}.{name}", error, self)
-            self.wait(has_failed=True)
-        else:
-            self.wait()
-
-    def _owner(self) -> Any:
-        """Return the object whose class has the tasks."""
-        return self
 
     def execute_task(self, one: Any) -> None:
         """Do a task: a method, a function of the user, or a set of tasks."""
@@ -120,19 +96,19 @@ class TaskSet(metaclass=TaskSetMeta):
         """Choose a task."""
         if not self.tasks:
             raise LookupError(f"{type(self).__name__} has no task; mark a method with @task")
-        return self.user.random.choice(self.tasks)
+        return self._user._weir_player.random.choice(self.tasks)
 
     def wait_time(self) -> float:
         """Return the wait after a task in seconds."""
-        if self.user.wait_time:
-            return float(self.user.wait_time())
+        if self._user.wait_time:
+            return float(self._user.wait_time())
         if self.min_wait is not None and self.max_wait is not None:
-            return float(self.user.random.randint(int(self.min_wait), int(self.max_wait))) / 1000
+            return float(self._user._weir_player.random.randint(int(self.min_wait), int(self.max_wait))) / 1000
         raise MissingWaitTimeError(f"{type(self).__name__} has no wait_time")
 
-    def wait(self, has_failed: bool = False) -> None:
+    def wait(self) -> None:
         """End the iteration, and wait for the next one."""
-        self.user._end_task(has_failed, float(self.wait_time()))
+        self._user._weir_player.wait(self, _owner(self), has_failed=False)
 
     def interrupt(self, reschedule: bool = True) -> NoReturn:
         """End the set; with `reschedule` the next task of the set around it follows at once."""
@@ -145,31 +121,58 @@ class SequentialTaskSet(TaskSet):
     def __init__(self, parent: Any) -> None:
         """Begin the set within a user or another set."""
         super().__init__(parent)
-        self._next_index = 0
+        self._weir_next_index = 0
 
     def get_next_task(self) -> Any:
         """Return the next task of the order."""
         if not self.tasks:
             raise LookupError(f"{type(self).__name__} has no task; mark a method with @task")
-        one = self.tasks[self._next_index % len(self.tasks)]
-        self._next_index += 1
+        one = self.tasks[self._weir_next_index % len(self.tasks)]
+        self._weir_next_index += 1
         return one
 
 
 class DefaultTaskSet(TaskSet):
     """Tasks of a user outside of any set."""
 
-    def _owner(self) -> Any:
-        """Return the user."""
-        return self.user
-
     def get_next_task(self) -> Any:
         """Choose a task of the user."""
-        return self.user._next_task()
+        user = self._user
+        if not user.tasks:
+            raise LookupError(f"{type(user).__name__} has no task; mark a method with @task")
+        return user._weir_player.random.choice(user.tasks)
 
     def execute_task(self, one: Any) -> None:
         """Do a task of the user."""
         if isinstance(one, type):
-            one(self.user).run()
+            one(self._user).run()
         else:
-            one(self.user)
+            one(self._user)
+
+
+def _run_next(tasks: TaskSet) -> None:
+    """Do the next task, and wait."""
+    player = tasks._user._weir_player
+    name = "task"
+    try:
+        if not tasks._task_queue:
+            tasks.schedule_task(tasks.get_next_task())
+        one = tasks._task_queue.pop(0)
+        name = getattr(one, "__name__", name)
+        tasks.execute_task(one)
+    except RescheduleTaskImmediately:
+        player.end_task(False, 0.0)
+    except RescheduleTask:
+        tasks.wait()
+    except (InterruptTaskSet, StopUser, StopTest):
+        raise
+    except Exception as error:
+        player.add_error(f"{type(_owner(tasks)).__name__}.{name}", error, tasks)
+        player.wait(tasks, _owner(tasks), has_failed=True)
+    else:
+        tasks.wait()
+
+
+def _owner(tasks: TaskSet) -> Any:
+    """Return the object whose class has the tasks."""
+    return tasks._user if isinstance(tasks, DefaultTaskSet) else tasks

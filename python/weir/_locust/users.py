@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import random
-import time
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from weir import _weir
 from weir._locust.client import HttpSession
 from weir._locust.exception import StopUser, UserEnd
+from weir._locust.player import Player
 from weir._locust.task_set import DefaultTaskSet
 from weir._task import tasks_of
 from weir._user_factory import HeadLines
 
-__all__ = ["FastHttpUser", "HttpUser", "User"]
+__all__ = ["FastHttpUser", "HttpUser", "User", "play"]
 
 _DEFAULTS = (
     ("User-Agent", f"weir/{_weir.__version__}"),
@@ -45,16 +45,13 @@ class User(metaclass=UserMeta):
     wait_function: Any = None
     weight: float = 1
     fixed_count: int = 0
-    random: random.Random
-    number: int
-    _main: Any
+    _weir_player: Player
 
     def __init__(self, environment: Any) -> None:
         """Make a user of a run."""
         self.environment = environment
-        self._begun_s = time.monotonic()
-        if not hasattr(self, "random"):
-            self.random = random.Random(0)
+        if not hasattr(self, "_weir_player"):
+            self._weir_player = Player(environment, seed=0, number=0)
 
     def on_start(self) -> None:
         """Prepare the user before its first task."""
@@ -65,12 +62,12 @@ class User(metaclass=UserMeta):
     def wait_time(self) -> float:
         """Return the wait after a task in seconds; none by default."""
         if self.min_wait is not None and self.max_wait is not None:
-            return self.random.randint(int(self.min_wait), int(self.max_wait)) / 1000
+            return self._weir_player.random.randint(int(self.min_wait), int(self.max_wait)) / 1000
         return 0.0
 
     def wait(self) -> None:
         """Wait as after a task."""
-        self._main.switch(float(self.wait_time()))
+        self._weir_player.main.switch(float(self.wait_time()))
 
     def stop(self, force: bool = False) -> bool:
         """End the user, when it is called by one of its tasks."""
@@ -86,54 +83,6 @@ class User(metaclass=UserMeta):
         """Reject greenlets beside the user's."""
         raise NotImplementedError("self.group: greenlets beside the users are not there in weir")
 
-    def _next_task(self) -> Any:
-        if not self.tasks:
-            raise LookupError(f"{type(self).__name__} has no task; mark a method with @task")
-        return self.random.choice(self.tasks)
-
-    def _play(self) -> None:
-        """Play the user until it ends, and then its end."""
-        try:
-            self._play_tasks()
-            self._main.switch((False, None))
-        except UserEnd:
-            pass
-        has_failed = False
-        try:
-            self.on_stop()
-        except StopUser:
-            pass
-        except Exception as error:
-            has_failed = True
-            self._task_failed(f"{type(self).__name__}.on_stop", error, self)
-        self._main.switch((has_failed, None))
-
-    def _play_tasks(self) -> None:
-        """Play tasks until there is none left."""
-        try:
-            self.on_start()
-        except StopUser:
-            return
-        except Exception as error:
-            self._task_failed(f"{type(self).__name__}.on_start", error, self)
-            self._end_task(True, None)
-            return
-        try:
-            DefaultTaskSet(self).run()
-        except StopUser:
-            self._end_task(False, None)
-
-    def _end_task(self, has_failed: bool, wait_s: float | None) -> None:
-        """End the iteration; without a wait the user does not go on."""
-        is_last = self.environment._is_stopped
-        self._main.switch((has_failed, None if is_last else wait_s))
-
-    def _task_failed(self, owner: str, error: Exception, instance: Any) -> None:
-        self.environment._task_errors.add(owner, error)
-        hook = self.environment.events.user_error
-        if hook.has_listeners:
-            hook.fire(user_instance=instance, exception=error, tb=error.__traceback__)
-
 
 class HttpUser(User):
     """User with a client for HTTP in the manner of the library requests."""
@@ -148,15 +97,13 @@ class HttpUser(User):
         host = environment.host or self.host
         if host is None:
             raise ValueError(f"{type(self).__name__} has no host; write it in the class, or the URL after the file")
+        defaults: Sequence[tuple[str, str]] = _DEFAULTS
+        own: Any = ()
+        if isinstance(self, FastHttpUser):
+            defaults, own = _DEFAULTS[:2], self.default_headers or ()
+        self._weir_player.headers = HeadLines(defaults, environment._given_headers).merged(own)
         self.client = HttpSession(host, user=self)
-
-    def _default_headers(self) -> dict[str, str]:
-        return HeadLines(_DEFAULTS, self.environment._given_headers).merged(())
-
-    def _given_lines(self) -> tuple[str, str]:
-        """Return the lines of the command line's headers, and the URL to whose origin their credentials go."""
-        given = HeadLines((), self.environment._given_headers).given
-        return given, self.environment.host or self.host or ""
+        self.client._is_fast = isinstance(self, FastHttpUser)
 
 
 class FastHttpUser(HttpUser):
@@ -174,14 +121,6 @@ class FastHttpUser(HttpUser):
     proxy_host: str | None = None
     proxy_port: int | None = None
 
-    def __init__(self, environment: Any) -> None:
-        """Make a user with its client."""
-        super().__init__(environment)
-        self.client._is_fast = True
-
-    def _default_headers(self) -> dict[str, str]:
-        return HeadLines(_DEFAULTS[:2], self.environment._given_headers).merged(self.default_headers or ())
-
     def rest(self, method: str, url: str, headers: Any = None, **given: Any) -> Any:
         """Send a request of a JSON interface, for a `with` statement: the response has `js`."""
         return self.client._rest(method, url, headers, **given)
@@ -189,3 +128,38 @@ class FastHttpUser(HttpUser):
     def rest_(self, method: str, url: str, name: str | None = None, **given: Any) -> Any:
         """Send a request of a JSON interface whose address changes with each call."""
         return self.rest(method, url, name=name or f"{url.split('?', maxsplit=1)[0]}/?_", **given)
+
+
+def play(user: User) -> None:
+    """Play a user until it ends, and then its end."""
+    player = user._weir_player
+    try:
+        _play_tasks(user, player)
+        player.main.switch((False, None))
+    except UserEnd:
+        pass
+    has_failed = False
+    try:
+        user.on_stop()
+    except StopUser:
+        pass
+    except Exception as error:
+        has_failed = True
+        player.add_error(f"{type(user).__name__}.on_stop", error, user)
+    player.main.switch((has_failed, None))
+
+
+def _play_tasks(user: User, player: Player) -> None:
+    """Play tasks until there is none left."""
+    try:
+        user.on_start()
+    except StopUser:
+        return
+    except Exception as error:
+        player.add_error(f"{type(user).__name__}.on_start", error, user)
+        player.end_task(True, None)
+        return
+    try:
+        DefaultTaskSet(user).run()
+    except StopUser:
+        player.end_task(False, None)

@@ -13,7 +13,7 @@ _Wait = Callable[[Any], float]
 
 def between(min_wait: float, max_wait: float) -> _Wait:
     """Return a wait that is random between two times in seconds."""
-    return lambda instance: min_wait + _random(instance).random() * (max_wait - min_wait)
+    return lambda instance: min_wait + _player(instance).random.random() * (max_wait - min_wait)
 
 
 def constant(wait_time: float) -> _Wait:
@@ -26,10 +26,11 @@ def constant_pacing(wait_time: float) -> _Wait:
 
     def wait(instance: Any) -> float:
         now = time.monotonic()
-        due = getattr(instance, "_paced_s", getattr(instance, "_begun_s", now)) + wait_time
+        begun_s = getattr(instance, "_weir_begun_s", None) or _player(instance).begun_s
+        due = getattr(instance, "_weir_paced_s", begun_s) + wait_time
         # A user that is late does not catch up.
-        instance._paced_s = max(due, now)
-        return float(instance._paced_s - now)
+        instance._weir_paced_s = max(due, now)
+        return float(instance._weir_paced_s - now)
 
     return wait
 
@@ -39,5 +40,6 @@ def constant_throughput(task_runs_per_second: float) -> _Wait:
     return constant_pacing(1 / task_runs_per_second)
 
 
-def _random(instance: Any) -> Any:
-    return getattr(instance, "user", instance).random
+def _player(instance: Any) -> Any:
+    """Return the player of a user, or of the user of a set of tasks."""
+    return getattr(instance, "_weir_player", None) or instance._user._weir_player

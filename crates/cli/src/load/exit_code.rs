@@ -39,7 +39,9 @@ pub(crate) fn exit_code(run: &Run, strict: bool, written: u8, messages: &Message
         return exit::UNTRUSTED;
     }
     if let Some(all) = run.iterations.as_ref().filter(|all| all.total > 0 && all.ok == 0) {
-        messages.error(&format!("none of {} iterations succeeded; {}", all.total, run.failed_by_kind()));
+        let kinds = run.failed_by_kind();
+        let why = if kinds.is_empty() { "their requests succeeded, and the script failed" } else { &kinds };
+        messages.error(&format!("none of {} iterations succeeded; {why}", all.total));
         return exit::UNTRUSTED;
     }
     if strict && !run.trust.ok {
