@@ -46,7 +46,7 @@ def script(
             if not runs_python:
                 continue
             (folder / f"block{index}.py").write_text(text)
-            # Without assertions: that a busy machine misses an objective is no fault of the page.
+            # Without assertions: a busy machine may miss an objective of the page.
             text = f"{shlex.quote(sys.executable)} -O block{index}.py"
         elif name:
             (folder / name).write_text(text)

@@ -40,7 +40,7 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
 
 /// Headers beside `X-Forwarded-*` and `X-Envoy-*` in which proxies and CDNs name the caller's address, certificate, scheme,
 /// host or path, and which frameworks and applications believe. `Proxy` is a proxy for requests of a CGI ("httpoxy").
-const FORWARDING_HEADERS: [&str; 53] = [
+static FORWARDING_HEADERS: [&str; 53] = [
     "akamai-client-ip",
     "ali-cdn-real-ip",
     "cdn-src-ip",
@@ -96,16 +96,35 @@ const FORWARDING_HEADERS: [&str; 53] = [
     "x-vercel-forwarded-for",
 ];
 
+/// For each length, the marks of the names above as a set of bits: nearly all other names of a request have none of them.
+static MARKS: [u32; 32] = {
+    let mut found = [0; 32];
+    let mut at = 0;
+    while at < FORWARDING_HEADERS.len() {
+        let name = FORWARDING_HEADERS[at].as_bytes();
+        found[name.len()] |= mark(name);
+        at += 1;
+    }
+    found
+};
+
+/// One bit by the first and the last byte of a name, neither of which is `-` or `_` in those above.
+const fn mark(name: &[u8]) -> u32 {
+    match name {
+        [first, .., last] => 1 << (first.wrapping_add(*last) & 31),
+        _ => 0,
+    }
+}
+
 /// Whether a header has a proxy's caller, host or path. `_` counts as `-`, since CGI and WSGI do not distinguish them.
 pub(crate) fn is_forwarding_header(name: &str) -> bool {
-    // Nearly all names of a request end here.
-    if !matches!(name.as_bytes().first(), Some(b'a' | b'c' | b'd' | b'f' | b'i' | b'p' | b't' | b'w' | b'x')) {
-        return false;
-    }
-    has_prefix(name, "x-forwarded-")
-        // The route's `deadline_headers` decide on the deadline.
-        || has_prefix(name, "x-envoy-") && !has_same_spelling(name, "x-envoy-expected-rq-timeout-ms")
-        || FORWARDING_HEADERS.into_iter().any(|known| has_same_spelling(name, known))
+    let bytes = name.as_bytes();
+    MARKS.get(bytes.len()).is_some_and(|marks| marks & mark(bytes) != 0)
+        && FORWARDING_HEADERS.iter().any(|known| has_same_spelling(name, known))
+        || bytes.first() == Some(&b'x')
+            && (has_prefix(name, "x-forwarded-")
+                // The route's `deadline_headers` decide on the deadline.
+                || has_prefix(name, "x-envoy-") && !has_same_spelling(name, "x-envoy-expected-rq-timeout-ms"))
 }
 
 impl ForwardingHeaders {
@@ -123,7 +142,7 @@ impl ForwardingHeaders {
 
 /// Whether a name frames a body for an upstream that does not distinguish `-` and `_`, and for this gateway does not.
 fn is_framing_lookalike(name: &str) -> bool {
-    let is = |known: &str| name.contains('_') && has_same_spelling(name, known);
+    let is = |known: &str| has_same_spelling(name, known) && name.contains('_');
     is("content-length") || is("transfer-encoding")
 }
 
@@ -273,6 +292,17 @@ mod tests {
         let names = ["content-length", "content_length", "transfer_encoding"];
         assert_eq!(names.map(|name| framed.contains_key(name)), [true, false, false]);
         assert_eq!((trusted.get("x-real-ip").unwrap().as_bytes(), trusted.get("x_real_ip")), (&b"6.6.6.6"[..], None));
+    }
+
+    #[test]
+    fn every_forwarding_header_is_told_from_others() {
+        for known in FORWARDING_HEADERS {
+            assert!(is_forwarding_header(known) && is_forwarding_header(&known.replace('-', "_")), "{known}");
+            for other in [format!("{known}x"), format!("a{known}"), known[..known.len() - 1].to_owned()] {
+                let is_known = FORWARDING_HEADERS.iter().any(|name| has_same_spelling(&other, name));
+                assert_eq!(is_forwarding_header(&other), is_known || other.starts_with("x-forwarded-"), "{other}");
+            }
+        }
     }
 
     #[test]

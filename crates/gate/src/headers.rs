@@ -3,21 +3,21 @@
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 /// Hop-by-hop headers beside those that `Connection` names. `TE` and `Trailer` stay, since trailers are passed on.
-const HOP_BY_HOP_HEADERS: [HeaderName; 7] = [
-    header::CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
+const HOP_BY_HOP_HEADERS: [&str; 7] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
     // Of an upgrade to HTTP/2, which is never passed on; a caller need not name it in `Connection`.
-    HeaderName::from_static("http2-settings"),
-    header::PROXY_AUTHENTICATE,
+    "http2-settings",
+    "proxy-authenticate",
 ];
 
 /// Removes hop-by-hop headers.
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     // One scan of the names is cheaper than six lookups, and most messages have none.
-    if !headers.keys().any(|name| HOP_BY_HOP_HEADERS.contains(name)) {
+    if !headers.keys().any(|name| HOP_BY_HOP_HEADERS.iter().any(|known| *known == name.as_str())) {
         return;
     }
     let named: Vec<HeaderName> = headers
@@ -28,7 +28,10 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
         .filter(|name| !matches!(name.as_str(), "close" | "host" | "content-length" | "content-type" | "authorization"))
         .filter_map(|name| name.parse().ok())
         .collect();
-    for name in named.iter().chain(&HOP_BY_HOP_HEADERS) {
+    for name in named {
+        headers.remove(name);
+    }
+    for name in HOP_BY_HOP_HEADERS {
         headers.remove(name);
     }
 }

@@ -144,7 +144,7 @@ impl CallQueue {
 
     /// Whether any priority is overloaded. A connection that wants more than its share is not overload.
     pub(super) fn is_overloaded(&self) -> bool {
-        self.classes.iter().skip(1).step_by(2).any(|class| class.overloaded)
+        self.classes.as_chunks::<2>().0.iter().any(|[_, class]| class.overloaded)
     }
 
     /// Usual wait without overload: a service time and [`NORMAL_WAIT_COMPLETIONS`], at least [`MIN_WAIT`].

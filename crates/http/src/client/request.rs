@@ -67,8 +67,11 @@ impl OutgoingRequest<'_> {
 
     /// The protocol that it asks for.
     pub(super) fn protocol(&self) -> Option<HeaderValue> {
+        if !self.upgrade {
+            return None;
+        }
         let extra = || self.extra_headers.iter().find(|(name, _)| *name == UPGRADE).map(|(_, protocol)| protocol);
-        self.headers.get(UPGRADE).or_else(extra).filter(|_| self.upgrade).cloned()
+        self.headers.get(UPGRADE).or_else(extra).cloned()
     }
 
     /// Length of the body, if known.

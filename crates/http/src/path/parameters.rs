@@ -24,7 +24,11 @@ pub fn segment_name(segment: &str) -> &str {
 
 /// Position of the first semicolon. An escaped one counts, since some services decode before they look for it.
 fn parameters_start(path: &str) -> Option<usize> {
-    [path.find(';'), path.find("%3B")].into_iter().flatten().min()
+    path.bytes().zip(0..).find_map(|(byte, at)| match byte {
+        b';' => Some(at),
+        b'%' if path[at..].starts_with("%3B") => Some(at),
+        _ => None,
+    })
 }
 
 /// `..;a`, `.;`, and the same with an escaped semicolon: a dot segment once its parameters are removed.

@@ -1,0 +1,105 @@
+"""Pages for users of other tools: what they say is not there, is not there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from naming import ROOT
+from programs import weir
+
+PAGES = ROOT / "docs" / "coming-from"
+CONTRACT = ROOT / "docs" / "design" / "contract.txt"
+
+# By page, what is denied as it begins there, and a pattern of the flags and names that would have it.
+DENIED = {
+    "gatling": {
+        "`throttle(": r"--throttle",
+        "`.shuffle()`": r"--data-order.*shuffle",
+        "`inferHtmlResources()`": r"--resources|--embedded|--parallel",
+    },
+    "httpx": {"`follow_redirects=True`": r"weir\.Client.*(cookies|proxy|mounts|event_hooks)"},
+    "hurl": {"`--from-entry`": r"--(from|to)-entry"},
+    "jmeter": {
+        "Sharing mode Current thread": r"--data-sharing",
+        "HTTP Cache Manager": r"--(http-)?cache|--embedded",
+        "Default Value of an extractor": r"--capture-default",
+        "Transaction Controller": r"--transaction",
+    },
+    "k6": {
+        "`startTime` of a scenario": r"--start-(time|after|delay)",
+        "`http.batch()`": r"weir\.User.*\b(batch|gather)\b",
+        "`Trend`": r"weir\.(Trend|Counter|Gauge)|weir\.User.*\b(metric|trend|counter)\b",
+    },
+}
+
+SCHEMES = {"WebSocket": "ws://127.0.0.1:9/", "gRPC": "grpc://127.0.0.1:9/a.B/c"}
+"""Protocols that pages deny, with a URL that would have them."""
+
+SECTION = {
+    "JavaScript": r"weir load.*\.js\b",
+    "Playwright": r"(?i)playwright",
+    "k6/browser": r"--browser",
+    "resources of a page in parallel": r"--resources|--embedded|--parallel",
+    "embedded resources": r"--resources|--embedded",
+    "DNS settings": r"--(dns|resolve)",
+    "a record per request through a pipe": r"--out-jsonl-requests",
+    "transactions over several steps": r"--transaction",
+}
+"""What a section denies, and a pattern of the flags and names that would have it."""
+
+THERE = {
+    "server-sent events": "--stream",
+    "publishing metrics": "--out-prometheus",
+    "metrics of the generator": "--out-prometheus",
+    "the web UI": "--web",
+    "LoadTestShape": "weir.User",
+    "conditions": "weir.User",
+}
+"""What weir has, which no first sentence of a section denies, and a flag or name of it."""
+
+
+def _pages() -> list[str]:
+    return sorted(path.stem for path in PAGES.glob("*.md"))
+
+
+def _rows(page: str) -> list[str]:
+    """First cells of rows that deny something."""
+    rows = re.findall(r"^\| (.*?) \| (.*?) \|$", (PAGES / f"{page}.md").read_text(), re.M)
+    return [term for term, answer in rows if re.search(r"not available", answer)]
+
+
+def _section(page: str) -> str:
+    """First sentence of the section of what is not available."""
+    found = re.search(r"^## Not available\n\n(.*?)(?:\.(?:\s|\Z)|\Z)", (PAGES / f"{page}.md").read_text(), re.M | re.S)
+    return " ".join(found[1].split()) if found else ""
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_what_a_page_denies_is_not_there(page: str) -> None:
+    contract = CONTRACT.read_text()
+    known = DENIED.get(page, {})
+    for term in _rows(page):
+        pattern = next((pattern for begin, pattern in known.items() if term.startswith(begin)), None)
+        assert pattern is not None, f"{page}.md denies {term}: add a pattern of what would have it"
+        assert not re.search(pattern, contract), f"{page}.md denies {term}, and {pattern} is there"
+    section = _section(page)
+    for word, pattern in SECTION.items():
+        if word in section:
+            assert not re.search(pattern, contract), f"{page}.md denies {word}, and {pattern} is there"
+    for word in THERE:
+        assert word not in section, f"{page}.md denies {word}, which is there"
+
+
+def test_what_is_called_there_is_there() -> None:
+    contract = CONTRACT.read_text()
+    for word, name in THERE.items():
+        assert re.search(rf"(?<![\w-]){re.escape(name)}\b", contract), word
+
+
+@pytest.mark.parametrize("protocol", SCHEMES)
+def test_protocols_that_pages_deny_are_usage_errors(protocol: str) -> None:
+    assert any(protocol in _section(page) for page in _pages())
+    done = weir("load", SCHEMES[protocol], "-n", "1")
+    assert done.returncode == 2, done.stderr
+    assert "scheme" in done.stderr
