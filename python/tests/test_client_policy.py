@@ -226,6 +226,6 @@ def test_calls_beyond_the_concurrency_limit_wait_within_their_deadline(scripted:
 def test_policies_are_values() -> None:
     assert weir.Hedge(after=0.3) == weir.Hedge(after=0.3, attempts=1, on_failure=True)
     assert hash(weir.Retry(on=[503])) == hash(weir.Retry(on=(503,)))
-    assert repr(weir.Budget()) == "Budget(fraction=0.05, min_per_s=1.0, window=1.0)"
+    assert repr(weir.Budget()) == "Budget(fraction=0.05, min_per_s=25.0, window=10.0)"
     with pytest.raises(AttributeError):
         weir.Hedge().attempts = 3  # type: ignore[misc]

@@ -67,7 +67,8 @@ class Retry:
 class Budget:
     """Retry budget: bound on the extra attempts (hedges and retries) of a client, so that a slow upstream recovers.
 
-    In each `window`: at most `fraction` x calls + `min_per_s` x window.
+    In each `window`: at most `fraction` x calls + `min_per_s` x window. The default is one that a script of calls in
+    sequence does not meet.
 
     Attributes:
         fraction: Extra attempts per call that began in the window; in [0, 100].
@@ -78,8 +79,8 @@ class Budget:
     __module__ = "weir"
 
     fraction: float = 0.05
-    min_per_s: float = 1.0
-    window: Time = 1.0
+    min_per_s: float = 25.0
+    window: Time = 10.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -247,6 +247,11 @@ class Response:
             return self._attempts
 
     @property
+    def not_sent(self) -> str | None:
+        """Extra attempts that were not sent, and the limit that stopped them; None if all were sent."""
+        return self._handle.not_sent
+
+    @property
     def won(self) -> Attempt | None:
         """Attempt whose response this is; None if no attempt succeeded, and this is the last response."""
         return next((attempt for attempt in self.attempts if attempt.won), None)
@@ -294,6 +299,8 @@ class Response:
             return self
         request = self.request
         message = f"{request.method} {without_secrets(request.url)}: {self.status_code} {self.reason_phrase}".rstrip()
+        if self.not_sent:
+            message = f"{message}; {self.not_sent}"
         raise HTTPStatusError(message, self.attempts, self)
 
     def _is(self, hundreds: int) -> bool:
@@ -350,6 +357,8 @@ def failure(handle: _weir.ResponseHandle) -> ClientError:
     response = Response(handle) if handle.status else None
     request = f"{handle.request.method} {without_secrets(handle.request.url)}"
     outcomes = ", ".join(map(str, attempts)) or "none was sent"
+    if handle.not_sent:
+        outcomes = f"{outcomes}; {handle.not_sent}"
     if handle.is_too_large:
         most = handle.max_response
         message = f"{request}: the response is longer than {most} bytes, max_response; attempts: {outcomes}"

@@ -154,6 +154,7 @@ class ResponseHandle:
         max_response: Maximum body in bytes.
         is_too_large: Whether an attempt failed since its response was longer.
         skipped: Extra attempts that were not sent, for want of budget or a slot.
+        not_sent: These attempts, and the limit that stopped them, as text; None if all were sent.
         attempts: Reason, upstream, outcome, status, detail, start and duration in milliseconds.
     """
 
@@ -169,6 +170,7 @@ class ResponseHandle:
     request: SentRequestHandle
     elapsed_s: float
     skipped: int
+    not_sent: str | None
     attempts: list[tuple[str, str, str, int | None, str | None, float, float]]
 
 @final

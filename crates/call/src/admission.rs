@@ -116,6 +116,8 @@ pub(super) struct BudgetWithPermits<'a, P> {
     pub(super) clock: Clock,
     /// Permits of granted withdrawals.
     pub(super) permits: &'a mut Vec<CallPermit>,
+    /// Number of withdrawals that no slot was free for.
+    pub(super) without_slot: &'a mut u32,
 }
 
 impl<P: Budget> Budget for BudgetWithPermits<'_, P> {
@@ -127,7 +129,10 @@ impl<P: Budget> Budget for BudgetWithPermits<'_, P> {
         let Some(pool) = self.request.plan.upstream.permits() else { return self.budget.withdraw(now) };
         let CallRequest { priority, spread, connection, .. } = *self.request;
         let arrival = CallArrival { deadline: Nanos::NEVER, priority, spread, connection };
-        let Some(permit) = pool.try_acquire(self.clock, now, &arrival) else { return false };
+        let Some(permit) = pool.try_acquire(self.clock, now, &arrival) else {
+            *self.without_slot += 1;
+            return false;
+        };
         let granted = self.budget.withdraw(now);
         self.permits.extend(Some(permit).filter(|_| granted));
         granted

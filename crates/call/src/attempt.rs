@@ -82,7 +82,7 @@ pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
         Ok(response) => response,
         Err(error) => {
             let failure = AttemptFailure::Kind(error.kind);
-            host_permit.failed(failure);
+            host_permit.failed_by(failure, error.text.clone());
             return failed_outcome(failure, error.text);
         }
     };
@@ -125,7 +125,7 @@ async fn evaluate_response(
         Ok(content) => content,
         Err((kind, cause)) => {
             let failure = verdict.err().unwrap_or(AttemptFailure::Kind(kind));
-            host_permit.failed(failure);
+            host_permit.failed_by(failure, cause.clone());
             return failed_outcome(failure, cause);
         }
     };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::body_limit::too_long;
+use super::unsent_attempts::{UnsentAttempts, UnsentJson};
 use weir_decide::Nanos;
 use weir_decide::admission::{Priority, Rejection};
 use weir_decide::call::hedge::LaunchReason;
@@ -20,10 +21,21 @@ pub struct CallTrace {
     pub began: Nanos,
     /// All attempts so far.
     pub attempts: Vec<AttemptTrace>,
-    /// Number of extra attempts skipped because the budget was spent or no slot was free.
-    pub budget_exhausted: u32,
+    /// Extra attempts that were not sent because the budget was used up or no slot was free.
+    pub unsent: UnsentAttempts,
     /// Rejection of the call, if nothing was sent, and its priority.
     pub rejection: Option<(Rejection, Priority)>,
+    /// Origin of a rejected call.
+    pub rejected_call: Option<Box<RejectedCall>>,
+}
+
+/// Origin of a rejected call, for logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedCall {
+    /// Name of its route.
+    pub route: Arc<str>,
+    /// Name of its caller, without secrets.
+    pub caller: String,
 }
 
 /// One attempt of a call.
@@ -81,10 +93,22 @@ struct AttemptJson<'a> {
 
 /// A rejected call as JSON.
 #[derive(Debug, Serialize)]
-struct RejectionJson {
+struct RejectionJson<'a> {
     rejected: &'static str,
     priority: &'static str,
     retry_after_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caller: Option<&'a str>,
+}
+
+/// An element of the array of a call.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum CallTraceJson<'a> {
+    Attempt(AttemptJson<'a>),
+    Unsent(UnsentJson),
 }
 
 /// Name of the reason of a launch: `first`, `stage`, `failure` or `retry`.
@@ -141,11 +165,13 @@ impl CallTrace {
     pub fn json(&self) -> Box<serde_json::value::RawValue> {
         if let Some((Rejection { reason: why, retry_after }, priority)) = self.rejection {
             let (rejected, priority) = (why.name(), priority.name());
-            let line = RejectionJson { rejected, priority, retry_after_s: retry_after.as_secs_f64() };
+            let (route, caller) = self.rejected_call.as_ref().map(|call| (&*call.route, call.caller.as_str())).unzip();
+            let line = RejectionJson { rejected, priority, retry_after_s: retry_after.as_secs_f64(), route, caller };
             return serde_json::value::to_raw_value(&[line]).unwrap_or_default();
         }
-        let lines: Vec<AttemptJson<'_>> =
-            self.attempts.iter().enumerate().map(|(i, attempt)| self.attempt_json(i, attempt)).collect();
+        let attempts = self.attempts.iter().enumerate().map(|(i, attempt)| self.attempt_json(i, attempt));
+        let unsent = self.unsent.json().map(CallTraceJson::Unsent);
+        let lines: Vec<CallTraceJson<'_>> = attempts.map(CallTraceJson::Attempt).chain(unsent).collect();
         // Plain fields are always JSON.
         serde_json::value::to_raw_value(&lines).unwrap_or_default()
     }
@@ -247,14 +273,16 @@ impl fmt::Display for CallTrace {
             }
             writeln!(f, " and {} {verb}{detail}", last.attempt)?;
         }
-        if self.budget_exhausted > 0 {
-            let skipped = self.budget_exhausted;
-            let attempts = if skipped == 1 { "attempt" } else { "attempts" };
-            writeln!(f, "               {skipped} extra {attempts} skipped: no budget or no free slot")?;
+        if self.unsent.total() > 0 {
+            writeln!(f, "               {}", self.unsent)?;
         }
         if let Some((Rejection { reason: why, retry_after }, priority)) = &self.rejection {
             let priority = priority.name();
-            writeln!(f, "               rejected ({why}, priority {priority}); retry after {retry_after}")?;
+            write!(f, "               rejected ({why}, priority {priority}); retry after {retry_after}")?;
+            match &self.rejected_call {
+                Some(call) => writeln!(f, "; caller {} of route {}", call.caller, call.route)?,
+                None => writeln!(f)?,
+            }
         }
         Ok(())
     }

@@ -206,7 +206,7 @@ impl CallEngine {
                         others.retain(|(other, _)| *other != attempt);
                         call.on_attempt_cancelled(attempt);
                     }
-                    HedgeAction::BudgetExhausted { .. } => call.on_budget_exhausted(),
+                    HedgeAction::BudgetExhausted { reason } => call.on_budget_exhausted(reason),
                     HedgeAction::WakeAt(at) => alarm.set(Some(self.timer().sleep_until(at))),
                     HedgeAction::Finish(reached) => verdict = Some(reached),
                 }

@@ -1,5 +1,6 @@
 //! One attempt at a host: its permits, and what its outcome says about the host.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::HeaderMap;
@@ -7,7 +8,7 @@ use http::HeaderMap;
 use super::permits::{CallPermit, PermitOutcome};
 use super::success::grpc_failure;
 use super::upload::UploadState;
-use super::upstream::Upstream;
+use super::upstream::{Upstream, failure_text};
 use super::upstream_guard::GuardOutcome;
 use weir_decide::Nanos;
 use weir_decide::admission::{AbandonReason, ServiceOutcome};
@@ -46,6 +47,9 @@ pub(super) struct HostPermit {
     blame_rule: BlameRule,
     timer: Timer,
     host_outcome: Option<HostOutcome>,
+    /// The failure that the outcome comes from, and its cause as text.
+    failure: Option<AttemptFailure>,
+    cause: Option<Cow<'static, str>>,
     /// Outcome for the concurrency limit, if the response is complete.
     permit_outcome: PermitOutcome,
     is_complete: bool,
@@ -88,6 +92,8 @@ impl HostPermit {
             blame_rule,
             timer,
             host_outcome: None,
+            failure: None,
+            cause: None,
             permit_outcome: PermitOutcome::Ended(ServiceOutcome::Failed),
             is_complete: false,
             unread_since: None,
@@ -153,7 +159,10 @@ impl HostPermit {
     /// Records that the body of a success broke off.
     pub(super) fn body_failed(&mut self, fault: FailureSide) {
         match fault {
-            FailureSide::Upstream => self.host_outcome = Some(HostOutcome::Failed),
+            FailureSide::Upstream => {
+                (self.host_outcome, self.cause) = (Some(HostOutcome::Failed), Some("the body broke off".into()));
+                self.failure = Some(AttemptFailure::Kind(FailureKind::Closed));
+            }
             FailureSide::Caller => {
                 (self.permit_outcome, self.host_outcome) =
                     (PermitOutcome::Cancelled(AbandonReason::Unwanted), Some(HostOutcome::Cancelled));
@@ -183,8 +192,15 @@ impl HostPermit {
         self.upstream.counts.failed(failure);
     }
 
+    /// The same, with its cause as text.
+    pub(super) fn failed_by(&mut self, failure: AttemptFailure, cause: Cow<'static, str>) {
+        self.cause = Some(cause);
+        self.failed(failure);
+    }
+
     /// Sets the outcomes of a failure for the concurrency limit and for outlier detection.
     fn record_failure(&mut self, failure: AttemptFailure) {
+        self.failure = Some(failure);
         let host_outcome = |status| if (502..=504).contains(&status) { HostOutcome::Failed } else { HostOutcome::Ok };
         let (permit_outcome, host_outcome) = match failure {
             // No evidence.
@@ -263,6 +279,10 @@ impl Drop for HostPermit {
         // Without a head the time so far is a lower bound, unless the caller owed a part of its request.
         let bound = self.latency_from.filter(|_| !self.awaits_caller()).map(|from| now - from);
         let outcome = self.host_outcome.unwrap_or(HostOutcome::Cancelled);
-        self.upstream.host_ended(now, self.host, outcome, self.latency.or(bound));
+        let cause = || match outcome {
+            HostOutcome::Failed => failure_text(self.failure, self.cause.as_deref()),
+            HostOutcome::Ok | HostOutcome::Cancelled => "an attempt succeeded".to_owned(),
+        };
+        self.upstream.host_ended(now, self.host, outcome, self.latency.or(bound), cause);
     }
 }

@@ -5,11 +5,11 @@
 //! - [`CallEngine`]: one per event loop; [`CallEngine::call`] makes a call; `state`: a call in flight;
 //!   `engine_state`: what all calls of the event loop share
 //! - [`CallResponse`], [`CallFailure`]: the outcome; [`CallBody`]: the response's body, of an attempt and of its call;
-//!   [`attempt_log`]: the attempt log
+//!   [`attempt_log`]: the attempt log; [`UnsentAttempts`]: attempts that a budget stopped
 //! - [`PermitPool`]: concurrency limits; `admission`: admission of a call; `upstream_guard`: circuit breaker and
 //!   throttle
 //! - `attempt`: one attempt; `host_permit`: its host and permits; `headers`: its own headers; `upload`: a request body
-//!   that the caller still sends; `counts`: counters
+//!   that the caller still sends; `counts`: counters; `condition_changes`: changes of hosts and circuits, for a log
 //!
 //! What to launch, what to cancel and when to respond is decided in [`weir_decide::call::hedge`] and done here.
 
@@ -18,6 +18,7 @@ mod attempt;
 pub mod attempt_log;
 mod body;
 mod body_limit;
+mod condition_changes;
 mod counts;
 mod engine;
 mod engine_state;
@@ -31,12 +32,14 @@ mod request;
 mod response;
 mod state;
 mod success;
+mod unsent_attempts;
 mod upload;
 mod upstream;
 mod upstream_guard;
 
 pub use self::attempt::read_body;
 pub use self::body::{CallBody, CallBodyError};
+pub use self::condition_changes::UpstreamChange;
 pub use self::counts::{CallCounts, UpstreamCounts};
 pub use self::engine::CallEngine;
 pub use self::latency_histogram::{LatencyBuckets, LatencyHistogram};
@@ -45,6 +48,7 @@ pub use self::plan::CallPlan;
 pub use self::request::CallRequest;
 pub use self::response::{CallFailure, CallFailureReason, CallResponse};
 pub use self::success::{InvalidSchema, Success};
+pub use self::unsent_attempts::UnsentAttempts;
 pub use self::upstream::{HostState, Upstream, UpstreamHost};
 pub use weir_decide::upstream::hosts::HostSlot;
 pub use weir_http::traceparent::TraceContext;

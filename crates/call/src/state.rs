@@ -35,6 +35,8 @@ pub(super) struct CallState<'a> {
     admission: CallAdmission,
     /// Permits of attempts that are about to be launched.
     launch_permits: Vec<CallPermit>,
+    /// Attempts of the last event that no slot was free for.
+    without_slot: u32,
     /// State of a body that the caller still sends.
     upload: Option<UploadState>,
     /// Hosts of the attempts so far, as a bit set.
@@ -80,6 +82,7 @@ impl<'a> CallState<'a> {
             body,
             admission,
             launch_permits,
+            without_slot: 0,
             upload: None,
             attempted_hosts: 0,
             call_trace,
@@ -160,14 +163,17 @@ impl<'a> CallState<'a> {
             }
         };
         let (request, clock, permits) = (self.request, self.engine.timer.clock(), &mut self.launch_permits);
+        let without_slot = &mut self.without_slot;
         match &request.plan.budget {
             Some(budget) => {
                 let budget = &mut *lock(budget);
-                self.hedge.on(now, event, &mut BudgetWithPermits { budget, request, clock, permits }, actions);
+                let mut budget = BudgetWithPermits { budget, request, clock, permits, without_slot };
+                self.hedge.on(now, event, &mut budget, actions);
             }
             None => {
                 let budget = &mut Unlimited;
-                self.hedge.on(now, event, &mut BudgetWithPermits { budget, request, clock, permits }, actions);
+                let mut budget = BudgetWithPermits { budget, request, clock, permits, without_slot };
+                self.hedge.on(now, event, &mut budget, actions);
             }
         }
         // An attempt of this call may wait for the connection that a failed response holds.
@@ -193,9 +199,11 @@ impl<'a> CallState<'a> {
         }
     }
 
-    pub(super) fn on_budget_exhausted(&mut self) {
+    pub(super) fn on_budget_exhausted(&mut self, reason: LaunchReason) {
         self.request.plan.counts.count_budget_exhausted();
-        self.call_trace.budget_exhausted += 1;
+        let has_slot = self.without_slot == 0;
+        self.without_slot = self.without_slot.saturating_sub(1);
+        self.call_trace.unsent.add(reason, has_slot, self.request.plan.policy.budget);
     }
 
     #[expect(clippy::result_large_err, reason = "a failure may have a response")]

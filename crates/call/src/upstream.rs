@@ -1,16 +1,23 @@
 //! Upstreams: hosts, load balancing, and the permits of attempts.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use tokio::sync::Notify;
+
+use super::condition_changes::{ChangeQueue, UpstreamChange};
 use super::counts::UpstreamCounts;
 use super::permits::PermitPool;
 use super::upstream_guard::UpstreamGuard;
 use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;
+use weir_decide::base::failure::FailureKind;
 use weir_decide::call::latency_quantile::LatencyQuantile;
+use weir_decide::call::policy::AttemptFailure;
 use weir_decide::upstream::circuit_breaker::{BreakerRule, State};
 use weir_decide::upstream::client_throttle::ThrottleRule;
+use weir_decide::upstream::condition_log::hosts_line;
 use weir_decide::upstream::hosts::{
     BalancePolicy, HostBalancer, HostCondition, HostOutcome, HostSlot, HostTotals, OutlierRule,
 };
@@ -58,6 +65,8 @@ pub struct Upstream {
     hosts: Mutex<HostTable>,
     /// The only host, if there is one and it never changes: it needs no choice and no lock.
     only: Option<Arc<Origin>>,
+    /// Failures in a row of the only host.
+    only_failures: AtomicU32,
     /// Whether hosts are compared by their response times.
     compares_latency: bool,
     latencies: Mutex<LatencyQuantile>,
@@ -65,6 +74,7 @@ pub struct Upstream {
     records_latencies: AtomicBool,
     permits: Option<Arc<PermitPool>>,
     pub(super) guard: UpstreamGuard,
+    changes: Arc<ChangeQueue>,
     /// Counters of the attempts.
     pub counts: UpstreamCounts,
 }
@@ -78,11 +88,13 @@ impl Upstream {
         Self {
             hosts: Mutex::new(HostTable { balancer, origins }),
             only,
+            only_failures: AtomicU32::new(0),
             compares_latency: health.comparison.is_some_and(|comparison| comparison.latency_factor.is_some()),
             latencies: Mutex::new(LatencyQuantile::default()),
             records_latencies: AtomicBool::new(false),
             permits: None,
             guard: UpstreamGuard::default(),
+            changes: Arc::default(),
             counts: UpstreamCounts::default(),
         }
     }
@@ -107,6 +119,8 @@ impl Upstream {
     pub fn set_hosts(&self, now: Nanos, hosts: Vec<UpstreamHost>) -> bool {
         let mut table = self.table();
         let before: Vec<HostSlot> = table.balancer.slots().collect();
+        let names_before = if self.changes.is_read() { names(&table, &before, &[]) } else { Vec::new() };
+        let was_down: Vec<bool> = before.iter().map(|slot| table.balancer.is_down(slot.index)).collect();
         let placed = table.balancer.set_hosts(now, &candidates(&hosts));
         for (slot, host) in placed.into_iter().zip(hosts).filter_map(|(slot, host)| Some((slot?, host))) {
             if table.origins.len() <= slot.index {
@@ -117,6 +131,19 @@ impl Upstream {
             }
         }
         let after: Vec<HostSlot> = table.balancer.slots().collect();
+        if self.changes.is_read() && before != after {
+            let added = names(&table, &after, &before);
+            let now_there = names(&table, &after, &[]);
+            let gone = names_before.into_iter().zip(was_down).filter(|(name, _)| !now_there.contains(name));
+            // A name from before its first look-up has no address, and has not gone.
+            let (removed, names): (Vec<_>, Vec<_>) = gone.partition(|(name, _)| name.parse::<SocketAddr>().is_ok());
+            let removed: Vec<String> = removed.into_iter().map(|(name, _)| name).collect();
+            let is_start = names.iter().any(|(_, was_down)| !was_down);
+            if let Some(line) = hosts_line(&added, &removed, after.len(), "by DNS").filter(|_| !is_start) {
+                self.changes.push(UpstreamChange { at: now, kind: "hosts", host: None, line });
+            }
+            self.note_changes(now, &mut table, String::new);
+        }
         if let Some(first) = after.first().map(|slot| Arc::clone(&table.origins[slot.index])) {
             // An origin that nothing has is one whose connections can go.
             for (index, origin) in table.origins.iter_mut().enumerate() {
@@ -171,21 +198,54 @@ impl Upstream {
         self.table().balancer.is_panicking()
     }
 
-    /// Records the result of a health check.
-    pub fn health_checked(&self, now: Nanos, host: HostSlot, ok: bool) {
-        self.table().balancer.health_checked(now, host, ok);
+    /// Records the result of a health check; the cause of a change by it is what was checked, and the result.
+    pub fn health_checked(&self, now: Nanos, host: HostSlot, ok: bool, cause: impl FnOnce() -> String) {
+        let mut table = self.table();
+        table.balancer.health_checked(now, host, ok);
+        self.note_changes(now, &mut table, cause);
     }
 
     /// Ejects a host until it is restored, or a health check of it succeeds. Returns whether it did: not if too few hosts
     /// would be left.
-    pub fn eject_by_operator(&self, host: HostSlot) -> bool {
-        self.table().balancer.eject_by_operator(host)
+    pub fn eject_by_operator(&self, now: Nanos, host: HostSlot) -> bool {
+        let mut table = self.table();
+        let is_ejected = table.balancer.eject_by_operator(host);
+        self.note_changes(now, &mut table, String::new);
+        is_ejected
+    }
+
+    /// Has changes of the conditions of hosts, and of the circuit, kept for [`Self::take_changes`], which `reader` is
+    /// woken for.
+    pub fn keep_changes(&self, reader: &Arc<Notify>) {
+        self.changes.set_reader(reader);
+    }
+
+    /// Changes since the last call of this, in their order; see [`Self::keep_changes`].
+    pub fn take_changes(&self) -> Vec<UpstreamChange> {
+        self.changes.take()
+    }
+
+    /// Passes on the changes of a table.
+    fn note_changes(&self, now: Nanos, table: &mut HostTable, cause: impl FnOnce() -> String) {
+        if !self.changes.is_read() {
+            return;
+        }
+        let changes = table.balancer.changes(now);
+        if changes.is_empty() {
+            return;
+        }
+        let cause = cause();
+        for change in changes {
+            let host = change.host.map(|slot| table.origins[slot.index].name().to_owned());
+            let kind = if host.is_some() { "host" } else { "panic" };
+            self.changes.push(UpstreamChange { at: now, kind, host, line: change.line(&cause) });
+        }
     }
 
     /// Adds a circuit breaker and a throttle.
     #[must_use]
     pub fn with_guard(mut self, breaker: Option<BreakerRule>, throttle: Option<ThrottleRule>) -> Self {
-        self.guard = UpstreamGuard::new(breaker, throttle);
+        self.guard = UpstreamGuard::new(breaker, throttle, Arc::clone(&self.changes));
         self
     }
 
@@ -251,11 +311,55 @@ impl Upstream {
         (table.balancer.slot(index), Arc::clone(&table.origins[index]))
     }
 
-    /// Records the end of an attempt at a host.
-    pub(super) fn host_ended(&self, now: Nanos, host: HostSlot, outcome: HostOutcome, latency: Option<Nanos>) {
+    /// Records the end of an attempt at a host, with the cause of its failure.
+    pub(super) fn host_ended(
+        &self,
+        now: Nanos,
+        host: HostSlot,
+        outcome: HostOutcome,
+        latency: Option<Nanos>,
+        cause: impl FnOnce() -> String,
+    ) {
         if self.only.is_none() {
-            self.table().balancer.ended(now, host, outcome, latency);
+            let mut table = self.table();
+            table.balancer.ended(now, host, outcome, latency);
+            return self.note_changes(now, &mut table, cause);
         }
+        // Without a choice only a log needs it, and a success after a success no lock.
+        let is_news = match outcome {
+            HostOutcome::Ok => {
+                self.only_failures.load(Ordering::Relaxed) > 0 && self.only_failures.swap(0, Ordering::Relaxed) > 0
+            }
+            HostOutcome::Failed => {
+                self.only_failures.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            HostOutcome::Cancelled => false,
+        };
+        if is_news && self.changes.is_read() {
+            let mut table = self.table();
+            table.balancer.judge(now, host.index, outcome);
+            self.note_changes(now, &mut table, cause);
+        }
+    }
+}
+
+/// Names of the hosts in these slots, but for those in `without`.
+fn names(table: &HostTable, slots: &[HostSlot], without: &[HostSlot]) -> Vec<String> {
+    let wanted = slots.iter().filter(|slot| !without.contains(slot));
+    wanted.map(|slot| table.origins[slot.index].name().to_owned()).collect()
+}
+
+/// Cause of a host's failure, for a log.
+pub(super) fn failure_text(failure: Option<AttemptFailure>, cause: Option<&str>) -> String {
+    match (failure, cause) {
+        (None, _) => "no response within the deadline".to_owned(),
+        (Some(AttemptFailure::Status(status)), _) => format!("status {status}"),
+        (Some(AttemptFailure::Kind(FailureKind::Timeout)), None) => {
+            "no response within the attempt's timeout".to_owned()
+        }
+        (Some(failure), None) => failure.name().unwrap_or_default().to_owned(),
+        (Some(_), Some(cause)) => cause.to_owned(),
     }
 }
 

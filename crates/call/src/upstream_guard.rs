@@ -1,8 +1,9 @@
 //! Guard of an upstream: a circuit breaker and adaptive throttling.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
+use super::condition_changes::{ChangeQueue, UpstreamChange};
 use weir_decide::Nanos;
 use weir_decide::admission::{Rejection, RejectionReason};
 use weir_decide::upstream::circuit_breaker::{Breaker, BreakerPermit, BreakerRule, State};
@@ -14,6 +15,7 @@ use weir_machine::lock::lock;
 pub(super) struct UpstreamGuard {
     breaker: Option<Mutex<Breaker>>,
     throttle: Option<GuardThrottle>,
+    changes: Arc<ChangeQueue>,
 }
 
 #[derive(Debug)]
@@ -38,13 +40,13 @@ pub(super) enum GuardOutcome {
 }
 
 impl UpstreamGuard {
-    pub(super) fn new(breaker: Option<BreakerRule>, throttle: Option<ThrottleRule>) -> Self {
+    pub(super) fn new(breaker: Option<BreakerRule>, throttle: Option<ThrottleRule>, changes: Arc<ChangeQueue>) -> Self {
         let throttled = |rule: ThrottleRule| GuardThrottle {
             state: Mutex::new(Throttle::new(rule)),
             window: rule.window,
             active_until: AtomicU64::new(0),
         };
-        Self { breaker: breaker.map(|rule| Mutex::new(Breaker::new(rule))), throttle: throttle.map(throttled) }
+        Self { breaker: breaker.map(|rule| Mutex::new(Breaker::new(rule))), throttle: throttle.map(throttled), changes }
     }
 
     /// Admits or rejects a call; a permit is returned by [`Self::ended`]. `random` is uniform in [0, 1).
@@ -55,10 +57,10 @@ impl UpstreamGuard {
             return Err(Rejection { reason: RejectionReason::Throttled, retry_after: Nanos::SECOND });
         }
         let Some(breaker) = &self.breaker else { return Ok(None) };
-        lock(breaker)
-            .allows(now)
-            .map(Some)
-            .map_err(|wait| Rejection { reason: RejectionReason::CircuitOpen, retry_after: wait })
+        let mut breaker = lock(breaker);
+        let allowed = breaker.allows(now);
+        self.note_change(now, &mut breaker);
+        allowed.map(Some).map_err(|wait| Rejection { reason: RejectionReason::CircuitOpen, retry_after: wait })
     }
 
     /// Records the outcome of an attempt.
@@ -74,11 +76,20 @@ impl UpstreamGuard {
             }
         }
         if let (Some(breaker), Some(permit)) = (&self.breaker, permit) {
+            let mut breaker = lock(breaker);
             match outcome {
-                GuardOutcome::Responded(ok) => lock(breaker).ended(now, permit, ok),
-                GuardOutcome::Failed => lock(breaker).ended(now, permit, false),
-                GuardOutcome::Overloaded | GuardOutcome::Cancelled => lock(breaker).cancelled(permit),
+                GuardOutcome::Responded(ok) => breaker.ended(now, permit, ok),
+                GuardOutcome::Failed => breaker.ended(now, permit, false),
+                GuardOutcome::Overloaded | GuardOutcome::Cancelled => breaker.cancelled(permit),
             }
+            self.note_change(now, &mut breaker);
+        }
+    }
+
+    /// Passes on a change of the circuit.
+    fn note_change(&self, now: Nanos, breaker: &mut Breaker) {
+        if let Some(change) = breaker.take_change().filter(|_| self.changes.is_read()) {
+            self.changes.push(UpstreamChange { at: now, kind: "circuit", host: None, line: change.line() });
         }
     }
 

@@ -71,12 +71,15 @@ fn call_span(call: &CallSpanFacts<'_>, trace: Option<&CallTrace>, wall: &WallOff
         attributes.push(("weir.route", truncate(route).to_owned().into()));
     }
     attributes.push(("weir.outcome", call.outcome.into()));
-    if let Some(skipped) = trace.map(|trace| trace.budget_exhausted).filter(|skipped| *skipped > 0) {
+    if let Some(skipped) = trace.map(|trace| trace.unsent.total()).filter(|skipped| *skipped > 0) {
         attributes.push(("weir.attempts.skipped", skipped.into()));
     }
     if let Some((rejection, priority)) = trace.and_then(|trace| trace.rejection) {
         attributes.push(("weir.rejected", rejection.reason.name().into()));
         attributes.push(("weir.priority", priority.name().into()));
+        if let Some(call) = trace.and_then(|trace| trace.rejected_call.as_ref()) {
+            attributes.push(("weir.caller", truncate(&call.caller).to_owned().into()));
+        }
     }
     let error = match call.status {
         Some(status) => {
@@ -156,6 +159,7 @@ mod tests {
 
     use super::*;
     use proptest::prelude::*;
+    use weir_call::UnsentAttempts;
     use weir_decide::admission::{self, Priority, Rejection};
     use weir_decide::base::failure::FailureKind;
     use weir_http::client::{ConnectOptions, Origin};
@@ -224,8 +228,9 @@ mod tests {
                 attempt(LaunchReason::Retry(2), "https://d", 400, 600, AttemptStatus::Won(200)),
                 attempt(LaunchReason::Stage(1), "http://e:85", 450, 450, AttemptStatus::Running),
             ],
-            budget_exhausted: 1,
+            unsent: UnsentAttempts { retries: 1, ..UnsentAttempts::default() },
             rejection: None,
+            rejected_call: None,
         };
         let wall = wall();
         let spans = spans_of_call(&CALL, Some(&trace), &wall);

@@ -4,17 +4,20 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 
 use super::cluster_hash::cluster_hash;
 use super::config::{CallerFrom, CertificateField, PriorityRule, Proxies, RouteConfig};
-use super::key_source::network;
+use super::forwarding::client_address;
+use super::key_source::network_of;
+use super::route_caller::RouteCaller;
 use super::routing::Captures;
 use weir_decide::Nanos;
 use weir_decide::admission::{Priority, Rejection, RejectionReason};
 use weir_decide::ratelimit::fair_priority::{PriorityFairness, PriorityFairnessRule};
 use weir_decide::ratelimit::per_caller::{CallerLimiter, CallerRule};
 use weir_decide::ratelimit::split::Fraction;
+use weir_decide::ratelimit::top_callers::{RejectedCaller, TopCallers};
 use weir_http::path::segment_name;
 use weir_machine::lock::lock;
 use weir_server::tls::ClientIdentity;
@@ -30,6 +33,8 @@ pub(super) struct CallerPolicy {
     hasher: RandomState,
     /// Whether the rate limit is cluster-wide, so that callers need the same hashes at all gateways.
     is_shared: bool,
+    /// Callers with the most rejections.
+    top_rejected: Mutex<TopCallers>,
 }
 
 /// Configuration of a [`CallerPolicy`]: a reload that does not change it keeps the policy's state.
@@ -65,6 +70,7 @@ impl CallerPolicy {
             priority_fairness: may_raise.then(|| Mutex::new(PriorityFairness::new(PriorityFairnessRule::default()))),
             hasher: RandomState::new(),
             is_shared: salt.is_some() && config.rate.is_some(),
+            top_rejected: Mutex::default(),
             config,
         }
     }
@@ -73,20 +79,42 @@ impl CallerPolicy {
         self.config == *config
     }
 
+    /// The caller of a request, by the route's rule; without a name by its address.
+    pub(super) fn caller<'r>(
+        &'r self,
+        headers: &HeaderMap,
+        captures: &Captures<'_>,
+        peer: IpAddr,
+        client: Option<&ClientIdentity>,
+    ) -> RouteCaller<'r> {
+        let named = match &self.config.caller {
+            Some(CallerFrom::Header(name)) => {
+                headers.get(name).map(|value| RouteCaller::Header(name.as_str(), value.clone()))
+            }
+            Some(CallerFrom::Path(name)) => {
+                captures.get(name).map(|capture| RouteCaller::Named(name, caller_name(capture).to_owned()))
+            }
+            Some(CallerFrom::Certificate(field)) => client
+                .and_then(|client| field.values(client).first().copied())
+                .map(|value| RouteCaller::Named("certificate", value.to_owned())),
+            Some(CallerFrom::Address) | None => None,
+        };
+        named.unwrap_or_else(|| RouteCaller::Address(client_address(headers, peer, &self.config.proxies)))
+    }
+
     /// The priority of a call, and a rejection if its caller is over its rate limit.
     pub(super) fn check(
         &self,
         now: Nanos,
         headers: &HeaderMap,
-        captures: &Captures<'_>,
-        peer: IpAddr,
+        caller: &RouteCaller<'_>,
         client: Option<&ClientIdentity>,
     ) -> (Priority, Option<Rejection>) {
         let requested = self.requested_priority(headers, client);
         if self.caller_limiter.is_none() && self.priority_fairness.is_none() {
             return (requested, None);
         }
-        let key = self.key(headers, captures, peer, client);
+        let key = self.key(caller);
         let wait = self.caller_limiter.as_ref().and_then(|callers| lock(callers).allows(now, key, 1).err());
         if let Some(retry_after) = wait {
             return (requested, Some(Rejection { reason: RejectionReason::RateLimited, retry_after }));
@@ -131,22 +159,26 @@ impl CallerPolicy {
         known.map_or(*default, |(_, priority)| *priority)
     }
 
-    fn key(&self, headers: &HeaderMap, captures: &Captures<'_>, peer: IpAddr, client: Option<&ClientIdentity>) -> u64 {
-        let named = match &self.config.caller {
-            Some(CallerFrom::Header(name)) => headers.get(name).map(HeaderValue::as_bytes),
-            Some(CallerFrom::Path(name)) => captures.get(name).map(caller_name).map(str::as_bytes),
-            Some(CallerFrom::Certificate(field)) => {
-                client.and_then(|client| field.values(client).first().copied()).map(str::as_bytes)
+    fn key(&self, caller: &RouteCaller<'_>) -> u64 {
+        let name = match caller {
+            RouteCaller::Header(_, value) => value.as_bytes(),
+            RouteCaller::Named(_, value) => value.as_bytes(),
+            RouteCaller::Address(address) if self.is_shared => {
+                return cluster_hash(&[b"network", &network_of(*address)]);
             }
-            Some(CallerFrom::Address) | None => None,
+            RouteCaller::Address(address) => return self.hasher.hash_one(network_of(*address)),
         };
-        match named {
-            Some(name) if self.is_shared => cluster_hash(&[b"name", name]),
-            Some(name) => self.hasher.hash_one(name),
-            // Without a name a caller is identified by its address.
-            None if self.is_shared => cluster_hash(&[b"network", &network(headers, peer, &self.config.proxies)]),
-            None => self.hasher.hash_one(network(headers, peer, &self.config.proxies)),
-        }
+        if self.is_shared { cluster_hash(&[b"name", name]) } else { self.hasher.hash_one(name) }
+    }
+
+    /// Counts a rejection of a caller.
+    pub(super) fn record_rejected(&self, now: Nanos, caller: &RouteCaller<'_>, reason: RejectionReason) {
+        lock(&self.top_rejected).rejected(now, self.key(caller), reason.name(), || caller.name());
+    }
+
+    /// The callers with the most rejections, the most first.
+    pub(super) fn top_rejected(&self, now: Nanos, max: usize) -> Vec<RejectedCaller> {
+        lock(&self.top_rejected).top(now, max)
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) struct ConfigCell {
     runtime: Mutex<Arc<GateRuntime>>,
     /// Wakes what waits for a replacement.
     replaced: Notify,
+    /// Wakes the log of conditions: changes of the upstreams, and replacements.
+    conditions: Arc<Notify>,
     /// Number of replacements.
     version: AtomicU64,
     /// The clock of all event loops, set by the first one.
@@ -29,9 +31,12 @@ pub(super) struct CachedRuntime(RefCell<(u64, Arc<GateRuntime>)>);
 
 impl ConfigCell {
     pub(super) fn new(runtime: GateRuntime) -> Self {
+        let conditions = Arc::default();
+        keep_changes(&runtime, &conditions);
         Self {
             runtime: Mutex::new(Arc::new(runtime)),
             replaced: Notify::new(),
+            conditions,
             version: AtomicU64::new(0),
             clock: OnceLock::new(),
         }
@@ -43,9 +48,17 @@ impl ConfigCell {
 
     /// Replaces the runtime for calls that begin from now on.
     pub(super) fn replace(&self, runtime: GateRuntime) {
+        keep_changes(&runtime, &self.conditions);
         *lock(&self.runtime) = Arc::new(runtime);
         self.version.fetch_add(1, Ordering::Release);
         self.replaced.notify_one();
+        self.conditions.notify_one();
+    }
+
+    /// Waits for changes of the upstreams' conditions, or a replacement; ends at once if there was one since the last
+    /// call. For one task alone.
+    pub(super) async fn conditions_changed(&self) {
+        self.conditions.notified().await;
     }
 
     /// Waits for the next replacement; ends at once if there was one since the last call. For one task alone.
@@ -64,6 +77,13 @@ impl ConfigCell {
         // Version first, so that an old runtime never has a new version.
         let version = self.version.load(Ordering::Acquire);
         CachedRuntime(RefCell::new((version, self.get())))
+    }
+}
+
+/// Has the upstreams keep the changes of their conditions.
+fn keep_changes(runtime: &GateRuntime, reader: &Arc<Notify>) {
+    for (_, upstream) in &runtime.upstreams {
+        upstream.upstream.keep_changes(reader);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Active health checks of hosts, beside all calls. One event loop makes them for all.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -53,17 +54,37 @@ async fn check_all(engine: &CallEngine, upstream: &Arc<Upstream>, check: &Rc<Hea
     for host in upstream.hosts(engine.timer().now()) {
         let (engine, upstream, check) = (engine.clone(), Arc::clone(upstream), Rc::clone(check));
         checks.spawn_local(async move {
-            let ok = tokio::select! {
-                ok = is_healthy(&engine, &host.origin, &check.probe) => ok,
-                () = engine.timer().sleep(check.timeout) => false,
+            let result = tokio::select! {
+                result = probe(&engine, &host.origin, &check.probe) => result,
+                () = engine.timer().sleep(check.timeout) => Err(format!("no response within {}", check.timeout).into()),
             };
-            upstream.health_checked(engine.timer().now(), host.slot, ok);
+            let what = check.probe.name();
+            let cause = || match &result {
+                Ok(()) => format!("{what} passed"),
+                Err(why) => format!("{what}: {why}"),
+            };
+            upstream.health_checked(engine.timer().now(), host.slot, result.is_ok(), cause);
         });
     }
     while checks.join_next().await.is_some() {}
 }
 
-async fn is_healthy(engine: &CallEngine, origin: &Arc<Origin>, probe: &HealthProbe) -> bool {
+impl HealthProbe {
+    /// Name in a log, without the query, which may have secrets.
+    fn name(&self) -> String {
+        match self {
+            Self::Http { path, .. } => format!("GET {}", path.split('?').next().unwrap_or_default()),
+            Self::Tcp => "TCP check".to_owned(),
+            Self::Grpc { .. } => "gRPC health check".to_owned(),
+        }
+    }
+}
+
+/// Makes a health check.
+///
+/// # Errors
+/// The host is unhealthy; the reason.
+async fn probe(engine: &CallEngine, origin: &Arc<Origin>, probe: &HealthProbe) -> Result<(), Cow<'static, str>> {
     match probe {
         HealthProbe::Http { path, statuses } => {
             let request = OutgoingRequest {
@@ -74,18 +95,18 @@ async fn is_healthy(engine: &CallEngine, origin: &Arc<Origin>, probe: &HealthPro
                 body: OutgoingBody::Empty,
                 upgrade: false,
             };
-            engine.client().send(origin, request).await.is_ok_and(|response| {
-                let status = response.status().as_u16();
-                statuses.iter().any(|(from, to)| (*from..=*to).contains(&status))
-            })
+            let response = engine.client().send(origin, request).await.map_err(|error| error.text)?;
+            let status = response.status().as_u16();
+            let is_good = statuses.iter().any(|(from, to)| (*from..=*to).contains(&status));
+            if is_good { Ok(()) } else { Err(format!("status {status}").into()) }
         }
-        HealthProbe::Tcp => engine.client().probe(origin).await.is_ok(),
-        HealthProbe::Grpc { service } => is_serving(engine, origin, service).await.unwrap_or(false),
+        HealthProbe::Tcp => engine.client().probe(origin).await.map_err(|error| error.text),
+        HealthProbe::Grpc { service } => check_grpc(engine, origin, service).await,
     }
 }
 
-/// Asks a server's health service (grpc/grpc, doc/health-checking.md). None without a valid response.
-async fn is_serving(engine: &CallEngine, origin: &Arc<Origin>, service: &str) -> Option<bool> {
+/// Asks a server's health service (grpc/grpc, doc/health-checking.md).
+async fn check_grpc(engine: &CallEngine, origin: &Arc<Origin>, service: &str) -> Result<(), Cow<'static, str>> {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/grpc")),
         (header::TE, HeaderValue::from_static("trailers")),
@@ -98,14 +119,21 @@ async fn is_serving(engine: &CallEngine, origin: &Arc<Origin>, service: &str) ->
         body: OutgoingBody::Bytes(grpc_health::request(service).into()),
         upgrade: false,
     };
-    let response = engine.client().send(origin, request).await.ok()?;
+    let response = engine.client().send(origin, request).await.map_err(|error| error.text)?;
     if response.status() != StatusCode::OK {
-        return None;
+        return Err(format!("status {}", response.status().as_u16()).into());
     }
-    let collected = Limited::new(response.into_body(), grpc_health::MAX_RESPONSE_BYTES).collect().await.ok()?;
+    let invalid = || Cow::from("an invalid response");
+    let body = Limited::new(response.into_body(), grpc_health::MAX_RESPONSE_BYTES);
+    let collected = body.collect().await.map_err(|_| invalid())?;
     let status = collected.trailers().and_then(|trailers| trailers.get("grpc-status"));
-    if status.is_some_and(|status| status != "0") {
-        return Some(false);
+    if let Some(status) = status.filter(|status| *status != "0") {
+        let code: Option<u8> = status.to_str().ok().and_then(|code| code.parse().ok());
+        return Err(code.map_or_else(invalid, |code| format!("gRPC status {code}").into()));
     }
-    grpc_health::is_serving(&collected.to_bytes())
+    match grpc_health::is_serving(&collected.to_bytes()) {
+        Some(true) => Ok(()),
+        Some(false) => Err("not serving".into()),
+        None => Err(invalid()),
+    }
 }

@@ -26,7 +26,12 @@ pub(super) fn hash(seed: u64, value: &[u8]) -> u64 {
 
 /// The caller's IPv4 address, or its IPv6 /64, since one caller has all addresses of that.
 pub(super) fn network(headers: &HeaderMap, peer: IpAddr, proxies: &Proxies) -> [u8; 8] {
-    match client_address(headers, peer, proxies) {
+    network_of(client_address(headers, peer, proxies))
+}
+
+/// The same of an address.
+pub(super) fn network_of(address: IpAddr) -> [u8; 8] {
+    match address {
         IpAddr::V4(address) => {
             let [a, b, c, d] = address.octets();
             [0, 0, 0, 0, a, b, c, d]

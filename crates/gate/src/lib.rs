@@ -4,12 +4,13 @@
 //!   replaced by reloads
 //! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
 //! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
-//!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `key_source`, `side_choice`,
+//!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `route_caller`, `key_source`, `side_choice`,
 //!   `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `client_certificate`, `json_merge`, `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
-//! - `health_checks`, `grpc_health`: active health checks; `resolver`: names of upstreams, [`dns`]: DNS of the
+//! - `health_checks`, `grpc_health`: active health checks; `condition_watch`: the log of hosts and circuits;
+//!   `resolver`: names of upstreams, [`dns`]: DNS of the
 //!   gateway's own; `metrics`: Prometheus metrics;
 //!   `call_spans`, `tracing`: traces for a collector
 //!
@@ -21,6 +22,7 @@ mod caller;
 mod certificate_watch;
 mod client_certificate;
 mod cluster_hash;
+mod condition_watch;
 pub mod config;
 mod config_cell;
 mod distributed_limit;
@@ -41,6 +43,7 @@ mod mirror;
 mod request_limits;
 mod resolver;
 mod rewrite;
+mod route_caller;
 mod routed;
 mod routing;
 mod runtime;

@@ -15,9 +15,10 @@ use super::gate_route::GateRoute;
 use super::headers;
 use super::local_responses::{self, ErrorFormat};
 use super::request_limits::body_too_large;
+use super::route_caller::RouteCaller;
 use super::tracing::{TracedCall, Tracer};
 use super::trailer_filter::TrailerFilter;
-use weir_call::attempt_log::CallTrace;
+use weir_call::attempt_log::{CallTrace, RejectedCall};
 use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
 use weir_decide::Nanos;
 use weir_decide::admission::{ConnectionNumber, Priority};
@@ -33,6 +34,7 @@ pub(super) struct RoutedRequest<'a> {
     /// Logger of attempt logs, as text.
     pub(super) call_logger: Option<&'a Logger>,
     pub(super) engine: &'a CallEngine,
+    pub(super) caller: &'a RouteCaller<'a>,
     pub(super) route: &'a GateRoute,
     /// Plan of the side that the call goes to.
     pub(super) plan: &'a CallPlan,
@@ -130,6 +132,9 @@ impl RoutedRequest<'_> {
 
     /// The reply to a call that was rejected before it was made.
     pub(super) fn reject(&self, parts: &Parts, headers: &HeaderMap, failed: CallFailure) -> ServiceReply {
+        if self.context.is_described() {
+            self.context.set_progress(Some(&self.route.label), "handling");
+        }
         let traced = self.tracer.and_then(|tracer| tracer.begin(headers));
         self.finish(parts, headers, traced, Err(failed), None, false)
     }
@@ -140,10 +145,13 @@ impl RoutedRequest<'_> {
         parts: &Parts,
         headers: &HeaderMap,
         traced: Option<TracedCall>,
-        ended: Result<CallResponse, CallFailure>,
+        mut ended: Result<CallResponse, CallFailure>,
         upgrade: Option<&HeaderValue>,
         is_too_large: bool,
     ) -> ServiceReply {
+        if let Err(failed) = &mut ended {
+            self.describe_rejection(failed);
+        }
         let (trace, outcome) = match &ended {
             Ok(response) => (&response.call_trace, "succeeded"),
             Err(failed) => match failed.reason {
@@ -165,6 +173,16 @@ impl RoutedRequest<'_> {
             self.report(&self.span_facts(parts, headers, traced, (status, outcome)), &trace);
         }
         reply
+    }
+
+    /// Counts a rejection of the caller, and adds what logs show of it.
+    fn describe_rejection(&self, failed: &mut CallFailure) {
+        let CallFailureReason::Rejected(rejection) = failed.reason else { return };
+        self.route.caller_policy.record_rejected(self.engine.timer().now(), self.caller, rejection.reason);
+        if self.context.is_logged() || self.call_logger.is_some() || self.tracer.is_some() {
+            let (route, caller) = (Arc::clone(&self.route.label), self.caller.name());
+            failed.call_trace.rejected_call = Some(Box::new(RejectedCall { route, caller }));
+        }
     }
 
     fn span_facts<'a>(

@@ -42,7 +42,7 @@ pub(super) struct Service {
     pub(super) span_sender: Option<(SpanSender, f64)>,
     /// Logger of the gateway.
     pub(super) logger: Logger,
-    /// Whether an event loop runs health checks and resolver already.
+    /// Whether an event loop runs health checks, resolver and the log of conditions already.
     pub(super) has_health_checks: AtomicBool,
     /// Event loops so far.
     pub(super) thread_count: AtomicU64,
@@ -82,6 +82,7 @@ impl server::Service for Service {
         if !self.has_health_checks.swap(true, Ordering::Relaxed) {
             super::health_checks::start(Arc::clone(&self.config_cell), engine.clone());
             super::resolver::start(Arc::clone(&self.config_cell), engine.clone(), self.logger.clone());
+            super::condition_watch::start(Arc::clone(&self.config_cell), timer.clone(), self.logger.clone());
         }
         let tracer =
             self.span_sender.as_ref().map(|(sender, fraction)| Tracer::new(sender.clone(), *fraction, timer.clock()));
@@ -182,7 +183,10 @@ impl server::Service for Service {
         let side = route.side_chooser.choose(&headers, peer, &route.proxies, seed, || local.random_bits());
         let RouteSide { plan, hash_by, .. } = &route.sides[side.index];
         let key = hash_by.as_ref().and_then(|by| key_source::key(by, &headers, peer, &route.proxies, seed));
+        let client = tls.and_then(|tls| tls.client.as_ref());
+        let caller = route.caller_policy.caller(&headers, &captures, peer, client);
         let routed = RoutedRequest {
+            caller: &caller,
             call_logger: self.options.call_logger.as_ref(),
             engine: &local.engine,
             route,
@@ -193,9 +197,8 @@ impl server::Service for Service {
             tracer: local.tracer.as_ref(),
             error_format,
         };
-        let client = tls.and_then(|tls| tls.client.as_ref());
-        let (priority, rejection) =
-            route.caller_policy.check(local.engine.timer().now(), &headers, &captures, context.peer().ip(), client);
+        let now = local.engine.timer().now();
+        let (priority, rejection) = route.caller_policy.check(now, &headers, &caller, client);
         if let Some(rejection) = rejection {
             let failed = local.engine.reject(routed.plan, priority, context.began(), rejection);
             return routed.reject(&parts, &headers, failed);

@@ -4,6 +4,8 @@ use std::fmt;
 
 use ring::digest::{SHA256, digest};
 
+use weir_decide::base::key_name::key_name;
+
 /// API key: a secret, and a name that may be printed and stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
@@ -13,8 +15,6 @@ pub struct ApiKey {
     secret: String,
 }
 
-/// Minimum length of a secret whose last four characters are in its name.
-const MIN_SHOWN_SECRET_CHARS: usize = 16;
 /// Maximum length of a name before `=`.
 const MAX_NAME_CHARS: usize = 32;
 
@@ -22,11 +22,7 @@ impl ApiKey {
     /// Key with a name derived from the secret: its last four characters if it is long, and 32 bits of a hash.
     pub fn new(secret: impl Into<String>) -> Self {
         let secret = secret.into();
-        let hash = fingerprint(secret.as_bytes());
-        let last = secret.char_indices().rev().nth(3).map_or("", |(at, _)| &secret[at..]);
-        let plain = secret.len() >= MIN_SHOWN_SECRET_CHARS && last.chars().all(|c| c.is_ascii_alphanumeric());
-        let begin = if plain { last } else { "key" };
-        let default_name = format!("{begin}-{:08x}", hash >> 32);
+        let default_name = key_name(&secret, fingerprint(secret.as_bytes()));
         Self { name: default_name.clone(), default_name, secret }
     }
 

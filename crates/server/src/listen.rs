@@ -78,9 +78,12 @@ impl AsFd for ListenSocket {
 /// Sockets of one address.
 #[derive(Debug)]
 pub(super) struct BoundListener {
+    /// The first one, of a name with several.
     pub(super) address: BoundAddress,
-    /// At least one for each event loop.
+    /// At least one for each event loop, of each address.
     pub(super) sockets: Vec<ListenSocket>,
+    /// Addresses of the name that this machine does not have, and the reason of each.
+    pub(super) skipped: Vec<(SocketAddr, io::Error)>,
     /// Path to remove at the end.
     pub(super) created: Option<CreatedSocket>,
 }
@@ -120,31 +123,37 @@ impl BoundListener {
         }
         match &listener.address {
             ListenAddress::Tcp(host, port) => {
-                let (address, sockets) = tcp_listeners(host, *port, count)?;
+                let TcpListeners { address, sockets, skipped } = tcp_listeners(host, *port, count)?;
                 let sockets = sockets.into_iter().map(ListenSocket::Tcp).collect();
-                Ok(Self { address: BoundAddress::Tcp(address), sockets, created: None })
+                Ok(Self { address: BoundAddress::Tcp(address), sockets, skipped, created: None })
             }
             ListenAddress::Unix(path) => {
                 let listener = unix_listener(path)?;
                 let created = Some(CreatedSocket(path.clone()));
                 let sockets =
                     (0..count).map(|_| listener.try_clone().map(ListenSocket::Unix)).collect::<io::Result<_>>()?;
-                Ok(Self { address: BoundAddress::Unix(path.clone()), sockets, created })
+                Ok(Self { address: BoundAddress::Unix(path.clone()), sockets, skipped: Vec::new(), created })
             }
             ListenAddress::Systemd(name) => inherited(vec![systemd::socket(name)?], count),
         }
     }
 }
 
-/// Sockets of one address that another process has opened, and copies of them if there are fewer than `count`.
+/// Sockets that another process has opened, and copies of those of each address if there are fewer than `count`.
 fn inherited(sockets: Vec<OwnedFd>, count: usize) -> io::Result<BoundListener> {
     let mut all = sockets.into_iter().map(inherited_socket).collect::<io::Result<Vec<_>>>()?;
-    for number in all.len()..count {
-        let copy = all[number % all.len()].1.try_clone()?;
-        all.push((all[0].0.clone(), copy));
+    let first = all[0].0.clone();
+    let mut sockets = Vec::new();
+    while let Some(address) = all.first().map(|(address, _)| address.clone()) {
+        let (mut same, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(other, _)| *other == address);
+        for number in same.len()..count {
+            let copy = same[number % same.len()].1.try_clone()?;
+            same.push((address.clone(), copy));
+        }
+        sockets.extend(same.into_iter().map(|(_, socket)| socket));
+        all = others;
     }
-    let address = all[0].0.clone();
-    Ok(BoundListener { address, sockets: all.into_iter().map(|(_, socket)| socket).collect(), created: None })
+    Ok(BoundListener { address: first, sockets, skipped: Vec::new(), created: None })
 }
 
 fn inherited_socket(socket: OwnedFd) -> io::Result<(BoundAddress, ListenSocket)> {
@@ -187,27 +196,101 @@ fn unix_listener(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn tcp_listeners(host: &str, port: u16, count: usize) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let unknown = || io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    let asked = (host, port).to_socket_addrs()?.next().ok_or_else(unknown)?;
-    // Shared listeners would also share with another server: the first one checks whether there is one.
-    let first = open_tcp(asked, false)?;
-    let address = first.local_addr()?;
-    if count == 1 || !BALANCES_SHARED_ADDRESSES {
-        let copies = (1..count).map(|_| first.try_clone()).collect::<io::Result<Vec<_>>>()?;
-        return Ok((address, std::iter::once(first).chain(copies).collect()));
-    }
-    drop(first);
-    let all = (0..count).map(|_| open_tcp(address, true)).collect::<io::Result<_>>()?;
-    Ok((address, all))
+/// Attempts to find a port that is free at all addresses of a name.
+const MAX_PORT_ATTEMPTS: u32 = 100;
+
+/// Sockets of all addresses of a host.
+struct TcpListeners {
+    address: SocketAddr,
+    sockets: Vec<TcpListener>,
+    skipped: Vec<(SocketAddr, io::Error)>,
 }
 
-fn open_tcp(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
+/// Listens on all addresses of a host, at the same port. Those of a family that this machine does not have are left out,
+/// as long as there is another.
+fn tcp_listeners(host: &str, port: u16, count: usize) -> io::Result<TcpListeners> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let mut asked: Vec<SocketAddr> = Vec::new();
+    for address in (host, port).to_socket_addrs()? {
+        if !asked.contains(&address) {
+            asked.push(address);
+        }
+    }
+    if asked.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
+    }
+    // A port that the system has chosen for one address may be another process's at the next.
+    let attempts = if port == 0 && asked.len() > 1 { MAX_PORT_ATTEMPTS } else { 1 };
+    let mut opened = open_all(&asked);
+    for _ in 1..attempts {
+        match &opened {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => opened = open_all(&asked),
+            _ => break,
+        }
+    }
+    let (firsts, skipped) = opened?;
+    let address = firsts[0].local_addr()?;
+    let is_only = asked.len() == 1;
+    let mut sockets = Vec::new();
+    for first in firsts {
+        if count == 1 || !BALANCES_SHARED_ADDRESSES {
+            let copies = (1..count).map(|_| first.try_clone()).collect::<io::Result<Vec<_>>>()?;
+            sockets.extend(std::iter::once(first).chain(copies));
+            continue;
+        }
+        let address = first.local_addr()?;
+        drop(first);
+        for _ in 0..count {
+            sockets.push(open_tcp(address, true, is_only)?);
+        }
+    }
+    Ok(TcpListeners { address, sockets, skipped })
+}
+
+/// A socket of each address, and the addresses that this machine does not have.
+type OpenedAddresses = (Vec<TcpListener>, Vec<(SocketAddr, io::Error)>);
+
+/// Listens on addresses at one port: theirs, or the one that the system chooses for the first.
+///
+/// # Errors
+/// An address is in use, or this machine has none of them.
+fn open_all(addresses: &[SocketAddr]) -> io::Result<OpenedAddresses> {
+    let (mut opened, mut skipped): OpenedAddresses = (Vec::new(), Vec::new());
+    let mut port = None;
+    for address in addresses {
+        let address = SocketAddr::new(address.ip(), port.unwrap_or(address.port()));
+        // Shared listeners would also share with another server: the first one checks whether there is one.
+        match open_tcp(address, false, addresses.len() == 1) {
+            Ok(socket) => {
+                port = Some(socket.local_addr()?.port());
+                opened.push(socket);
+            }
+            Err(error) if is_missing(&error) => skipped.push((address, error)),
+            Err(error) => return Err(error),
+        }
+    }
+    match opened.is_empty() {
+        // There is at least one address.
+        true => Err(skipped.swap_remove(0).1),
+        false => Ok((opened, skipped)),
+    }
+}
+
+/// Whether this machine does not have an address, or its family.
+fn is_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable
+        || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
+}
+
+/// Listens on an address; with `is_only` a wildcard of IPv6 is one of IPv4 as well, if the system has it so.
+fn open_tcp(address: SocketAddr, shared: bool, is_only: bool) -> io::Result<TcpListener> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = stream_socket(family)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_reuseport(&socket, shared)?;
+    if address.is_ipv6() && !is_only {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
     // Connections inherit the option, which saves a call for each.
     sockopt::set_tcp_nodelay(&socket, true)?;
     bind(&socket, &address)?;

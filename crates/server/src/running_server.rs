@@ -75,6 +75,10 @@ pub fn start_on<S: Service>(
     for (index, listener) in listeners.iter().enumerate() {
         let failed = |error| ServerError::Listen(listener.address.clone(), error);
         let bound = BoundListener::open(listener, workers, &options.handed).map_err(failed)?;
+        for (address, error) in &bound.skipped {
+            let (name, first) = (&listener.address, &bound.address);
+            options.logger.log(&format!("{name}: not listening on {address}: {error}; listening on {first}"));
+        }
         addresses.push(bound.address);
         created_sockets.extend(bound.created);
         let counts = Arc::new(ConnectionCounts::new(listener.connection_limits.clone()));

@@ -58,15 +58,26 @@ impl Serving {
     /// `weir gate ARGS...` on a free port, which reads the file `hosts` of its folder in place of `/etc/hosts`, and
     /// `resolv.conf`, if there is one, in place of `/etc/resolv.conf`.
     pub fn gate_with_hosts(weir: Weir, args: &[&str]) -> Self {
+        Self::with_hosts(weir, &[&["gate", "--listen", "127.0.0.1:0"], args].concat())
+    }
+
+    /// `weir ARGS...` in the same way.
+    pub fn with_hosts(weir: Weir, args: &[&str]) -> Self {
+        let command = Self::command_with_hosts(&weir, args);
+        Self::of(weir, command)
+    }
+
+    /// The command of `weir ARGS...` in the same way.
+    pub fn command_with_hosts(weir: &Weir, args: &[&str]) -> Command {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
         let servers =
             if weir.path("resolv.conf").exists() { "mount --bind resolv.conf /etc/resolv.conf && " } else { "" };
         let script = format!("mount --bind hosts /etc/hosts && {servers}exec \"$@\"");
         command.args([&script, "sh"]).arg(weir_path());
-        command.args(["gate", "--listen", "127.0.0.1:0"]).args(args).current_dir(weir.path(""));
+        command.args(args).current_dir(weir.path(""));
         command.stdin(Stdio::null()).stderr(Stdio::piped());
-        Self::of(weir, command)
+        command
     }
 
     /// `weir record ARGS...` on a free port; its certificates are in the folder, too.

@@ -117,7 +117,15 @@ impl ResponseHandle {
     /// Extra attempts that were not sent, for want of budget or a slot.
     #[getter]
     fn skipped(&self) -> u32 {
-        self.outcome.budget_exhausted
+        self.outcome.unsent.total()
+    }
+
+    /// These attempts, and the limit that stopped them, as text; `None` if all were sent.
+    #[getter]
+    fn not_sent(&self) -> Option<String> {
+        let unsent = &self.outcome.unsent;
+        let remedy = if unsent.is_by_budget() { "; budget=None lifts it" } else { "" };
+        (unsent.total() > 0).then(|| format!("{unsent}{remedy}"))
     }
 
     /// See [`AttemptRow`].

@@ -12,7 +12,9 @@ use http::response::Parts;
 use http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt;
 use weir::call::attempt_log::{self, AttemptStatus, CallTrace};
-use weir::call::{CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse};
+use weir::call::{
+    CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse, UnsentAttempts,
+};
 use weir::decide::Nanos;
 use weir::decide::call::policy::AttemptFailure;
 use weir::http::client::{Client, Options, OutgoingBody};
@@ -46,7 +48,7 @@ pub(crate) struct ClientCallOutcome {
     pub(crate) response: Option<ClientResponse>,
     pub(crate) attempts: Vec<ClientAttempt>,
     pub(crate) upstream: Arc<str>,
-    pub(crate) budget_exhausted: u32,
+    pub(crate) unsent: UnsentAttempts,
     pub(crate) duration: Nanos,
     /// Maximum body in bytes.
     pub(crate) max_response: usize,
@@ -189,7 +191,7 @@ impl EndedCall<'_> {
             response,
             attempts: attempts.collect(),
             upstream: Arc::clone(&planned.upstream_name),
-            budget_exhausted: trace.budget_exhausted,
+            unsent: trace.unsent,
             duration: timer.now() - began,
             max_response: planned.plan.success.max_body_bytes,
         }
@@ -204,7 +206,7 @@ impl ClientCallOutcome {
             response: None,
             attempts: Vec::new(),
             upstream,
-            budget_exhausted: 0,
+            unsent: UnsentAttempts::default(),
             duration,
             max_response: planned.plan.success.max_body_bytes,
         }

@@ -23,7 +23,7 @@ pub(super) struct PolicyArgs {
     /// maximum retries per call [default: 0]
     #[arg(long = "retries", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=63), conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     max_retries: Option<u32>,
-    /// budget of retries and hedges [default: 5%+1/1s]
+    /// budget of retries and hedges [default: 5%+250/10s]
     #[arg(long, value_name = "PERCENT+COUNT/TIME|none", value_parser = BudgetFlag::parse, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     budget: Option<BudgetFlag>,
     /// methods that may be sent more than once [default: safe]
@@ -70,7 +70,7 @@ impl BudgetFlag {
             return Ok(Self(None));
         }
         let budget = config::budget(text);
-        budget.map(|budget| Self(Some(budget))).ok_or_else(|| "write it as 5%+1/1s, 5% or none".to_owned())
+        budget.map(|budget| Self(Some(budget))).ok_or_else(|| "write it as 5%+250/10s, 5% or none".to_owned())
     }
 }
 

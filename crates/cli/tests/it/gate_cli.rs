@@ -148,7 +148,7 @@ fn invalid_values_have_a_remedy() {
         ("--deadline", "0s", "above 0"),
         ("--attempt-timeout", "soon", "300ms"),
         ("--retries", "64", "63"),
-        ("--budget", "5", "5%+1/1s"),
+        ("--budget", "5", "5%+250/10s"),
         ("--retry-methods", "never", "idempotent"),
         ("--listen", "::1:80", "[::1]:8080"),
         ("--listen", "here:", "127.0.0.1:8080"),

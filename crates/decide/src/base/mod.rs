@@ -3,6 +3,7 @@
 //!
 //! - [`address_race`]: which of a name's addresses is attempted next, and when
 //! - [`failure`]: kinds of failures without a valid response
+//! - [`key_name`]: names of keys for output
 //! - [`nanos`]: time since the start of a run
 //! - [`origin`]: scheme, host and port to which credentials belong
 //! - [`request_framing`]: framing and connection headers that a caller gives a request
@@ -20,6 +21,7 @@
 
 pub mod address_race;
 pub mod failure;
+pub mod key_name;
 pub mod nanos;
 pub mod origin;
 pub mod request_framing;

@@ -1,5 +1,7 @@
 //! The policy of a call as data: deadline, attempts, hedge stages, retries, budget.
 
+use std::fmt;
+
 use super::grpc::{Code, Codes};
 use crate::Nanos;
 use crate::base::failure::{FailureKind, FailureSide};
@@ -175,9 +177,26 @@ pub struct BudgetRule {
     pub window: Nanos,
 }
 
+impl BudgetRule {
+    /// Extra attempts per second of the default minimum.
+    pub const DEFAULT_MIN_PER_S: u32 = 25;
+}
+
 impl Default for BudgetRule {
+    /// 5% of the calls, and a minimum that a script of calls in sequence does not meet: 25 extra attempts per second,
+    /// counted over 10 s. A tenth of failures, a tenth of hangs and pairs of hedges after 150 ms need 24 per second.
     fn default() -> Self {
-        Self { fraction: 0.05, min_per_window: 1, window: Nanos::SECOND }
+        Self { fraction: 0.05, min_per_window: 10 * Self::DEFAULT_MIN_PER_S, window: Nanos::from_secs(10) }
+    }
+}
+
+/// As it is written in a configuration: `5% + 250/10s`.
+impl fmt::Display for BudgetRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fraction, min_per_window, window } = self;
+        // Rounded, since 0.07 times 100 is not 7.
+        let percent = (fraction * 1e8).round() / 1e6;
+        write!(f, "{percent}% + {min_per_window}/{window}")
     }
 }
 

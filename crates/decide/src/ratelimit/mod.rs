@@ -3,9 +3,11 @@
 //! - [`models`]: rate-limit algorithms, as a service counts
 //! - [`per_caller`]: rate limits per caller
 //! - [`fair_priority`]: fairness of high priorities
+//! - [`top_callers`]: the callers with the most rejections
 //! - [`split`]: limits shared by several gateways
 
 pub mod fair_priority;
 pub mod models;
 pub mod per_caller;
 pub mod split;
+pub mod top_callers;

@@ -70,6 +70,7 @@ impl LiveState {
 
     fn describe(&self, state: &AdminState, now: Nanos, count: usize, oldest: &[RequestInFlight]) -> Value {
         let runtime = state.config_cell.get();
+        let limits = upstream_page::limits(&state.config_cell);
         let local = runtime.local_routes.iter().map(|it| json!({ "name": it.name, "responses": it.count() }));
         json!({
             "run": self.run,
@@ -79,7 +80,8 @@ impl LiveState {
             "routes": runtime.routes.iter().map(|it| route(it, now)).collect::<Vec<_>>(),
             "local_routes": local.collect::<Vec<_>>(),
             "upstreams": runtime.upstreams.iter().map(|(name, it)| upstream(name, it, now)).collect::<Vec<_>>(),
-            "limits": upstream_page::limits(&state.config_cell)["concurrency"],
+            "limits": limits["concurrency"],
+            "rejected_callers": limits["rejected_callers"],
             "calls": { "in_flight": count, "oldest": oldest.iter().map(call).collect::<Vec<_>>() },
         })
     }

@@ -5,9 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::{AdminState, pages};
 use crate::config_cell::ConfigCell;
+use crate::gate_route::GateRoute;
 use crate::local_responses;
+use crate::runtime::GateRuntime;
 use weir_call::{PermitPool, Upstream};
 use weir_decide::Nanos;
+use weir_decide::ratelimit::top_callers::RejectedCaller;
 use weir_decide::upstream::circuit_breaker::State;
 use weir_server::ResponseBody;
 
@@ -64,7 +67,29 @@ pub(super) fn limits(config_cell: &ConfigCell) -> Value {
         let remaining = weir_machine::lock::lock(it.plan().budget.as_ref()?).remaining(now);
         Some(json!({ "route": it.name, "retry_budget_remaining": remaining }))
     });
-    json!({ "concurrency": of_upstreams.chain(of_routes).collect::<Vec<_>>(), "budgets": budgets.collect::<Vec<_>>() })
+    json!({
+        "concurrency": of_upstreams.chain(of_routes).collect::<Vec<_>>(),
+        "budgets": budgets.collect::<Vec<_>>(),
+        "rejected_callers": rejected_callers(&runtime, now),
+    })
+}
+
+/// Number of callers that are listed.
+const MAX_CALLERS: usize = 10;
+
+/// The callers with the most rejections, of all routes.
+fn rejected_callers(runtime: &GateRuntime, now: Nanos) -> Value {
+    let of_route = |route: &GateRoute| {
+        let callers = route.caller_policy.top_rejected(now, MAX_CALLERS);
+        callers.into_iter().map(|caller| (route.name.clone(), caller)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<(String, RejectedCaller)> = runtime.routes.iter().flat_map(of_route).collect();
+    all.sort_by_key(|(_, caller)| std::cmp::Reverse(caller.count));
+    let listed = all.into_iter().take(MAX_CALLERS).map(|(route, caller)| {
+        let RejectedCaller { name, reason, count } = caller;
+        json!({ "route": route, "caller": name, "reason": reason, "rejected": count })
+    });
+    listed.collect()
 }
 
 fn limit(of: &str, name: &str, permits: &PermitPool) -> Value {
@@ -100,12 +125,11 @@ pub(super) fn set_ejected(state: &AdminState, name: &str, query: Option<&str>, e
     };
     let host_name = host.origin.name();
     if !eject {
-        it.upstream.health_checked(now, host.slot, true);
-    } else if !it.upstream.eject_by_operator(host.slot) {
+        it.upstream.health_checked(now, host.slot, true, || "restored by hand".to_owned());
+    } else if !it.upstream.eject_by_operator(now, host.slot) {
         let line = "not ejected: too few hosts would be left (health.panic_threshold of the upstream)";
         return local_responses::text(StatusCode::CONFLICT, line);
     }
     state.live.forget();
-    state.logger.log(&format!("admin: upstream {name}: {host_name} {}", if eject { "ejected" } else { "restored" }));
     pages::json(&json!({ "upstream": name, "host": host_name, "ejected": eject }))
 }

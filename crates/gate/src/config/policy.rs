@@ -194,7 +194,7 @@ pub(super) fn budget(node: &DocumentNode<'_>) -> Option<BudgetRule> {
         if read.is_none() {
             node.expected(
                 "budget",
-                r#"write it as "5% + 1/1s" (a percentage of the calls, and a minimum per window), or "none""#,
+                r#"write it as "5% + 250/10s" (a percentage of the calls, and a minimum per window), or "none""#,
             );
         }
         return read;
@@ -211,7 +211,8 @@ pub(super) fn budget(node: &DocumentNode<'_>) -> Option<BudgetRule> {
         }
     }
     let node = table.get("min_per_s");
-    let per_s = node.as_ref().map_or(Some(1.0), |node| node.number(0.0..=units::MAX_BUDGET_MIN_ATTEMPTS as f64));
+    let default = f64::from(BudgetRule::DEFAULT_MIN_PER_S);
+    let per_s = node.as_ref().map_or(Some(default), |node| node.number(0.0..=units::MAX_BUDGET_MIN_ATTEMPTS as f64));
     if let Some(per_s) = per_s {
         match units::min_per_window(per_s, read.window) {
             Some(min) => read.min_per_window = min,

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn by_default_one_call_in_twenty_may_have_an_extra_attempt() {
+    fn by_default_an_outage_is_amplified_by_one_call_in_twenty_and_25_a_second() {
         let mut retry_budget = RetryBudget::new(BudgetRule::default());
         let mut withdrawn = 0;
         for call in 0..100_000_u64 {
@@ -155,14 +155,46 @@ mod tests {
             retry_budget.deposit(now);
             withdrawn += u32::from(retry_budget.withdraw(now));
         }
-        // 1,000 calls per second: 50 and the minimum; the partly expired interval costs one at most.
-        assert!((4900..=5100).contains(&withdrawn), "{withdrawn}");
-        assert!(retry_budget.remaining(Nanos::from_secs(1000)) == 1);
+        // 1,000 calls per second: 50 and the minimum of 25; the partly expired interval costs a sixtieth at most.
+        assert!((7350..=7750).contains(&withdrawn), "{withdrawn}");
+        assert!(retry_budget.remaining(Nanos::from_secs(1000)) == 250);
+        assert_eq!(BudgetRule::default().to_string(), "5% + 250/10s");
+        assert_eq!(BudgetRule { fraction: 0.07, ..BudgetRule::default() }.to_string(), "7% + 250/10s");
+    }
+
+    /// One call at a time with pairs of hedges after 150 ms or a failure, and two retries, at a service of which a tenth
+    /// of the attempts fails and a tenth hangs.
+    #[test]
+    fn calls_in_sequence_do_not_meet_the_default() {
+        use crate::base::rng::SeededRng;
+        for (service_ms, max_denied) in [(2, 10), (5, 0), (20, 0), (100, 0)] {
+            let mut retry_budget = RetryBudget::new(BudgetRule::default());
+            let (mut now, mut denied) = (Nanos::ZERO, 0);
+            let mut rng = SeededRng::new(5, service_ms);
+            for _ in 0..1000 {
+                retry_budget.deposit(now);
+                let mut attempts = vec![rng.unit()];
+                for extra in [2, 1, 1] {
+                    let succeeds = attempts.iter().any(|fate| *fate >= 0.2);
+                    let hangs = attempts.iter().all(|fate| *fate < 0.1);
+                    now += Nanos::from_millis(if hangs && !succeeds { 150 } else { service_ms });
+                    if succeeds {
+                        break;
+                    }
+                    for _ in 0..extra {
+                        denied += u32::from(!retry_budget.withdraw(now));
+                        attempts.push(rng.unit());
+                    }
+                }
+            }
+            assert!(denied <= max_denied, "{denied} at {service_ms} ms");
+        }
     }
 
     #[test]
     fn a_single_call_has_the_minimum() {
-        let mut retry_budget = RetryBudget::new(BudgetRule { min_per_window: 2, ..BudgetRule::default() });
+        let mut retry_budget =
+            RetryBudget::new(BudgetRule { min_per_window: 2, window: Nanos::SECOND, ..BudgetRule::default() });
         let granted: Vec<bool> =
             [0, 0, 1, 900, 999, 1000, 1016, 1017, 5000].map(|ms| retry_budget.withdraw(Nanos::from_millis(ms))).into();
         // A withdrawal counts until its whole interval of 16 ms has expired.

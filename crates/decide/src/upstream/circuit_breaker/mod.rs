@@ -95,6 +95,34 @@ pub enum State {
     HalfOpen,
 }
 
+/// A change of the state of a circuit breaker, for a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BreakerChange {
+    /// New state.
+    pub state: State,
+    /// Calls of the window that have ended; 0 if a probe was the reason.
+    pub ended: u64,
+    /// Those of them that failed.
+    pub failed: u64,
+    /// Length of the window.
+    pub window: Nanos,
+    /// Time until it is half open, if it is open.
+    pub open_time: Nanos,
+}
+
+impl BreakerChange {
+    /// Line of a log, without the name of the upstream.
+    pub fn line(&self) -> String {
+        let Self { ended, failed, window, open_time, .. } = self;
+        match self.state {
+            State::Open if *ended == 0 => format!("circuit open for {open_time}: a probe failed"),
+            State::Open => format!("circuit open for {open_time}: {failed} of {ended} calls within {window} failed"),
+            State::HalfOpen => "circuit half-open: the next calls are probes".to_owned(),
+            State::Closed => "circuit closed: probes succeeded".to_owned(),
+        }
+    }
+}
+
 /// Permit of a call, to be returned when the call has [ended](Breaker::ended) or was [cancelled](Breaker::cancelled).
 #[derive(Debug)]
 #[must_use]
@@ -114,6 +142,16 @@ enum BreakerPhase {
     HalfOpen { in_flight: u32, successes: u32, latest: Nanos },
 }
 
+impl BreakerPhase {
+    fn state(self) -> State {
+        match self {
+            Self::Closed => State::Closed,
+            Self::Open { .. } => State::Open,
+            Self::HalfOpen { .. } => State::HalfOpen,
+        }
+    }
+}
+
 /// Circuit breaker of one upstream. Memory is fixed; nothing is allocated.
 #[derive(Clone, Debug)]
 pub struct Breaker {
@@ -125,13 +163,23 @@ pub struct Breaker {
     /// Current open time.
     open_time: Nanos,
     openings: u64,
+    /// Latest change, until it is taken.
+    change: Option<BreakerChange>,
 }
 
 impl Breaker {
     /// A closed breaker.
     pub fn new(rule: BreakerRule) -> Self {
         let counts = SlidingCount::new(rule.window);
-        Self { rule, counts, phase: BreakerPhase::Closed, generation: 0, open_time: rule.open_time, openings: 0 }
+        Self {
+            rule,
+            counts,
+            phase: BreakerPhase::Closed,
+            generation: 0,
+            open_time: rule.open_time,
+            openings: 0,
+            change: None,
+        }
     }
 
     /// Permit for a call that begins now.
@@ -231,7 +279,21 @@ impl Breaker {
 
     fn transition(&mut self, next: BreakerPhase) {
         self.generation += 1;
+        let state = next.state();
+        if state != self.phase.state() {
+            let [succeeded, failed] = match self.phase {
+                BreakerPhase::Closed => self.counts.totals(),
+                BreakerPhase::Open { .. } | BreakerPhase::HalfOpen { .. } => [0, 0],
+            };
+            let (ended, window, open_time) = (succeeded + failed, self.rule.window, self.open_time);
+            self.change = Some(BreakerChange { state, ended, failed, window, open_time });
+        }
         self.phase = next;
+    }
+
+    /// The change of state since the last call of this; of several the latest.
+    pub fn take_change(&mut self) -> Option<BreakerChange> {
+        self.change.take()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - `selection`: the host of the next attempt, by turns, load or a key
 //! - `comparison`: hosts that fail more or take longer than the others
-//! - `condition`: the state of a host as an operator sees it
+//! - `condition`: the state of a host as an operator sees it; `changes`: its changes, for a log
 //!
 //! After a number of failures in a row a host is ejected (Envoy's outlier detection); each further ejection is twice as
 //! long, up to sixteen times the first. After its ejection a host gets one attempt at a time until one succeeds. A host
@@ -15,12 +15,17 @@
 //! Hosts may come and go. A host has a slot as long as it is there; a slot's generation tells its hosts apart, so that an
 //! attempt at a host that is gone counts for none.
 
+mod balanced_host;
+mod changes;
 mod comparison;
 mod condition;
 mod selection;
 #[cfg(test)]
 mod tests;
 
+use self::balanced_host::BalancedHost;
+use self::changes::SeenConditions;
+pub use self::changes::{ConditionChange, EjectionReason, HostChange};
 use self::comparison::HostSamples;
 pub use self::comparison::OutlierComparison;
 pub use self::condition::{HostCondition, HostTotals};
@@ -98,25 +103,6 @@ pub struct HostSlot {
     pub generation: u32,
 }
 
-#[derive(Clone, Debug)]
-struct BalancedHost {
-    id: u64,
-    weight: u32,
-    generation: u32,
-    /// Credit of the round robin.
-    credit: i64,
-    in_flight: u32,
-    failures_in_row: u32,
-    /// Of an ejected host: end of the ejection, number of ejections, whether an attempt probes it.
-    ejected_until: Nanos,
-    ejections: u32,
-    probing: bool,
-    /// Start of the slow start; None if the host was there from the beginning.
-    warms_since: Option<Nanos>,
-    samples: HostSamples,
-    totals: HostTotals,
-}
-
 /// Hosts of one upstream.
 #[derive(Clone, Debug)]
 pub struct HostBalancer {
@@ -134,6 +120,10 @@ pub struct HostBalancer {
     unhealthy: u64,
     /// Those of them that an operator has ejected.
     by_operator: u64,
+    /// Set of hosts that failed as often as ejects one, and stay since too few would be left.
+    failing: u64,
+    /// Conditions at the last [`Self::changes`].
+    seen: SeenConditions,
 }
 
 impl HostBalancer {
@@ -151,7 +141,18 @@ impl HostBalancer {
         let hosts: Vec<BalancedHost> =
             candidates.iter().take(MAX_HOSTS).map(|it| BalancedHost::new(*it, 0, None)).collect();
         let live = u64::MAX >> (MAX_HOSTS - hosts.len());
-        Self { hosts, balance, outlier_rule, slow_start: Nanos::ZERO, live, ejected: 0, unhealthy: 0, by_operator: 0 }
+        Self {
+            hosts,
+            balance,
+            outlier_rule,
+            slow_start: Nanos::ZERO,
+            live,
+            ejected: 0,
+            unhealthy: 0,
+            by_operator: 0,
+            failing: 0,
+            seen: SeenConditions::default(),
+        }
     }
 
     /// Sets the length of the slow start: a host that comes, or comes back from an ejection, has a tenth of its weight
@@ -174,6 +175,8 @@ impl HostBalancer {
         self.ejected &= kept;
         self.unhealthy &= kept;
         self.by_operator &= kept;
+        self.failing &= kept;
+        self.seen.retain(kept);
         let mut placed = Vec::new();
         for (wanted, slot) in candidates.iter().zip(slots) {
             let slot = match slot {
@@ -244,24 +247,33 @@ impl HostBalancer {
         it.in_flight = it.in_flight.saturating_sub(1);
         it.probing = false;
         it.totals.add(outcome);
-        match outcome {
-            HostOutcome::Ok => self.succeeded(now, index),
-            HostOutcome::Failed => {
-                it.failures_in_row = it.failures_in_row.saturating_add(1);
-                let threshold = if it.ejections > 0 { 1 } else { self.outlier_rule.consecutive_failures };
-                if threshold > 0 && it.failures_in_row >= threshold {
-                    self.eject(now, index);
-                }
-            }
-            HostOutcome::Cancelled => {}
-        }
+        self.judge(now, index, outcome);
         if let Some(comparison) = self.outlier_rule.comparison
             && self.live & bit(index) != 0
         {
             self.hosts[index].samples.record(now, comparison.window, outcome, latency);
             if self.ejected & bit(index) == 0 && self.is_worse(now, index, &comparison) {
-                self.eject(now, index);
+                self.eject(now, index, EjectionReason::WorseThanOthers);
             }
+        }
+    }
+
+    /// Judges a host by an outcome: that of an attempt that [`Self::began`], or of one at an only host, which needs no
+    /// choice.
+    pub fn judge(&mut self, now: Nanos, index: usize, outcome: HostOutcome) {
+        match outcome {
+            HostOutcome::Ok => self.succeeded(now, index),
+            HostOutcome::Failed => {
+                let Some(it) = self.hosts.get_mut(index) else { return };
+                it.failures_in_row = it.failures_in_row.saturating_add(1);
+                let (failures, is_back) = (it.failures_in_row, it.ejections > 0);
+                let threshold = if is_back { 1 } else { self.outlier_rule.consecutive_failures };
+                if threshold > 0 && failures >= threshold {
+                    self.eject(now, index, EjectionReason::Failures(failures));
+                    self.failing |= bit(index) & self.live & !self.ejected;
+                }
+            }
+            HostOutcome::Cancelled => {}
         }
     }
 
@@ -337,6 +349,7 @@ impl HostBalancer {
     fn restore(&mut self, now: Nanos, host: usize) {
         if let Some(it) = self.hosts.get_mut(host) {
             (it.failures_in_row, it.ejections) = (0, 0);
+            self.failing &= !bit(host);
             if self.ejected & bit(host) != 0 {
                 it.warms_since = Some(now);
                 it.samples = HostSamples::default();
@@ -346,7 +359,7 @@ impl HostBalancer {
     }
 
     /// Ejects a host, unless too many are; a current ejection is not prolonged.
-    fn eject(&mut self, now: Nanos, host: usize) {
+    fn eject(&mut self, now: Nanos, host: usize, reason: EjectionReason) {
         let live = self.live.count_ones() as usize;
         let max_ejected = ((live as f64 * self.outlier_rule.max_ejected_fraction) as usize).min(live.saturating_sub(1));
         let is_ejected = self.ejected & bit(host) != 0;
@@ -358,26 +371,10 @@ impl HostBalancer {
         it.ejections += 1;
         it.ejected_until = now + Nanos(length);
         it.probing = false;
+        it.ejection_reason = reason;
         self.ejected |= bit(host);
-    }
-}
-
-impl BalancedHost {
-    fn new(candidate: Candidate, generation: u32, warms_since: Option<Nanos>) -> Self {
-        Self {
-            id: candidate.id,
-            weight: candidate.weight.max(1),
-            generation,
-            credit: 0,
-            in_flight: 0,
-            failures_in_row: 0,
-            ejected_until: Nanos::ZERO,
-            ejections: 0,
-            probing: false,
-            warms_since,
-            samples: HostSamples::default(),
-            totals: HostTotals::default(),
-        }
+        self.failing &= !bit(host);
+        self.seen.ejected_again |= if is_ejected { bit(host) } else { 0 };
     }
 }
 

@@ -93,6 +93,8 @@ function showTables(history, now, ask) {
     const of = ["rejected", name, upstream, reason, priority];
     return [keyOf(...of), [text(wordsOf(reason)), text(name), text(upstream), text(priority), toned(history.rate(...of), "doubt"), spark(history.rates(...of), 4), number(units.count.show(count))]];
   })), window);
+  fillTable("callers", (state.rejected_callers ?? []).map(({ route, caller, reason, rejected }) =>
+    [keyOf(route, caller), [text(caller), text(route), number(units.count.show(rejected), "doubt"), text(wordsOf(reason))]]), window);
   fillTable("upstreams", state.upstreams.map(({ name, in_flight, circuit, throttled_fraction, panicking }) => {
     const rate = (...of) => history.rate("upstream", name, ...of);
     const failed = history.fraction(["upstream", name, "ended", "failed"], ["upstream", name, "ended", "won"]);

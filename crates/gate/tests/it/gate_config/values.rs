@@ -270,7 +270,7 @@ fn policies_have_defaults() {
     assert_eq!(policy("retries = 2").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });
     assert_eq!(policy("retries = { times = 2 }").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });
     assert_eq!(policy("budget = \"none\"").budget, None);
-    assert_eq!(policy("budget = \"5% + 1/1s\"").budget, Some(BudgetRule::default()));
+    assert_eq!(policy("budget = \"5% + 250/10s\"").budget, Some(BudgetRule::default()));
     assert_eq!(policy("budget = {}").budget, Some(BudgetRule::default()));
     assert_eq!(policy("").budget, Some(BudgetRule::default()));
 }
