@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(series.points(1.0)[0].streams, None);
         series.add(0, &interval(&[1, 3], 0));
         let point = series.points(1.0)[0].streams.clone().expect("streams");
-        assert_eq!((point.events, point.gap_ms.count, point.llm), (3, 2, None));
+        assert_eq!((point.events, point.gap_ms.count, &point.llm), (3, 2, &None));
         let near = |ms: Option<f64>, truth: f64| ms.is_some_and(|ms| (ms - truth).abs() < 0.05);
         assert!(near(point.gap_ms.max, 3.0) && near(point.first_event_ms.p50, 5.0), "{point:?}");
     }

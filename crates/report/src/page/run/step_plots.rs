@@ -77,8 +77,8 @@ mod tests {
                 width_s: 1.0,
                 ok: u64::from(t % 7),
                 failed: 0,
-                p50_ms: (t % 7 > 0).then_some(ms + f64::from(t % 5)),
-                p99_ms: (t % 7 > 0).then_some(3.0 * ms + f64::from(t % 11)),
+                p50_ms: (!t.is_multiple_of(7)).then_some(ms + f64::from(t % 5)),
+                p99_ms: (!t.is_multiple_of(7)).then_some(3.0 * ms + f64::from(t % 11)),
             };
             let mut step = RunStep { name: format!("step <{index}>"), ..template.clone() };
             step.response_ms.p99 = Some(3.0 * ms);

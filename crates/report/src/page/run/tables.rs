@@ -46,7 +46,7 @@ pub(super) fn clocks(run: &Run) -> Option<PageTable> {
 /// Table of times, a row each; none without any time.
 pub(super) fn spreads(title: &str, times: &[(&str, &Percentiles)]) -> Option<PageTable> {
     let columns = ["", "mean", "sd", "min", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
-    let rows = times.iter().filter(|(_, spread)| spread.max.is_some()).map(|(name, s)| {
+    let rows = times.iter().filter(|(_, spread)| spread.max.is_some_and(|ms| ms > 0.0)).map(|(name, s)| {
         let values = [s.mean, s.sd, s.min, s.p50, s.p75, s.p90, s.p95, s.p99, s.p999, s.max];
         [TableCell::text(*name)].into_iter().chain(values.map(TableCell::ms)).collect()
     });
