@@ -43,14 +43,14 @@ impl RunHandle {
     }
 
     /// Percentile in [0, 100] of the response times, in milliseconds.
-    fn response_percentile(&self, percentile: f64) -> PyResult<f64> {
+    fn response_percentile(&self, percentile: f64) -> PyResult<Option<f64>> {
         percentile_of(self.0.response_histogram(), percentile)
     }
 
     /// Percentile in [0, 100] of the response times of steps, by their indices, in milliseconds; of all responses,
     /// failures as well, without any.
     #[expect(clippy::needless_pass_by_value, reason = "Python hands over owned values")]
-    fn percentile_of_steps(&self, percentile: f64, steps: Vec<usize>) -> PyResult<f64> {
+    fn percentile_of_steps(&self, percentile: f64, steps: Vec<usize>) -> PyResult<Option<f64>> {
         let all = || Ok([self.0.response_histogram()?, self.0.failed_histogram()?].into_iter().collect::<Vec<_>>());
         let of_steps =
             || steps.iter().filter_map(|index| self.0.steps.get(*index)).map(RunStep::response_histogram).collect();
@@ -63,15 +63,15 @@ impl RunHandle {
     }
 
     /// Percentile in [0, 100] of the service times, in milliseconds.
-    fn service_percentile(&self, percentile: f64) -> PyResult<f64> {
+    fn service_percentile(&self, percentile: f64) -> PyResult<Option<f64>> {
         percentile_of(self.0.service_histogram(), percentile)
     }
 }
 
-fn percentile_of(histogram: Result<Histogram, String>, percentile: f64) -> PyResult<f64> {
+fn percentile_of(histogram: Result<Histogram, String>, percentile: f64) -> PyResult<Option<f64>> {
     if !(0.0..=100.0).contains(&percentile) {
         return Err(errors::usage(&format!("invalid percentile {percentile}; write 0 to 100")));
     }
     let histogram = histogram.map_err(|why| errors::usage(&why))?;
-    Ok(histogram.quantile(percentile / 100.0).as_millis_f64())
+    Ok(histogram.quantile_ms(percentile / 100.0))
 }

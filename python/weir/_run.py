@@ -214,21 +214,21 @@ class Run:
         data: dict[str, Any] = json.loads(self.to_json())
         return data
 
-    def percentile(self, percentile: float) -> float:
+    def percentile(self, percentile: float) -> float | None:
         """Compute a percentile of the response times of successes.
 
         Args:
             percentile: In [0, 100].
 
         Returns:
-            The time in milliseconds, exact to 0.1%; 0 without a success.
+            The time in milliseconds, exact to 0.1%; None without a success.
 
         Raises:
             UsageError: The percentile is not in [0, 100].
         """
         return self._handle.response_percentile(percentile)
 
-    def service_percentile(self, percentile: float) -> float:
+    def service_percentile(self, percentile: float) -> float | None:
         """Compute a percentile of the service times of successes.
 
         Args:

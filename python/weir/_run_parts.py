@@ -88,7 +88,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Percentiles:
-    """Distribution of times, in milliseconds; all 0 if it is empty.
+    """Distribution of times, in milliseconds; each is None if nothing was measured.
 
     Attributes:
         mean: Arithmetic mean.
@@ -103,16 +103,16 @@ class Percentiles:
         max: Maximum.
     """
 
-    mean: float
-    sd: float
-    min: float
-    p50: float
-    p75: float
-    p90: float
-    p95: float
-    p99: float
-    p999: float
-    max: float
+    mean: float | None
+    sd: float | None
+    min: float | None
+    p50: float | None
+    p75: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    p999: float | None
+    max: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +258,7 @@ class Interval:
         bytes_in: Bytes read in the interval.
         in_flight: Requests in flight at the end of the interval.
         backlog: Arrivals waiting for a connection at the end of the interval.
-        p50_ms: Median response time of the successes, in milliseconds.
+        p50_ms: Median response time of the successes, in milliseconds; None without any.
         p99_ms: 99th percentile of these times, in milliseconds.
         max_ms: Maximum of these times, in milliseconds.
         histogram: Histogram of these times: HdrHistogram V2 at two digits, in nanoseconds, base64.
@@ -278,13 +278,13 @@ class Interval:
     bytes_in: int
     in_flight: int
     backlog: int
-    p50_ms: float
-    p99_ms: float
-    max_ms: float
+    p50_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
     histogram: str = field(repr=False)
-    failed_p50_ms: float
-    failed_p99_ms: float
-    failed_max_ms: float
+    failed_p50_ms: float | None
+    failed_p99_ms: float | None
+    failed_max_ms: float | None
     failed_histogram: str = field(repr=False)
     streams: StreamPoint | None = None
 

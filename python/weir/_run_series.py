@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointTimes:
-    """Times in an interval of a run, in milliseconds; all 0 without any.
+    """Times in an interval of a run, in milliseconds; each is None without any.
 
     Attributes:
         count: Number of times.
@@ -16,10 +16,10 @@ class PointTimes:
     """
 
     count: int
-    p50: float
-    p90: float
-    p99: float
-    max: float
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    max: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

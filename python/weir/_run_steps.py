@@ -147,7 +147,7 @@ class StepInterval:
         width_s: Length of the interval, in seconds.
         ok: Successes that ended in the interval.
         failed: Failed requests that ended in the interval.
-        p50_ms: Median response time of the successes, in milliseconds; 0 without any.
+        p50_ms: Median response time of the successes, in milliseconds; None without any.
         p99_ms: 99th percentile of these times, in milliseconds.
     """
 
@@ -155,8 +155,8 @@ class StepInterval:
     width_s: float
     ok: int
     failed: int
-    p50_ms: float
-    p99_ms: float
+    p50_ms: float | None
+    p99_ms: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,11 +85,11 @@ class RunHandle:
         """Return a report of the run: text, ab, wrk, jmeter or json."""
     def html(self) -> str:
         """Return the HTML report of the run."""
-    def response_percentile(self, percentile: float) -> float:
-        """Return a percentile in [0, 100] of the response times, in milliseconds."""
-    def percentile_of_steps(self, percentile: float, steps: Sequence[int]) -> float:
+    def response_percentile(self, percentile: float) -> float | None:
+        """Return a percentile in [0, 100] of the response times, in milliseconds; None without a success."""
+    def percentile_of_steps(self, percentile: float, steps: Sequence[int]) -> float | None:
         """Return a percentile in [0, 100] of the response times of steps by their indices, or of all responses."""
-    def service_percentile(self, percentile: float) -> float:
+    def service_percentile(self, percentile: float) -> float | None:
         """Return a percentile in [0, 100] of the service times, in milliseconds."""
 
 def begin(request: RequestHandle) -> Future[ResponseHandle]:

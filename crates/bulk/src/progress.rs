@@ -8,6 +8,7 @@ use weir_decide::Nanos;
 use weir_live::single_line;
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
+use weir_measure::percentiles::NOT_MEASURED;
 use weir_send::state::State;
 use weir_send::store::JobCounts;
 use weir_send::{PauseRecord, SenderProgress, wall_ms};
@@ -161,7 +162,7 @@ impl SendMonitor {
         let held = [self.hosts_down_text(), self.pauses_text()];
         let held: String = held.iter().filter(|text| !text.is_empty()).map(|text| format!("; {text}")).collect();
         format!(
-            "{:.0}s: {} done, {} failed, {} expired, {} dead-lettered; {:.1}/s{}, mean response {:.0} ms; \
+            "{:.0}s: {} done, {} failed, {} expired, {} dead-lettered; {:.1}/s{}, mean response {}; \
              queue {} (mean {:.0}), retrying {}, expiring {}, in flight {}{held}",
             self.elapsed().as_secs_f64(),
             tally.done,
@@ -170,7 +171,7 @@ impl SendMonitor {
             tally.dead_lettered,
             self.rate_per_s,
             self.allowed_text(),
-            tally.response_time.mean_ns() / 1e6,
+            whole_ms(tally.response_time.mean_ms()),
             self.open_jobs(),
             self.mean_open_jobs(),
             self.counts.jobs_in(State::Retrying),
@@ -181,11 +182,11 @@ impl SendMonitor {
 
     /// First line of the live view, beside the progress bar.
     pub(super) fn headline(&self) -> String {
-        let mean_ms = lock(&self.stats).response_time.mean_ns() / 1e6;
+        let mean = whole_ms(lock(&self.stats).response_time.mean_ms());
         let (ended, total) = (self.ended_jobs(), self.total_jobs());
         let s = self.elapsed().0 / Nanos::SECOND.0;
         format!(
-            "{ended}/{total}  {}:{:02}  {:.1}/s{}  mean response {mean_ms:.0} ms",
+            "{ended}/{total}  {}:{:02}  {:.1}/s{}  mean response {mean}",
             s / 60,
             s % 60,
             self.rate_per_s,
@@ -241,4 +242,9 @@ impl SendMonitor {
         let more = if self.expiring == MAX_EXPIRING_JOBS { " or more" } else { "" };
         format!("{}{more}", self.expiring)
     }
+}
+
+/// Time in whole milliseconds, if it was measured.
+fn whole_ms(ms: Option<f64>) -> String {
+    ms.map_or_else(|| NOT_MEASURED.to_owned(), |ms| format!("{ms:.0} ms"))
 }

@@ -9,6 +9,7 @@ use super::progress::SendMonitor;
 use weir_live::single_line;
 use weir_machine::lock::lock;
 use weir_measure::histogram::Histogram;
+use weir_measure::percentiles::{NOT_MEASURED, Percentiles};
 use weir_send::PauseRecord;
 use weir_send::state::State;
 use weir_send::store::JobCounts;
@@ -142,9 +143,9 @@ fn round(value: f64) -> f64 {
 }
 
 fn percentiles_text(histogram: &Histogram) -> String {
-    if histogram.count() == 0 {
-        return "-".into();
-    }
-    let ms = histogram.percentiles();
-    format!("mean {:.3} ms, p50 {:.3}, p99 {:.3}, max {:.3}", ms.mean, ms.p50, ms.p99, ms.max)
+    let Percentiles { mean: Some(mean), p50: Some(p50), p99: Some(p99), max: Some(max), .. } = histogram.percentiles()
+    else {
+        return NOT_MEASURED.to_owned();
+    };
+    format!("mean {mean:.3} ms, p50 {p50:.3}, p99 {p99:.3}, max {max:.3}")
 }

@@ -15,6 +15,7 @@ use weir_measure::capacity::step::{StepDecision, StepFailure};
 use weir_measure::capacity::{CapacityStep, TrialResult};
 use weir_measure::run::Manifest;
 use weir_measure::slo::{Slo, SloCriterion};
+use weir_measure::trust::MIN_SUCCESSES;
 use weir_measure::{LoadModel, Run, RunProgress};
 
 /// Requests of a single user that measure the response time without load.
@@ -32,8 +33,8 @@ pub(super) struct Driver<'a> {
     command: &'a [String],
     sampling: Option<ServiceUsageSampler>,
     clock: Clock,
-    /// Median response time of a single user, in milliseconds.
-    single_user_p50_ms: f64,
+    /// Median response time of a single user, in milliseconds; None before it was measured.
+    single_user_p50_ms: Option<f64>,
     /// Warm-up excluded from the next step, in seconds.
     warmup_s: u64,
     /// Connections to open before the next step starts: twice the mean number in flight of the last one that passed.
@@ -68,7 +69,7 @@ impl<'a> Driver<'a> {
             command,
             sampling: asked.pid.map(ServiceUsageSampler::for_process).transpose()?,
             clock: Clock::starting_in(Nanos::ZERO),
-            single_user_p50_ms: 0.0,
+            single_user_p50_ms: None,
             warmup_s: asked.warmup_s.max(1),
             preconnect: 0,
             steps: 0,
@@ -101,7 +102,8 @@ impl<'a> Driver<'a> {
             if run.interrupted {
                 return Err(LoadError::Interrupted.into());
             }
-            if run.requests.failed == 0 && run.response_ms.p50 <= 2.0 * self.single_user_p50_ms + 1.0 {
+            let both = run.response_ms.p50.zip(self.single_user_p50_ms);
+            if run.requests.failed == 0 && both.is_some_and(|(now, at_first)| now <= 2.0 * at_first + 1.0) {
                 return Ok(true);
             }
         }
@@ -204,7 +206,7 @@ impl<'a> Driver<'a> {
     /// Sets warm-up and connections of the next step by response times and concurrency of this one.
     fn adapt_next_step(&mut self, run: &Run, end: TrialResult) {
         if end == TrialResult::Passes {
-            let twice = (2.0 * run.response_ms.p99 / 1e3).ceil() as u64;
+            let twice = run.response_ms.p99.map_or(0, |p99| (2.0 * p99 / 1e3).ceil() as u64);
             self.warmup_s = twice.clamp(self.search.warmup_s.max(1), MAX_WARMUP_S.max(self.search.warmup_s));
             self.preconnect = (2.0 * run.in_flight_mean).ceil() as u64;
         }
@@ -222,7 +224,7 @@ impl<'a> Driver<'a> {
             StepResult::Generator => format!(
                 "weir itself was the limit: sent late by {:.1} ms at the 99th percentile, busiest thread {:.0}% of a core; \
                  use more threads (-t) or another machine",
-                run.lateness_ms.p99,
+                run.lateness_ms.p99.unwrap_or(0.0),
                 run.cpu_utilization * 100.0
             ),
             _ => self.failure_message(run, failing),
@@ -235,8 +237,8 @@ impl<'a> Driver<'a> {
             confidence: decision.confidence,
             duration_s: run.duration_s,
             achieved_per_s: run.rate_per_s.achieved,
-            p50_ms: (run.requests.ok > 0).then_some(run.response_ms.p50),
-            p99_ms: (run.requests.ok > 0).then_some(run.response_ms.p99),
+            p50_ms: run.response_ms.p50,
+            p99_ms: run.response_ms.p99.filter(|_| run.requests.ok >= MIN_SUCCESSES),
             errors: run.error_fraction(),
             in_flight: run.in_flight_mean,
             lateness_p99_ms: run.lateness_ms.p99,

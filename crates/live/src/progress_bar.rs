@@ -97,8 +97,8 @@ impl ProgressBar {
         if let Some(second) = progress.interval {
             self.steps.add(second);
             self.last_summary = [self.steps.summary(), summary(second)].concat();
-            self.rates.push((second.ok + second.failed) as f64);
-            self.p99s.push(second.response.quantile(0.99).as_millis_f64());
+            self.rates.push(Some((second.ok + second.failed) as f64));
+            self.p99s.push(second.response.quantile_ms(0.99));
         }
         let elapsed = progress.elapsed;
         let (fraction, text) = self.progress(progress);
@@ -181,10 +181,8 @@ fn summary(second: &Interval) -> Vec<String> {
     if second.failed > 0 {
         words.push(format!("{} failed/s", second.failed));
     }
-    if second.response.count() > 0 {
-        words.push(format!("p50 {}", second.response.quantile(0.5)));
-        words.push(format!("p99 {}", second.response.quantile(0.99)));
-    }
+    let time = |(name, q)| second.response.quantile(q).map(|time| format!("{name} {time}"));
+    words.extend([("p50", 0.5), ("p99", 0.99)].into_iter().filter_map(time));
     if second.backlog > 0 {
         words.push(format!("{} waiting", second.backlog));
     }
@@ -250,7 +248,7 @@ mod tests {
         let parts =
             ["12s/1m30s", "12345/s", "17 failed/s", "p50 12.3ms", "p99 1.25s", "400 waiting"].map(str::to_owned);
         let mut trend = Sparkline::default();
-        (1..=20).for_each(|value| trend.push(f64::from(value)));
+        (1..=20).for_each(|value| trend.push(Some(f64::from(value))));
         for width in MIN_COLUMNS - 1..200 {
             let line = fit(0.3, &parts, &[(is_rate, &trend), (is_p99, &trend)], width);
             assert!(line.chars().count() <= width, "{width}: {line}");

@@ -173,7 +173,7 @@ impl Counts {
 
     /// Mean response time of all whole responses, in nanoseconds; 0 without any.
     pub fn mean_response_ns(&self) -> f64 {
-        let sum = |times: &ResponseTimes| times.response.mean_ns() * times.count() as f64;
+        let sum = |times: &ResponseTimes| times.response.sum_ns();
         (sum(&self.good) + sum(&self.bad)) / self.responses().max(1) as f64
     }
 

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::{self, Serializer as _, V2Serializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::percentiles::Percentiles;
 use weir_decide::Nanos;
 
 /// HDR histogram of times from 1 ns to an hour; longer ones count as an hour.
@@ -73,30 +74,50 @@ impl Histogram {
         self.times.as_ref().map_or(0, Hdr::len)
     }
 
-    /// Quantile `q`, in [0, 1]: the smallest value that at least this fraction of values does not exceed; 0 without
-    /// any.
-    pub fn quantile(&self, q: f64) -> Nanos {
-        Nanos(self.recorded_times().map_or(0, |times| times.value_at_quantile(q).min(times.max())))
+    /// Quantile `q`, in [0, 1]: the smallest value that at least this fraction of values does not exceed; `None`
+    /// without any.
+    pub fn quantile(&self, q: f64) -> Option<Nanos> {
+        self.recorded_times().map(|times| Nanos(times.value_at_quantile(q).min(times.max())))
     }
 
-    /// Minimum; 0 without values.
-    pub fn min(&self) -> Nanos {
-        Nanos(self.recorded_times().map_or(0, Hdr::min))
+    /// [`Self::quantile`] in milliseconds.
+    pub fn quantile_ms(&self, q: f64) -> Option<f64> {
+        self.quantile(q).map(Nanos::as_millis_f64)
     }
 
-    /// Maximum; 0 without values.
-    pub fn max(&self) -> Nanos {
-        Nanos(self.recorded_times().map_or(0, Hdr::max))
+    /// Minimum; `None` without values.
+    pub fn min(&self) -> Option<Nanos> {
+        self.recorded_times().map(|times| Nanos(times.min()))
     }
 
-    /// Mean, in nanoseconds; 0 without values.
-    pub fn mean_ns(&self) -> f64 {
-        self.recorded_times().map_or(0.0, Hdr::mean)
+    /// Maximum; `None` without values.
+    pub fn max(&self) -> Option<Nanos> {
+        self.recorded_times().map(|times| Nanos(times.max()))
     }
 
-    /// Standard deviation of the population, in nanoseconds; 0 without values.
-    pub fn sd_ns(&self) -> f64 {
-        self.recorded_times().map_or(0.0, Hdr::stdev)
+    /// Maximum, in milliseconds; `None` without values.
+    pub fn max_ms(&self) -> Option<f64> {
+        self.max().map(Nanos::as_millis_f64)
+    }
+
+    /// Mean, in nanoseconds; `None` without values.
+    pub fn mean_ns(&self) -> Option<f64> {
+        self.recorded_times().map(Hdr::mean)
+    }
+
+    /// Mean, in milliseconds; `None` without values.
+    pub fn mean_ms(&self) -> Option<f64> {
+        self.mean_ns().map(|ns| ns / 1e6)
+    }
+
+    /// Sum, in nanoseconds.
+    pub fn sum_ns(&self) -> f64 {
+        self.mean_ns().map_or(0.0, |mean| mean * self.count() as f64)
+    }
+
+    /// Standard deviation of the population, in nanoseconds; `None` without values.
+    pub fn sd_ns(&self) -> Option<f64> {
+        self.recorded_times().map(Hdr::stdev)
     }
 
     /// Fraction of values at or below `time`, in [0, 1]; 1 without values.
@@ -117,18 +138,18 @@ impl Histogram {
 
     /// Figures for reports.
     pub fn percentiles(&self) -> Percentiles {
-        let ms = |q| self.quantile(q).as_millis_f64();
+        let ms = |q| self.quantile_ms(q);
         Percentiles {
-            mean: self.mean_ns() / 1e6,
-            sd: self.sd_ns() / 1e6,
-            min: self.min().as_millis_f64(),
+            mean: self.mean_ms(),
+            sd: self.sd_ns().map(|ns| ns / 1e6),
+            min: self.min().map(Nanos::as_millis_f64),
             p50: ms(0.5),
             p75: ms(0.75),
             p90: ms(0.9),
             p95: ms(0.95),
             p99: ms(0.99),
             p999: ms(0.999),
-            max: self.max().as_millis_f64(),
+            max: self.max_ms(),
         }
     }
 
@@ -217,41 +238,18 @@ fn deserialize_or<'de, D: Deserializer<'de>>(from: D, empty: fn() -> Histogram) 
     Histogram::from_base64(&String::deserialize(from)?, empty).map_err(de::Error::custom)
 }
 
-/// Distribution of times, in milliseconds; all 0 if it is empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Percentiles {
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Standard deviation of the population.
-    pub sd: f64,
-    /// Minimum.
-    pub min: f64,
-    /// 50th percentile, the median.
-    pub p50: f64,
-    /// 75th percentile.
-    pub p75: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 95th percentile.
-    pub p95: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// 99.9th percentile.
-    pub p999: f64,
-    /// Maximum.
-    pub max: f64,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     #[test]
-    fn an_empty_histogram_reports_zeros() {
+    fn an_empty_histogram_has_no_percentiles() {
         for mut histogram in [Histogram::precise(), Histogram::coarse()] {
             let empty = |histogram: &Histogram| {
                 assert_eq!(histogram.percentiles(), Percentiles::default());
+                assert_eq!((histogram.quantile(0.5), histogram.min(), histogram.max()), (None, None, None));
+                assert_eq!((histogram.mean_ns(), histogram.sd_ns()), (None, None));
                 assert_eq!(histogram.fraction_up_to(Nanos(1)), 1.0);
                 assert_eq!((histogram.count(), histogram.recorded().count()), (0, 0));
                 let read = Histogram::from_bytes(&histogram.to_bytes()).expect("own bytes");
@@ -273,7 +271,7 @@ mod tests {
             values.iter().for_each(|v| histogram.record(Nanos(*v)));
             values.sort_unstable();
             let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
-            let (got, exact) = (histogram.quantile(q).0 as f64, values[rank - 1] as f64);
+            let (got, exact) = (histogram.quantile(q).expect("values").0 as f64, values[rank - 1] as f64);
             // Tolerance of rank: q n may be a whole number, where rounding decides.
             let above = values[rank.min(values.len() - 1)] as f64;
             let close = |truth: f64| (got - truth).abs() <= truth * 1e-3 + 1.0;

@@ -1,6 +1,7 @@
 //! Lateness of the generator, judged by its effect on percentiles of response times.
 
-use super::histogram::{Histogram, Percentiles};
+use super::histogram::Histogram;
+use super::percentiles::Percentiles;
 use super::step_counts::StepCounts;
 
 /// Maximum lateness as a fraction of the response time at the same quantile.
@@ -13,7 +14,8 @@ pub const TOLERATED_LATENESS_MS: [(f64, f64); 5] =
 const TOLERATED_LATENESS_P99_MS: f64 = 2.0;
 /// Whether lateness distorts the 99th percentile of response times.
 pub(super) fn is_p99_distorted(lateness_ms: &Percentiles, response_ms: &Percentiles) -> bool {
-    is_distorted(lateness_ms.p99, response_ms.p99, TOLERATED_LATENESS_P99_MS)
+    let both = lateness_ms.p99.zip(response_ms.p99);
+    both.is_some_and(|(late, response)| is_distorted(late, response, TOLERATED_LATENESS_P99_MS))
 }
 
 /// Whether lateness distorts a percentile of response times; all in milliseconds.
@@ -28,12 +30,12 @@ pub(super) fn is_any_distorted(
     service: &Histogram,
     is_judged: impl Fn(f64) -> bool,
 ) -> bool {
-    let ms = |histogram: &Histogram, q: f64| histogram.quantile(q).as_millis_f64();
     // Response time minus lateness is the service time, or more if the request waited for a connection. So lateness
     // distorts no quantile by more than the difference of both.
     let distorted = |&(q, least): &(f64, f64)| {
-        let within = ms(response, q);
-        is_judged(q) && is_distorted(ms(lateness, q).min(within - ms(service, q)), within, least)
+        let times = [lateness, response, service].map(|times| times.quantile_ms(q));
+        let [Some(late), Some(within), Some(service)] = times else { return false };
+        is_judged(q) && is_distorted(late.min(within - service), within, least)
     };
     TOLERATED_LATENESS_MS.iter().any(distorted)
 }

@@ -48,6 +48,7 @@ mod merge;
 pub mod outcome;
 pub mod outcome_counts;
 mod packed_histogram;
+pub mod percentiles;
 pub mod progress;
 pub mod rate;
 pub mod recorder;

@@ -266,9 +266,10 @@ mod tests {
         let Recorder { counts, interval, .. } = &recorder;
         assert_eq!((counts.good.count(), counts.bad.count(), counts.no_response.count()), (1, 9, 9));
         assert_eq!((counts.responses(), counts.no_response_count(), interval.responses), (10, 9, 10));
-        assert!(counts.good.response.min() >= Nanos(89_000) && interval.response.min() >= Nanos(89_000));
+        assert!(counts.good.response.min() >= Some(Nanos(89_000)) && interval.response.min() >= Some(Nanos(89_000)));
         assert_eq!((counts.failed_response().count(), interval.failed_response.count()), (18, 18));
-        assert!(counts.failed_response().max() < Nanos(1_100) && interval.failed_response.max() < Nanos(1_100));
+        let most = [counts.failed_response().max(), interval.failed_response.max()];
+        assert!(most.iter().all(|most| most.is_some_and(|most| most < Nanos(1_100))), "{most:?}");
         assert!((counts.mean_response_ns() - 9_900.0).abs() < 20.0, "{}", counts.mean_response_ns());
     }
 

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_counts::Agent;
 use super::end_reason::EndReason;
-use super::histogram::{Histogram, Percentiles};
+use super::histogram::Histogram;
 use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
+use super::percentiles::{Percentiles, deserialize_with_zeros};
 pub use super::rate::Rate;
 use super::run_changes::RunChanges;
 use super::run_http2::RunHttp2;
@@ -79,6 +80,7 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<RunReplay>,
     /// Lateness of the generator itself.
+    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub lateness_ms: Percentiles,
     /// User and system time of the generator per request, in microseconds.
     pub cpu_us_per_request: f64,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::histogram::Percentiles;
 use super::http2_counts::Http2Counts;
+use super::percentiles::Percentiles;
 
 /// HTTP/2 of a run's connections, warm-up included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::goodput::GoodputObjectives;
-use super::histogram::{Histogram, Percentiles};
+use super::histogram::Histogram;
 use super::llm_counts::LlmCounts;
 use super::llm_timeline::LlmTimeline;
 use super::llm_window_counts::LlmWindowCounts;
+use super::percentiles::{Percentiles, deserialize_with_zeros};
 use super::time_window::TimeWindow;
 use weir_decide::Nanos;
 
@@ -53,15 +54,18 @@ pub struct RunLlm {
     pub ttft_service_ms: Percentiles,
     /// Lateness of the send, by weir itself, of requests with a token: the part of `ttft_ms` that is the client's.
     #[serde(default)]
+    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub ttft_lateness_ms: Percentiles,
     /// Time from the arrival of the first token, by the kernel's timestamp, until it was read; not part of `ttft_ms`.
     #[serde(default)]
+    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub ttft_read_delay_ms: Percentiles,
     /// Requests whose first token has no timestamp of the kernel: the delay until it was read is unknown, and part of
     /// their `ttft_ms`.
     #[serde(default)]
     pub ttft_unstamped: u64,
     /// Gaps between chunks.
+    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub chunk_gap_ms: Percentiles,
     /// Time per output token behind the first, of responses with two tokens and more.
     pub tpot_ms: Percentiles,

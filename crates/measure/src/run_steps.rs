@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::failure_sample::FailureSample;
-use super::histogram::{Histogram, Percentiles};
+use super::histogram::Histogram;
 use super::lateness::is_step_distorted;
+use super::percentiles::{Percentiles, deserialize_with_zeros};
 use super::rate::Rate;
 use super::step_counts::{IterationCounts, StepCounts};
 use super::step_series::StepPoint;
@@ -97,6 +98,7 @@ pub struct RunStep {
     pub samples: Vec<FailureSample>,
     /// Lateness of the generator itself, over whole responses.
     #[serde(default)]
+    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub lateness_ms: Percentiles,
     /// Whether weir's own lateness distorts percentiles of `response_ms`.
     #[serde(default)]

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_decide::base::terminal_text::is_steering;
 
+use super::percentiles::Percentiles;
 use super::run::{Requests, Run, SCHEMA_VERSION};
 
 /// Fields that a run of any schema has.
@@ -33,13 +34,36 @@ impl Run {
             SCHEMA_VERSION => {}
             _ => return Err(format!("saved by a newer weir {this}; update weir")),
         }
-        let run: Self = serde_json::from_str(text).map_err(not_a_run)?;
+        let mut run: Self = serde_json::from_str(text).map_err(not_a_run)?;
+        run.forget_times_of_nothing();
         run.check().map_err(|why| format!("not a run of weir: {why}"))?;
         run.response_histogram()?;
         run.service_histogram()?;
         run.failed_histogram()?;
         run.responses.histogram()?;
         Ok(run)
+    }
+
+    /// Takes times that may be 0 for none where there was nothing to measure: earlier versions wrote zeros there.
+    fn forget_times_of_nothing(&mut self) {
+        let forget = |times: &mut Percentiles, is_empty: bool| {
+            if is_empty {
+                *times = Percentiles::default();
+            }
+        };
+        forget(&mut self.lateness_ms, self.requests.total == self.requests.dropped);
+        self.steps.iter_mut().for_each(|step| forget(&mut step.lateness_ms, step.requests == 0));
+        self.agents.iter_mut().for_each(|agent| forget(&mut agent.lateness_ms, agent.requests == 0));
+        if let Some(streams) = &mut self.streams {
+            let is_empty = streams.gap_histogram.is_empty();
+            [&mut streams.gap_ms, &mut streams.longest_gap_ms].into_iter().for_each(|times| forget(times, is_empty));
+        }
+        if let Some(llm) = &mut self.llm {
+            forget(&mut llm.chunk_gap_ms, llm.chunk_gap_histogram.is_empty());
+            let is_empty = llm.ttft_histogram.is_empty();
+            forget(&mut llm.ttft_lateness_ms, is_empty);
+            forget(&mut llm.ttft_read_delay_ms, is_empty);
+        }
     }
 
     /// Checks that the figures are possible, so that reports can add and subtract them.

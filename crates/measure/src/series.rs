@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
 use super::packed_histogram::{packed_sum, unpacked};
+use super::percentiles::deserialize_measured;
 use super::recorder::Interval;
 use super::step_series::{StepPoint, StepSeries};
 use super::stream_series::{PackedStreamPoint, StreamPoint};
@@ -37,21 +38,27 @@ pub struct SeriesPoint {
     pub in_flight: u64,
     /// Arrivals waiting for a connection at the end of the interval.
     pub backlog: u64,
-    /// Median response time of the successes, in milliseconds.
-    pub p50_ms: f64,
+    /// Median response time of the successes, in milliseconds; `None` without any.
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub p50_ms: Option<f64>,
     /// 99th percentile of these times, in milliseconds.
-    pub p99_ms: f64,
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub p99_ms: Option<f64>,
     /// Maximum of these times, in milliseconds.
-    pub max_ms: f64,
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub max_ms: Option<f64>,
     /// Histogram of these times: HdrHistogram V2 at two digits, in nanoseconds, base64.
     pub histogram: String,
     /// Median time of the failures, in milliseconds: until the response had arrived, or until it was clear that none
-    /// would.
-    pub failed_p50_ms: f64,
+    /// would; `None` without any.
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub failed_p50_ms: Option<f64>,
     /// 99th percentile of these times, in milliseconds.
-    pub failed_p99_ms: f64,
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub failed_p99_ms: Option<f64>,
     /// Maximum of these times, in milliseconds.
-    pub failed_max_ms: f64,
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub failed_max_ms: Option<f64>,
     /// Histogram of these times, in the format of `histogram`; empty without any.
     pub failed_histogram: String,
     /// Streamed responses; `None` if responses are not read as streams.
@@ -203,13 +210,13 @@ impl PackedPoint {
             bytes_in: self.interval.bytes_in,
             in_flight: self.interval.in_flight,
             backlog: self.interval.backlog,
-            p50_ms: histogram.quantile(0.5).as_millis_f64(),
-            p99_ms: histogram.quantile(0.99).as_millis_f64(),
-            max_ms: histogram.max().as_millis_f64(),
+            p50_ms: histogram.quantile_ms(0.5),
+            p99_ms: histogram.quantile_ms(0.99),
+            max_ms: histogram.max_ms(),
             histogram: BASE64_STANDARD.encode(&self.histogram),
-            failed_p50_ms: failures.quantile(0.5).as_millis_f64(),
-            failed_p99_ms: failures.quantile(0.99).as_millis_f64(),
-            failed_max_ms: failures.max().as_millis_f64(),
+            failed_p50_ms: failures.quantile_ms(0.5),
+            failed_p99_ms: failures.quantile_ms(0.99),
+            failed_max_ms: failures.max_ms(),
             failed_histogram: failures.to_base64(),
             streams: self.streams.as_ref().map(|streams| streams.point()),
         }
@@ -235,7 +242,7 @@ mod tests {
         assert_eq!(points.len(), 1);
         assert_eq!((points[0].ok, points[0].bytes_in), (40, 400));
         assert!((points[0].rate_per_s() - 80.0).abs() < 1e-9);
-        assert!((points[0].p50_ms - 50.0).abs() < 1.0);
+        assert!((points[0].p50_ms.expect("times") - 50.0).abs() < 1.0);
     }
 
     #[test]
@@ -247,7 +254,7 @@ mod tests {
         let points = series.points(30.0 * 86_400.0);
         assert!(points.len() <= MAX_POINTS);
         assert_eq!(points.iter().map(|p| p.ok).sum::<u64>(), 30 * 144 * 3);
-        assert!(points.iter().all(|p| p.ok == 0 || (p.p99_ms - 7.0).abs() < 0.2));
+        assert!(points.iter().all(|p| p.p99_ms.map_or(p.ok == 0, |ms| (ms - 7.0).abs() < 0.2)));
     }
 
     #[test]
@@ -260,8 +267,9 @@ mod tests {
         }
         for point in series.points(2.0 * MAX_POINTS as f64) {
             assert_eq!((point.ok, point.failed, point.responses), (6, 4, 8));
-            assert!((point.p50_ms - 500.0).abs() < 5.0 && (point.failed_p50_ms - 1.0).abs() < 0.02, "{point:?}");
-            assert!((point.failed_max_ms - 9.0).abs() < 0.1 && !point.failed_histogram.is_empty(), "{point:?}");
+            let near = |ms: Option<f64>, truth: f64| ms.is_some_and(|ms| (ms / truth - 1.0).abs() < 0.02);
+            assert!(near(point.p50_ms, 500.0) && near(point.failed_p50_ms, 1.0), "{point:?}");
+            assert!(near(point.failed_max_ms, 9.0) && !point.failed_histogram.is_empty(), "{point:?}");
         }
     }
 
@@ -271,5 +279,7 @@ mod tests {
         series.add(0, &second(1, 1));
         series.add(3, &second(1, 1));
         assert_eq!(series.points(4.0).iter().map(|p| p.ok).collect::<Vec<_>>(), [1, 0, 0, 1]);
+        let point = &series.points(4.0)[1];
+        assert_eq!((point.p50_ms, point.p99_ms, point.max_ms, point.failed_p50_ms), (None, None, None, None));
     }
 }

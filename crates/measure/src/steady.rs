@@ -24,10 +24,11 @@ pub struct WarmUpDetector {
 }
 
 impl WarmUpDetector {
-    /// Adds a sample: responses per second, and their median response time in any unit; 0 without responses.
-    pub fn add(&mut self, rate_per_s: f64, median: f64) {
+    /// Adds a sample: responses per second, and their median response time in any unit; `None` without responses, which
+    /// is a level of its own.
+    pub fn add(&mut self, rate_per_s: f64, median: Option<f64>) {
         self.rates.push(rate_per_s);
-        self.medians.push(median);
+        self.medians.push(median.unwrap_or(0.0));
     }
 
     /// Whether the service is steady. One without responses is not.
@@ -110,7 +111,7 @@ mod tests {
     fn steady_after(rates: &[f64]) -> Option<usize> {
         let mut warm_up = WarmUpDetector::default();
         rates.iter().position(|rate| {
-            warm_up.add(*rate, 1.0 / rate);
+            warm_up.add(*rate, Some(1.0 / rate));
             warm_up.is_steady()
         })
     }
@@ -126,16 +127,16 @@ mod tests {
         // Before the change it cannot be detected.
         assert_eq!(steady_after(&rates[..10]), Some(STEADY_INTERVALS - 1));
         let mut warm_up = WarmUpDetector::default();
-        rates[..13].iter().for_each(|rate| warm_up.add(*rate, 1.0));
+        rates[..13].iter().for_each(|rate| warm_up.add(*rate, Some(1.0)));
         assert!(!warm_up.is_steady(), "it has just changed");
-        rates[13..20].iter().for_each(|rate| warm_up.add(*rate, 1.0));
+        rates[13..20].iter().for_each(|rate| warm_up.add(*rate, Some(1.0)));
         assert!(warm_up.is_steady(), "it has been the same for long enough");
     }
 
     #[test]
     fn a_response_time_that_changes_counts_as_well() {
         let mut warm_up = WarmUpDetector::default();
-        (0..12).for_each(|i| warm_up.add(100.0, if i < 8 { 5.0 } else { 9.0 }));
+        (0..12).for_each(|i| warm_up.add(100.0, Some(if i < 8 { 5.0 } else { 9.0 })));
         assert!(!warm_up.is_steady());
     }
 

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::packed_histogram::{packed_sum, unpacked};
+use super::percentiles::deserialize_measured;
 use super::step_counts::StepInterval;
 use weir_decide::Nanos;
 
@@ -28,10 +29,12 @@ pub struct StepPoint {
     pub ok: u64,
     /// Failed requests that ended in the interval.
     pub failed: u64,
-    /// Median response time of the successes, in milliseconds; 0 without any.
-    pub p50_ms: f64,
+    /// Median response time of the successes, in milliseconds; `None` without any.
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub p50_ms: Option<f64>,
     /// 99th percentile of these times, in milliseconds.
-    pub p99_ms: f64,
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub p99_ms: Option<f64>,
 }
 
 /// Points of the steps of a run, in order of time.
@@ -128,8 +131,8 @@ impl PackedStepPoint {
             width_s,
             ok: self.ok,
             failed: self.failed,
-            p50_ms: times.quantile(0.5).as_millis_f64(),
-            p99_ms: times.quantile(0.99).as_millis_f64(),
+            p50_ms: times.quantile_ms(0.5),
+            p99_ms: times.quantile_ms(0.99),
         }
     }
 }
@@ -151,13 +154,14 @@ mod tests {
         for second in 0..5_000 {
             series.add(second, &[interval(2, 5), interval(1, 50)]);
         }
+        let near = |time: Option<f64>, ms: f64| time.is_some_and(|time| (time - ms).abs() < 0.02 * ms);
         for (step, ok, ms) in [(0, 10_000, 5.0), (1, 5_000, 50.0)] {
             let points = series.points(step, Nanos::SECOND, 5_000.0);
             assert!((600..=MAX_POINTS_PER_STEP).contains(&points.len()), "{}", points.len());
             assert_eq!(points.iter().map(|point| point.ok).sum::<u64>(), ok);
             assert_eq!(points.iter().map(|point| point.failed).sum::<u64>(), 5_000);
             assert!((points.iter().map(|point| point.width_s).sum::<f64>() - 5_000.0).abs() < 1e-6);
-            assert!(points.iter().all(|point| (point.p50_ms - ms).abs() < 0.02 * ms && point.p99_ms >= point.p50_ms));
+            assert!(points.iter().all(|point| near(point.p50_ms, ms) && point.p99_ms >= point.p50_ms));
         }
         assert!(series.points(2, Nanos::SECOND, 5_000.0).is_empty());
     }
@@ -184,7 +188,7 @@ mod tests {
         series.add(2, &[interval(1, 1)]);
         let points = series.points(0, Nanos::SECOND, 2.5);
         assert_eq!(points.iter().map(|point| (point.ok, point.failed)).collect::<Vec<_>>(), [(1, 1), (0, 0), (1, 1)]);
-        assert_eq!((points[1].p50_ms, points[2].width_s), (0.0, 0.5));
+        assert_eq!((points[1].p50_ms, points[2].width_s), (None, 0.5));
         assert!(series.points(1, Nanos::SECOND, 2.5).is_empty());
     }
 }

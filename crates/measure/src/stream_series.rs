@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
 use super::packed_histogram::{packed_sum, unpacked};
+use super::percentiles::null_or_ms;
 use super::stream_interval::StreamInterval;
 
 /// Streamed responses in an interval of a run: events by when they came, responses by when they ended.
@@ -46,25 +47,47 @@ pub struct LlmPoint {
     pub chunk_gap_histogram: String,
 }
 
-/// Times in an interval of a run, in milliseconds; all 0 without any.
+/// Times in an interval of a run, in milliseconds; `None` without any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "SavedPointTimes")]
 pub struct PointTimes {
     /// Number of times.
     pub count: u64,
     /// Median.
-    pub p50: f64,
+    pub p50: Option<f64>,
     /// 90th percentile.
-    pub p90: f64,
+    pub p90: Option<f64>,
     /// 99th percentile.
-    pub p99: f64,
+    pub p99: Option<f64>,
     /// Maximum.
-    pub max: f64,
+    pub max: Option<f64>,
+}
+
+/// Times of an interval in a file; earlier versions wrote zeros where there were none.
+#[derive(Deserialize)]
+struct SavedPointTimes {
+    count: u64,
+    #[serde(deserialize_with = "null_or_ms")]
+    p50: Option<f64>,
+    #[serde(deserialize_with = "null_or_ms")]
+    p90: Option<f64>,
+    #[serde(deserialize_with = "null_or_ms")]
+    p99: Option<f64>,
+    #[serde(deserialize_with = "null_or_ms")]
+    max: Option<f64>,
+}
+
+impl From<SavedPointTimes> for PointTimes {
+    fn from(saved: SavedPointTimes) -> Self {
+        let SavedPointTimes { count, p50, p90, p99, max } = saved;
+        if count == 0 { Self::default() } else { Self { count, p50, p90, p99, max } }
+    }
 }
 
 impl PointTimes {
     fn of(times: &Histogram) -> Self {
-        let ms = |quantile| times.quantile(quantile).as_millis_f64();
-        Self { count: times.count(), p50: ms(0.5), p90: ms(0.9), p99: ms(0.99), max: times.max().as_millis_f64() }
+        let ms = |quantile| times.quantile_ms(quantile);
+        Self { count: times.count(), p50: ms(0.5), p90: ms(0.9), p99: ms(0.99), max: times.max_ms() }
     }
 }
 
@@ -188,8 +211,9 @@ mod tests {
         assert_eq!(series.points(1.0)[0].streams, None);
         series.add(0, &interval(&[1, 3], 0));
         let point = series.points(1.0)[0].streams.clone().expect("streams");
-        assert_eq!((point.events, point.gap_ms.count, point.llm), (3, 2, None));
-        assert!((point.gap_ms.max - 3.0).abs() < 0.05 && (point.first_event_ms.p50 - 5.0).abs() < 0.05);
+        assert_eq!((point.events, point.gap_ms.count, &point.llm), (3, 2, &None));
+        let near = |ms: Option<f64>, truth: f64| ms.is_some_and(|ms| (ms - truth).abs() < 0.05);
+        assert!(near(point.gap_ms.max, 3.0) && near(point.first_event_ms.p50, 5.0), "{point:?}");
     }
 
     proptest! {

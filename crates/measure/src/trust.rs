@@ -23,8 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_counts::{Agent, AgentCounts, clock_error_ms, skew_ms};
 use super::counts::Counts;
+use super::histogram::Histogram;
 use super::lateness::is_any_distorted;
 use super::load_model::LoadModel;
+use super::percentiles::{NOT_MEASURED, time_text};
 use super::run_steps::RunStep;
 use super::stolen_time::StolenTime;
 use weir_decide::Nanos;
@@ -135,17 +137,18 @@ impl Trust {
             late_steps.iter().take(MAX_NAMED_STEPS).map(|step| format!("'{}'", step.name)).collect();
         names.extend((more > 0).then(|| format!("{more} more")));
         let (late, response) = (&first.lateness_ms, &first.response_ms);
+        let ms = |ms: Option<f64>| ms.map_or_else(|| NOT_MEASURED.into(), |ms| format!("{ms:.2} ms"));
         self.reasons.push(format!(
-            "weir itself sent late in {} {}: half of the requests of '{}' by {:.2} ms, 1% by {:.2} ms or more, where \
-             half of the response times are within {:.2} ms and 99% within {:.2} ms. Their percentiles contain its \
+            "weir itself sent late in {} {}: half of the requests of '{}' by {}, 1% by {} or more, where half of the \
+             response times are within {} and 99% within {}. Their percentiles contain its \
              delay. Use fewer users, a lower rate, or another machine.",
             if late_steps.len() == 1 { "step" } else { "steps" },
             names.join(", "),
             first.name,
-            late.p50,
-            late.p99,
-            response.p50,
-            response.p99,
+            ms(late.p50),
+            ms(late.p99),
+            ms(response.p50),
+            ms(response.p99),
         ));
         self.ok = false;
         self
@@ -216,13 +219,14 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
             LoadModel::Closed => "Use fewer connections (-c), or another machine.",
         };
         let remedy = late_by_script(e).unwrap_or_else(|| remedy.to_owned());
+        let time = |times: &Histogram, q| time_text(times.quantile(q));
         format!(
             "weir itself sent late: half of the requests by {}, 1% by {} or more, where half of the response times are \
              within {} and 99% within {}. {remedy}",
-            lateness.quantile(0.5),
-            lateness.quantile(0.99),
-            times.response.quantile(0.5),
-            times.response.quantile(0.99),
+            time(lateness, 0.5),
+            time(lateness, 0.99),
+            time(&times.response, 0.5),
+            time(&times.response, 0.99),
         )
     })
 }
@@ -230,7 +234,9 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
 /// Own part of the times to first token, unless lateness distorts response times as well.
 fn late_first_tokens(e: &Evidence<'_>) -> Option<String> {
     let llm = e.counts.llm.as_deref()?;
-    let [own, ttft] = [&llm.ttft_lateness, &llm.ttft].map(|times| times.quantile(0.5).as_millis_f64());
+    let [Some(own), Some(ttft)] = [&llm.ttft_lateness, &llm.ttft].map(|times| times.quantile_ms(0.5)) else {
+        return None;
+    };
     let is_distorted = own > ttft * MAX_TTFT_FRACTION + TOLERATED_TTFT_MS;
     (is_distorted && late_sends(e).is_none()).then(|| {
         format!(
@@ -243,7 +249,7 @@ fn late_first_tokens(e: &Evidence<'_>) -> Option<String> {
 /// Remedy where calls of a script are what late requests have waited for.
 fn late_by_script(e: &Evidence<'_>) -> Option<String> {
     let (longest, fraction) = (e.counts.longest_script_call, e.counts.script_utilization);
-    let is_long = longest > Nanos::ZERO && longest.0 >= e.counts.lateness.quantile(0.99).0 / 2;
+    let is_long = e.counts.lateness.quantile(0.99).is_some_and(|late| longest > Nanos::ZERO && longest.0 >= late.0 / 2);
     (is_long || fraction >= MAIN_SCRIPT_FRACTION).then(|| {
         format!(
             "The script is what they waited for: its calls took up to {longest} each, and {:.0}% of its thread's time. \

@@ -7,9 +7,6 @@ use super::output_subject::OutputSubject;
 use super::time_counts::TimeCounts;
 use weir_decide::load::live_load::LevelKind;
 
-/// Percentiles of each interval, by name.
-pub(crate) const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
-
 /// Lines of an interval, each with its end of line.
 pub(crate) fn lines(sample: &IntervalSample, subject: &OutputSubject) -> String {
     let mut lines = InfluxLines { text: String::new(), subject, unix_ns: sample.frame.end_unix_ns };
@@ -71,12 +68,9 @@ impl InfluxLines<'_> {
         let all = common.chain(tags.iter().copied()).filter(|(_, value)| !value.is_empty());
         let tags: String = all.map(|(name, value)| format!(",{}={}", escaped(name), escaped(value))).collect();
         let mut fields: Vec<String> = fields.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-        for (prefix, times) in times.iter().filter(|(_, times)| times.count() > 0) {
-            fields.push(format!("{prefix}mean_ms={}", float(times.mean_ms())));
-            fields.extend(
-                PERCENTILES.map(|(name, q)| format!("{prefix}{name}_ms={}", float(times.quantile(q).as_millis_f64()))),
-            );
-            fields.push(format!("{prefix}max_ms={}", float(times.max().as_millis_f64())));
+        for (prefix, times) in times {
+            let figures = times.figures_ms().into_iter().flatten();
+            fields.extend(figures.map(|(name, ms)| format!("{prefix}{name}_ms={}", float(ms))));
         }
         // Writing to a string does not fail.
         let _ = writeln!(self.text, "{measurement}{tags} {} {}", fields.join(","), self.unix_ns);

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::influx_lines::PERCENTILES;
 use super::interval_sample::IntervalSample;
 use super::output_subject::OutputSubject;
 use super::time_counts::TimeCounts;
@@ -99,14 +98,8 @@ pub(crate) fn error(message: &str) -> String {
 
 /// Mean, percentiles and maximum, in milliseconds; null without any time.
 fn times_ms(times: &TimeCounts) -> Value {
-    if times.count() == 0 {
-        return Value::Null;
-    }
-    let mut value = json!({ "mean": times.mean_ms(), "max": times.max().as_millis_f64() });
-    for (name, q) in PERCENTILES {
-        value[name] = times.quantile(q).as_millis_f64().into();
-    }
-    value
+    let object = |figures: Vec<(&str, f64)>| figures.into_iter().map(|(name, ms)| (name, Value::from(ms))).collect();
+    times.figures_ms().map_or(Value::Null, object)
 }
 
 /// Removes histograms and series at any depth.

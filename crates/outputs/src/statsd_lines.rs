@@ -1,6 +1,5 @@
 //! Intervals as StatsD's lines: counters of each interval, gauges of its percentiles.
 
-use super::influx_lines::PERCENTILES;
 use super::interval_sample::IntervalSample;
 use super::output_subject::OutputSubject;
 use super::time_counts::TimeCounts;
@@ -18,10 +17,8 @@ pub(crate) fn lines(sample: &IntervalSample, subject: &OutputSubject) -> String 
     let counter = |name: &str, n: u64| format!("weir.load.{name}:{n}|c{tags}\n");
     let gauge = |name: &str, value: f64| format!("weir.load.{name}:{value}|g{tags}\n");
     let times = |name: &str, times: &TimeCounts| {
-        let percentiles = PERCENTILES.map(|(percentile, q)| (percentile, times.quantile(q).as_millis_f64()));
-        let all = [("mean", times.mean_ms()), ("max", times.max().as_millis_f64())].into_iter().chain(percentiles);
         // Without a time there is no percentile; the gauge keeps its value.
-        let all = all.filter(|_| times.count() > 0);
+        let all = times.figures_ms().into_iter().flatten();
         all.map(|(figure, ms)| gauge(&format!("{name}.{figure}"), ms)).collect::<Vec<_>>()
     };
     lines.push(counter("requests.ok", sample.ok));

@@ -3,6 +3,9 @@
 use weir_decide::Nanos;
 use weir_measure::Histogram;
 
+/// Percentiles of each interval, by name.
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
+
 /// Times with their numbers, in ascending order; those of one bucket of the histogram are one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TimeCounts {
@@ -15,7 +18,7 @@ impl TimeCounts {
     /// Times of a histogram.
     pub(crate) fn of(histogram: &Histogram) -> Self {
         let count = histogram.count();
-        Self { counts: histogram.recorded().collect(), count, sum_ns: histogram.mean_ns() * count as f64 }
+        Self { counts: histogram.recorded().collect(), count, sum_ns: histogram.sum_ns() }
     }
 
     /// Number of times.
@@ -28,25 +31,30 @@ impl TimeCounts {
         self.sum_ns / 1e9
     }
 
-    /// Mean, in milliseconds; 0 without any.
-    pub(crate) fn mean_ms(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum_ns / self.count as f64 / 1e6 }
+    /// Mean, maximum and percentiles by name, in milliseconds; None without a time.
+    pub(crate) fn figures_ms(&self) -> Option<Vec<(&'static str, f64)>> {
+        let ends = [("mean", self.mean_ms()?), ("max", self.max()?.as_millis_f64())];
+        let percentile = |(name, q)| Some((name, self.quantile(q)?.as_millis_f64()));
+        Some(ends.into_iter().chain(PERCENTILES.into_iter().filter_map(percentile)).collect())
     }
 
-    /// Maximum; 0 without any.
-    pub(crate) fn max(&self) -> Nanos {
-        self.counts.last().map_or(Nanos::ZERO, |(time, _)| *time)
+    fn mean_ms(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns / self.count as f64 / 1e6)
     }
 
-    /// Smallest time that at least the fraction `q` of times does not exceed; 0 without any.
-    pub(crate) fn quantile(&self, q: f64) -> Nanos {
+    fn max(&self) -> Option<Nanos> {
+        self.counts.last().map(|(time, _)| *time)
+    }
+
+    /// Smallest time that at least the fraction `q` of times does not exceed; None without any.
+    fn quantile(&self, q: f64) -> Option<Nanos> {
         let rank = ((q * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
         let found = self.counts.iter().find(|(_, n)| {
             seen += n;
             seen >= rank
         });
-        found.map_or(self.max(), |(time, _)| *time)
+        found.map(|(time, _)| *time).or(self.max())
     }
 
     /// Times and their numbers.
@@ -68,8 +76,14 @@ mod tests {
             times.iter().for_each(|time| histogram.record(Nanos(*time)));
             let counts = TimeCounts::of(&histogram);
             prop_assert_eq!(counts.count(), times.len() as u64);
-            prop_assert!((counts.mean_ms() - histogram.mean_ns() / 1e6).abs() <= 1e-9 * counts.mean_ms());
-            let (own, of_histogram) = (counts.quantile(q).0 as f64, histogram.quantile(q).0 as f64);
+            let both = (counts.quantile(q), histogram.quantile(q));
+            let (Some(own), Some(of_histogram)) = both else {
+                prop_assert!(times.is_empty() && both == (None, None) && counts.figures_ms().is_none());
+                return Ok(());
+            };
+            let (own, of_histogram) = (own.0 as f64, of_histogram.0 as f64);
+            let (mean, of_all) = (counts.mean_ms().unwrap_or(0.0), histogram.mean_ms().unwrap_or(0.0));
+            prop_assert!((mean - of_all).abs() <= 1e-9 * mean);
             // The histogram cuts the highest one to its own bucket.
             prop_assert!((own - of_histogram).abs() <= 0.01 * of_histogram + 1.0, "{own} and {of_histogram}");
         }

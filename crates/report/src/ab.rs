@@ -18,8 +18,8 @@
 //! - The body sent is shown for methods that have one. The size of the certificate's key is unknown: `-`.
 //! - `ab`'s warnings that mean and median are apart are left out; [`weir_measure::trust`] judges a run instead.
 
-use super::number_format::sanitize;
-use weir_measure::histogram::Percentiles;
+use super::number_format::{sanitize, zero_if_not_measured};
+use weir_measure::percentiles::Percentiles;
 use weir_measure::{LoadModel, Run};
 
 /// Report from `Server Software` on.
@@ -106,7 +106,7 @@ fn rates(run: &Run) -> String {
     let across_all = 1000.0 / rate;
     let mean = match run.model {
         LoadModel::Closed => across_all * run.connections.max as f64,
-        LoadModel::Open => run.responses.response_ms.mean,
+        LoadModel::Open => zero_if_not_measured(run.responses.response_ms.mean),
     };
     let [read, written] = run.traffic_per_s().map(|rate| rate / 1024.0);
     let mut text = field("Requests per second", format_args!("{rate:.2} [#/sec] (mean)"));
@@ -144,12 +144,12 @@ fn percentiles(run: &Run) -> String {
     if histogram.count() < 2 {
         return String::new();
     }
-    let ms = |percent: f64| histogram.quantile(percent / 100.0).as_millis_f64();
+    let ms = |percent: f64| zero_if_not_measured(histogram.quantile_ms(percent / 100.0));
     let mut text = String::from("\nPercentage of the requests served within a certain time (ms)\n");
     for percent in [50.0, 66.0, 75.0, 80.0, 90.0, 95.0, 98.0, 99.0] {
         text += &format!("  {percent:.0}%  {:>5.0}\n", ms(percent).round());
     }
-    text += &format!(" 100%  {:>5.0} (longest request)\n", histogram.max().as_millis_f64().round());
+    text += &format!(" 100%  {:>5.0} (longest request)\n", ms(100.0).round());
     text
 }
 
@@ -166,25 +166,26 @@ impl AbTimes {
     /// Rounded as `ab` does, halves up; the standard deviation is that of a sample, as `ab` has it.
     fn of(spread: &Percentiles, n: u64) -> Self {
         Self {
-            min: spread.min.round(),
-            mean: spread.mean.round(),
-            sd: spread.sd * sample_correction(n),
-            median: spread.p50.round(),
-            max: spread.max.round(),
+            min: zero_if_not_measured(spread.min).round(),
+            mean: zero_if_not_measured(spread.mean).round(),
+            sd: zero_if_not_measured(spread.sd) * sample_correction(n),
+            median: zero_if_not_measured(spread.p50).round(),
+            max: zero_if_not_measured(spread.max).round(),
         }
     }
 
     /// Row of connection times: of `n` requests, `connecting` have the times of `spread`, all others 0.
     fn connect(spread: &Percentiles, connecting: u64, n: u64) -> Self {
         let share = connecting as f64 / n as f64;
-        let mean = spread.mean * share;
-        let square = (spread.sd.powi(2) + spread.mean.powi(2)) * share;
+        let [own, sd, max] = [spread.mean, spread.sd, spread.max].map(zero_if_not_measured);
+        let mean = own * share;
+        let square = (sd.powi(2) + own.powi(2)) * share;
         Self {
-            min: if connecting < n { 0.0 } else { spread.min.round() },
+            min: if connecting < n { 0.0 } else { zero_if_not_measured(spread.min).round() },
             mean: mean.round(),
             sd: (square - mean.powi(2)).max(0.0).sqrt() * sample_correction(n),
-            median: if connecting * 2 > n { spread.p50.round() } else { 0.0 },
-            max: spread.max.round(),
+            median: if connecting * 2 > n { zero_if_not_measured(spread.p50).round() } else { 0.0 },
+            max: max.round(),
         }
     }
 }
@@ -202,7 +203,7 @@ fn complete(run: &Run) -> u64 {
 /// Number of responses to requests that waited for a connection to be opened.
 fn connecting(run: &Run) -> u64 {
     // Connections are counted over the whole run; those of the warm-up have no recorded time.
-    if run.connect_ms.max > 0.0 { run.connections.opened.min(run.response_count()) } else { 0 }
+    if run.connect_ms.max.is_some() { run.connections.opened.min(run.response_count()) } else { 0 }
 }
 
 /// Number of responses after which the connection stayed open; 0 with a new connection for each request.
@@ -249,7 +250,14 @@ mod tests {
 
     #[test]
     fn a_request_on_an_open_connection_took_no_time_to_connect() {
-        let spread = Percentiles { mean: 10.0, sd: 0.0, min: 10.0, p50: 10.0, max: 10.0, ..Percentiles::default() };
+        let spread = Percentiles {
+            mean: Some(10.0),
+            sd: Some(0.0),
+            min: Some(10.0),
+            p50: Some(10.0),
+            max: Some(10.0),
+            ..Percentiles::default()
+        };
         let few = AbTimes::connect(&spread, 1, 4);
         assert_eq!((few.min, few.mean, few.median, few.max), (0.0, 3.0, 0.0, 10.0));
         // Of 10, 0, 0, 0: squares 100 - 4 * 2.5^2 = 75, over n - 1 = 3.

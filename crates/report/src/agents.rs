@@ -83,7 +83,7 @@ mod tests {
         let mut run = fixtures::agents();
         let one = run.agents[0].clone();
         run.agents = vec![one.clone(); 100];
-        run.agents[70].response_ms.p99 = 2.0 * one.response_ms.p99;
+        run.agents[70].response_ms.p99 = one.response_ms.p99.map(|ms| 2.0 * ms);
         let lines = bare(&run);
         assert_eq!(lines.len(), 2 + MAX_AGENTS_SHOWN + 1);
         assert!(lines.iter().any(|line| line.trim_start().starts_with("71 ")), "{lines:?}");

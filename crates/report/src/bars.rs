@@ -56,13 +56,11 @@ pub(super) fn lines(histogram: &Histogram, paint: AnsiPaint) -> Vec<String> {
 
 /// Rows of the histogram; none if it is empty.
 pub(super) fn rows(histogram: &Histogram) -> Vec<HistogramRow> {
-    if histogram.count() == 0 {
-        return Vec::new();
-    }
+    let Some((low, high)) = histogram.quantile(0.001).zip(histogram.quantile(0.999)) else { return Vec::new() };
     let all = histogram.count();
     // Differences of counts up to a bound: a value is then in exactly one row, whatever the histogram's precision.
     let up_to = |bound: &Nanos| (histogram.fraction_up_to(*bound) * all as f64).round() as u64;
-    let bounds = bounds(histogram.quantile(0.001), histogram.quantile(0.999));
+    let bounds = bounds(low, high);
     let mut below = 0;
     let mut rows = Vec::with_capacity(bounds.len() + 1);
     for bound in &bounds {

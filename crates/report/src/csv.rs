@@ -5,16 +5,15 @@ use weir_measure::Run;
 use weir_measure::run_steps::{RunCheck, RunStep};
 
 /// CSV with a header and a line per interval, warm-up included; names have their units. Times are of successes, except
-/// those that begin with `failed_`.
+/// those that begin with `failed_`; they are empty without any.
 pub fn series(run: &Run) -> String {
     let mut text = String::from(
         "t_s,width_s,ok,failed,rate_per_s,bytes_in,in_flight,backlog,p50_ms,p99_ms,max_ms,\
          failed_p50_ms,failed_p99_ms,failed_max_ms\n",
     );
     for point in &run.series {
-        // Times to the microsecond: the histograms have two digits.
         text.push_str(&format!(
-            "{:.3},{:.3},{},{},{:.3},{},{},{},{:.3},{:.3},{:.3},{:.3},{:.3},{:.3}\n",
+            "{:.3},{:.3},{},{},{:.3},{},{},{},{},{},{},{},{},{}\n",
             point.t_s,
             point.width_s,
             point.ok,
@@ -23,12 +22,12 @@ pub fn series(run: &Run) -> String {
             point.bytes_in,
             point.in_flight,
             point.backlog,
-            point.p50_ms,
-            point.p99_ms,
-            point.max_ms,
-            point.failed_p50_ms,
-            point.failed_p99_ms,
-            point.failed_max_ms,
+            ms(point.p50_ms),
+            ms(point.p99_ms),
+            ms(point.max_ms),
+            ms(point.failed_p50_ms),
+            ms(point.failed_p99_ms),
+            ms(point.failed_max_ms),
         ));
     }
     text
@@ -45,7 +44,7 @@ pub fn steps(run: &Run) -> String {
         let RunStep { response_ms: times, failed_ms: failures, .. } = step;
         let checks = |count: fn(&RunCheck) -> u64| step.checks.iter().map(count).sum::<u64>();
         text.push_str(&format!(
-            "{},{},{},{},{},{},{},{},{:.3},{},{},{:.3},{:.3},{:.3},{:.3},{:.3},{:.3},{:.3},{},{}\n",
+            "{},{},{},{},{},{},{},{},{:.3},{},{},{},{},{},{},{},{},{},{},{}\n",
             quoted(&step.scenario),
             quoted(&step.name),
             step.requests,
@@ -57,18 +56,23 @@ pub fn steps(run: &Run) -> String {
             step.rate_per_s,
             step.bytes_in,
             step.bytes_out,
-            times.mean,
-            times.p50,
-            times.p95,
-            times.p99,
-            times.max,
-            failures.p50,
-            failures.max,
+            ms(times.mean),
+            ms(times.p50),
+            ms(times.p95),
+            ms(times.p99),
+            ms(times.max),
+            ms(failures.p50),
+            ms(failures.max),
             checks(|check| check.passed),
             checks(|check| check.failed),
         ));
     }
     text
+}
+
+/// Time to the microsecond, since the histograms have two digits; empty if it was not measured.
+fn ms(value: Option<f64>) -> String {
+    value.map(|ms| format!("{ms:.3}")).unwrap_or_default()
 }
 
 /// Field of CSV (RFC 4180) on one line. A name that a spreadsheet would take for a formula begins with an apostrophe.

@@ -19,7 +19,7 @@ pub(crate) fn protocol(run: &Run) -> String {
 pub(crate) fn notices(run: &Run) -> Vec<String> {
     let Some(http2) = &run.http2 else { return Vec::new() };
     let mut words = Vec::new();
-    if http2.settings_ms.max > 0.0 {
+    if http2.settings_ms.max.is_some() {
         words.push(format!("settings within {} (p50), {} (max)", ms(http2.settings_ms.p50), ms(http2.settings_ms.max)));
     }
     if let Some(permitted) = http2.permitted_streams.filter(|permitted| *permitted < http2.streams) {

@@ -9,9 +9,9 @@
 //! sent, count as samples and as errors, but have no time; and the throughput is weir's rate, responses within the
 //! measured window.
 
-use super::number_format;
+use super::number_format::{self, zero_if_not_measured};
 use weir_measure::Run;
-use weir_measure::histogram::Percentiles;
+use weir_measure::percentiles::Percentiles;
 use weir_measure::run_steps::RunStep;
 
 const HEADINGS: [&str; 11] = [
@@ -55,10 +55,10 @@ fn figures(run: &Run) -> Vec<String> {
     let [read_kb_per_s, written_kb_per_s] = run.traffic_per_s().map(|rate| rate / 1024.0);
     vec![
         samples.to_string(),
-        format!("{:.0}", times.mean),
-        format!("{:.0}", times.min),
-        format!("{:.0}", times.max),
-        format!("{:.2}", times.sd),
+        format!("{:.0}", zero_if_not_measured(times.mean)),
+        format!("{:.0}", zero_if_not_measured(times.min)),
+        format!("{:.0}", zero_if_not_measured(times.max)),
+        format!("{:.2}", zero_if_not_measured(times.sd)),
         format!("{:.3}%", run.error_fraction() * 100.0),
         throughput(run.rate_per_s.achieved),
         format!("{read_kb_per_s:.2}"),
@@ -73,19 +73,22 @@ fn step_figures(run: &Run, step: &RunStep) -> Vec<String> {
     let (ok, failed) = (step.ok as f64, step.failed as f64);
     let (a, b) = (&step.response_ms, &step.failed_ms);
     let all = (ok + failed).max(1.0);
-    let mean = (a.mean * ok + b.mean * failed) / all;
-    let spread = |times: &Percentiles, n: f64| n * (times.sd.powi(2) + (times.mean - mean).powi(2));
-    let min = match (step.ok, step.failed) {
-        (0, _) => b.min,
-        (_, 0) => a.min,
-        _ => a.min.min(b.min),
+    let sum = |times: &Percentiles, n: f64| zero_if_not_measured(times.mean) * n;
+    let mean = (sum(a, ok) + sum(b, failed)) / all;
+    let spread = |times: &Percentiles, n: f64| {
+        let squares = times.sd.zip(times.mean).map(|(sd, own)| n * (sd.powi(2) + (own - mean).powi(2)));
+        zero_if_not_measured(squares)
     };
+    let extreme = |a: Option<f64>, b: Option<f64>, of: fn(f64, f64) -> f64| {
+        zero_if_not_measured(a.into_iter().chain(b).reduce(of))
+    };
+    let min = extreme(a.min, b.min, f64::min);
     let kb_per_s = |bytes: u64| if run.duration_s > 0.0 { bytes as f64 / 1024.0 / run.duration_s } else { 0.0 };
     vec![
         step.requests.to_string(),
         format!("{mean:.0}"),
         format!("{min:.0}"),
-        format!("{:.0}", a.max.max(b.max)),
+        format!("{:.0}", extreme(a.max, b.max, f64::max)),
         format!("{:.2}", ((spread(a, ok) + spread(b, failed)) / all).sqrt()),
         format!("{:.3}%", step.error_fraction() * 100.0),
         throughput(step.rate_per_s),

@@ -2,6 +2,7 @@
 
 use weir_decide::Nanos;
 use weir_decide::base::terminal_text::is_steering;
+use weir_measure::percentiles::NOT_MEASURED;
 
 /// Maximum width of text reports, in columns.
 pub(super) const TERMINAL_COLUMNS: usize = 100;
@@ -69,13 +70,21 @@ pub(super) fn percent(fraction: f64) -> String {
     }
 }
 
-/// Time in milliseconds, in the format of [`Nanos`].
-pub(super) fn ms(value: f64) -> String {
-    Nanos::from_secs_f64(value / 1e3).to_string()
+/// Time in milliseconds, in the format of [`Nanos`]; `-` if it was not measured.
+pub(super) fn ms(value: impl Into<Option<f64>>) -> String {
+    value.into().map_or_else(|| NOT_MEASURED.to_owned(), |ms| Nanos::from_secs_f64(ms / 1e3).to_string())
 }
 
-/// Time in milliseconds in the unit of `like`, its neighbour in a table; in its own unit if it is too small for that.
-pub(super) fn ms_like(value: f64, like: f64) -> String {
+/// Time as other tools print it, which have 0 for one that was not measured.
+pub(super) fn zero_if_not_measured(value: Option<f64>) -> f64 {
+    value.unwrap_or(0.0)
+}
+
+/// Time in milliseconds in the unit of `like`, its neighbour in a table, if that was measured; in its own unit if it is
+/// too small for that.
+pub(super) fn ms_like(value: Option<f64>, like: Option<f64>) -> String {
+    let Some(value) = value else { return NOT_MEASURED.to_owned() };
+    let like = like.unwrap_or(value);
     let (scale, unit) = match like {
         v if v >= 999.5 => (1e-3, "s"),
         v if v >= 0.9995 => (1.0, "ms"),
@@ -167,13 +176,14 @@ mod tests {
 
     #[test]
     fn times_in_one_column_have_one_unit_while_that_leaves_something_of_them() {
-        assert_eq!(ms_like(4.912, 5.0), "4.91ms");
-        assert_eq!(ms_like(0.25, 5.0), "0.25ms");
-        assert_eq!(ms_like(0.0012, 5.0), "1.20us");
-        assert_eq!(ms_like(27.0, 1080.0), "27ms");
-        assert_eq!(ms_like(1234.0, 30_000.0), "1.23s");
-        assert_eq!(ms_like(0.0, 30_000.0), "0s");
-        assert_eq!(ms_like(999.7, 999.7), "1.00s");
+        assert_eq!(ms_like(Some(4.912), Some(5.0)), "4.91ms");
+        assert_eq!(ms_like(Some(0.25), Some(5.0)), "0.25ms");
+        assert_eq!(ms_like(Some(0.0012), Some(5.0)), "1.20us");
+        assert_eq!(ms_like(Some(27.0), Some(1080.0)), "27ms");
+        assert_eq!(ms_like(Some(1234.0), Some(30_000.0)), "1.23s");
+        assert_eq!(ms_like(Some(0.0), Some(30_000.0)), "0s");
+        assert_eq!(ms_like(Some(999.7), Some(999.7)), "1.00s");
+        assert_eq!([ms(None), ms_like(None, Some(5.0)), ms_like(Some(0.25), None)], ["-", "-", "250us"]);
         assert_eq!([1_500_000, 2_000_000, 470].map(|ns| round_time(Nanos(ns))), ["1.5ms", "2ms", "470ns"]);
     }
 

@@ -3,7 +3,7 @@
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, count, ms, ms_like, percentage, rate, truncate, wrap};
 use weir_measure::Run;
-use weir_measure::histogram::Percentiles;
+use weir_measure::percentiles::Percentiles;
 use weir_measure::run_steps::{RunCheck, RunScenario, RunStep};
 
 /// Characters of the name of a step or scenario.
@@ -103,7 +103,7 @@ fn iterations(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let is_short = rates.offered > rates.achieved * 1.01;
     let offered = if is_short { format!(" of {}/s offered", rate(rates.offered)) } else { String::new() };
     let mut facts = vec![format!("{}/s{offered}", rate(rates.achieved))];
-    if iterations.time_ms.max > 0.0 {
+    if iterations.time_ms.max.is_some() {
         let times =
             [("mean", iterations.time_ms.mean), ("p50", iterations.time_ms.p50), ("p95", iterations.time_ms.p95)];
         facts.extend(times.map(|(name, time)| format!("{} {name}", ms(time))));
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_step_that_weir_sent_late_is_marked_below_its_row() {
         let mut run = fixtures::shop();
-        (run.steps[0].untrusted, run.steps[0].lateness_ms.p99) = (true, 3.25);
+        (run.steps[0].untrusted, run.steps[0].lateness_ms.p99) = (true, Some(3.25));
         let table = table(&run, AnsiPaint { enabled: false });
         let at = table.iter().position(|line| line.starts_with("shop: login")).expect("its row");
         assert_eq!(table[at + 1], "  not trusted: weir sent late, 1% by 3.25ms or more");

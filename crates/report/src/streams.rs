@@ -4,7 +4,7 @@ use super::ansi::AnsiPaint;
 use super::number_format::{bytes, count, ms, percentage, rate};
 use super::times_table::times_table;
 use weir_measure::Run;
-use weir_measure::histogram::Percentiles;
+use weir_measure::percentiles::Percentiles;
 use weir_measure::run_llm::RunLlm;
 use weir_measure::run_streams::RunStreams;
 
@@ -35,7 +35,7 @@ pub(crate) fn times(run: &Run) -> Vec<(&'static str, &Percentiles)> {
     // Events of a language model are its chunks, and some more.
     let has_tokens = run.llm.as_ref().is_some_and(|llm| llm.chunks > 0);
     let all: Vec<_> = if has_tokens { of_llm.collect() } else { of_streams.collect() };
-    all.into_iter().filter(|(_, times)| times.max > 0.0).collect()
+    all.into_iter().filter(|(_, times)| times.max.is_some()).collect()
 }
 
 /// How streams ended, as short phrases.
@@ -90,13 +90,13 @@ pub(crate) fn own_part(llm: &RunLlm) -> Vec<String> {
     let both = |times: &Percentiles| format!("{} p50, {} p99", ms(times.p50), ms(times.p99));
     let mut words = Vec::new();
     // A response in one piece has its first token when it ends.
-    if llm.chunks <= llm.requests && llm.chunk_gap_ms.max == 0.0 {
+    if llm.chunks <= llm.requests && llm.chunk_gap_ms.max.is_none_or(|ms| ms == 0.0) {
         return words;
     }
-    if llm.ttft_ms.max > 0.0 {
+    if llm.ttft_ms.max.is_some() {
         words.push(format!("late sends of weir: {}", both(&llm.ttft_lateness_ms)));
     }
-    if llm.ttft_read_delay_ms.max > 0.0 {
+    if llm.ttft_read_delay_ms.max.is_some_and(|ms| ms > 0.0) {
         words.push(format!("not in it, reading after the arrival: {}", both(&llm.ttft_read_delay_ms)));
     }
     if llm.ttft_unstamped > 0 {

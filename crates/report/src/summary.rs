@@ -5,7 +5,7 @@ use super::page::{Tone, verdict_of_run};
 use super::streams;
 use super::text::facts;
 use weir_measure::Run;
-use weir_measure::histogram::Percentiles;
+use weir_measure::percentiles::Percentiles;
 
 /// Maximum number of steps in the table.
 const MAX_STEPS: usize = 50;
@@ -72,7 +72,7 @@ fn times(run: &Run) -> Vec<Vec<String>> {
         [name.to_owned()].into_iter().chain([mean, p50, p90, p95, p99, p999, max].map(ms)).collect::<Vec<_>>()
     };
     let all = [("response time", &run.response_ms), ("service time", &run.service_ms), ("of failures", &run.failed_ms)];
-    let all = all.into_iter().filter(|(_, times)| times.max > 0.0).chain(streams::times(run));
+    let all = all.into_iter().filter(|(_, times)| times.max.is_some()).chain(streams::times(run));
     [heading].into_iter().chain(all.map(|(name, times)| row(name, times))).collect()
 }
 
@@ -107,7 +107,8 @@ fn course(run: &Run) -> Vec<String> {
         return Vec::new();
     }
     let rates: Vec<f64> = run.series.iter().map(weir_measure::series::SeriesPoint::rate_per_s).collect();
-    let p99: Vec<f64> = run.series.iter().map(|point| point.p99_ms).collect();
+    // An interval without a response is as low as a bar can be.
+    let p99: Vec<f64> = run.series.iter().map(|point| point.p99_ms.unwrap_or(0.0)).collect();
     let line = |name: &str, values: &[f64], format: &dyn Fn(f64) -> String| {
         let most = values.iter().copied().fold(0.0, f64::max);
         format!("{name:<5} {} max {}", blocks(values, CHART_COLUMNS), format(most))
@@ -116,7 +117,7 @@ fn course(run: &Run) -> Vec<String> {
         String::new(),
         "```text".to_owned(),
         line("rate", &rates, &|value| format!("{}/s", rate(value))),
-        line("p99", &p99, &ms),
+        line("p99", &p99, &|value| ms(value)),
         "```".to_owned(),
     ]
 }

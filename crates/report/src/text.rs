@@ -246,7 +246,8 @@ fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
 /// Whether all percentiles of response and service times differ by at most 1%.
 pub(super) fn clocks_agree(run: &Run) -> bool {
     let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));
-    response.iter().zip(service).all(|(r, s)| (r - s).abs() <= r * 0.01)
+    let agree = |r: f64, s: f64| (r - s).abs() <= r * 0.01;
+    response.iter().zip(service).all(|(r, s)| r.zip(s).is_some_and(|(r, s)| agree(r, s)))
 }
 
 fn shape(run: &Run, paint: AnsiPaint) -> Vec<String> {

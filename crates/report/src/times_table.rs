@@ -2,7 +2,7 @@
 
 use super::ansi::AnsiPaint;
 use super::number_format::ms_like;
-use weir_measure::histogram::Percentiles;
+use weir_measure::percentiles::Percentiles;
 
 const METRIC_NAMES: [&str; 8] = ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
 
@@ -22,12 +22,13 @@ pub(super) fn heading(paint: AnsiPaint) -> String {
 }
 
 /// Cells of a row of times, with the units of the greater of it and another row.
-pub(super) fn cells(own: &[f64; 8], other: &[f64; 8]) -> String {
-    own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, ms.max(*other)))).collect()
+pub(super) fn cells(own: &[Option<f64>; 8], other: &[Option<f64>; 8]) -> String {
+    let greater = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a.max(b)).or(a).or(b);
+    own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, greater(*ms, *other)))).collect()
 }
 
 /// Percentiles in the order of [`METRIC_NAMES`].
-pub(super) fn percentiles(spread: &Percentiles) -> [f64; 8] {
+pub(super) fn percentiles(spread: &Percentiles) -> [Option<f64>; 8] {
     let Percentiles { mean, p50, p75, p90, p95, p99, p999, max, .. } = *spread;
     [mean, p50, p75, p90, p95, p99, p999, max]
 }

@@ -3,6 +3,7 @@
 use crate::number_format;
 use weir_decide::Nanos;
 use weir_measure::compare::{ComparisonScale, Metric};
+use weir_measure::percentiles::NOT_MEASURED;
 
 /// Unit of a value in charts and tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,8 +38,9 @@ impl ValueUnit {
         }
     }
 
-    /// Value with about three digits and its unit.
-    pub fn format(&self, value: f64) -> String {
+    /// Value with about three digits and its unit; `-` for one that was not measured.
+    pub fn format(&self, value: impl Into<Option<f64>>) -> String {
+        let Some(value) = value.into() else { return NOT_MEASURED.to_owned() };
         match self {
             Self::Count if value.fract() == 0.0 => number_format::count(value as u64),
             Self::Count => number_format::rate(value),

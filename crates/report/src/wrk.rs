@@ -9,7 +9,7 @@
 //!   responses that broke off or are not HTTP (`closed`, `reset`, `protocol`); weir has no failure of writing alone.
 //! - Without any response the last column reads `0.00%`, where wrk has `-nan%`.
 
-use super::number_format::sanitize;
+use super::number_format::{sanitize, zero_if_not_measured};
 use weir_decide::Nanos;
 use weir_measure::{Histogram, Run};
 
@@ -23,7 +23,7 @@ pub fn render(run: &Run) -> String {
     text += &WrkStats::of_samples(&rates_per_thread(run)).line("Req/Sec", metric);
     text += "  Latency Distribution\n";
     for percent in [50_u32, 75, 90, 99] {
-        let us = (times.quantile(f64::from(percent) / 100.0).0 / 1000) as f64;
+        let us = whole_us(times.quantile(f64::from(percent) / 100.0));
         text += &format!("{percent:>7}%{}\n", cell(&microseconds(us), 10));
     }
     let (took, read) = (microseconds(run.duration_s * 1e6), binary(run.bytes.read as f64));
@@ -74,6 +74,11 @@ fn rates_per_thread(run: &Run) -> Vec<f64> {
     rates
 }
 
+/// Whole microseconds.
+fn whole_us(time: Option<Nanos>) -> f64 {
+    zero_if_not_measured(time.map(|time| (time.0 / 1000) as f64))
+}
+
 /// Line of wrk's table.
 struct WrkStats {
     mean: f64,
@@ -87,13 +92,13 @@ impl WrkStats {
     /// In microseconds.
     fn of_times(times: &Histogram) -> Self {
         let n = times.count() as f64;
-        let sd_ns = if n > 1.0 { times.sd_ns() * (n / (n - 1.0)).sqrt() } else { 0.0 };
-        let mean_ns = times.mean_ns();
+        let [mean_ns, sd_ns] = [times.mean_ns(), times.sd_ns()].map(zero_if_not_measured);
+        let sd_ns = if n > 1.0 { sd_ns * (n / (n - 1.0)).sqrt() } else { 0.0 };
         let inside = times.count_between(Nanos((mean_ns - sd_ns).max(0.0) as u64), Nanos((mean_ns + sd_ns) as u64));
         Self {
             mean: mean_ns / 1e3,
             sd: sd_ns / 1e3,
-            max: (times.max().0 / 1000) as f64,
+            max: whole_us(times.max()),
             within_sd_fraction: inside as f64 / n.max(1.0),
         }
     }

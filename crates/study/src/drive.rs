@@ -131,7 +131,7 @@ pub(super) fn warm_up(
     let look = |index: usize, progress: &RunProgress<'_>| {
         if let Some(interval) = progress.interval {
             let mut seen = lock(&seen);
-            seen[index].add(interval.ok as f64, interval.response.quantile(0.5).as_millis_f64());
+            seen[index].add(interval.ok as f64, interval.response.quantile_ms(0.5));
             if seen.iter().all(steady::WarmUpDetector::is_steady) {
                 steady.store(true, Relaxed);
             }

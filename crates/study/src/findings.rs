@@ -219,9 +219,8 @@ impl StudyMetric {
         let load = || cell.loads.iter().find(|load| Some(&load.load) == self.load.as_ref());
         match self.source {
             MetricSource::Rate => Some(load()?.rate_per_s),
-            // Times are those of successes; without one there is none.
-            MetricSource::Median => load().filter(|load| load.failed_fraction < 1.0).map(|load| load.p50_ms),
-            MetricSource::P99 => load().filter(|load| load.failed_fraction < 1.0).map(|load| load.p99_ms),
+            MetricSource::Median => load()?.p50_ms,
+            MetricSource::P99 => load()?.p99_ms,
             MetricSource::Failed => Some(load()?.failed_fraction),
             MetricSource::Memory => {
                 let usage = cell.usage.as_ref()?;

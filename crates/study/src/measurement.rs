@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use weir_measure::Run;
+use weir_measure::percentiles::deserialize_measured;
 use weir_measure::run_steps::RunStep;
 
 /// Identity of a measurement within its study.
@@ -75,16 +76,21 @@ pub struct LoadMetrics {
     /// Failed requests as a fraction of all.
     #[serde(rename = "errors")]
     pub failed_fraction: f64,
-    /// Mean.
-    pub mean_ms: f64,
+    /// Mean; None without a success.
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub mean_ms: Option<f64>,
     /// Median.
-    pub p50_ms: f64,
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub p50_ms: Option<f64>,
     /// 90th percentile.
-    pub p90_ms: f64,
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub p90_ms: Option<f64>,
     /// 99th percentile.
-    pub p99_ms: f64,
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub p99_ms: Option<f64>,
     /// Maximum.
-    pub max_ms: f64,
+    #[serde(deserialize_with = "deserialize_measured")]
+    pub max_ms: Option<f64>,
     /// Number of requests, with or without a response.
     pub requests: u64,
     /// Steps of its scenarios, in order; empty without scenarios.
@@ -203,8 +209,8 @@ impl StudyStep {
             requests: step.requests,
             failed_fraction: (step.failed + step.unsent) as f64 / all.max(1) as f64,
             checks: (passed + failed > 0).then(|| passed as f64 / (passed + failed) as f64),
-            p50_ms: (step.ok > 0).then_some(step.response_ms.p50),
-            p99_ms: (step.ok > 0).then_some(step.response_ms.p99),
+            p50_ms: step.response_ms.p50,
+            p99_ms: step.response_ms.p99,
             untrusted: step.untrusted,
         }
     }

@@ -155,10 +155,10 @@ fn latency_curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[
         runs.filter_map(|run| run.response_histogram().ok()).for_each(|histogram| merged.add(&histogram));
         // A quantile with fewer than ten responses beyond it is random.
         let is_reliable = |q: &f64| merged.count() as f64 * (1.0 - q) >= 10.0;
-        let points = CURVE_QUANTILES.into_iter().filter(is_reliable).map(|q| {
-            let y = merged.quantile(q).as_millis_f64();
+        let points = CURVE_QUANTILES.into_iter().filter(is_reliable).filter_map(|q| {
+            let y = merged.quantile_ms(q)?;
             let untrusted = of_variant.iter().any(|it| !it.measurement.is_trusted());
-            PlotPoint { x: q, y, low: y, high: y, runs: of_variant.len(), untrusted }
+            Some(PlotPoint { x: q, y, low: y, high: y, runs: of_variant.len(), untrusted })
         });
         let points: Vec<PlotPoint> = points.collect();
         if !points.is_empty() {

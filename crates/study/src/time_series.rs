@@ -96,10 +96,8 @@ fn rate(run: &Run) -> TimeSeries {
 
 /// Highest p99 of each interval; intervals without a response are omitted.
 fn p99(run: &Run) -> TimeSeries {
-    let worst = |some: &[SeriesPoint]| {
-        let with_responses = some.iter().filter(|it| it.max_ms > 0.0);
-        Some((some.first()?.t_s, with_responses.map(|it| it.p99_ms).reduce(f64::max)?))
-    };
+    let worst =
+        |some: &[SeriesPoint]| Some((some.first()?.t_s, some.iter().filter_map(|it| it.p99_ms).reduce(f64::max)?));
     merged_intervals(run).filter_map(worst).collect()
 }
 

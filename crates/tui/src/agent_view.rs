@@ -12,8 +12,8 @@ pub(crate) struct AgentView {
     pub(crate) failed: u64,
     /// Requests per second since the last look.
     pub(crate) rate_per_s: f64,
-    /// 99th percentile of the lateness of its own.
-    pub(crate) lateness: Nanos,
+    /// 99th percentile of the lateness of its own; None before the first request.
+    pub(crate) lateness: Option<Nanos>,
     /// CPU utilization of its busiest thread, in [0, 1].
     pub(crate) cpu: f64,
     pub(crate) clock_error: Nanos,

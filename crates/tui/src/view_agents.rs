@@ -7,6 +7,7 @@ use ratatui::widgets::{Row, Table};
 
 use super::run_view::RunView;
 use super::view_head::{bold, cut, dim, failed_style, grouped, three_digits};
+use weir_measure::percentiles::time_text;
 
 /// Columns of a figure.
 const FIGURE_COLUMNS: u16 = 10;
@@ -34,7 +35,7 @@ pub(crate) fn agent_table<'a>(view: &RunView) -> Table<'a> {
             right(three_digits(agent.rate_per_s), Style::new()),
             right(grouped(agent.requests), Style::new()),
             right(grouped(agent.failed), failed_style(agent.failed)),
-            right(agent.lateness.to_string(), Style::new()),
+            right(time_text(agent.lateness), Style::new()),
             right(format!("{:.0}%", 100.0 * agent.cpu), busy),
             right(agent.clock_error.to_string(), Style::new()),
             Text::styled(failure, bold().red()),

@@ -91,10 +91,8 @@ pub(crate) fn figures(view: &RunView) -> [Line<'static>; 2] {
     counts.push(Span::raw(format!("  {}/s", bytes(latest.bytes_in as f64 / width_s))));
     let times = &latest.response;
     let mut now = vec![Span::styled(" now", dim())];
-    if times.count() > 0 {
-        let quantile = |name: &str, q| Span::raw(format!("  {name} {}", times.quantile(q)));
-        now.extend([quantile("p50", 0.5), quantile("p90", 0.9), quantile("p99", 0.99), quantile("max", 1.0)]);
-    }
+    let quantile = |(name, q)| times.quantile(q).map(|time| Span::raw(format!("  {name} {time}")));
+    now.extend([("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)].into_iter().filter_map(quantile));
     if !view.subject.objectives.is_empty() {
         now.push(Span::styled(format!("  objectives {}", view.subject.objectives.join(", ")), dim()));
     }

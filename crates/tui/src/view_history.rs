@@ -35,9 +35,8 @@ impl ViewHistory {
             self.points.pop_front();
         }
         let times = &interval.response;
-        let quantile = |q| (times.count() > 0).then(|| times.quantile(q).as_millis_f64());
         let rate_per_s = if width_s > 0.0 { interval.ended() as f64 / width_s } else { 0.0 };
-        let (p50_ms, p99_ms) = (quantile(0.5), quantile(0.99));
+        let (p50_ms, p99_ms) = (times.quantile_ms(0.5), times.quantile_ms(0.99));
         self.points.push_back(ViewPoint { end_s, rate_per_s, target_per_s, p50_ms, p99_ms });
     }
 

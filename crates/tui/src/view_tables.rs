@@ -8,6 +8,7 @@ use ratatui::widgets::{Row, Table};
 use super::run_view::RunView;
 use super::view_head::{bold, cut, dim, failed_style, grouped, three_digits};
 use weir_measure::Histogram;
+use weir_measure::percentiles::time_text;
 use weir_measure::step_counts::StepInterval;
 
 /// Columns of a figure.
@@ -62,9 +63,8 @@ pub(crate) fn steps<'a>(view: &RunView, area: Rect) -> Table<'a> {
             StepColumn::Rate => right(three_digits(rate), Style::new()),
             StepColumn::Requests => right(grouped(requests), Style::new()),
             StepColumn::Failed => right(grouped(failed), failed_style(failed)),
-            StepColumn::Percentile(_) if times.count() == 0 => right("-".to_owned(), Style::new()),
             StepColumn::Percentile(hundredths) => {
-                right(times.quantile(f64::from(*hundredths) / 1e4).to_string(), Style::new())
+                right(time_text(times.quantile(f64::from(*hundredths) / 1e4)), Style::new())
             }
         };
         let cells = [Text::from(name)].into_iter().chain(columns.iter().map(|(column, _)| cell(column)));

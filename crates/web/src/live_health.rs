@@ -30,7 +30,7 @@ struct PartHealth {
     requests: u64,
     rate_per_s: f64,
     /// 50th and 99th percentile of lateness so far, in milliseconds.
-    late_ms: [f64; 2],
+    late_ms: [Option<f64>; 2],
     cpu_utilization: f64,
     start_offset_ms: f64,
     clock_error_ms: f64,
@@ -63,7 +63,7 @@ impl LiveHealth {
         let counts = &part.counts;
         let requests = counts.ended();
         let new = requests.saturating_sub(before.map_or(0, |before| before.requests));
-        let late_ms = [0.5, 0.99].map(|q| counts.lateness.quantile(q).as_millis_f64());
+        let late_ms = [0.5, 0.99].map(|q| counts.lateness.quantile_ms(q));
         PartHealth {
             node: part.node.clone(),
             threads: part.threads,

@@ -50,7 +50,8 @@ class StatsEntry:
 
     def get_response_time_percentile(self, percent: float) -> float:
         """Return a percentile, from 0 to 1: of all responses, and for one name of its successes."""
-        return 0.0 if self._handle is None else float(self._handle.percentile_of_steps(percent * 100, self._steps))
+        # Locust has 0 where nothing was measured.
+        return 0.0 if self._handle is None else self._handle.percentile_of_steps(percent * 100, self._steps) or 0.0
 
     def get_current_response_time_percentile(self, percent: float) -> float:
         """Return the same percentile: the run is over."""
@@ -80,7 +81,7 @@ class StatsEntry:
             (part_times, count)
             for part, (total, failed) in zip(parts, counts, strict=True)
             for part_times, count in ((part.response_ms, total - failed), (part.failed_ms, failed))
-            if count
+            if count and part_times.mean is not None
         ]
         self.total_response_time = sum(part.mean * count for part, count in times)
         if times:

@@ -73,6 +73,7 @@ mod lua_errors;
 mod lua_scripts;
 mod name_addresses;
 mod noise_disk;
+mod nothing_measured;
 mod open_loop_ends;
 mod outputs_elsewhere;
 mod record;

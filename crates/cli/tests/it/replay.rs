@@ -67,7 +67,7 @@ fn a_log_takes_its_time_divided_by_the_speed() {
         assert!(at.abs_diff(n) <= 3, "request {n} at {at} ms");
     }
     // A deviation is lateness, which the trust in a run is judged by; on a busy machine it is lost.
-    assert!(run.lateness_ms.p50 < 5.0 || !run.trust.ok, "{:?}", run.lateness_ms);
+    assert!(run.lateness_ms.p50.unwrap() < 5.0 || !run.trust.ok, "{:?}", run.lateness_ms);
 }
 
 #[test]

@@ -84,14 +84,15 @@ pub struct StepReport {
     pub achieved_per_s: f64,
     /// Median response time of successes, in milliseconds; none without a success.
     pub p50_ms: Option<f64>,
-    /// 99th percentile of response times of successes, in milliseconds; none without a success.
+    /// 99th percentile of response times of successes, in milliseconds; none of fewer than 100, where it would be the
+    /// maximum.
     pub p99_ms: Option<f64>,
     /// Failed requests as a fraction of all.
     pub errors: f64,
     /// Requests in the service, on average.
     pub in_flight: f64,
-    /// 99th percentile of weir's own lateness, in milliseconds.
-    pub lateness_p99_ms: f64,
+    /// 99th percentile of weir's own lateness, in milliseconds; none without a request.
+    pub lateness_p99_ms: Option<f64>,
     /// CPU utilization of weir's busiest thread, in [0, 1].
     pub cpu_utilization: f64,
     /// Cores that the service's processes used, with `--pid`.

@@ -42,8 +42,8 @@ impl ObjectiveTracker {
             SloCriterion::Ok { .. } => (second.failed, ended),
             SloCriterion::Goodput { .. } => (ended - second.good_llm_requests().min(ended), ended),
             SloCriterion::Mean { kind, .. } => {
-                let times = kind.times_in(second).map_or((0.0, 0), |times| (times.mean_ns(), times.count()));
-                return self.seconds.push((times.0 * times.1 as f64, times.1 as f64));
+                let times = kind.times_in(second).map_or((0.0, 0), |times| (times.sum_ns(), times.count()));
+                return self.seconds.push((times.0, times.1 as f64));
             }
         };
         self.seconds.push((seen.0 as f64, seen.1 as f64));

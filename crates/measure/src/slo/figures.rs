@@ -41,30 +41,35 @@ pub(super) struct SloFigures {
 }
 
 /// Times over successes, in milliseconds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct TimeFigures {
     pub(super) mean: f64,
     pub(super) max: f64,
-    /// `None` for a damaged histogram, in a run from a file.
+    /// `None` without times, and for a damaged histogram, in a run from a file.
     histogram: Option<Histogram>,
 }
 
+/// Figures without times.
+impl Default for TimeFigures {
+    fn default() -> Self {
+        Self::of(None)
+    }
+}
+
 impl TimeFigures {
-    /// Quantile in ms; infinite for a damaged histogram.
+    /// Quantile in ms.
     pub(super) fn quantile(&self, q: f64) -> f64 {
-        self.histogram.as_ref().map_or(f64::INFINITY, |histogram| histogram.quantile(q).as_millis_f64())
+        Self::in_time(self.histogram.as_ref().and_then(|histogram| histogram.quantile_ms(q)))
     }
 
-    /// Figures of times of which there may be none: infinite then, since nothing was shown to be in time.
-    fn of_some(histogram: Option<Histogram>) -> Self {
-        Self::of(histogram.filter(|histogram| histogram.count() > 0))
+    /// Figure that objectives compare: infinite without times, since nothing was shown to be in time.
+    fn in_time(ms: Option<f64>) -> f64 {
+        ms.unwrap_or(f64::INFINITY)
     }
 
     fn of(histogram: Option<Histogram>) -> Self {
-        let (mean, max) = histogram.as_ref().map_or((f64::INFINITY, f64::INFINITY), |histogram| {
-            (histogram.mean_ns() / 1e6, histogram.max().as_millis_f64())
-        });
-        Self { mean, max, histogram }
+        let of = |figure: fn(&Histogram) -> Option<f64>| Self::in_time(histogram.as_ref().and_then(figure));
+        Self { mean: of(Histogram::mean_ms), max: of(Histogram::max_ms), histogram }
     }
 }
 
@@ -123,7 +128,7 @@ impl SloFigures {
 
     /// Figures of the times of streams alone.
     fn of_stream_times(times: impl Fn(TimeKind) -> Option<Histogram>) -> Self {
-        let figures = |kind: TimeKind| TimeFigures::of_some(times(kind));
+        let figures = |kind: TimeKind| TimeFigures::of(times(kind));
         Self {
             first_event: figures(TimeKind::FirstEvent),
             gap: figures(TimeKind::Gap),
@@ -137,14 +142,13 @@ impl SloFigures {
 
     fn of_run(run: &Run) -> Self {
         let successes = run.requests.ok as f64 / run.response_count().max(1) as f64;
-        let (response, service) = (&run.response_ms, &run.service_ms);
         Self {
             total: run.requests.total,
             ok: run.requests.ok,
             failed: run.requests.failed,
             rate_per_s: run.rate_per_s.achieved * successes,
-            response: TimeFigures { mean: response.mean, max: response.max, histogram: run.response_histogram().ok() },
-            service: TimeFigures { mean: service.mean, max: service.max, histogram: run.service_histogram().ok() },
+            response: TimeFigures::of(run.response_histogram().ok()),
+            service: TimeFigures::of(run.service_histogram().ok()),
             checks: checks(run.steps.iter()),
             ..Self::of_streams(run)
         }

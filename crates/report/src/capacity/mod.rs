@@ -181,7 +181,7 @@ mod tests {
             p99_ms: (end != StepResult::Generator).then_some(p99_ms),
             errors: 0.0,
             in_flight: load / 49.0,
-            lateness_p99_ms: 0.1,
+            lateness_p99_ms: Some(0.1),
             cpu_utilization: 0.05,
             service_cores: Some(0.11),
             machine_utilization: Some(0.2),

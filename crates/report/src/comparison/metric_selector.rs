@@ -83,11 +83,11 @@ impl MetricSelector {
             Self::Time(TimeKind::Response, TimeStatistic::Max) => reading.max_ms,
             Self::Time(kind, statistic) => {
                 let times = kind.times_of(reading.run.as_deref()?)?;
-                Some(match statistic {
-                    TimeStatistic::Mean => times.mean_ns() / 1e6,
-                    TimeStatistic::Percentile(percentile) => times.quantile(percentile / 100.0).as_millis_f64(),
-                    TimeStatistic::Max => times.max().as_millis_f64(),
-                })
+                match statistic {
+                    TimeStatistic::Mean => times.mean_ms(),
+                    TimeStatistic::Percentile(percentile) => times.quantile_ms(percentile / 100.0),
+                    TimeStatistic::Max => times.max_ms(),
+                }
             }
             Self::Errors => reading.error_fraction(),
             // A request that failed met no objective.
@@ -97,14 +97,12 @@ impl MetricSelector {
 
     /// Time of a step, if it is one of response times and the step has successes.
     pub(super) fn step_value(&self, step: &RunStep) -> Option<f64> {
-        let times = Some(&step.response_ms).filter(|_| step.ok > 0)?;
+        let times = &step.response_ms;
         let Self::Time(TimeKind::Response, statistic) = self else { return None };
         match statistic {
-            TimeStatistic::Mean => Some(times.mean),
-            TimeStatistic::Max => Some(times.max),
-            TimeStatistic::Percentile(percentile) => {
-                Some(step.response_histogram().ok()?.quantile(percentile / 100.0).as_millis_f64())
-            }
+            TimeStatistic::Mean => times.mean,
+            TimeStatistic::Max => times.max,
+            TimeStatistic::Percentile(percentile) => step.response_histogram().ok()?.quantile_ms(percentile / 100.0),
         }
     }
 }

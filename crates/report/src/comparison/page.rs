@@ -296,19 +296,14 @@ fn curve(runs: &[SavedRun]) -> Option<Vec<(f64, [f64; 3])>> {
             let quantiles = (0..=(end * QUANTILES_PER_DECADE) as u64)
                 .map(|i| 1.0 - 10_f64.powf(-(i as f64) / QUANTILES_PER_DECADE));
             let ends = |quantile: f64| {
-                let each = histograms.iter().filter(|histogram| histogram.count() > 0);
-                each.map(|histogram| histogram.quantile(quantile).as_millis_f64())
-                    .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), ms| (low.min(ms), high.max(ms)))
+                let each = histograms.iter().filter_map(|histogram| histogram.quantile_ms(quantile));
+                each.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), ms| (low.min(ms), high.max(ms)))
             };
-            if all.count() == 0 {
-                return None;
-            }
-            quantiles
-                .map(|quantile| {
-                    let (low, high) = ends(quantile);
-                    (quantile, [all.quantile(quantile).as_millis_f64(), low, high])
-                })
-                .collect()
+            let point = |quantile: f64| {
+                let (low, high) = ends(quantile);
+                Some((quantile, [all.quantile_ms(quantile)?, low, high]))
+            };
+            quantiles.filter_map(point).collect()
         }
         None => {
             let known = &runs.first()?.result.percentiles;

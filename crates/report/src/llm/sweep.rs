@@ -10,7 +10,7 @@ use crate::page::{
 use weir_decide::Nanos;
 use weir_measure::Run;
 use weir_measure::goodput::GoodputObjectives;
-use weir_measure::histogram::Percentiles;
+use weir_measure::percentiles::Percentiles;
 use weir_measure::run_llm::RunLlm;
 
 /// Fraction of requests that meet all objectives, above which a load is good.
@@ -167,11 +167,11 @@ impl LlmSweep {
     fn time_chart(&self, title: &str, times: fn(&RunLlm) -> &Percentiles, limit: Option<Nanos>) -> Chart {
         let mut points: Vec<RunLlm> = self.points.iter().map(LlmSweepPoint::llm).collect();
         points.sort_by(|a, b| a.output_tokens_per_s.total_cmp(&b.output_tokens_per_s));
-        let line = |name: &str, of: fn(&Percentiles) -> f64| {
-            let value = |llm: &RunLlm| (llm.output_tokens_per_s, Some(of(times(llm))).filter(|ms| *ms > 0.0));
+        let line = |name: &str, of: fn(&Percentiles) -> Option<f64>| {
+            let value = |llm: &RunLlm| (llm.output_tokens_per_s, of(times(llm)));
             ChartLine::new(name, points.iter().map(value))
         };
-        let scale = AxisScale::fitting(points.iter().flat_map(|llm| [times(llm).p50, times(llm).p99]));
+        let scale = AxisScale::fitting(points.iter().flat_map(|llm| [times(llm).p50, times(llm).p99]).flatten());
         let x = ChartAxis::new("tokens out per second", ValueUnit::Other("tokens/s".into()));
         let y = ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale);
         let mut chart =

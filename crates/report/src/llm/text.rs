@@ -83,9 +83,7 @@ fn tokens(llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
             format!("{} tokens in", rate(llm.input_tokens as f64 / with_usage)),
             format!("{} out", rate(llm.output_tokens as f64 / with_usage)),
         ];
-        if llm.tpot_ms.p50 > 0.0 {
-            each.push(format!("{} tokens/s while it streams (p50)", rate(1e3 / llm.tpot_ms.p50)));
-        }
+        each.extend(llm.tpot_ms.p50.map(|tpot| format!("{} tokens/s while it streams (p50)", rate(1e3 / tpot))));
         lines.push(paint.line("per request", &each));
     }
     if llm.chunks > 0 {
@@ -126,14 +124,17 @@ fn times(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
         return vec!["no times: no request succeeded".to_owned()];
     }
     // A response in one piece has its first token when it ends.
-    let is_streamed = llm.chunks > llm.requests || llm.chunk_gap_ms.max > 0.0;
+    let is_streamed = llm.chunks > llm.requests || llm.chunk_gap_ms.max.is_some_and(|ms| ms > 0.0);
     let all = [("TTFT", &llm.ttft_ms), ("TPOT", &llm.tpot_ms), ("chunk gap", &llm.chunk_gap_ms)];
-    let of_tokens = all.into_iter().filter(|(_, times)| is_streamed && times.max > 0.0);
+    let of_tokens = all.into_iter().filter(|(_, times)| is_streamed && times.max.is_some());
     let rows: Vec<_> = of_tokens.chain([("end to end", &llm.e2e_ms)]).collect();
     let mut lines = times_table(&rows, paint);
-    let waited = llm.ttft_ms.p99 - llm.ttft_service_ms.p99;
-    if run.model == LoadModel::Open && is_streamed && waited > llm.ttft_ms.p99 * 0.05 {
-        let (sent, p99) = (ms(llm.ttft_service_ms.p99), ms(llm.ttft_ms.p99));
+    let both = llm.ttft_service_ms.p99.zip(llm.ttft_ms.p99);
+    if run.model == LoadModel::Open
+        && is_streamed
+        && let Some((sent, p99)) = both.filter(|(sent, p99)| p99 - sent > p99 * 0.05)
+    {
+        let (sent, p99) = (ms(sent), ms(p99));
         lines.push(paint.dim(&format!("TTFT from the send is {sent} at p99, and {p99} from the intended start")));
     }
     lines

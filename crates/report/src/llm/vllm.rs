@@ -6,10 +6,11 @@
 //!   tokens is that of the server's usage and never of a tokenizer;
 //! - "Peak output token throughput" and "Peak concurrent requests" are missing: they need a record of each token;
 //! - rates are of what came within the run's time, and there of all until the last response has ended;
-//! - E2EL is always there.
+//! - E2EL is always there; times of nothing are 0, as there.
 
+use crate::number_format::zero_if_not_measured;
 use weir_measure::Run;
-use weir_measure::histogram::Percentiles;
+use weir_measure::percentiles::Percentiles;
 
 const COLUMNS: usize = 50;
 
@@ -63,8 +64,8 @@ fn decimal(label: &str, value: f64) -> String {
 
 fn of_times(name: &str, times: &Percentiles) -> [String; 3] {
     [
-        decimal(&format!("Mean {name} (ms):"), times.mean),
-        decimal(&format!("Median {name} (ms):"), times.p50),
-        decimal(&format!("P99 {name} (ms):"), times.p99),
+        decimal(&format!("Mean {name} (ms):"), zero_if_not_measured(times.mean)),
+        decimal(&format!("Median {name} (ms):"), zero_if_not_measured(times.p50)),
+        decimal(&format!("P99 {name} (ms):"), zero_if_not_measured(times.p99)),
     ]
 }

@@ -344,9 +344,9 @@ mod tests {
         let point = run.series[1].clone();
         let at = |i: u32| weir_measure::series::SeriesPoint {
             t_s: f64::from(i),
-            p50_ms: 20.0 + f64::from(i % 991) / 7.0,
-            p99_ms: 90.0 + f64::from(i % 997) / 7.0,
-            max_ms: 300.0 + f64::from(i % 983) / 7.0,
+            p50_ms: Some(20.0 + f64::from(i % 991) / 7.0),
+            p99_ms: Some(90.0 + f64::from(i % 997) / 7.0),
+            max_ms: Some(300.0 + f64::from(i % 983) / 7.0),
             ok: u64::from(i % 1013),
             ..point.clone()
         };

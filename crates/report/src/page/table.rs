@@ -64,8 +64,8 @@ impl TableCell {
         Self::Number(n as f64, ValueUnit::Count)
     }
 
-    /// A time in milliseconds.
-    pub fn ms(value: f64) -> Self {
-        Self::Number(value, ValueUnit::Milliseconds)
+    /// A time in milliseconds; empty if it was not measured.
+    pub fn ms(value: impl Into<Option<f64>>) -> Self {
+        value.into().map_or(Self::Empty, |ms| Self::Number(ms, ValueUnit::Milliseconds))
     }
 }

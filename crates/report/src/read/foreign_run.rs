@@ -143,7 +143,6 @@ impl ToolResult {
     /// Result of weir's own run.
     pub fn of_run(run: Run) -> Self {
         let spread = &run.response_ms;
-        let has_success = run.requests.ok > 0;
         Self {
             tool: Tool::Weir,
             plan: ToolPlan {
@@ -159,8 +158,8 @@ impl ToolResult {
             requests: run.requests.total,
             failed: run.requests.failed,
             rate_per_s: Some(run.rate_per_s.achieved),
-            mean_ms: has_success.then_some(spread.mean),
-            max_ms: has_success.then_some(spread.max),
+            mean_ms: spread.mean,
+            max_ms: spread.max,
             percentiles: Vec::new(),
             run: Some(Box::new(run)),
         }
@@ -179,8 +178,7 @@ impl ToolResult {
     /// Percentile, in [0, 100], of times of responses (weir: of successes), in ms, if the tool reports it.
     pub fn percentile_ms(&self, percentile: f64) -> Option<f64> {
         if let Some(run) = &self.run {
-            let histogram = run.response_histogram().ok().filter(|histogram| histogram.count() > 0)?;
-            return Some(histogram.quantile(percentile / 100.0).as_millis_f64());
+            return run.response_histogram().ok()?.quantile_ms(percentile / 100.0);
         }
         self.percentiles.iter().find(|(known, _)| (known - percentile).abs() < 1e-6).map(|(_, ms)| *ms)
     }

@@ -83,9 +83,9 @@ impl ToolResult {
         self.requests = times.count();
         self.rate_per_s = (length_s > 0.0).then(|| times.count() as f64 / length_s);
         let spread = times.percentiles();
-        (self.mean_ms, self.max_ms) = (Some(spread.mean), Some(spread.max));
+        (self.mean_ms, self.max_ms) = (spread.mean, spread.max);
         let known = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
-        self.percentiles = known.map(|p| (p, times.quantile(p / 100.0).as_millis_f64())).to_vec();
+        self.percentiles = known.into_iter().filter_map(|p| Some((p, times.quantile_ms(p / 100.0)?))).collect();
     }
 }
 

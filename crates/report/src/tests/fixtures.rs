@@ -7,10 +7,10 @@ use weir_decide::Nanos;
 use weir_measure::agent_counts::Agent;
 use weir_measure::failure_sample::FailureSample;
 use weir_measure::goodput::GoodputObjectives;
-use weir_measure::histogram::Percentiles;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::outcome::{Outcome, RequestEnd};
+use weir_measure::percentiles::Percentiles;
 use weir_measure::recorder::{Interval, Recorder};
 use weir_measure::run::{Manifest, Requests, Run, RunTarget};
 use weir_measure::run_facts::RunFacts;
@@ -203,7 +203,7 @@ pub(crate) fn agents() -> Run {
         ok: (run.requests.ok as f64 * share) as u64,
         rate_per_s: run.rate_per_s.achieved * share,
         response_ms: run.response_ms,
-        lateness_ms: Percentiles { p99: late_ms, ..run.lateness_ms },
+        lateness_ms: Percentiles { p99: Some(late_ms), ..run.lateness_ms },
         cpu_us_per_request: run.cpu_us_per_request,
         cpu_utilization: run.cpu_utilization,
         start_offset_ms: late_ms / 2.0,

@@ -29,7 +29,7 @@ pub(crate) fn outcome(a: [Option<f64>; 7], b: [Option<f64>; 7]) -> (tempfile::Te
         let why = "it ended in the middle: exit code 3".to_owned();
         let failure = MeasurementFailure { reason: why, last_lines: vec!["out of luck".to_owned()] };
         let figures =
-            |rate_per_s| LoadMetrics { load: "main".into(), rate_per_s, p99_ms: 1.0, ..LoadMetrics::default() };
+            |rate_per_s| LoadMetrics { load: "main".into(), rate_per_s, p99_ms: Some(1.0), ..LoadMetrics::default() };
         Measurement {
             variant: variant.to_owned(),
             repeat,

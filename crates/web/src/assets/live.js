@@ -81,7 +81,7 @@ function fill(id, rows, words = 0) {
 function showParts({ parts }) {
   const isOwn = parts.length === 1 && !parts[0].node;
   setText(byId("parts-heading"), isOwn ? "Load generator" : "Agents");
-  const ms = units.ms.show;
+  const ms = (v) => v === null ? "\u2013" : units.ms.show(v);
   fill("parts", parts.map((part, i) => [isOwn ? "weir" : `${i + 1} on ${part.node}`, units.count.show(part.threads), units.per_s.show(part.rate), units.count.show(part.requests),
     ms(part.late_ms[0]), ms(part.late_ms[1]), units.fraction.show(part.cpu), isOwn ? "\u2013" : ms(part.offset_ms), isOwn ? "\u2013" : `\u00b1${ms(part.clock_ms)}`, part.doubt ?? "good"]), 1);
   parts.forEach((part, i) => byId("parts").tBodies[0].rows[i].classList.toggle("bad", Boolean(part.doubt)));

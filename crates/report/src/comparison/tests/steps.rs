@@ -23,7 +23,7 @@ fn slow_down(step: &mut RunStep, factor: f64) {
     let times = step.response_histogram().expect("own histogram");
     let mut slower = Histogram::precise();
     for rank in 0..times.count() {
-        let time = times.quantile(rank as f64 / times.count() as f64);
+        let time = times.quantile(rank as f64 / times.count() as f64).expect("times");
         slower.record(weir_decide::Nanos((time.0 as f64 * factor) as u64));
     }
     (step.histogram, step.response_ms) = (slower.to_base64(), slower.percentiles());

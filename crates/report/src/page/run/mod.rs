@@ -91,7 +91,7 @@ pub(crate) fn verdict(run: &Run) -> PageVerdict {
     points.extend(objectives(Tone::Good, true));
     if run.trust.ok {
         let late = match run.lateness_ms.p99 {
-            0.0 => String::new(), // a closed loop has no lateness
+            None | Some(0.0) => String::new(), // a closed loop has no lateness
             ms => format!("weir sent 99% of the requests at most {} late, and ", ValueUnit::Milliseconds.format(ms)),
         };
         let busy = run.cpu_utilization * 100.0;
@@ -164,11 +164,12 @@ fn key_figures(run: &Run) -> Vec<KeyFigure> {
             ("TPOT", llm.tpot_ms.p50, "p50"),
             ("end to end", llm.e2e_ms.p99, "p99"),
         ];
-        let times = times.into_iter().filter(|(_, ms, _)| *ms > 0.0);
+        let times = times.into_iter().filter_map(|(name, ms, note)| Some((name, ms?, note)));
         all.extend(times.map(|(name, ms, note)| KeyFigure::new(name, ms, ValueUnit::Milliseconds).with_note(note)));
     } else if run.requests.ok > 0 {
         let spread = &run.response_ms;
         let times = [("p50", spread.p50), ("p99", spread.p99), ("p99.9", spread.p999), ("max", spread.max)];
+        let times = times.into_iter().filter_map(|(name, ms)| Some((name, ms?)));
         all.extend(
             times.map(|(name, ms)| KeyFigure::new(name, ms, ValueUnit::Milliseconds).with_note("response time")),
         );

@@ -109,7 +109,7 @@ fn tail(histogram: &Histogram) -> Vec<(f64, Option<f64>)> {
     let end = (2.0 * histogram.count() as f64).log10();
     let steps = (end * PER_DECADE).ceil().max(1.0);
     let quantiles = (0..=steps as u64).map(|i| 1.0 - 10_f64.powf(-end * i as f64 / steps));
-    quantiles.map(|q| (q, Some(histogram.quantile(q).as_millis_f64()))).collect()
+    quantiles.map(|q| (q, histogram.quantile_ms(q))).collect()
 }
 
 pub(super) fn course(run: &Run) -> Section {
@@ -119,14 +119,13 @@ pub(super) fn course(run: &Run) -> Section {
     let line = |name: &str, value: fn(&SeriesPoint) -> f64| {
         ChartLine::new(name, run.series.iter().map(|point| (point.t_s, Some(value(point)))))
     };
-    let time = |name: &str, value: fn(&SeriesPoint) -> f64| {
-        // The series has zeros where there was no response.
-        let points = run.series.iter().map(|p| (p.t_s, Some(value(p)).filter(|_| p.max_ms > 0.0)));
-        ChartLine::new(name, points)
+    // The last interval may be too short for a rate, and for percentiles like those of the others.
+    let least_width_s = run.series.iter().map(|point| point.width_s).fold(0.0, f64::max) / 2.0;
+    let is_whole = |point: &SeriesPoint| point.width_s > least_width_s;
+    let time = |name: &str, value: fn(&SeriesPoint) -> Option<f64>| {
+        ChartLine::new(name, run.series.iter().map(|p| (p.t_s, value(p).filter(|_| is_whole(p)))))
     };
-    // The last interval may be too short for a rate.
-    let usual = run.series.iter().map(|point| point.width_s).fold(0.0, f64::max);
-    let per_s = |n: u64, point: &SeriesPoint| (point.width_s > usual / 2.0).then(|| n as f64 / point.width_s);
+    let per_s = |n: u64, point: &SeriesPoint| is_whole(point).then(|| n as f64 / point.width_s);
     let chart = |title: &str, y: ChartAxis, lines: Vec<ChartLine>, levels: Vec<ChartLevel>| {
         let mut chart = Chart::new(title, ChartAxis::new("since the start", ValueUnit::Seconds), y);
         (chart.lines, chart.levels) = (lines, levels);
@@ -150,7 +149,7 @@ pub(super) fn course(run: &Run) -> Section {
     let mut throughput = vec![good];
     if run.model == LoadModel::Open {
         // Beneath, so that both lines are visible where they are equal.
-        throughput.push(offered(run, usual / 2.0).in_hue(GREY_HUE).beneath());
+        throughput.push(offered(run, least_width_s).in_hue(GREY_HUE).beneath());
     }
     let mut blocks = vec![
         chart("Throughput", per_second(), throughput, objectives(run, &ValueUnit::PerSecond)),
@@ -177,8 +176,8 @@ mod tests {
         let mut histogram = Histogram::precise();
         (1..=1000).for_each(|ms| histogram.record(Nanos::from_millis(ms)));
         let points = tail(&histogram);
-        assert_eq!((points[0].0, points[0].1), (0.0, Some(histogram.min().as_millis_f64())));
-        assert_eq!(points.last().and_then(|point| point.1), Some(histogram.max().as_millis_f64()));
+        assert_eq!((points[0].0, points[0].1), (0.0, histogram.min().map(Nanos::as_millis_f64)));
+        assert_eq!(points.last().and_then(|point| point.1), histogram.max_ms());
         assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
         let of_nothing = percentiles(&[("nothing", &Histogram::precise())]);
         assert!(of_nothing.lines[0].values().all(f64::is_finite));

@@ -20,10 +20,10 @@ pub(super) fn step_times(run: &Run) -> Vec<Block> {
     let order = line_order(&run.steps);
     let is_hidden = |place: usize| order.len() > VISIBLE_LINES && place >= VISIBLE_LINES;
     let left_out = run.steps.len().saturating_sub(MAX_LINES);
-    let chart = |title: &str, value: fn(&StepPoint) -> f64| {
+    let chart = |title: &str, value: fn(&StepPoint) -> Option<f64>| {
         let line = |(place, index): (usize, &usize)| {
             let step = &run.steps[*index];
-            let points = step.series.iter().map(|point| (point.t_s, (point.ok > 0).then(|| value(point))));
+            let points = step.series.iter().map(|point| (point.t_s, value(point)));
             let line = ChartLine::new(step.name.as_str(), points).in_hue(place);
             if is_hidden(place) { line.hidden() } else { line }
         };
@@ -53,7 +53,8 @@ fn line_order(steps: &[RunStep]) -> Vec<usize> {
         return all;
     }
     let mut slowest = all.clone();
-    slowest.sort_by(|a, b| steps[*b].response_ms.p99.total_cmp(&steps[*a].response_ms.p99));
+    let p99 = |index: &usize| steps[*index].response_ms.p99.unwrap_or(f64::NEG_INFINITY);
+    slowest.sort_by(|a, b| p99(b).total_cmp(&p99(a)));
     slowest.truncate(VISIBLE_LINES);
     let others = all.into_iter().filter(|index| !slowest.contains(index)).collect::<Vec<_>>();
     [slowest, others].concat()
@@ -76,11 +77,11 @@ mod tests {
                 width_s: 1.0,
                 ok: u64::from(t % 7),
                 failed: 0,
-                p50_ms: ms + f64::from(t % 5),
-                p99_ms: 3.0 * ms + f64::from(t % 11),
+                p50_ms: (!t.is_multiple_of(7)).then_some(ms + f64::from(t % 5)),
+                p99_ms: (!t.is_multiple_of(7)).then_some(3.0 * ms + f64::from(t % 11)),
             };
             let mut step = RunStep { name: format!("step <{index}>"), ..template.clone() };
-            step.response_ms.p99 = 3.0 * ms;
+            step.response_ms.p99 = Some(3.0 * ms);
             step.series = (0..60).map(point).collect();
             step
         };

@@ -3,7 +3,7 @@
 use crate::number_format;
 use crate::page::{BarChart, BarRow, Block, PageTable, Section, TableCell, Tone, ValueUnit};
 use weir_measure::Run;
-use weir_measure::histogram::Percentiles;
+use weir_measure::percentiles::Percentiles;
 use weir_measure::run_steps::{RunCheck, RunIterations, RunStep};
 
 /// Maximum number of rows of a table; a file may contain any number of steps.
@@ -45,9 +45,10 @@ fn sentence(run: &Run, all: &RunIterations) -> String {
 }
 
 fn bars(run: &Run) -> Option<BarChart> {
-    let bar =
-        |step: &RunStep| BarRow { untrusted: step.untrusted, ..BarRow::new(step.name.as_str(), step.response_ms.p95) };
-    let bars: Vec<BarRow> = run.steps.iter().filter(|step| step.ok > 0).take(MAX_BARS).map(bar).collect();
+    let bar = |step: &RunStep| {
+        Some(BarRow { untrusted: step.untrusted, ..BarRow::new(step.name.as_str(), step.response_ms.p95?) })
+    };
+    let bars: Vec<BarRow> = run.steps.iter().filter_map(bar).take(MAX_BARS).collect();
     (bars.len() > 1).then(|| BarChart {
         title: "Response time by step".into(),
         note: "95th percentile of successes.".into(),
@@ -82,7 +83,6 @@ fn steps(run: &Run) -> PageTable {
     let columns = ["step", "requests", "failed", "", "per second", "p50", "p95", "p99", "max", "redirects", "retries"];
     let row = |step: &RunStep| {
         let times = &step.response_ms;
-        let time = |ms: f64| if step.ok > 0 { TableCell::ms(ms) } else { TableCell::Empty };
         let mut kinds: Vec<String> =
             step.failures.iter().map(|(kind, n)| format!("{} {kind}", number_format::count(*n))).collect();
         kinds.extend((step.unsent > 0).then(|| format!("{} not sent", number_format::count(step.unsent))));
@@ -96,7 +96,7 @@ fn steps(run: &Run) -> PageTable {
         };
         let mut cells = vec![name, TableCell::count(step.requests), TableCell::count(step.failed)];
         cells.extend([kinds, TableCell::Number(step.rate_per_s, ValueUnit::PerSecond)]);
-        cells.extend([times.p50, times.p95, times.p99, times.max].map(time));
+        cells.extend([times.p50, times.p95, times.p99, times.max].map(TableCell::ms));
         cells.extend([step.redirects, step.retries].map(TableCell::count));
         cells
     };

@@ -62,8 +62,8 @@ pub(super) fn stream_course(run: &Run) -> Vec<Block> {
 
 /// Percentiles of times over time, by when responses ended.
 fn percentiles(run: &Run, (title, axis): (&str, &str), kind: TimeKind, times: TimesOf) -> Chart {
-    let line = |name: &str, value: fn(&PointTimes) -> f64| {
-        let points = run.series.iter().map(|point| (point.t_s, times_at(point, times).map(|times| value(&times))));
+    let line = |name: &str, value: fn(&PointTimes) -> Option<f64>| {
+        let points = run.series.iter().map(|point| (point.t_s, times_at(point, times).and_then(|times| value(&times))));
         ChartLine::new(name, points)
     };
     let lines = [
@@ -84,9 +84,9 @@ fn percentiles(run: &Run, (title, axis): (&str, &str), kind: TimeKind, times: Ti
 /// Gaps over time: a heat map, and percentiles on it.
 fn gaps(run: &Run, (title, axis): (&str, &str), kind: TimeKind, times: TimesOf, gaps: GapsOf) -> Chart {
     // Cells are as wide as their intervals, so points are in the middle; a gap of 0 has no place on the scale.
-    let line = |name: &str, value: fn(&PointTimes) -> f64| {
+    let line = |name: &str, value: fn(&PointTimes) -> Option<f64>| {
         let points = run.series.iter().map(|point| {
-            let value = times_at(point, times).map(|times| value(&times)).filter(|value| *value > 0.0);
+            let value = times_at(point, times).and_then(|times| value(&times)).filter(|value| *value > 0.0);
             (point.t_s + point.width_s / 2.0, value)
         });
         ChartLine::new(name, points)
@@ -96,7 +96,7 @@ fn gaps(run: &Run, (title, axis): (&str, &str), kind: TimeKind, times: TimesOf, 
         Some((point.t_s, point.t_s + point.width_s, gaps))
     });
     let intervals: Vec<_> = intervals.collect();
-    let has_zero = intervals.iter().any(|(_, _, gaps)| gaps.count() > 0 && gaps.min() == Nanos::ZERO);
+    let has_zero = intervals.iter().any(|(_, _, gaps)| gaps.min() == Some(Nanos::ZERO));
     let y = ChartAxis::new(axis, ValueUnit::Milliseconds).scaled(AxisScale::Log);
     let mut chart = chart(run, title, y);
     chart.note = "The darker, the more of an interval's gaps; the palest cells have less than 1%.".into();

@@ -5,7 +5,7 @@ use crate::page::{PageTable, TableCell, Tone, ValueUnit};
 use crate::text::accepted_text;
 use weir_measure::Run;
 use weir_measure::agent_counts::Agent;
-use weir_measure::histogram::Percentiles;
+use weir_measure::percentiles::Percentiles;
 use weir_measure::series::{MAX_POINTS, SeriesPoint};
 
 pub(super) fn outcomes(run: &Run) -> Option<PageTable> {
@@ -46,7 +46,7 @@ pub(super) fn clocks(run: &Run) -> Option<PageTable> {
 /// Table of times, a row each; none without any time.
 pub(super) fn spreads(title: &str, times: &[(&str, &Percentiles)]) -> Option<PageTable> {
     let columns = ["", "mean", "sd", "min", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
-    let rows = times.iter().filter(|(_, spread)| spread.max > 0.0).map(|(name, s)| {
+    let rows = times.iter().filter(|(_, spread)| spread.max.is_some_and(|ms| ms > 0.0)).map(|(name, s)| {
         let values = [s.mean, s.sd, s.min, s.p50, s.p75, s.p90, s.p95, s.p99, s.p999, s.max];
         [TableCell::text(*name)].into_iter().chain(values.map(TableCell::ms)).collect()
     });
@@ -76,7 +76,8 @@ pub(super) fn agents(run: &Run) -> Option<PageTable> {
         let [p50, p99, max] = [response_ms.p50, response_ms.p99, response_ms.max].map(TableCell::ms);
         let busy = TableCell::Number(agent.cpu_utilization, ValueUnit::Fraction);
         let (rate, ok) = (TableCell::Number(agent.rate_per_s, ValueUnit::PerSecond), TableCell::count(agent.ok));
-        let [late, began, error] = [lateness_ms.p99, agent.start_offset_ms, agent.clock_error_ms].map(TableCell::ms);
+        let late = TableCell::ms(lateness_ms.p99);
+        let [began, error] = [agent.start_offset_ms, agent.clock_error_ms].map(TableCell::ms);
         let (number, node) = (TableCell::count(index as u64 + 1), TableCell::text(&agent.node));
         vec![number, node, rate, ok, p50, p99, max, late, busy, began, error, end]
     };
@@ -94,10 +95,9 @@ pub(super) fn intervals(run: &Run) -> Option<PageTable> {
     }
     let columns = ["start", "ok", "failed", "per second", "in flight", "waiting", "p50", "p99", "max"];
     let row = |p: &SeriesPoint| {
-        let time = |ms: f64| if p.max_ms > 0.0 { TableCell::ms(ms) } else { TableCell::Empty };
         let rate = TableCell::Number(p.rate_per_s(), ValueUnit::PerSecond);
         let [ok, failed, in_flight, backlog] = [p.ok, p.failed, p.in_flight, p.backlog].map(TableCell::count);
-        let [p50, p99, max] = [p.p50_ms, p.p99_ms, p.max_ms].map(time);
+        let [p50, p99, max] = [p.p50_ms, p.p99_ms, p.max_ms].map(TableCell::ms);
         vec![TableCell::Number(p.t_s, ValueUnit::Seconds), ok, failed, rate, in_flight, backlog, p50, p99, max]
     };
     let title = format!("Time series, {} rows", number_format::count(run.series.len() as u64));

@@ -76,7 +76,8 @@ fn play(streams: &Streams, seed: u64) -> Played {
 /// Largest deviation of a percentile, as a part of 1% and 50 us.
 fn deviation(played: &Played) -> f64 {
     let at = |quantile: f64| {
-        let (truth, read) = (played.truth.quantile(quantile).0 as f64, played.read.quantile(quantile).0 as f64);
+        let ns = |times: &Histogram| times.quantile(quantile).map_or(0.0, |time| time.0 as f64);
+        let (truth, read) = (ns(&played.truth), ns(&played.read));
         (truth - read).abs() / (truth * 0.01 + 50_000.0)
     };
     [0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999].map(at).into_iter().fold(0.0, f64::max)
