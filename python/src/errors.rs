@@ -15,6 +15,8 @@
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use weir::decide::base::url::UrlError;
+use weir::decide::base::url_text::UrlText;
 use weir::http::tls::TlsError;
 use weir::load::{LoadError, PlanError};
 use weir::send::store::StoreError;
@@ -32,6 +34,12 @@ mod classes {
 /// Invalid or contradictory arguments of a load.
 pub(crate) fn plan(error: &PlanError) -> PyErr {
     usage(&with_python_names(&error.to_string()))
+}
+
+/// An invalid URL; without its path and query, which may have secrets.
+pub(crate) fn url(error: &UrlError) -> PyErr {
+    let url = UrlText::of(&error.url).origin.to_owned();
+    usage(&format!("url: {}", UrlError { url, problem: error.problem.clone() }))
 }
 
 /// A load that could not start.

@@ -80,7 +80,7 @@ mod _weir {
     #[pymodule_export]
     use super::script::task_stream::{ScriptEvent, StreamStep};
     #[pymodule_export]
-    use super::secrets::{is_secret_name, shares_credentials, without_secrets};
+    use super::secrets::{is_secret_name, shares_credentials, split_url, without_secrets};
     #[pymodule_export]
     use super::send::group_handle::GroupHandle;
     #[pymodule_export]

@@ -1,9 +1,13 @@
-//! The rules of secrets, for the modules of the package: names, texts without secrets, and origins of credentials.
+//! The rules of URLs and secrets, for the modules of the package: names, texts without secrets, URLs and the credentials
+//! in them, and origins of credentials.
 
 use pyo3::prelude::*;
-use weir::decide::base::origin::CredentialOrigin;
+use weir::decide::base::basic_auth::basic_authorization;
+use weir::decide::base::url::HttpUrl;
 use weir::decide::base::{secret_mask, secret_names};
 use weir::http::target::Target;
+
+use crate::errors;
 
 /// Whether a header, field, parameter or variable of this name is a secret.
 #[pyfunction]
@@ -21,9 +25,12 @@ pub(crate) fn without_secrets(text: &str) -> String {
 #[pyfunction]
 pub(crate) fn shares_credentials(from: &str, to: &str) -> bool {
     let (Ok(from), Ok(to)) = (Target::parse(from), Target::parse(to)) else { return false };
-    origin_of(&from).shares_credentials_with(&origin_of(&to))
+    from.credential_origin().shares_credentials_with(&to.credential_origin())
 }
 
-fn origin_of(target: &Target) -> CredentialOrigin<'_> {
-    CredentialOrigin { is_tls: target.tls, host: &target.host, port: target.port }
+/// URL as it is sent, without user and password, and the header value of these.
+#[pyfunction]
+pub(crate) fn split_url(url: &str) -> PyResult<(String, Option<String>)> {
+    let parsed = HttpUrl::parse(url.as_bytes()).map_err(|error| errors::url(&error))?;
+    Ok((parsed.to_string(), parsed.userinfo().map(basic_authorization)))
 }

@@ -175,9 +175,10 @@ class BaseClient:
         shared: BaseClient | _Uncredentialed = self
         if self._base_url and is_absolute(url) and not _weir.shares_credentials(self._base_url, url):
             shared = _Uncredentialed(self)
-        target, user = target_of(self._base_url, url, shared._params, params)
-        if (user := auth or user or shared._auth) is not None:
-            lines["authorization"] = basic(user)
+        target, of_url = target_of(self._base_url, url, shared._params, params)
+        user = auth or (None if of_url else shared._auth)
+        if authorization := basic(user) if user else of_url:
+            lines["authorization"] = authorization
         lines = {"accept": "*/*", "accept-encoding": "gzip, deflate", "user-agent": _AGENT, **lines}
         pairs = _merged(lines, shared._headers, headers)
         prepared = self._handle.request(self._policy_for(given), method.upper(), target, pairs, body)

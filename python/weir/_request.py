@@ -7,7 +7,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import urlencode
 
 from weir import _weir
 from weir._errors import UsageError
@@ -23,10 +23,6 @@ Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, _One]]
 """Query parameters, or form fields: a mapping (a sequence repeats a name), or pairs. True, False and None become
 ``true``, ``false`` and an empty value."""
 
-# Characters that stay unquoted in a path or query (RFC 3986 3.3, 3.4); a percent sign is an escape.
-_PLAIN = "/?:@!$&'()*+,;=-._~%[]"
-
-
 # A URL with a scheme; another one is appended to the base URL, whatever its path has.
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 
@@ -41,10 +37,8 @@ def without_secrets(params: Params | None) -> list[tuple[str, str]]:
     return [(name, value) for name, value in _pairs("params", params) if not _weir.is_secret_name(name)]
 
 
-def target_of(
-    base_url: str, url: str, shared: Params | None, params: Params | None
-) -> tuple[str, tuple[str, str] | None]:
-    """Build the absolute URL, and split user and password off."""
+def target_of(base_url: str, url: str, shared: Params | None, params: Params | None) -> tuple[str, str | None]:
+    """Build the absolute URL, and split user and password off, as the value of an Authorization header."""
     is_complete = is_absolute(url)
     if base_url and not is_complete:
         base, _, base_query = base_url.partition("?")
@@ -55,17 +49,11 @@ def target_of(
     if not is_complete:
         shown = _weir.without_secrets(url)
         raise UsageError(f"url: {shown!r} has no scheme; write e.g. http://localhost:8080/path, or give a base_url")
-    scheme, _, rest = url.partition("://")
-    rest = rest.partition("#")[0]
-    end = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
-    authority, path = rest[:end], rest[end:]
-    userinfo, mark, host = authority.rpartition("@")
-    user, _, password = userinfo.partition(":")
-    path = quote(path, safe=_PLAIN)
+    url = url.partition("#")[0]
     query = urlencode([*_pairs("params", shared), *_pairs("params", params)])
     if query:
-        path += ("&" if "?" in path else "?") + query
-    return f"{scheme}://{_ascii(host)}{path}", (unquote(user), unquote(password)) if mark else None
+        url += ("&" if "?" in url else "?") + query
+    return _weir.split_url(url)
 
 
 def basic(auth: tuple[str, str]) -> str:
@@ -116,13 +104,3 @@ def _text(value: _One) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _ascii(host: str) -> str:
-    """Encode an internationalized host name for the DNS (RFC 3490)."""
-    if host.isascii():
-        return host
-    try:
-        return host.encode("idna").decode()
-    except UnicodeError as error:
-        raise UsageError(f"url: invalid host name {host!r}") from error

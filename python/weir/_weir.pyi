@@ -14,7 +14,7 @@ __all__ += ["ResponseHandle", "RunHandle", "ScriptEvent", "ScriptRequest", "Scri
 __all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
 __all__ += ["__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body", "llm", "load"]
 __all__ += ["quick_request", "release_connections", "run_script", "serve", "shares_credentials", "simulate"]
-__all__ += ["start_load", "wait", "without_secrets"]
+__all__ += ["split_url", "start_load", "wait", "without_secrets"]
 
 __version__: str
 
@@ -41,6 +41,9 @@ def simulate(args: Sequence[str]) -> tuple[str, str]:
 
 def is_secret_name(name: str) -> bool:
     """Return whether a header, field, parameter or variable of this name is a secret."""
+
+def split_url(url: str) -> tuple[str, str | None]:
+    """Return the URL as it is sent, without user and password, and the value of an Authorization header with these."""
 
 def without_secrets(text: str) -> str:
     """Return the text without what has a secret name, and without user and password of URLs."""

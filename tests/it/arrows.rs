@@ -23,7 +23,7 @@ const PURE: [&str; 11] =
     ["accesslog", "decide", "events", "http2", "hurl", "import", "json", "llm", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 25] = [
+const PURE_DEPENDENCIES: [&str; 26] = [
     "base64",
     "chrono",
     "csv",
@@ -31,6 +31,7 @@ const PURE_DEPENDENCIES: [&str; 25] = [
     "hdrhistogram",
     "html5gum",
     "httpdate",
+    "idna",
     "md-5",
     "memchr",
     "regex",

@@ -18,6 +18,7 @@ use super::stream_args::EventStreamArgs;
 use super::variables_file::read_variables;
 use weir_decide::base::secret_mask::{SecretMask, shown_pair};
 use weir_decide::base::units;
+use weir_decide::base::url_text::UrlText;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
 use weir_load::steps::{ScenarioFile, ScenarioSource};
@@ -302,7 +303,7 @@ impl RequestArgs {
 
     /// Whether the URL is a file of a scenario.
     pub(super) fn is_scenario_url(&self) -> bool {
-        (self.url.ends_with(".hurl") || self.url.ends_with(".toml")) && !self.url.contains("://")
+        (self.url.ends_with(".hurl") || self.url.ends_with(".toml")) && !UrlText::of(&self.url).is_url()
     }
 
     /// Secrets of the request and of the variables, which no result shows.

@@ -1,27 +1,28 @@
 //! The target of requests: a URL and the addresses behind it.
 
 use std::fmt;
-use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use weir_decide::base::address_race;
-use weir_decide::base::secret_mask::without_secrets;
+use weir_decide::base::origin::CredentialOrigin;
+use weir_decide::base::url::{HttpUrl, UrlError};
 
-/// A parsed URL.
+/// Where requests go: the parts of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The URL as given, without user and password.
+    /// The URL, without user and password.
     pub url: String,
     /// Whether to speak TLS.
     pub tls: bool,
-    /// Host without brackets, which the certificate must name.
+    /// Host in lower case without brackets, which the certificate must name.
     pub host: String,
     /// Port.
     pub port: u16,
     /// Path and query, beginning with `/`.
     pub path: String,
-    /// `user:password` from the URL, decoded.
-    pub userinfo: Option<String>,
+    /// `user:password` from the URL, decoded; the colon is always there.
+    pub userinfo: Option<Box<[u8]>>,
 }
 
 /// An address that a socket can connect to.
@@ -45,10 +46,8 @@ impl fmt::Display for SocketAddress {
 /// Reason why a URL is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetError {
-    /// Not a URL.
-    Malformed(String),
-    /// Neither http nor https.
-    Scheme(String),
+    /// Not a URL of http or https.
+    Url(UrlError),
     /// `--connect-to` is not HOST:PORT.
     ConnectTo(String),
     /// The name has no address.
@@ -58,69 +57,58 @@ pub enum TargetError {
 impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(url) => {
-                write!(f, "'{}' is not a URL; write it as http://host:port/path", without_secrets(url).escape_debug())
-            }
-            Self::Scheme(scheme) => write!(f, "scheme '{}' is not known; use http or https", scheme.escape_debug()),
+            Self::Url(error) => error.fmt(f),
             Self::ConnectTo(text) => write!(f, "--connect-to '{}': write it as HOST:PORT", text.escape_debug()),
             Self::Resolve(host, why) => write!(f, "no address for host '{}': {why}", host.escape_debug()),
         }
     }
 }
 
+impl From<UrlError> for TargetError {
+    fn from(error: UrlError) -> Self {
+        Self::Url(error)
+    }
+}
+
+impl From<&HttpUrl> for Target {
+    fn from(url: &HttpUrl) -> Self {
+        Self {
+            url: url.to_string(),
+            tls: url.is_tls(),
+            host: url.host_without_brackets().to_owned(),
+            port: url.port(),
+            // All of it is ASCII.
+            path: String::from_utf8_lossy(url.target()).into_owned(),
+            userinfo: url.userinfo().map(Box::from),
+        }
+    }
+}
+
 impl Target {
-    /// Parses a URL; without a scheme it is http.
+    /// Parses a URL as people type it; without a scheme it is http.
     ///
     /// # Errors
     /// If the text is not a URL, or has another scheme.
-    pub fn parse(url: &str) -> Result<Self, TargetError> {
-        let bad = || TargetError::Malformed(url.to_owned());
-        let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-        let tls = match scheme.to_ascii_lowercase().as_str() {
-            "http" => false,
-            "https" => true,
-            other => return Err(TargetError::Scheme(other.to_owned())),
-        };
-        let (_, path) = Self::split(url);
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        // Browsers take a backslash for a slash and leave out tabs and line breaks: their host would be another one. And
-        // what begins with a scheme without slashes is not a host of that name.
-        let is_scheme =
-            |name: &str| ["http:", "https:"].iter().any(|scheme| name.to_ascii_lowercase().starts_with(scheme));
-        if authority.contains(|c: char| c == '\\' || c.is_control()) || (!url.contains("://") && is_scheme(url)) {
-            return Err(bad());
-        }
-        let (userinfo, authority) = match authority.rsplit_once('@') {
-            Some((user, host)) => (Some(percent_decoded(user).ok_or_else(bad)?), host),
-            None => (None, authority),
-        };
-        let parsed: http::uri::Authority = authority.parse().map_err(|_| bad())?;
-        let host = without_brackets(parsed.host()).ok_or_else(bad)?.to_owned();
-        // http's Authority accepts "host:", "host:99999" and "[::1]x" as without a port.
-        let port = match authority.strip_prefix(parsed.host()) {
-            Some("") if tls => 443,
-            Some("") => 80,
-            Some(rest) => port(rest).ok_or_else(bad)?,
-            None => return Err(bad()),
-        };
-        let path = Self::path(path).filter(|_| !host.is_empty()).ok_or_else(bad)?;
-        let scheme = if tls { "https" } else { "http" };
-        Ok(Self { url: format!("{scheme}://{authority}{path}"), tls, host, port, path, userinfo })
+    pub fn parse(url: &str) -> Result<Self, UrlError> {
+        HttpUrl::parse_typed(url).map(|url| Self::from(&url))
     }
 
-    /// A URL's scheme and authority, and what follows them without the fragment. URLs with equal first parts have equal
-    /// targets but for the path, which [`Self::path`] makes of the second part.
-    pub fn split(url: &str) -> (&str, &str) {
-        let authority = scheme_end(url).map_or(0, |at| at + "://".len());
-        let end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);
-        let (origin, rest) = url.split_at(end);
-        (origin, rest.split('#').next().unwrap_or_default())
+    /// Target of the path `/` at a host without brackets.
+    pub fn of_host(tls: bool, host: &str, port: u16) -> Self {
+        let mut target =
+            Self { url: String::new(), tls, host: host.to_owned(), port, path: "/".to_owned(), userinfo: None };
+        target.url = format!("{}/", target.origin());
+        target
     }
 
-    /// [`Self::path`](field@Self::path) of the second part of a URL; None if it is not valid.
-    pub fn path(rest: &str) -> Option<String> {
-        let path = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
-        path.parse::<http::uri::PathAndQuery>().is_ok().then_some(path)
+    /// Scheme, host and port, without the scheme's default port.
+    pub fn origin(&self) -> String {
+        format!("{}://{}", if self.tls { "https" } else { "http" }, self.host_header())
+    }
+
+    /// Origin to which credentials for it belong.
+    pub fn credential_origin(&self) -> CredentialOrigin<'_> {
+        CredentialOrigin { is_tls: self.tls, host: &self.host, port: self.port }
     }
 
     /// Value of the Host header, without the scheme's default port.
@@ -152,47 +140,10 @@ impl Target {
     }
 }
 
-/// Offset of a URL's first `://`; compared byte by byte, since `find` prepares its search for longer than this takes.
-pub fn scheme_end(url: &str) -> Option<usize> {
-    url.as_bytes().windows("://".len()).position(|part| part == b"://")
-}
-
-/// A name or an IPv4 address as it is, an IPv6 address without its brackets; brackets around anything else are an
-/// error.
-fn without_brackets(host: &str) -> Option<&str> {
-    match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        Some(inner) => inner.parse::<Ipv6Addr>().is_ok().then_some(inner),
-        None => (!host.contains(['[', ']'])).then_some(host),
-    }
-}
-
-/// Parses `:8080`; u16's own parser would accept a plus sign.
-fn port(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix(':').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
-    digits.parse().ok().filter(|port| *port > 0)
-}
-
 /// The resolver's message without the name of the function.
 fn resolver_message(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.rsplit(": ").next().unwrap_or(&text).to_owned()
-}
-
-/// Text without the escapes of URLs; None if one is not valid.
-pub fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        rest = after;
-        if first == b'%' {
-            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &rest[2..];
-        } else {
-            bytes.push(first);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -213,41 +164,9 @@ mod tests {
         assert_eq!(parts("http://[::1]:9/"), own(false, "::1", 9, "/", "[::1]:9"));
         assert_eq!(parts("http://h?q=1"), own(false, "h", 80, "/?q=1", "h"));
         let user = Target::parse("http://me:p%40ss@h/").expect("valid");
-        assert_eq!((user.userinfo.as_deref(), user.url.as_str()), (Some("me:p@ss"), "http://h/"));
-    }
-
-    #[test]
-    fn what_is_no_url_is_named() {
-        for url in [
-            "",
-            "http://",
-            "http://:80/",
-            "http://h:99999/",
-            "http://h:0/",
-            "http://h:/",
-            "http://h:+80/",
-            "http://h[::1]/",
-            "http://[::1]h/",
-            "http://[h]/",
-            "http://a b/",
-            "http://host\\@other/",
-            "http://host\\other/",
-            "http:\\\\host/",
-            "http:/host/",
-            "http:host/",
-            "http:80/",
-            "http:///host/",
-            "http://ho\tst/",
-            "http://a\n@h/",
-            "http://h%40other/",
-            "http://h%2fother/",
-            "http://\u{ff48}/",
-            "http://user@/",
-            "http://h/a b",
-        ] {
-            assert!(matches!(Target::parse(url), Err(TargetError::Malformed(_))), "{url}");
-        }
-        assert_eq!(Target::parse("ftp://h/"), Err(TargetError::Scheme("ftp".into())));
+        assert_eq!((user.userinfo.as_deref(), user.url.as_str()), (Some(&b"me:p@ss"[..]), "http://h/"));
+        let host = Target::of_host(true, "::1", 443);
+        assert_eq!(host, Target::parse("https://[::1]/").expect("valid"));
     }
 
     #[test]

@@ -13,8 +13,9 @@ use super::collector::{Collector, CollectorAddress};
 use super::delivery::{ReportedErrors, SpanDelivery};
 use super::span_queue::{MAX_BATCH_SPANS, SpanCounts, SpanSender};
 use weir_decide::Nanos;
+use weir_decide::base::url::UrlError;
 use weir_http::client::{Client, Options};
-use weir_http::target::{Target, TargetError};
+use weir_http::target::Target;
 use weir_http::tls::TlsError;
 use weir_machine::clock::Clock;
 use weir_machine::executor::spawn_task;
@@ -44,7 +45,7 @@ impl ExporterCloseHandle {
 #[derive(Debug)]
 pub enum ExporterError {
     /// Invalid URL.
-    Target(TargetError),
+    Target(UrlError),
     /// TLS cannot be set up.
     Tls(TlsError),
     /// Invalid header, in one line.

@@ -42,13 +42,7 @@ impl ServicePlace {
 
     /// Scheme and authority of its URLs.
     pub(crate) fn origin(&self) -> String {
-        let scheme = if self.tls { "https" } else { "http" };
-        let host = self.server_name.as_ref().unwrap_or(&self.host);
-        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        match (self.tls, self.port) {
-            (false, 80) | (true, 443) => format!("{scheme}://{host}"),
-            (_, port) => format!("{scheme}://{host}:{port}"),
-        }
+        Target::of_host(self.tls, self.name(), self.port).origin()
     }
 
     /// Name by which hosts are chosen.
@@ -95,14 +89,7 @@ impl Upstreams {
         if let Some(origins) = self.origins.borrow().get(place) {
             return Ok(Rc::clone(origins));
         }
-        let target = Target {
-            url: place.origin(),
-            tls: place.tls,
-            host: place.host.clone(),
-            port: place.port,
-            path: "/".to_owned(),
-            userinfo: None,
-        };
+        let target = Target::of_host(place.tls, &place.host, place.port);
         let tls = match &self.tls {
             Ok(config) => Some(Arc::clone(config)),
             Err(error) if place.tls => return Err(error.clone()),

@@ -1,6 +1,6 @@
 //! Scenarios: what a user does, not one request again. PURE: no I/O and no clock.
 //!
-//! - [`url`]: addresses and relative references; [`cookie_jar`]: a user's cookies
+//! - [`cookie_jar`]: a user's cookies
 //! - [`value`], [`evaluate`]: values, and what captures, checks and templates compute of them
 //! - [`data`]: rows of data for users, think time
 //! - [`markup`]: trees of XML and HTML, for XPath
@@ -12,6 +12,5 @@ pub mod data;
 pub mod evaluate;
 pub mod markup;
 pub mod plan;
-pub mod url;
 pub mod value;
 pub mod xml_bounds;

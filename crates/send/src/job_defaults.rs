@@ -7,6 +7,7 @@ use super::key_hosts::KeyHosts;
 use super::template::{has_field, unknown_field};
 use super::template_parts::{JobBodyKind, TemplateParts};
 use weir_decide::base::secret_names::is_secret_name;
+use weir_decide::base::url_text::UrlText;
 use weir_http::target::Target;
 
 /// Defaults of all jobs. They are templates; what a job itself has is data.
@@ -182,9 +183,8 @@ impl JobDefaults {
             // The defaults are validated already.
             (None, Some(url)) => return Ok((url.clone(), url.len())),
             (Some(path), Some(base)) if path.starts_with('/') => {
-                let rest = base.find("://").map_or(0, |at| at + 3);
-                let end = base[rest..].find(['/', '?', '#']).map_or(base.len(), |at| rest + at);
-                (format!("{}{path}", &base[..end]), end)
+                let origin = UrlText::of(base).origin;
+                (format!("{origin}{path}"), origin.len())
             }
             (Some(url), _) if url.starts_with('/') => return Err(format!("'{url}' is a path, and there is no --url")),
             (Some(url), _) => (url.to_owned(), 0),

@@ -2,6 +2,7 @@
 //! operator names.
 
 use weir_decide::base::origin::CredentialOrigin;
+use weir_decide::base::url_text::UrlText;
 use weir_http::target::Target;
 
 /// Hosts to which keys and default credentials are sent; by default none.
@@ -51,19 +52,19 @@ impl KeyHosts {
     pub(super) fn foreign(&self, target: &Target, host: Option<&str>) -> Option<String> {
         let scheme = if target.tls { "https" } else { "http" };
         if !self.allows(target) {
-            return Some(format!("{scheme}://{}", target.host_header()));
+            return Some(target.origin());
         }
         let host = host?;
         match named_target(scheme, host) {
             Some(named) if self.allows(&named) => None,
-            Some(named) => Some(format!("{scheme}://{}", named.host_header())),
+            Some(named) => Some(named.origin()),
             None => Some(format!("{scheme}://{}", host.escape_debug())),
         }
     }
 
     /// Whether requests to this target may have keys and default credentials.
     pub fn allows(&self, target: &Target) -> bool {
-        let to = CredentialOrigin { is_tls: target.tls, host: &target.host, port: target.port };
+        let to = target.credential_origin();
         self.hosts.iter().any(|known| match known.port {
             Some(port) => {
                 let from = CredentialOrigin { is_tls: !known.allows_plain, host: &known.host, port };
@@ -81,15 +82,14 @@ impl KeyHosts {
 impl KeyHost {
     fn read(name: &str, is_plain: bool) -> Result<Self, String> {
         let wrong = || format!("invalid --key-host '{}'; write HOST, HOST:PORT or https://HOST", name.escape_debug());
-        let has_scheme = name.contains("://");
-        let target = if has_scheme { Target::parse(name) } else { Target::parse(&format!("http://{name}")) };
-        let target = target.map_err(|_| wrong())?;
-        let authority = name.split_once("://").map_or(name, |(_, authority)| authority);
-        if target.userinfo.is_some() || authority.contains(['/', '?', '#']) || name.contains(['{', '}']) {
+        let text = UrlText::of(name);
+        let target = Target::parse(name).map_err(|_| wrong())?;
+        if target.userinfo.is_some() || !text.after_authority.is_empty() || name.contains(['{', '}']) {
             return Err(wrong());
         }
-        let has_port = authority.rsplit_once(']').map_or(authority, |(_, end)| end).contains(':');
-        let host = target.host.to_ascii_lowercase();
+        let has_scheme = text.scheme.is_some();
+        let has_port = text.authority.rsplit_once(']').map_or(text.authority, |(_, end)| end).contains(':');
+        let host = target.host;
         let allows_plain = if has_scheme { !target.tls } else { is_plain || is_this_machine(&host) };
         Ok(Self { port: (has_scheme || has_port).then_some(target.port), allows_plain, allows_both: true, host })
     }

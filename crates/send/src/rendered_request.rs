@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -13,8 +11,11 @@ use super::job::JobRequest;
 use super::key_hosts::KeyHosts;
 use super::template::{Escaping, TemplateFields, has_field};
 use super::template_parts::TemplateParts;
+use weir_decide::base::basic_auth::basic_authorization;
 use weir_decide::base::request_framing::CallerFraming;
-use weir_http::target::{Target, TargetError};
+use weir_decide::base::url::{HttpUrl, UrlError};
+use weir_decide::base::url_text::UrlText;
+use weir_http::target::Target;
 
 /// Request that can be sent.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl RequestRenderer {
         let (target, path) = self.target(&url).map_err(|error| error.to_string())?;
         let may_have_key = self.key_hosts.allows(&target);
         if !may_have_key && request.template_texts(self.body_fields).any(|text| has_field(text, "key")) {
-            let origin = format!("{}://{}", if target.tls { "https" } else { "http" }, target.host_header());
+            let origin = target.origin();
             return Err(format!("its request needs an API key, and {origin} may have none; give --key-host {origin}"));
         }
         let headers = self.headers(&request.headers, &request.templates, fields, target.userinfo.as_deref())?;
@@ -83,17 +84,16 @@ impl RequestRenderer {
         Ok(RenderedRequest { method, target, path, headers, body, may_have_key })
     }
 
-    fn target(&mut self, url: &str) -> Result<(Rc<Target>, String), TargetError> {
-        let (origin, rest) = Target::split(url);
+    fn target(&mut self, url: &str) -> Result<(Rc<Target>, String), UrlError> {
+        let text = UrlText::of(url);
         if let Some((last, target)) = &self.last_target
-            && last == origin
-            && let Some(path) = Target::path(rest)
+            && last == text.origin
         {
-            return Ok((Rc::clone(target), path));
+            return Ok((Rc::clone(target), HttpUrl::target_of(text.after_authority)));
         }
         let target = Rc::new(Target::parse(url)?);
         if target.userinfo.is_none() {
-            self.last_target = Some((origin.to_owned(), Rc::clone(&target)));
+            self.last_target = Some((text.origin.to_owned(), Rc::clone(&target)));
         }
         let path = target.path.clone();
         Ok((target, path))
@@ -104,7 +104,7 @@ impl RequestRenderer {
         lines: &[(String, String)],
         templates: &TemplateParts,
         fields: &TemplateFields<'_>,
-        userinfo: Option<&str>,
+        userinfo: Option<&[u8]>,
     ) -> Result<Rc<HeaderMap>, String> {
         let is_data = templates.headers.is_empty() && userinfo.is_none();
         if let Some((last, headers)) = &self.last_headers
@@ -126,7 +126,7 @@ fn render_headers(
     lines: &[(String, String)],
     templates: &TemplateParts,
     fields: &TemplateFields<'_>,
-    userinfo: Option<&str>,
+    userinfo: Option<&[u8]>,
 ) -> Result<HeaderMap, String> {
     let wrong = |name: &str| format!("header '{}' cannot be sent", name.escape_debug());
     let mut headers = HeaderMap::with_capacity(lines.len());
@@ -140,7 +140,7 @@ fn render_headers(
     headers.entry(USER_AGENT).or_insert(agent);
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
     if let Some(user) = userinfo
-        && let Ok(value) = HeaderValue::from_str(&format!("Basic {}", BASE64.encode(user)))
+        && let Ok(value) = HeaderValue::from_str(&basic_authorization(user))
     {
         headers.entry(AUTHORIZATION).or_insert(value);
     }
@@ -192,7 +192,7 @@ mod tests {
             let data = request("http://h/{key}/{id}?n={nonce}", ("x-a", "{key} {id}"), body);
             let data = JobRequest { templates: TemplateParts::default(), ..data };
             let sent = render(&data, &fields).unwrap();
-            assert_eq!((sent.path.as_str(), &sent.body[..]), ("/{key}/{id}?n={nonce}", body.as_bytes()));
+            assert_eq!((sent.path.as_str(), &sent.body[..]), ("/%7Bkey%7D/%7Bid%7D?n={nonce}", body.as_bytes()));
             assert_eq!(sent.headers["x-a"], "{key} {id}");
         }
         let earlier = request("http://h/", ("x-a", "{key}"), "{key}");

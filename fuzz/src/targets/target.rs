@@ -1,5 +1,7 @@
 //! URLs: nothing panics; what parses prints, and parses again as the same; nothing in it breaks out of its place.
 
+use weir_decide::base::url::HttpUrl;
+use weir_decide::base::url_text::UrlText;
 use weir_http::target::Target;
 
 crate::target!(|url: &str| {
@@ -12,11 +14,18 @@ crate::target!(|url: &str| {
     };
     assert!(!target.host.is_empty() && target.port > 0 && target.path.starts_with('/'), "{target:?}");
     for part in [&target.url, &target.path, &target.host] {
-        assert!(!part.contains(|c: char| c.is_ascii_control() || c == ' '), "{target:?}");
+        assert!(part.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>".contains(&byte)), "{target:?}");
     }
     // Passwords stay out of whatever shows the URL.
     let expected = Target { userinfo: None, ..target.clone() };
     assert_eq!(Target::parse(&target.url), Ok(expected), "printed as {}", target.url);
+
+    let base = HttpUrl::parse(b"http://base/x/y?z").expect("a URL");
+    if let Ok(location) = base.resolve(url.as_bytes())
+        && UrlText::of(url).scheme.is_some()
+    {
+        assert_eq!(location.to_string(), target.url, "a redirect leads where the URL does");
+    }
 
     let scheme = if target.tls { "https" } else { "http" };
     let from_header = format!("{scheme}://{}{}", target.host_header(), target.path);

@@ -15,7 +15,7 @@ use weir::decide::call::policy::BudgetRule;
 use weir::decide::call::retry_budget::RetryBudget;
 use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir::http::client::{ConnectOptions, Origin, Protocol};
-use weir::http::target::{Target, TargetError};
+use weir::http::target::Target;
 use weir::http::tls::{Tls, TlsOptions};
 use weir::machine::lock::lock;
 
@@ -104,12 +104,7 @@ impl ClientHandle {
         headers: Vec<(Vec<u8>, Vec<u8>)>,
         body: Option<&[u8]>,
     ) -> PyResult<RequestHandle> {
-        let target = Target::parse(url).map_err(|error| {
-            // The query may have secrets.
-            let without_path = |url: String| TargetError::Malformed(Target::split(&url).0.to_owned());
-            let error = if let TargetError::Malformed(url) = error { without_path(url) } else { error };
-            errors::usage(&format!("url: {error}"))
-        })?;
+        let target = Target::parse(url).map_err(|error| errors::url(&error))?;
         let Target { url, path, .. } = target.clone();
         let request = ClientRequest::new(method, url, path, headers, body)?;
         let planned = self.upstream_plan(policy, &target)?;
@@ -133,7 +128,7 @@ impl ClientHandle {
     }
 
     fn upstream_plan(&self, policy: &PolicyHandle, target: &Target) -> PyResult<Arc<UpstreamPlan>> {
-        let origin = (target.tls, target.host.to_ascii_lowercase(), target.port);
+        let origin = (target.tls, target.host.clone(), target.port);
         let key = (kin::generation(), origin);
         let mut plans = lock(&policy.plans);
         if let Some(planned) = plans.get(&key) {

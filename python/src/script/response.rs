@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDelta, PyString};
 use weir::decide::Nanos;
+use weir::decide::base::url::HttpUrl;
 use weir::load::steps::decoded_body;
 use weir::load::with_headers;
 use weir::machine::lock::lock;
-use weir::scenario::url::HttpUrl;
 
 use super::request::ScriptRequest;
 use super::session::ScriptSession;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use pyo3::types::iterator::PySendResult;
 use weir::decide::Nanos;
-use weir::scenario::url::HttpUrl;
+use weir::decide::base::url::HttpUrl;
 
 use super::references::is_only_reference;
 use super::request::ScriptRequest;

@@ -7,7 +7,9 @@ use std::str::FromStr;
 use clap::Args;
 
 use crate::output::OutputFile;
-use weir_http::target::{Target, percent_decoded};
+use weir_decide::base::percent::percent_decoded;
+use weir_decide::base::url::HttpUrl;
+use weir_decide::base::url_text::UrlText;
 use weir_outputs::{HttpFormat, HttpOutput, METRICS, OutputSpec, ScrapeAddress};
 
 pub(super) const OUTPUTS: &str = "Outputs while it runs";
@@ -55,7 +57,11 @@ impl FromStr for PrometheusOutput {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.contains("://") { receiver_url(text).map(Self::RemoteWrite) } else { text.parse().map(Self::Scrape) }
+        if UrlText::of(text).scheme.is_some() {
+            receiver_url(text).map(Self::RemoteWrite)
+        } else {
+            text.parse().map(Self::Scrape)
+        }
     }
 }
 
@@ -67,16 +73,14 @@ pub(super) struct TraceCollector {
 
 /// URL of a receiver. The message leaves it out, since it may have a password.
 fn receiver_url(text: &str) -> Result<String, String> {
-    let is_url = text.contains("://") && Target::parse(text).is_ok();
+    let is_url = UrlText::of(text).scheme.is_some() && HttpUrl::parse_typed(text).is_ok();
     if is_url { Ok(text.to_owned()) } else { Err("write it as http://HOST:PORT or https://HOST:PORT".to_owned()) }
 }
 
 /// URL of a collector's traces, of that of its metrics.
 fn traces_url(url: &str) -> Result<String, String> {
     let (address, query) = url.split_once('?').map_or((url, None), |(address, query)| (address, Some(query)));
-    let after_scheme = address.find("://").map_or(0, |at| at + 3);
-    let path = address[after_scheme..].find('/').map_or("", |at| &address[after_scheme + at..]);
-    let base = match path {
+    let base = match UrlText::of(address).after_authority {
         "" | "/" => address.trim_end_matches('/'),
         _ => address.strip_suffix("/v1/metrics").ok_or(
             "--trace: the path of traces is not known; write --out-otlp with the path /v1/metrics, or without one",
@@ -116,7 +120,7 @@ fn label(text: &str) -> Result<(String, String), String> {
 /// Headers of OpenTelemetry's variable.
 fn otlp_headers(text: &str) -> Vec<(String, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-    let decoded = |value: &str| percent_decoded(value).unwrap_or_else(|| value.to_owned());
+    let decoded = |value: &str| String::from_utf8_lossy(&percent_decoded(value.as_bytes())).into_owned();
     pairs.map(|(name, value)| (name.trim().to_owned(), decoded(value.trim()))).collect()
 }
 

@@ -9,6 +9,7 @@ use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
 use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::base::units;
+use weir_decide::base::url_text::UrlText;
 use weir_http::target::Target;
 use weir_llm::{BodyTemplate, RequestApi, RequestSettings};
 use weir_load::Options;
@@ -173,9 +174,7 @@ fn template(text: &str) -> Result<BodyTemplate, String> {
 
 /// URL with another path and query.
 fn with_path(url: &str, path: &str) -> String {
-    let authority = url.find("://").map_or(0, |at| at + 3);
-    let end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);
-    format!("{}{path}", &url[..end])
+    format!("{}{path}", UrlText::of(url).origin)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use clap::{Args, ValueEnum};
 
 use weir_decide::base::secret_mask::{SecretMask, shown_pair};
 use weir_decide::base::units;
+use weir_decide::base::url_text::UrlText;
 use weir_load::Options;
 use weir_load::steps::ScenarioSource;
 use weir_load::steps::Value;
@@ -195,7 +196,7 @@ fn named_value(flag: &str, pair: &str) -> Result<(String, String), String> {
 
 fn read_scenario(path: &Path) -> Result<ScenarioSource, String> {
     let name = path.display().to_string();
-    if name.contains("://") {
+    if UrlText::of(&name).is_url() {
         return Err(format!("'{name}' is a URL and not a scenario; write weir run FILE.hurl, or weir load {name}"));
     }
     let bytes = fs::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;

@@ -1,6 +1,7 @@
 //! A form as a mix file: the same load, to be kept beside the code.
 
 use super::super::mix_file::LOAD_KEYS;
+use weir_decide::base::url_text::UrlText;
 use weir_web::RunForm;
 
 /// Options that are keys of `[[scenario]]`, and not of `[load]`.
@@ -40,7 +41,7 @@ impl<'a> FormOptions<'a> {
 pub(super) fn mix_text(form: &RunForm) -> Result<MixText, String> {
     let options = FormOptions(form);
     let mut scenarios = options.all("scenario");
-    let is_file = !form.url.contains("://") && (form.url.ends_with(".hurl") || form.url.ends_with(".toml"));
+    let is_file = !UrlText::of(&form.url).is_url() && (form.url.ends_with(".hurl") || form.url.ends_with(".toml"));
     scenarios.extend(is_file.then_some(form.url.as_str()));
     if scenarios.iter().any(|path| path.ends_with(".toml")) {
         return Err("the scenario is a TOML file; options of the form override its values".to_owned());
@@ -119,10 +120,9 @@ pub(super) fn mix_text(form: &RunForm) -> Result<MixText, String> {
 
 /// URL before the path, and the path with its query.
 fn split_url(url: &str) -> (&str, String) {
-    let from = url.find("://").map_or(0, |at| at + 3);
-    let at = url[from..].find(['/', '?', '#']).map_or(url.len(), |at| from + at);
-    let rest = url[at..].split('#').next().unwrap_or_default();
-    (&url[..at], if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") })
+    let text = UrlText::of(url);
+    let rest = text.after_authority.split('#').next().unwrap_or_default();
+    (text.origin, if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") })
 }
 
 /// The request as a scenario of one step.

@@ -13,6 +13,9 @@ use super::nanos::Nanos;
 /// Delay before the next address is attempted beside a pending one (RFC 8305, section 8).
 pub const CONNECTION_ATTEMPT_DELAY: Nanos = Nanos::from_millis(250);
 
+/// Time for which a name's address is remembered as the one that answers where an earlier one does not.
+const MEMORY: Nanos = Nanos::from_secs(600);
+
 /// Which of a name's addresses is attempted next, and when.
 #[derive(Clone, Debug)]
 pub struct AddressRace {
@@ -75,6 +78,31 @@ impl AddressRace {
     }
 }
 
+/// Address of a name that answered where the first one did not (RFC 8305, section 4, lets a client use what it has seen),
+/// so that a dead address costs a delay once, and not with each connection. The resolver's order holds as long as its first
+/// address answers: it may share load.
+#[derive(Clone, Debug, Default)]
+pub struct AddressMemory {
+    answering: Option<(SocketAddr, Nanos)>,
+}
+
+impl AddressMemory {
+    /// Number of the address to attempt first at `now`.
+    pub fn preferred(&self, addresses: &[SocketAddr], now: Nanos) -> usize {
+        let known = self.answering.filter(|(_, until)| now < *until);
+        known.and_then(|(known, _)| addresses.iter().position(|address| *address == known)).unwrap_or(0)
+    }
+
+    /// Takes note of a connection at `now` to one of the addresses.
+    pub fn connected(&mut self, addresses: &[SocketAddr], address: SocketAddr, now: Nanos) {
+        if addresses.first() == Some(&address) {
+            self.answering = None;
+        } else if self.answering.is_none_or(|(known, until)| known != address || now >= until) {
+            self.answering = Some((address, now + MEMORY));
+        }
+    }
+}
+
 /// Addresses in the order of attempts: that of the resolver, but with the families in turn (RFC 8305, section 4).
 pub fn in_turn(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     let mut all: Vec<SocketAddr> = Vec::new();
@@ -123,6 +151,24 @@ mod tests {
         let turns = ["[::1]:1", "1.1.1.1:1", "[::2]:1", "1.1.1.2:1", "1.1.1.3:1"].map(address);
         assert_eq!(in_turn(found), turns);
         assert_eq!(in_turn([]), []);
+    }
+
+    #[test]
+    fn a_dead_address_is_attempted_again_after_a_while() {
+        let [dead, good, other] = ["[::1]:1", "1.1.1.1:1", "1.1.1.2:1"].map(|text| text.parse().expect("valid"));
+        let (all, at) = ([dead, good, other], Nanos::from_secs);
+        let mut memory = AddressMemory::default();
+        assert_eq!(memory.preferred(&all, at(0)), 0);
+        memory.connected(&all, good, at(0));
+        assert_eq!((memory.preferred(&all, at(599)), memory.preferred(&[other, good], at(1))), (1, 1));
+        memory.connected(&all, good, at(599));
+        assert_eq!((memory.preferred(&all, at(600)), memory.preferred(&[dead], at(1)), memory.preferred(&[], at(1))), (0, 0, 0));
+        memory.connected(&all, good, at(600));
+        assert_eq!(memory.preferred(&all, at(700)), 1);
+        memory.connected(&all, other, at(700));
+        assert_eq!(memory.preferred(&all, at(1299)), 2);
+        memory.connected(&all, dead, at(700));
+        assert_eq!(memory.preferred(&all, at(701)), 0);
     }
 
     proptest! {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::percent;
+
 /// Text as a URL or a form has it, with this form of a space.
 pub(super) fn percent_encoded(text: &str, space: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -9,7 +11,7 @@ pub(super) fn percent_encoded(text: &str, space: &str) -> String {
         match byte {
             b' ' => encoded.push_str(space),
             byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => encoded.push(char::from(byte)),
-            byte => encoded.push_str(&format!("%{byte:02X}")),
+            byte => percent::push_escaped(byte, &mut encoded),
         }
     }
     encoded
@@ -17,21 +19,7 @@ pub(super) fn percent_encoded(text: &str, space: &str) -> String {
 
 /// Text of a URL or a form as it is meant.
 pub(super) fn percent_decoded(text: &str) -> String {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes().peekable();
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    while let Some(byte) = bytes.next() {
-        let mut ahead = bytes.clone();
-        match (byte, digit(ahead.next().as_ref()), digit(ahead.next().as_ref())) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push(u8::try_from(high * 16 + low).unwrap_or(byte));
-                bytes = ahead;
-            }
-            (b'+', ..) => decoded.push(b' '),
-            _ => decoded.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    String::from_utf8_lossy(&percent::percent_decoded(text.replace('+', " ").as_bytes())).into_owned()
 }
 
 /// Text within quotes of JSON.

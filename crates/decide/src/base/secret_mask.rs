@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use super::secret_fields::{SecretPlace, secret_places};
 use super::secret_forms::{json_escaped, percent_decoded, percent_encoded};
 use super::secret_names::is_secret_name;
+use super::url_text::UrlText;
 
 /// What stands for a secret.
 pub const MASK: &str = "***";
@@ -222,11 +223,10 @@ pub fn without_secrets(text: &str) -> String {
 /// Scheme, host and path of a URL, as a label: without user, query and fragment, so that a value of a parameter neither is
 /// shown nor makes a series of its own.
 pub fn url_label(url: &str) -> String {
-    let path = url.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = path.split_once("://") else { return path.to_owned() };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{path}")
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let text = UrlText::of(url);
+    let Some(scheme) = text.scheme else { return url.to_owned() };
+    format!("{scheme}://{}{}", text.host(), text.after_authority)
 }
 
 /// A header line as an error shows it, where any part may be a secret: its first word, if that may be a name.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Config, PolicyConfig, RouteConfig, UpstreamConfig, parse, pattern, policy, upstream};
+use weir_decide::base::url_text::UrlText;
 use weir_decide::call::policy::Policy;
 use weir_decide::upstream::hosts::MAX_HOSTS;
 
@@ -18,10 +19,8 @@ const DEFAULT_WORK_PATH: &str = "/api/work";
 /// # Errors
 /// The error of the URL and its remedy.
 pub fn smart(url: &str) -> Result<Config, String> {
-    let scheme = url.find("://").map_or(0, |at| at + 3);
-    let is_socket = url.starts_with("unix:");
-    let end = if is_socket { None } else { url[scheme..].find('/') };
-    let (host, path) = url.split_at(end.map_or(url.len(), |at| scheme + at));
+    let text = UrlText::of(url);
+    let (host, path) = if url.starts_with("unix:") { (url, "") } else { (text.origin, text.after_authority) };
     let path = if matches!(path, "" | "/") { DEFAULT_WORK_PATH } else { path };
     parse_host(host)?;
     if path.contains(['{', '}']) || !pattern::is_path(path) {

@@ -12,6 +12,7 @@ use super::upstream_names::{check_names, resolve, resolver, service_host};
 use super::{HostConfig, UpstreamConfig, file, health, protection};
 use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;
+use weir_decide::base::url_text::UrlText;
 use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, MAX_HOSTS, OutlierRule};
 use weir_http::client::{Http2Limits, Protocol, ProxyVersion};
@@ -225,16 +226,13 @@ pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, Str
         }
         return Ok(HostConfig { url: "http://localhost".into(), socket: Some(folder.join(path)), weight: 1 });
     }
-    let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(("is not a URL".into(), HOST_REMEDY.into()));
-    };
-    let target = Target::parse(text).map_err(|_| ("is not a URL".to_owned(), HOST_REMEDY.to_owned()))?;
+    let UrlText { scheme, authority, after_authority: path, .. } = UrlText::of(text);
+    let target = Target::parse(text).ok().zip(scheme);
+    let (target, scheme) = target.ok_or_else(|| ("is not a URL".to_owned(), HOST_REMEDY.to_owned()))?;
     if target.userinfo.is_some() {
         let remedy = "leave them out, and set the header authorization in a route's rewrite.set";
         return Err(("has a user or a password".into(), remedy.into()));
     }
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
     if !matches!(path, "" | "/") {
         let remedy = "leave it out, and write a route's rewrite.path";
         return Err((format!("has a path ({path:?})"), remedy.into()));
@@ -244,6 +242,8 @@ pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, Str
         return Err(("has an invalid host".into(), HOST_REMEDY.into()));
     }
     let scheme = scheme.to_ascii_lowercase();
+    // As it is written, since it is a name in metrics and logs.
+    let authority = if authority.is_ascii() { authority.to_owned() } else { target.host_header() };
     Ok(HostConfig { url: format!("{scheme}://{authority}"), socket: None, weight: 1 })
 }
 

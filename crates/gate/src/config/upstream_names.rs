@@ -8,7 +8,8 @@ use super::read::{DocumentNode, DocumentTable};
 use super::{HostConfig, ResolveInterval, UpstreamConfig, units};
 use crate::dns::{DNS_PORT, DnsName};
 use weir_decide::Nanos;
-use weir_http::target::{Target, TargetError};
+use weir_decide::base::url::UrlError;
+use weir_http::target::Target;
 
 /// Maximum number of servers.
 const MAX_RESOLVERS: usize = 8;
@@ -121,7 +122,7 @@ impl HostConfig {
     ///
     /// # Errors
     /// The URL is not valid.
-    pub(crate) fn target(&self) -> Result<Target, TargetError> {
+    pub(crate) fn target(&self) -> Result<Target, UrlError> {
         let (Some(service), Some((scheme, _))) = (self.service_name(), self.url.split_once("://")) else {
             return Target::parse(&self.url);
         };

@@ -18,7 +18,9 @@ use super::socket::{ClientSocket, PlainSocket};
 use weir_decide::Nanos;
 use weir_decide::base::address_race::{self, AddressRace, AddressRaceStep};
 use weir_decide::base::failure::FailureKind;
+use weir_machine::clock;
 use weir_machine::executor::BoxedFuture;
+use weir_machine::lock::lock;
 use weir_machine::timer::{Sleep, Timer};
 
 /// Connects to the origin; dropping the future cancels it.
@@ -68,7 +70,7 @@ async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Re
         OriginAddress::Inet(host, port) => {
             let addresses = addresses(host, *port).await?;
             step.set(FailureKind::Connect);
-            PlainSocket::Tcp(connect_first(&addresses, timer).await?)
+            PlainSocket::Tcp(connect_remembered(origin, &addresses, timer).await?)
         }
         OriginAddress::Pending(name, pending) => {
             let addresses = pending
@@ -76,7 +78,7 @@ async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Re
                 .await
                 .map_err(|why| SendError::new(FailureKind::Dns, format!("no address for host '{name}': {why}")))?;
             step.set(FailureKind::Connect);
-            PlainSocket::Tcp(connect_first(&address_race::in_turn(addresses), timer).await?)
+            PlainSocket::Tcp(connect_remembered(origin, &address_race::in_turn(addresses), timer).await?)
         }
     };
     if !origin.preamble.is_empty() {
@@ -117,15 +119,30 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, SendError> 
 /// # Errors
 /// If the name has no address, or none of them accepts a connection.
 pub(super) async fn connect_host(host: &str, port: u16, timer: &Timer) -> Result<TcpStream, SendError> {
-    connect_first(&addresses(host, port).await?, timer).await
+    connect_first(&addresses(host, port).await?, 0, timer).await.map(|(stream, _)| stream)
 }
 
-/// The first established connection; the others are dropped.
-async fn connect_first(addresses: &[SocketAddr], timer: &Timer) -> Result<TcpStream, SendError> {
+/// The first established connection to an origin, whose addresses are attempted as they answered before.
+async fn connect_remembered(origin: &Origin, addresses: &[SocketAddr], timer: &Timer) -> Result<TcpStream, SendError> {
+    if addresses.len() < 2 {
+        return connect_first(addresses, 0, timer).await.map(|(stream, _)| stream);
+    }
+    let preferred = lock(&origin.memory).preferred(addresses, clock::monotonic());
+    let (stream, address) = connect_first(addresses, preferred, timer).await?;
+    lock(&origin.memory).connected(addresses, address, clock::monotonic());
+    Ok(stream)
+}
+
+/// The first established connection, and its address; the others are dropped.
+async fn connect_first(
+    addresses: &[SocketAddr],
+    preferred: usize,
+    timer: &Timer,
+) -> Result<(TcpStream, SocketAddr), SendError> {
     type ConnectAttempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
     let mut trying: Vec<(SocketAddr, ConnectAttempt)> = Vec::new();
     let mut failures: Vec<String> = Vec::new();
-    let mut race = AddressRace::new(addresses.len(), 0);
+    let mut race = AddressRace::new(addresses.len(), preferred);
     let mut next: Option<Sleep> = None;
     poll_fn(|cx| {
         loop {
@@ -135,7 +152,7 @@ async fn connect_first(addresses: &[SocketAddr], timer: &Timer) -> Result<TcpStr
                     Poll::Ready(Ok(stream)) => {
                         // Without it responses are only slower.
                         let _ = stream.set_nodelay(true);
-                        return Poll::Ready(Ok(stream));
+                        return Poll::Ready(Ok((stream, *address)));
                     }
                     Poll::Ready(Err(error)) => {
                         failures.push(format!("{} ({address})", error_message(&error)));

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use http::HeaderValue;
@@ -14,6 +14,7 @@ use super::proxy_header::ProxyVersion;
 use crate::target::Target;
 use crate::tls::{Tls, TlsError, TlsOptions};
 use weir_decide::Nanos;
+use weir_decide::base::address_race::AddressMemory;
 
 /// HTTP version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +95,8 @@ pub struct Origin {
     /// ID within the process, by which pools are found.
     pub(super) id: u64,
     pub(super) address: OriginAddress,
+    /// Which of its addresses answered, for all event loops.
+    pub(super) memory: Arc<Mutex<AddressMemory>>,
     /// Host and port, as text.
     name: String,
     /// Pools of the origin, one per event loop that has used it.
@@ -156,6 +159,7 @@ impl Origin {
                 (None, Some(address)) => OriginAddress::Inet(address.ip().to_string(), address.port()),
                 (None, None) => OriginAddress::Inet(target.host.clone(), target.port),
             },
+            memory: Arc::default(),
             name: reach.address.map_or_else(|| host_header.clone(), |address| address.to_string()),
             pools: AtomicUsize::new(0),
             host: HeaderValue::from_str(&host_header).map_err(|_| named())?,
@@ -193,6 +197,7 @@ impl Origin {
         Self {
             id: next_id(),
             address: self.address.clone(),
+            memory: Arc::clone(&self.memory),
             name: self.name.clone(),
             pools: AtomicUsize::new(0),
             host: self.host.clone(),

@@ -10,6 +10,7 @@ use super::{Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, Outgoing
 use crate::target::Target;
 use crate::tls::TlsError;
 use weir_decide::Nanos;
+use weir_decide::base::basic_auth::basic_authorization;
 use weir_decide::delivery::limit_headers::retry_after;
 use weir_machine::clock;
 
@@ -33,9 +34,8 @@ impl PostTarget {
         post.headers.insert(USER_AGENT, HeaderValue::from_static(concat!("weir/", env!("CARGO_PKG_VERSION"))));
         post.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         if let Some(userinfo) = &target.userinfo {
-            let text = format!("Basic {}", base64::Engine::encode(&base64::prelude::BASE64_STANDARD, userinfo));
             // Base64 is a valid header value.
-            let _ = post.insert(AUTHORIZATION.as_str(), &text);
+            let _ = post.insert(AUTHORIZATION.as_str(), &basic_authorization(userinfo));
         }
         Ok(post)
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use weir_decide::base::url::UrlError;
 use weir_http::target::TargetError;
 use weir_http::tls::TlsError;
 use weir_http::wire::RequestError;
@@ -44,6 +45,12 @@ impl fmt::Display for PlanError {
 impl From<TargetError> for PlanError {
     fn from(e: TargetError) -> Self {
         Self::Target(e)
+    }
+}
+
+impl From<UrlError> for PlanError {
+    fn from(e: UrlError) -> Self {
+        Self::Target(e.into())
     }
 }
 

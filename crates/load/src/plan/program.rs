@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-
-use super::requests::read_body;
+use super::requests::{authorization, read_body};
 use super::run_length::RunLength;
 use super::{LoadPlan, Pacing, PlanError};
 use crate::http2::Http2Plan;
@@ -89,10 +86,10 @@ impl LoadPlan {
         CallerFraming::of(pairs, "GET", 0).map_err(RequestError::from)?;
         headers.retain(|(name, value)| !value.is_empty() && !name.eq_ignore_ascii_case("content-length"));
         let has = |name: &str, headers: &[(String, String)]| headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
-        if let Some(auth) = options.auth.as_ref().or(self.target.userinfo.as_ref())
+        if let Some(authorization) = authorization(options, &self.target)?
             && !has("authorization", &headers)
         {
-            headers.push(("Authorization".to_owned(), format!("Basic {}", BASE64_STANDARD.encode(auth))));
+            headers.push(("Authorization".to_owned(), authorization));
         }
         if !self.keep_alive && !has("connection", &headers) {
             headers.push(("Connection".to_owned(), "close".to_owned()));

@@ -1,12 +1,11 @@
 //! Requests of a plan: one for each body, with its weight.
 
+use std::borrow::Cow;
 use std::fs;
-
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 
 use super::PlanError;
 use crate::options::{Options, RequestBodySource};
+use weir_decide::base::basic_auth::{basic_authorization, typed_credentials};
 use weir_decide::base::request_framing::has_close;
 use weir_http::target::Target;
 use weir_http::wire::{WireRequest, parse_header};
@@ -18,8 +17,8 @@ pub(super) fn requests(
     keep_alive: bool,
 ) -> Result<Vec<WireRequest>, PlanError> {
     let mut headers = options.headers.clone();
-    if let Some(auth) = options.auth.as_ref().or(target.userinfo.as_ref()) {
-        headers.push(format!("Authorization: Basic {}", BASE64_STANDARD.encode(auth)));
+    if let Some(authorization) = authorization(options, target)? {
+        headers.push(format!("Authorization: {authorization}"));
     }
     let bodies = options.bodies.iter().map(read_body).collect::<Result<Vec<_>, _>>()?;
     let weights = weights(options, bodies.len())?;
@@ -30,6 +29,21 @@ pub(super) fn requests(
         Ok(WireRequest { weight, ..request })
     };
     bodies.iter().zip(weights).map(build).collect()
+}
+
+/// Credentials of the options as people type them: `user:password`.
+///
+/// # Errors
+/// There are none in the text.
+pub(crate) fn typed_auth(options: &Options) -> Result<Option<Cow<'_, str>>, PlanError> {
+    options.auth.as_deref().map(typed_credentials).transpose().map_err(|why| PlanError::Value("auth", why.to_owned()))
+}
+
+/// Value of `Authorization` of all requests: the credentials of the options, or else those of the URL.
+pub(super) fn authorization(options: &Options, target: &Target) -> Result<Option<String>, PlanError> {
+    let typed = typed_auth(options)?;
+    let credentials = typed.as_ref().map(|typed| typed.as_bytes()).or(target.userinfo.as_deref());
+    Ok(credentials.map(basic_authorization))
 }
 
 /// Whether connections take further requests: neither an option nor a header of all requests says otherwise.

@@ -6,7 +6,7 @@ use super::run_length::{RunLength, check_warmup};
 use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, pacing, positive_time, threads};
 use crate::event_streams::StreamOptions;
 use crate::options::Options;
-use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource, without_user};
+use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource, target_of, without_user};
 use weir_decide::Nanos;
 use weir_decide::load::shard::Shard;
 use weir_decide::load::source::RequestSource;
@@ -35,9 +35,11 @@ impl LoadPlan {
         let hosts = u64::try_from(mix.origins().count()).unwrap_or(1).clamp(1, MAX_HOSTS_PER_USER);
         let first = mix.origins().next();
         let (target, ResolvedOrigin { addresses, tls }) = match first {
-            Some((origin, address)) => (Target::parse(&origin.to_string())?, address.clone()),
+            Some((origin, address)) => (target_of(origin), address.clone()),
             // Only variables name hosts: whether they respond shows in the run.
-            None => (Target::parse("http://localhost/")?, ResolvedOrigin { addresses: Vec::new().into(), tls: None }),
+            None => {
+                (Target::of_host(false, "localhost", 80), ResolvedOrigin { addresses: Vec::new().into(), tls: None })
+            }
         };
         Ok(Self {
             target: Target { url: shown_url(options, &target), ..target },

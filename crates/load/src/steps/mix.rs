@@ -1,10 +1,13 @@
 //! Scenarios of a plan, compiled.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use weir_decide::Nanos;
 use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::base::secret_names::is_secret_name;
+use weir_decide::base::url::HttpUrl;
+use weir_decide::base::url_text::UrlText;
 use weir_decide::load::source::RequestSource;
 use weir_http::wire::parse_header;
 use weir_hurl::{Assertion, ErrorReport, ParseError};
@@ -19,7 +22,7 @@ use super::single_request::{LITERAL_BRACES, mistake};
 use super::user_deal::UserDeal;
 use super::{OriginResolver, ResolvedOrigin, ScenarioSource, scenario_hook, without_user};
 use crate::options::Options;
-use crate::plan::PlanError;
+use crate::plan::{PlanError, typed_auth};
 
 /// Maximum number of iterations that are looked through for the end of data: more than a minute of any load has.
 const MAX_PLANNED_ITERATIONS: u64 = 1 << 26;
@@ -192,7 +195,7 @@ impl ScenarioMix {
     /// URLs of all steps, in order: as they are written, without credentials and secrets.
     pub fn step_urls(&self) -> Vec<String> {
         let steps = self.scenarios.iter().flat_map(|scenario| &scenario.plan.steps);
-        let shown = |url: &str| if url.contains("://") { without_user(url) } else { url.to_owned() };
+        let shown = |url: &str| if UrlText::of(url).scheme.is_some() { without_user(url) } else { url.to_owned() };
         steps.map(|step| self.mask.shown(&shown(step.url_text()))).collect()
     }
 
@@ -298,9 +301,9 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
     });
     Ok(ScenarioSettings {
         variables: given.chain(captured).collect(),
-        base_url: (!options.url.is_empty()).then(|| options.url.clone()),
+        base_url: base_url(&options.url)?,
         headers: options.headers.iter().map(header).collect::<Result<_, PlanError>>()?,
-        user: options.auth.clone(),
+        user: typed_auth(options)?.map(Cow::into_owned),
         keep_alive,
         accept_encoding: "gzip, deflate, br".to_owned(),
         think,
@@ -310,6 +313,16 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
         success: success.transpose()?,
         ..ScenarioSettings::default()
     })
+}
+
+/// URL before paths, with its scheme; checked here, since it is the one of the command line.
+fn base_url(typed: &str) -> Result<Option<String>, PlanError> {
+    if typed.is_empty() {
+        return Ok(None);
+    }
+    HttpUrl::parse_typed(typed)?;
+    let scheme = if UrlText::of(typed).scheme.is_some() { "" } else { "http://" };
+    Ok(Some(format!("{scheme}{typed}")))
 }
 
 /// Rules of steps without options: with a maximum of redirects they follow them.

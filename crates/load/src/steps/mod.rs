@@ -41,7 +41,7 @@ pub(super) use self::flow_event::FlowEvent;
 pub use self::kept_response::decoded_body;
 pub use self::mix::ScenarioMix;
 pub(crate) use self::mix::distinct;
-pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
+pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin, target_of};
 pub use self::program_flows::ProgramPlan;
 pub(super) use self::program_flows::{ProgramFlows, ScriptTime};
 pub(super) use self::sample::{failure_message, failure_sample};

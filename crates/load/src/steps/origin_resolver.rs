@@ -70,13 +70,7 @@ impl OriginResolver {
     }
 }
 
-fn target_of(origin: &RequestOrigin) -> Target {
-    Target {
-        url: origin.to_string(),
-        tls: origin.is_tls,
-        host: origin.host.trim_start_matches('[').trim_end_matches(']').to_owned(),
-        port: origin.port,
-        path: "/".to_owned(),
-        userinfo: None,
-    }
+/// Target of an origin's requests.
+pub(crate) fn target_of(origin: &RequestOrigin) -> Target {
+    Target::of_host(origin.is_tls, origin.host.trim_start_matches('[').trim_end_matches(']'), origin.port)
 }

@@ -11,11 +11,12 @@ use weir_hurl::{
 };
 
 use weir_decide::base::secret_mask::{shown_header, url_label, without_secrets};
+use weir_decide::base::url_text::UrlText;
 use weir_http::wire::RequestError;
 
 use super::source::ScenarioSource;
 use crate::options::{Options, RequestBodySource};
-use crate::plan::{PlanError, weights};
+use crate::plan::{PlanError, typed_auth, weights};
 
 /// Remedy for braces that are not meant as a template.
 pub(super) const LITERAL_BRACES: &str = "--no-template sends {{ as it is";
@@ -80,10 +81,8 @@ impl TextWriter {
                 self.auth(text);
                 None
             }
-            None => options.auth.clone(),
+            None => typed_auth(options)?.map(Cow::into_owned),
         };
-        // The URL is sent as it is without templates.
-        self.push("[Options]\npath-as-is: true\n", "");
         let mut sources = options.bodies.iter().map(|body| self.clone().body(body)).collect::<Result<Vec<_>, _>>()?;
         let is_one_of_many = sources.len() > 1;
         let weights = weights(options, sources.len())?;
@@ -209,7 +208,7 @@ pub(super) fn mistake(origin: &str, error: &ParseError, remedy: &str) -> String 
 /// A URL without a scheme is one of http.
 fn with_scheme(mut url: Template) -> Template {
     if let Some(TemplatePart::Text(text)) = url.parts.first_mut()
-        && !text.contains("://")
+        && UrlText::of(text).scheme.is_none()
     {
         text.insert_str(0, "http://");
     }

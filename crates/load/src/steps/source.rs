@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use weir_decide::base::url_text::UrlText;
+
 use super::DataSource;
 
 /// Scenario as given, not yet compiled.
@@ -85,10 +87,8 @@ impl ScenarioSource {
 
 /// The URL without user and password, for results.
 pub(crate) fn without_user(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{path}")
+    let text = UrlText::of(url);
+    format!("{}://{}{}", text.scheme.unwrap_or("http"), text.host(), text.after_authority)
 }
 
 /// File of a scenario with its content, so that agents on other machines have it.

@@ -23,8 +23,8 @@ pub use cookie::Cookie;
 pub use rejection::CookieRejection;
 pub use set_cookie::{SameSite, SetCookie};
 
-use crate::url::HttpUrl;
 use scope::{is_domain_match, is_path_match, is_public_suffix, is_trusted};
+use weir_decide::base::url::HttpUrl;
 
 /// Cookies of one domain, at most; the least recently used one makes place for another.
 pub const MAX_COOKIES_PER_DOMAIN: usize = 50;

@@ -1,6 +1,6 @@
 //! Scope of a cookie: domains and paths.
 
-use crate::url::HttpUrl;
+use weir_decide::base::url::HttpUrl;
 
 /// Whether secure cookies may go to and come from a URL: over TLS, or without leaving the machine.
 pub(super) fn is_trusted(url: &HttpUrl) -> bool {

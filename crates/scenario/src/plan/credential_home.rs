@@ -7,7 +7,7 @@ use super::origin::{OriginId, OriginTable, RequestOrigin};
 use super::problem;
 use super::settings::ScenarioSettings;
 use super::step::ScenarioStep;
-use crate::url::HttpUrl;
+use weir_decide::base::url::HttpUrl;
 
 /// Origin to which the credentials of the settings belong: that of the URL before paths, or the only one that the file
 /// names. Where all hosts of a file are in variables, it is the first one that an iteration sends to.

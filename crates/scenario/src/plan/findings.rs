@@ -6,8 +6,8 @@ use weir_decide::base::failure::FailureKind;
 
 use super::render_error::RenderError;
 use crate::evaluate::{CaptureFailure, CheckFailure};
-use crate::url::UrlError;
 use crate::value::Value;
+use weir_decide::base::url::UrlError;
 
 /// What became of a request of a step. Buffer that the caller owns; each call of the flow overwrites it.
 #[derive(Clone, Debug, Default, PartialEq)]

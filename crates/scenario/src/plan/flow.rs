@@ -16,7 +16,7 @@ use super::scenario_plan::ScenarioPlan;
 use super::step::ScenarioStep;
 use super::user::{RequestMethod, ScenarioUser, UserPhase};
 use crate::evaluate::{RenderContext, ResponseView};
-use crate::url::HttpUrl;
+use weir_decide::base::url::HttpUrl;
 
 /// What a user does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use weir_hurl::{OptionName, TextPosition};
 
 use super::encoding::EncodingError;
 use crate::evaluate::TemplateError;
-use crate::url::UrlError;
+use weir_decide::base::url::UrlError;
 
 /// Reason why a request cannot be rendered.
 #[derive(Clone, Debug, PartialEq)]

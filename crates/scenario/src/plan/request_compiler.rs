@@ -19,7 +19,7 @@ use super::request_template::{BASIC, RequestTarget, RequestTemplate, intern};
 use super::settings::ScenarioSettings;
 use super::source_url::{first_text, fixed_origin, has_scheme, with_query};
 use super::url_template::UrlTemplate;
-use crate::url::{DotSegments, HttpUrl};
+use weir_decide::base::url::{DotSegments, HttpUrl};
 
 /// Name of the program, as `weir load` sends it.
 const FORM: &str = "application/x-www-form-urlencoded";

@@ -18,8 +18,8 @@ use super::sent_url::SentUrl;
 use super::url_template::UrlTemplate;
 use crate::cookie_jar::CookieJar;
 use crate::evaluate::{CompiledTemplate, RenderContext, VariableSlot, VariableTable};
-use crate::url::{DotSegments, HttpUrl};
 use crate::value::Value;
+use weir_decide::base::url::{DotSegments, HttpUrl};
 
 /// Beginning of a line with credentials.
 pub(super) const BASIC: &[u8] = b"Authorization: Basic ";

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use weir_decide::base::url_text::UrlText;
 use weir_hurl::{Assertion, HurlEntry, HurlFile, ParseError, TemplatePart, TextPosition};
 
 use super::checks::StepChecks;
@@ -156,7 +157,7 @@ fn name(entry: &HurlEntry) -> String {
         return name.to_owned();
     }
     let url = entry.request.url.to_string();
-    let after_scheme = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    let after_scheme = UrlText::of(&url).scheme.map_or(url.as_str(), |scheme| &url[scheme.len() + "://".len()..]);
     let host_is_variable = matches!(entry.request.url.parts.first(), Some(TemplatePart::Expression(_)));
     let path = match after_scheme.find('/') {
         Some(start) => &after_scheme[start..],

@@ -1,7 +1,7 @@
 //! URLs of requests that were sent.
 
 use super::step::ScenarioStep;
-use crate::url::{DotSegments, HttpUrl, UrlError};
+use weir_decide::base::url::{DotSegments, HttpUrl, UrlError};
 
 /// URL of a user's last request: the one of its step, which never changes, or another one in memory that is used again.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,8 @@
 use weir_hurl::{Template, TemplatePart};
 
 use super::origin::RequestOrigin;
-use crate::url::HttpUrl;
+use weir_decide::base::url::HttpUrl;
+use weir_decide::base::url_text::UrlText;
 
 /// Text at the start of a URL, before any expression.
 pub(super) fn first_text(url: &Template) -> &str {
@@ -12,16 +13,17 @@ pub(super) fn first_text(url: &Template) -> &str {
 
 /// Origin of a URL whose scheme, host and port nothing changes.
 pub(super) fn fixed_origin(url: &Template) -> Option<RequestOrigin> {
-    let start = first_text(url);
-    let authority = start.find("://")? + "://".len();
-    let end = start[authority..].find(['/', '?', '#'])?;
-    HttpUrl::parse(&start.as_bytes()[..authority + end]).ok().map(|url| RequestOrigin::of(&url))
+    let start = UrlText::of(first_text(url));
+    if start.after_authority.is_empty() {
+        return None;
+    }
+    HttpUrl::parse(start.origin.as_bytes()).ok().map(|url| RequestOrigin::of(&url))
 }
 
 /// Whether a URL begins with a scheme of requests.
 pub(super) fn has_scheme(url: &str) -> bool {
-    let scheme = url.split("://").next().unwrap_or_default();
-    url.contains("://") && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+    let scheme = UrlText::of(url).scheme.unwrap_or_default();
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
 /// The URL with parameters in its query string, and without its fragment.

@@ -6,7 +6,7 @@ use super::checks::StepChecks;
 use super::options::StepOptions;
 use super::request_template::{RequestTarget, RequestTemplate};
 use super::stream_end::StreamEndRule;
-use crate::url::HttpUrl;
+use weir_decide::base::url::HttpUrl;
 
 /// Step of a scenario: a request, what its response must be, and what is taken from it.
 #[derive(Clone, Debug)]

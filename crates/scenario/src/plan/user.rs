@@ -10,8 +10,8 @@ use super::sent_url::SentUrl;
 use super::step::ScenarioStep;
 use crate::cookie_jar::CookieJar;
 use crate::evaluate::VariableTable;
-use crate::url::HttpUrl;
 use crate::value::Value;
+use weir_decide::base::url::HttpUrl;
 
 /// User of a scenario: a small value that waits for a response or for a time.
 #[derive(Clone, Debug)]

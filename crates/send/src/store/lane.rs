@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::job::{Job, JobRequest};
-use weir_http::target::scheme_end;
+use weir_decide::base::url_text::UrlText;
 
 /// Lane of queued jobs. The default one has jobs whose URL has no host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,25 +51,16 @@ impl JobLane {
 impl JobRequest {
     /// Host of the URL, in lower case, with a non-default port; empty without one.
     pub fn host(&self) -> Cow<'_, str> {
-        let Some(end) = scheme_end(&self.url) else { return Cow::Borrowed("") };
-        let (scheme, rest) = (&self.url[..end], &self.url[end + "://".len()..]);
-        let (mut begin, mut end, mut has_upper_case) = (0, rest.len(), false);
-        // In one pass over the bytes: it is read three times for each job.
-        for (at, byte) in rest.bytes().enumerate() {
-            match byte {
-                b'/' | b'?' | b'#' => {
-                    end = at;
-                    break;
-                }
-                b'@' => begin = at + 1,
-                b'A'..=b'Z' => has_upper_case = true,
-                _ => {}
-            }
-        }
-        let host = &rest[begin..end];
+        let text = UrlText::of(&self.url);
+        let Some(scheme) = text.scheme else { return Cow::Borrowed("") };
+        let host = text.host();
         let own = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
         let host = host.strip_suffix(own).unwrap_or(host);
-        if has_upper_case { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) }
+        if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            Cow::Owned(host.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(host)
+        }
     }
 }
 

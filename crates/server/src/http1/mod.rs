@@ -1,6 +1,7 @@
 //! HTTP/1.x: one request after the other, each with its response.
 //!
-//! - `request_head`: what a request is, and where it ends; `response_head`: the same of a response
+//! - `request_head`: what a request is, and where it ends; `escaped_target`: targets that URLs do not have;
+//!   `response_head`: the same of a response
 //! - `request_stream`: the bytes of a connection; `http1_body`: the body of its current request
 //! - `response_writer`: a response on its way into `write_queue`, and out of it
 //! - `buffers`: memory that the connections of an event loop share
@@ -9,6 +10,7 @@
 //! requests it has no memory but that of its socket.
 
 pub(super) mod buffers;
+mod escaped_target;
 pub(super) mod http1_body;
 pub(super) mod request_head;
 mod request_stream;

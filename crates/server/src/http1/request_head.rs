@@ -62,12 +62,8 @@ impl HeadError {
 }
 
 impl ParsedHead {
-    /// Parses the head at the start of `bytes`; returns it and its length, or None if it is incomplete. `headers` is an
-    /// empty map, whose memory is used.
-    ///
-    /// # Errors
-    /// [`HeadError`].
-    pub fn parse(
+    /// Parses the head at the start of `bytes` as [`Self::parse`] does, with the target as it is.
+    pub(super) fn parse_bytes(
         bytes: &[u8],
         limits: HeadLimits,
         headers: &mut HeaderMap,

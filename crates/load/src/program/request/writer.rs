@@ -2,12 +2,11 @@
 
 use std::io::Write as _;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use weir_decide::base::basic_auth::basic_authorization;
 use weir_decide::base::request_framing::{CallerFraming, CallerHeader};
 use weir_decide::base::secret_names::is_secret_name;
+use weir_decide::base::url::HttpUrl;
 use weir_scenario::cookie_jar::CookieJar;
-use weir_scenario::url::HttpUrl;
 
 /// What a request has of its own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -180,8 +179,7 @@ fn write_credentials(request: RequestParts<'_>, head: &[u8], form: SentForm<'_>,
     let is_authorization = |name: &[u8]| name.eq_ignore_ascii_case(b"authorization");
     let of_session = head.split(|byte| *byte == b'\n').any(|line| line.get(..13).is_some_and(is_authorization));
     if !of_session && !request.headers.iter().any(|(name, _)| is_authorization(name.as_bytes())) {
-        let text = BASE64_STANDARD.encode(userinfo);
-        let _ = write!(out, "Authorization: Basic {text}\r\n");
+        let _ = write!(out, "Authorization: {}\r\n", basic_authorization(userinfo));
     }
 }
 

@@ -8,7 +8,7 @@ mod properties;
 mod set_cookies;
 
 use super::CookieJar;
-use crate::url::HttpUrl;
+use weir_decide::base::url::HttpUrl;
 
 /// Time of tests: 2026-01-01T00:00:00Z.
 const NOW_S: i64 = 1_767_225_600;

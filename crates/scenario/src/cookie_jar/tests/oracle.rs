@@ -1,7 +1,7 @@
 //! A jar as RFC 6265 writes it, section by section: a list of cookies, sorted when a request asks.
 
 use super::super::{MAX_COOKIES, MAX_COOKIES_PER_DOMAIN};
-use crate::url::HttpUrl;
+use weir_decide::base::url::HttpUrl;
 
 /// Dates that tests use, and when they are.
 pub(super) const DATES: [(&str, Option<i64>); 4] = [

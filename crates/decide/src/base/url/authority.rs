@@ -2,9 +2,13 @@
 
 // The part of std::net that is data: addresses, and no sockets.
 use core::net::{Ipv4Addr, Ipv6Addr};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use idna::AsciiDenyList;
+
 use super::error::{UrlProblem, printable};
+use crate::base::percent::percent_decoded;
 
 /// Bound of a host, which is more than DNS allows.
 const MAX_HOST_BYTES: usize = 255;
@@ -22,8 +26,8 @@ pub(super) struct UrlAuthority<'t> {
 
 #[derive(Debug)]
 enum UrlHost<'t> {
-    /// Name or IPv4 address, in any case.
-    Name(&'t str),
+    /// Name or IPv4 address in ASCII, in any case.
+    Name(Cow<'t, str>),
     Ipv6(Ipv6Addr),
 }
 
@@ -39,28 +43,22 @@ impl<'t> UrlAuthority<'t> {
             Some(at) => (Some(&text[..at]).filter(|userinfo| !userinfo.is_empty()), &text[at + 1..]),
             None => (None, text),
         };
-        if !text.is_ascii() {
-            return Err(UrlProblem::InternationalHost);
-        }
         let text = std::str::from_utf8(text).map_err(|_| UrlProblem::InternationalHost)?;
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (address, port) = rest.split_once(']').ok_or(UrlProblem::Ipv6)?;
-                (UrlHost::Ipv6(address.parse().map_err(|_| UrlProblem::Ipv6)?), port)
+                (UrlHost::Ipv6(parse_ipv6(address)?), port)
             }
             None => {
                 let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
-                (UrlHost::Name(name), port)
+                (UrlHost::Name(ascii_name(name)?), port)
             }
         };
-        if let UrlHost::Name(name) = host {
-            check_name(name)?;
-        }
         Ok(Self { userinfo, host, port: parse_port(port)? })
     }
 
     pub(super) fn push_host(&self, out: &mut String) {
-        match self.host {
+        match &self.host {
             UrlHost::Name(name) => out.extend(name.chars().map(|c| c.to_ascii_lowercase())),
             // Writing to a string does not fail.
             UrlHost::Ipv6(address) => _ = write!(out, "[{address}]"),
@@ -69,32 +67,31 @@ impl<'t> UrlAuthority<'t> {
 
     /// `user:password`, decoded; wrong escapes stand for themselves.
     pub(super) fn userinfo(&self) -> Option<Box<[u8]>> {
-        let mut rest = self.userinfo?;
-        let mut decoded = Vec::with_capacity(rest.len() + 1);
-        let has_password = rest.contains(&b':');
-        while let Some((&first, after)) = rest.split_first() {
-            match (first, escaped_byte(after)) {
-                (b'%', Some(byte)) => {
-                    decoded.push(byte);
-                    rest = &after[2..];
-                }
-                _ => {
-                    decoded.push(first);
-                    rest = after;
-                }
-            }
-        }
-        if !has_password {
+        let userinfo = self.userinfo?;
+        let mut decoded = percent_decoded(userinfo);
+        if !userinfo.contains(&b':') {
             decoded.push(b':');
         }
         Some(decoded.into_boxed_slice())
     }
 }
 
-/// Byte that two hexadecimal digits at the beginning are.
-fn escaped_byte(text: &[u8]) -> Option<u8> {
-    let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
-    u8::try_from(digit(0)? * 16 + digit(1)?).ok()
+/// Address in brackets.
+fn parse_ipv6(text: &str) -> Result<Ipv6Addr, UrlProblem> {
+    text.parse().map_err(|_| match text.split_once('%') {
+        Some((address, _)) if address.parse::<Ipv6Addr>().is_ok() => UrlProblem::Ipv6Zone,
+        _ => UrlProblem::Ipv6,
+    })
+}
+
+/// Checked name as the DNS has it: letters outside of ASCII are mapped and encoded as browsers do (UTS 46).
+fn ascii_name(name: &str) -> Result<Cow<'_, str>, UrlProblem> {
+    if name.is_ascii() {
+        return check_name(name).map(|()| Cow::Borrowed(name));
+    }
+    let ascii = idna::domain_to_ascii_cow(name.as_bytes(), AsciiDenyList::URL);
+    let ascii = ascii.map_err(|_| UrlProblem::InternationalHost)?;
+    check_name(&ascii).map(|()| ascii)
 }
 
 fn check_name(name: &str) -> Result<(), UrlProblem> {

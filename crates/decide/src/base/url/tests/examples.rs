@@ -52,7 +52,6 @@ fn no_url_has_another_host_than_to_a_browser() {
         "http://h%40other/",
         "http://h%2Fother/",
         "http://h%5cother/",
-        "http://\u{ff48}ost/",
         "http://h\u{2024}other/",
         "http://h other/",
         "http://h|other/",
@@ -74,6 +73,9 @@ fn no_url_has_another_host_than_to_a_browser() {
         ("http://%40@host/", "host"),
         ("http://host./", "host."),
         ("http://HOST/", "host"),
+        ("http://\u{ff48}ost/", "host"),
+        ("http://b\u{fc}cher.example/", "xn--bcher-kva.example"),
+        ("http://fa\u{df}.example:80/", "xn--fa-hia.example"),
     ] {
         assert_eq!(url(text).host(), host, "{text}");
     }
@@ -99,8 +101,10 @@ fn the_host_field_has_a_port_that_is_not_the_default() {
 #[test]
 fn what_a_request_line_does_not_allow_is_encoded() {
     assert_eq!(target("http://h/a b\t\r\n\u{7f}"), "/a%20b%09%0D%0A%7F");
-    assert_eq!(target("http://h/caf\u{e9}?q=\u{20ac} 1"), "/caf%C3%A9?q=%E2%82%AC+1");
-    assert_eq!(target("http://h/100%/%zz/%41?<\"{}|^`>"), "/100%/%zz/%41?<\"{}|^`>");
+    assert_eq!(target("http://h/caf\u{e9}?q=\u{20ac} 1"), "/caf%C3%A9?q=%E2%82%AC%201");
+    assert_eq!(target("http://h/100%/%zz/%41?<\"{}|^`'>"), "/100%/%zz/%41?%3C%22{}|^`%27%3E");
+    assert_eq!(target("http://h/<\"{}|^`'>"), "/%3C%22%7B%7D|%5E%60'%3E");
+    assert_eq!(target("http://h/?where={\"a\":1}"), "/?where={%22a%22:1}");
     assert_eq!(HttpUrl::parse(b"http://h/\xff").expect("a URL").target(), b"/%FF");
 }
 
@@ -147,7 +151,10 @@ fn an_error_says_what_is_wrong() {
     assert_eq!(problem("http://a b/"), UrlProblem::HostCharacter(' '));
     assert_eq!(problem("http://a%41/"), UrlProblem::HostCharacter('%'));
     assert_eq!(problem("http://h[::1]/"), UrlProblem::HostCharacter('['));
-    assert_eq!(problem("http://m\u{fc}nchen.example/"), UrlProblem::InternationalHost);
+    for text in [&b"http://\xff/"[..], "http://a\u{fffd}b/".as_bytes()] {
+        assert_eq!(HttpUrl::parse(text).expect_err("no name").problem, UrlProblem::InternationalHost);
+    }
+    assert_eq!(problem("http://[fe80::1%25eth0]/"), UrlProblem::Ipv6Zone);
     assert_eq!(problem(&format!("http://{}/", "a".repeat(256))), UrlProblem::LongHost);
     for text in ["http://[h]/", "http://[::1/", "http://[]/"] {
         assert_eq!(problem(text), UrlProblem::Ipv6, "{text}");
@@ -164,10 +171,54 @@ fn an_error_is_one_short_line_without_a_password() {
     assert_eq!(shown("ftp://h/"), "invalid URL 'ftp://h/': unknown scheme 'ftp'; choose http or https");
     assert_eq!(
         shown("http://me:secret@h:0/a@b"),
-        "invalid URL 'http://***@h:0/a@b': invalid port '0'; write a number from 1 to 65535"
+        "invalid URL 'http://***@h:0/a@b': invalid port; write a number from 1 to 65535"
     );
+    for text in [
+        "http://me:secret@h:x/",
+        "http://m%zz:secret@h:x/",
+        "http://me:sec/ret@h/",
+        "me:secret@h:1/",
+        "http://me:secret@a b/",
+    ] {
+        let shown = shown(text);
+        assert!(!shown.contains("sec") && !shown.contains("ret") && !shown.contains("m%zz"), "{shown}");
+    }
     let long = shown(&format!("\n\u{1b}{}", "x".repeat(5000)));
     assert!(long.len() < 300 && !long.contains(char::is_control), "{long}");
+}
+
+#[test]
+fn a_url_as_people_type_it_may_have_no_scheme() {
+    let typed = |text: &str| HttpUrl::parse_typed(text).map(|url| url.to_string());
+    for (text, expected) in [
+        ("localhost:8080/x", "http://localhost:8080/x"),
+        (" HTTPS://a/ ", "https://a/"),
+        ("127.0.0.1:8080/to?url=http://x", "http://127.0.0.1:8080/to?url=http://x"),
+        ("h/a b?c d#://", "http://h/a%20b?c%20d"),
+        ("h?://", "http://h/?://"),
+        ("[::1]:8080", "http://[::1]:8080/"),
+        ("h:", "http://h/"),
+        ("me:pw@h:1", "http://h:1/"),
+        ("mail:to@h", "http://h/"),
+    ] {
+        assert_eq!(typed(text).as_deref(), Ok(expected), "{text}");
+    }
+    for text in
+        ["", "/x", "?x", "http:", "http:h", "HTTPS:/h", "http:80", "mailto:x", "file:/x", "ftp://h", "//h", "://h"]
+    {
+        assert!(typed(text).is_err(), "{text}");
+    }
+    assert_eq!(
+        HttpUrl::parse_typed("h:x").expect_err("a port").to_string(),
+        "invalid URL 'h:x': invalid port 'x'; write a number from 1 to 65535"
+    );
+}
+
+#[test]
+fn what_follows_the_authority_is_the_target_of_the_whole_url() {
+    for rest in ["", "/", "?a b", "/a/../b c?d#e", "/\u{e9}?\u{e9}", "#x", "/a?b?c"] {
+        assert_eq!(HttpUrl::target_of(rest), target(&format!("http://h{rest}")), "{rest}");
+    }
 }
 
 #[test]

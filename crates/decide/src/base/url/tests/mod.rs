@@ -3,6 +3,7 @@
 mod examples;
 mod properties;
 mod references;
+mod whatwg;
 
 use super::HttpUrl;
 

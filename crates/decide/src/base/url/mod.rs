@@ -1,7 +1,12 @@
-//! Addresses of requests: `http` and `https` URLs, and references of redirects, which are relative to one.
+//! Addresses of requests: `http` and `https` URLs, and references of redirects, which are relative to one. The one
+//! grammar of all URLs that requests go to, wherever they are named.
 //!
-//! A URL is kept as it goes over the wire: the host in lower case, path and query with everything percent-encoded that
-//! a request line does not allow. Fragments are not kept, since they are never sent.
+//! A URL is kept as it goes over the wire: the host in lower case and ASCII, path and query with everything
+//! percent-encoded that browsers encode (WHATWG URL). Fragments are not kept, since they are never sent.
+//!
+//! Where a browser would guess, a URL is an error instead: a backslash or control characters around the host, an escape
+//! in the host. Escapes of dot segments and backslashes in paths are sent as they are, and so are control characters
+//! of path and query, percent-encoded.
 
 mod authority;
 mod error;
@@ -14,11 +19,12 @@ mod tests;
 use std::fmt;
 use std::io::Write as _;
 
+use super::origin::CredentialOrigin;
+use super::url_text::UrlText;
 use authority::UrlAuthority;
 pub use error::{UrlError, UrlProblem};
 pub use path::DotSegments;
 use reference::UrlReference;
-use weir_decide::base::origin::CredentialOrigin;
 
 /// Scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,9 +74,40 @@ impl HttpUrl {
     /// Parses an absolute URL, and removes the segments `.` and `..` from its path.
     ///
     /// # Errors
-    /// If the text is not a URL of http or https whose host is ASCII.
+    /// If the text is not a URL of http or https.
     pub fn parse(text: &[u8]) -> Result<Self, UrlError> {
         Self::parse_with(text, DotSegments::Remove)
+    }
+
+    /// Parses a URL as people type it: without a scheme it is one of http, and spaces around it do not count.
+    ///
+    /// # Errors
+    /// As for [`HttpUrl::parse`].
+    pub fn parse_typed(text: &str) -> Result<Self, UrlError> {
+        let text = text.trim_matches(' ');
+        let parts = UrlText::of(text);
+        // `http:host` and `mailto:` are not hosts of that name with a port.
+        let is_scheme = |end: &str| UrlScheme::named(end.as_bytes()).is_some();
+        let has_scheme_alone = parts.authority.split_once(':').is_some_and(|(name, port)| {
+            is_scheme(name) || (port.is_empty() && !name.is_empty() && parts.after_authority.starts_with('/'))
+        });
+        if parts.scheme.is_some() || has_scheme_alone {
+            return Self::parse(text.as_bytes());
+        }
+        Self::parse([b"http://", text.as_bytes()].concat().as_slice())
+            .map_err(|error| UrlError::new(text.as_bytes(), error.problem))
+    }
+
+    /// Path and query as a request line has them, of what follows the authority in a URL.
+    pub fn target_of(after_authority: &str) -> String {
+        let mut target = String::with_capacity(after_authority.len() + 1);
+        let text = after_authority.split('#').next().unwrap_or_default();
+        let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
+        path::push_path(path.as_bytes(), DotSegments::Remove, &mut target);
+        if let Some(query) = query {
+            path::push_query(query.as_bytes(), &mut target);
+        }
+        target
     }
 
     /// Parses an absolute URL.

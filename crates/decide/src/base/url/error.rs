@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use weir_decide::base::terminal_text::is_steering;
+use crate::base::secret_mask::without_secrets;
+use crate::base::terminal_text::is_steering;
+use crate::base::url_text::UrlText;
 
 /// Characters of a URL that an error quotes.
 const QUOTED_CHARS: usize = 120;
@@ -21,7 +23,7 @@ pub struct UrlError {
 pub enum UrlProblem {
     /// Neither http:// nor https:// at the beginning.
     NoScheme,
-    /// Another scheme.
+    /// Another scheme; empty where it may be a user.
     UnknownScheme(String),
     /// Nothing where the host should be.
     NoHost,
@@ -29,29 +31,30 @@ pub enum UrlProblem {
     ControlCharacter(char),
     /// Character that hosts do not have.
     HostCharacter(char),
-    /// Host with letters outside of ASCII.
+    /// Host with letters outside of ASCII that no name of the DNS has.
     InternationalHost,
     /// Host of more than 255 bytes.
     LongHost,
     /// Brackets without an IPv6 address.
     Ipv6,
-    /// Port that is not a number in [1, 65535].
+    /// IPv6 address with a zone, as `fe80::1%25eth0`.
+    Ipv6Zone,
+    /// Port that is not a number in [1, 65535]; empty where it may be a password.
     Port(String),
 }
 
 impl UrlError {
     pub(super) fn new(text: &[u8], problem: UrlProblem) -> Self {
-        Self { url: printable(&without_userinfo(text)), problem }
-    }
-}
-
-/// Text with `***` in place of user and password.
-fn without_userinfo(text: &[u8]) -> Vec<u8> {
-    let start = text.windows(2).position(|pair| pair == b"//").map_or(0, |slashes| slashes + 2);
-    let end = text[start..].iter().position(|b| b"/?#".contains(b)).map_or(text.len(), |len| start + len);
-    match text[start..end].iter().rposition(|b| *b == b'@') {
-        Some(at) => [&text[..start], b"***", &text[start + at..]].concat(),
-        None => text.to_vec(),
+        let text = String::from_utf8_lossy(text);
+        // A password may have been taken for the port or the scheme.
+        let problem = match problem {
+            UrlProblem::Port(_) if UrlText::of(&text).after_authority.contains('@') => UrlProblem::Port(String::new()),
+            UrlProblem::UnknownScheme(_) if text.contains('@') && !text.contains("://") => {
+                UrlProblem::UnknownScheme(String::new())
+            }
+            other => other,
+        };
+        Self { url: printable(without_secrets(&text).as_bytes()), problem }
     }
 }
 
@@ -79,15 +82,20 @@ impl fmt::Display for UrlProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoScheme => f.write_str("no scheme; write e.g. http://localhost:8080/path"),
+            Self::UnknownScheme(scheme) if scheme.is_empty() => f.write_str("unknown scheme; choose http or https"),
             Self::UnknownScheme(scheme) => write!(f, "unknown scheme '{scheme}'; choose http or https"),
             Self::NoHost => f.write_str("no host; write e.g. http://localhost:8080/path"),
             Self::ControlCharacter(c) => {
                 write!(f, "control character '{}'; write it percent-encoded", c.escape_default())
             }
             Self::HostCharacter(c) => write!(f, "invalid character '{}' in the host", c.escape_default()),
-            Self::InternationalHost => f.write_str("host is not ASCII; write it in Punycode, as xn--..."),
+            Self::InternationalHost => f.write_str("invalid letters in the host; write it in Punycode, as xn--..."),
             Self::LongHost => f.write_str("host has more than 255 bytes"),
             Self::Ipv6 => f.write_str("no IPv6 address in the brackets; write e.g. http://[::1]:8080/"),
+            Self::Ipv6Zone => f.write_str(
+                "an IPv6 address with a zone; leave the zone out, and give it with --connect-to '[ADDRESS%ZONE]:PORT'",
+            ),
+            Self::Port(port) if port.is_empty() => f.write_str("invalid port; write a number from 1 to 65535"),
             Self::Port(port) => write!(f, "invalid port '{port}'; write a number from 1 to 65535"),
         }
     }

@@ -1,5 +1,7 @@
 //! Path and query as a request line has them.
 
+use crate::base::percent::push_escaped;
+
 /// What happens with the segments `.` and `..` of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DotSegments {
@@ -29,7 +31,7 @@ pub(super) fn push_path(path: &[u8], dot_segments: DotSegments, out: &mut String
             }
             _ => {
                 out.push('/');
-                push_encoded(segment, "%20", out);
+                push_encoded(segment, EncodedIn::Path, out);
             }
         }
     }
@@ -38,23 +40,36 @@ pub(super) fn push_path(path: &[u8], dot_segments: DotSegments, out: &mut String
 /// Appends `?` and a query.
 pub(super) fn push_query(query: &[u8], out: &mut String) {
     out.push('?');
-    push_encoded(query, "+", out);
+    push_encoded(query, EncodedIn::Query, out);
 }
 
-/// Appends text, percent-encoded where a request line does not allow a byte; escapes stay as they are. curl writes
-/// spaces of a query as `+`.
-fn push_encoded(text: &[u8], space: &str, out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+/// Part of a URL; the two differ in what browsers encode (WHATWG URL, "percent-encode sets").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EncodedIn {
+    Path,
+    Query,
+}
+
+impl EncodedIn {
+    fn is_encoded(self, byte: u8) -> bool {
+        match byte {
+            b'"' | b'<' | b'>' | b'#' => true,
+            b'^' | b'`' | b'{' | b'}' => self == Self::Path,
+            b'\'' => self == Self::Query,
+            _ => !byte.is_ascii_graphic(),
+        }
+    }
+}
+
+/// Appends text, percent-encoded where browsers do; escapes stay as they are.
+fn push_encoded(text: &[u8], part: EncodedIn, out: &mut String) {
     out.reserve(text.len());
     for &byte in text {
-        match byte {
-            b' ' => out.push_str(space),
-            b'!'..=b'~' => out.push(char::from(byte)),
-            _ => {
-                out.push('%');
-                out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-                out.push(char::from(DIGITS[usize::from(byte & 15)]));
-            }
+        if part.is_encoded(byte) {
+            push_escaped(byte, out);
+        } else {
+            // ASCII, since all else is encoded.
+            out.push(char::from(byte));
         }
     }
 }
