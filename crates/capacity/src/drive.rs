@@ -105,8 +105,8 @@ impl<'a> Driver<'a> {
         if run.response_count() == 0 {
             return format!("{kind} {details}").trim_end().to_owned();
         }
-        // A check makes the request a step, which keeps samples.
-        let checks = vec!["status < 400".to_owned()];
+        // Checks make the request a step, which keeps samples; one on the body makes it keep that.
+        let checks = ["status < 400", "bytes count >= 0"].map(str::to_owned).to_vec();
         let options = Options { connections: Some(1), requests: Some(1), checks, ..self.search.options.clone() };
         let has_steps = !run.steps.is_empty() || self.coordinator.is_some();
         let again = if has_steps { None } else { self.run_one_user(&options, watch).ok() };
