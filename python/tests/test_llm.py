@@ -59,9 +59,9 @@ def test_figures_are_those_of_the_servers_record(server: weir.Service) -> None:
     assert run.llm.output_tokens == sum(record["output_tokens"] for record in records) == 48
     assert run.llm.input_tokens == sum(record["input_tokens"] for record in records)
     assert (run.llm.good, run.llm.objectives) == (8, "ttft:20s e2e:30s")
-    assert run.llm.ttft_ms.min >= 2.9
-    assert run.llm.ttft_lateness_ms.max < run.llm.ttft_ms.max
-    assert run.llm.ttft_read_delay_ms.max > 0
+    assert (run.llm.ttft_ms.min or 0) >= 2.9
+    assert (run.llm.ttft_lateness_ms.max or 0) < (run.llm.ttft_ms.max or 0)
+    assert (run.llm.ttft_read_delay_ms.max or 0) > 0
     assert run.llm.ttft_unstamped == 0
     assert [objective.ok for objective in run.slo] == [True, True]
     assert sum(point.streams.llm.requests for point in run.series if point.streams and point.streams.llm) == 8

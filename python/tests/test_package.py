@@ -90,5 +90,5 @@ def test_the_stubs_match_the_module() -> None:
 def test_the_example_of_the_package_works(service: Service) -> None:
     result = weir.load(service.url, rate=500, duration="1s", slo=["p99<10s", "errors<1%"])
     assert all(objective.ok for objective in result.slo), result
-    assert result.response_ms.p99 > 0
+    assert (result.response_ms.p99 or 0) > 0
     assert f"{result.rate_per_s.offered:.0f}" == "500"

@@ -50,7 +50,7 @@ def test_load_and_service_in_one_program() -> None:
     with weir.serve("work", mix={"good": 1}, delay="1ms") as upstream:
         run = weir.load(upstream.url + "/api/work", requests=200, connections=10)
         assert dict(run.status) == {200: 200}
-        assert run.response_ms.min >= 1
+        assert (run.response_ms.min or 0) >= 1
         assert 'weir_http_requests_total{status="200"} 200' in upstream.metrics()
 
 

@@ -210,7 +210,7 @@ def test_think_time_is_between_tasks_and_in_none_of_them(service: Service) -> No
     run = weir.load(Thinker, host=service.url, users=1, loops=4)
     assert run.duration_s >= 0.3
     assert run.iterations is not None
-    assert run.iterations.time_ms.p50 < 100
+    assert (run.iterations.time_ms.p50 or 100) < 100
 
 
 @pytest.mark.parametrize("think", ["3s..1s", "soon", -1])

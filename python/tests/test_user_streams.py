@@ -50,8 +50,8 @@ def test_events_reach_a_task_as_they_arrive(service: weir.Service, version: dict
     assert [(step.name, step.requests) for step in run.steps] == [("events", 1)]
     assert run.streams is not None
     assert (run.streams.responses, run.streams.complete, run.streams.events) == (1, 1, EVENTS)
-    assert run.streams.first_event_ms.min >= 49
-    assert run.streams.gap_ms.mean >= 20
+    assert (run.streams.first_event_ms.min or 0) >= 49
+    assert (run.streams.gap_ms.mean or 0) >= 20
     assert weir.Run.from_json(run.to_json()) == run
 
 
@@ -99,7 +99,7 @@ def test_events_wait_for_a_task_that_sleeps(service: weir.Service) -> None:
     assert run.steps[0].samples[0].reason == "as the task says"
     assert run.streams is not None
     # The times are those of the service, whatever the task did meanwhile.
-    assert run.streams.gap_ms.max < 1000 * GAP_S * EVENTS
+    assert 0 < (run.streams.gap_ms.max or 0) < 1000 * GAP_S * EVENTS
 
 
 @pytest.mark.parametrize("version", HTTP)

@@ -89,6 +89,7 @@ _NAMES = {
     "_shared": ("delete", "get", "head", "options", "patch", "post", "put", "request"),
     "_simulate": ("Metrics", "Pairing", "Rank", "Sample", "Simulation", "SimulationRun", "simulate"),
     "_started_load": ("StartedLoad", "start_load"),
+    "_study": ("Study",),
     "_task": ("tag", "task"),
     "_ticket": ("AsyncBatch", "AsyncTicket", "Batch", "Ticket"),
     "_time": ("Time",),

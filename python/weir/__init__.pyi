@@ -68,6 +68,7 @@ from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
 from weir._simulate import Metrics, Pairing, Rank, Sample, Simulation, SimulationRun, simulate
 from weir._started_load import StartedLoad, start_load
+from weir._study import Study
 from weir._task import tag, task
 from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
 from weir._time import Time
@@ -154,6 +155,7 @@ __all__ = [
     "StepResult",
     "StreamPoint",
     "Streams",
+    "Study",
     "Success",
     "Target",
     "Ticket",

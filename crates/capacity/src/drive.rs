@@ -7,12 +7,13 @@ use super::sampling::{ServiceUsage, ServiceUsageSampler};
 use super::{CapacityCallback, CapacityError, CapacityEvent, CapacityOptions};
 use weir_agents::Coordinator;
 use weir_decide::Nanos;
+use weir_decide::base::terminal_text::beginning;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_machine::clock::Clock;
 use weir_measure::capacity::report::{StepReport, StepResult};
 use weir_measure::capacity::search::Trial;
 use weir_measure::capacity::step::{StepDecision, StepFailure};
-use weir_measure::capacity::{CapacityStep, TrialResult};
+use weir_measure::capacity::{CapacityStep, IdleFinding, IdleProbe, TrialResult};
 use weir_measure::run::Manifest;
 use weir_measure::slo::{Slo, SloCriterion};
 use weir_measure::trust::MIN_SUCCESSES;
@@ -77,8 +78,12 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// Measures the response time of a single user; returns the manifest of that run.
-    pub(super) fn measure_single_user(&mut self, watch: &mut CapacityCallback<'_>) -> Result<Manifest, CapacityError> {
+    /// Measures the response time of a single user; returns the manifest of that run, and whether it missed an
+    /// objective, which of few requests may be chance.
+    pub(super) fn measure_single_user(
+        &mut self,
+        watch: &mut CapacityCallback<'_>,
+    ) -> Result<(Manifest, bool), CapacityError> {
         // Errors in the options of later steps are reported before anything is sent.
         self.plan(self.search.range.start)?;
         let run = self.run_single_user(watch)?;
@@ -86,12 +91,75 @@ impl<'a> Driver<'a> {
             return Err(LoadError::Interrupted.into());
         }
         if run.requests.ok == 0 {
-            let kind = run.failures.keys().next().map_or("no response", String::as_str);
-            let words = run.target.failure_details.get(kind).map_or("", String::as_str);
-            return Err(CapacityError::NoSuccess(format!("{kind} {words}").trim_end().to_owned()));
+            return Err(CapacityError::NoSuccess(self.failure_of_single_user(&run, watch)));
         }
         self.single_user_p50_ms = run.response_ms.p50;
-        Ok(run.manifest)
+        let is_suspicious = self.search.slos.iter().any(|slo| !slo.check(&run).ok);
+        Ok((run.manifest, is_suspicious))
+    }
+
+    /// Failure of a single user in a few words: the status and the beginning of the response, without secrets.
+    fn failure_of_single_user(&mut self, run: &Run, watch: &mut CapacityCallback<'_>) -> String {
+        let kind = run.failures.keys().next().map_or("no response", String::as_str);
+        let details = run.target.failure_details.get(kind).map_or("", String::as_str);
+        if run.response_count() == 0 {
+            return format!("{kind} {details}").trim_end().to_owned();
+        }
+        // Checks make the request a step, which keeps samples; one on the body makes it keep that.
+        let checks = ["status < 400", "bytes count >= 0"].map(str::to_owned).to_vec();
+        let options = Options { connections: Some(1), requests: Some(1), checks, ..self.search.options.clone() };
+        let has_steps = !run.steps.is_empty() || self.coordinator.is_some();
+        let again = if has_steps { None } else { self.run_one_user(&options, watch).ok() };
+        let steps = again.as_ref().map_or(&run.steps, |run| &run.steps);
+        let sample = steps.iter().find_map(|step| step.samples.first());
+        let status = run.status.keys().next().filter(|_| kind.ends_with("xx"));
+        let what = match (status, sample) {
+            (Some(status), _) => format!("status {status}"),
+            (None, Some(sample)) => format!("{kind}: {}", sample.reason),
+            (None, None) => format!("{kind} {details}").trim_end().to_owned(),
+        };
+        let body = sample.and_then(|sample| sample.response.split_once("\n\n")).map(|(_, body)| body);
+        let body = body.map(|body| body.split_whitespace().collect::<Vec<_>>().join(" "));
+        body.filter(|body| !body.is_empty()).map_or(what.clone(), |body| format!("{what}: {}", beginning(&body, 100)))
+    }
+
+    /// Looks whether the service misses an objective with one request at a time; a sentence if it does.
+    pub(super) fn probe_idle(&mut self, watch: &mut CapacityCallback<'_>) -> Result<Option<String>, CapacityError> {
+        let (warmup_s, max_s) = (self.search.warmup_s.max(1), self.search.step_length.max_s);
+        let seconds = Duration::from_secs(warmup_s + max_s + 1);
+        let options = &self.search.options;
+        let options = Options {
+            connections: Some(1),
+            rate: None,
+            duration: Some(seconds),
+            warmup: Some(Duration::from_secs(warmup_s)),
+            ..options.clone()
+        };
+        let plan = self.plan_of(&options)?;
+        let (mut seen, mut probe, mut finding) = (0, IdleProbe::new(self.demands, max_s), None);
+        let (step, load, mut cut_off) = (self.steps as usize + 1, 0.0, false);
+        let ended = run(&mut self.coordinator, &options, &plan, self.command, &mut |progress| {
+            if let Some(second) = progress.interval {
+                seen += 1;
+                // The first seconds are of a connection that is made, and of caches that are cold.
+                finding = finding.or_else(|| (seen > warmup_s).then(|| probe.add(second)).flatten());
+            }
+            cut_off = !watch(&CapacityEvent::StepProgress { step, load, progress });
+            finding.is_none() && !cut_off
+        });
+        self.pass_script_reports(watch);
+        let ended = match ended {
+            _ if cut_off => return Err(LoadError::Interrupted.into()),
+            ended => ended?,
+        };
+        let Some(IdleFinding::Misses(index)) = finding else { return Ok(None) };
+        Ok(self.search.slos.get(index).map(|slo| {
+            let held = slo.check(&ended);
+            format!(
+                "the service misses {} without load (one request at a time: {}, {} requests): no load will meet it",
+                held.objective, held.measured, ended.requests.total
+            )
+        }))
     }
 
     /// Waits until the response time of a single user is about as at first; false after [`RECOVERY_TIMEOUT`].
@@ -113,10 +181,14 @@ impl<'a> Driver<'a> {
     fn run_single_user(&mut self, watch: &mut CapacityCallback<'_>) -> Result<Run, CapacityError> {
         let options =
             Options { connections: Some(1), requests: Some(SINGLE_USER_REQUESTS), ..self.search.options.clone() };
-        let plan = self.plan_of(&options)?;
+        self.run_one_user(&options, watch)
+    }
+
+    fn run_one_user(&mut self, options: &Options, watch: &mut CapacityCallback<'_>) -> Result<Run, CapacityError> {
+        let plan = self.plan_of(options)?;
         let (step, load) = (self.steps as usize + 1, 0.0);
         let mut on_progress = |progress: &RunProgress<'_>| watch(&CapacityEvent::StepProgress { step, load, progress });
-        let run = run(&mut self.coordinator, &options, &plan, self.command, &mut on_progress);
+        let run = run(&mut self.coordinator, options, &plan, self.command, &mut on_progress);
         self.pass_script_reports(watch);
         run
     }

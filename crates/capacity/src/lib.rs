@@ -149,7 +149,12 @@ pub fn find(
     let mut driver = Driver::new(asked, &demands, command, watch)?;
     let mut search = Search::new(asked.range);
     let mut found = SearchProgress::default();
-    found.set_manifest(&driver.measure_single_user(watch)?);
+    let (manifest, is_suspicious) = driver.measure_single_user(watch)?;
+    found.set_manifest(&manifest);
+    let mut is_probed = is_suspicious;
+    if is_suspicious {
+        found.add_probe(driver.probe_idle(watch));
+    }
     while let Some(trial) = search.next().filter(|_| !found.interrupted && found.abort_reason.is_none()) {
         match driver.drive(trial, found.steps.len() + 1, watch) {
             Ok(driven) if driven.interrupted => found.interrupted = true,
@@ -160,6 +165,10 @@ pub fn find(
                 found.add_step(driven);
                 if overloaded && !found.interrupted && search.next().is_some() {
                     match driver.wait_for_recovery(watch) {
+                        Ok(true) if search.bracket().passes.is_none() && !is_probed => {
+                            is_probed = true;
+                            found.add_probe(driver.probe_idle(watch));
+                        }
                         Ok(true) => {}
                         Ok(false) => found.abort_unrecovered(trial),
                         Err(why) => found.abort(&why, format_args!("after {:.0}", trial.load)),
@@ -192,6 +201,8 @@ struct SearchProgress {
     out_of_time: bool,
     /// Reason why the search cannot continue.
     abort_reason: Option<String>,
+    /// Whether an objective is missed without load.
+    misses_idle: bool,
     /// Reason why an agent was lost, if one was.
     lost_agent: Option<String>,
 }
@@ -205,6 +216,9 @@ impl SearchProgress {
         }
         if self.out_of_time {
             return format!("--max-time of {} was over", Nanos::from(asked.max_time));
+        }
+        if self.misses_idle {
+            return "an objective is missed without load".into();
         }
         if self.abort_reason.is_some() {
             return "the search could not continue".into();
@@ -223,6 +237,15 @@ impl SearchProgress {
             }
             Some(StopReason::MinLoad) => "no load passed, and the lowest one was tried".into(),
             Some(StopReason::MaxLoad) => format!("{} is the highest load level (--to)", format_load(asked, most)),
+        }
+    }
+
+    /// Takes the finding of a probe without load, which ends the search if an objective is missed.
+    fn add_probe(&mut self, finding: Result<Option<String>, CapacityError>) {
+        match finding {
+            Ok(None) => {}
+            Ok(Some(why)) => (self.abort_reason, self.misses_idle) = (Some(why), true),
+            Err(why) => self.abort(&why, format_args!("without load")),
         }
     }
 
@@ -259,6 +282,7 @@ impl SearchProgress {
             Some(StepResult::Generator) => Bottleneck::Generator,
             Some(_) => Bottleneck::Service,
             None if self.lost_agent.is_some() => Bottleneck::Generator,
+            None if self.misses_idle => Bottleneck::Service,
             None => Bottleneck::None,
         };
         let why = match (&self.abort_reason, &fails) {

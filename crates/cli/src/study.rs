@@ -44,7 +44,7 @@ pub(super) struct StudyArgs {
     /// study file, or a folder that has study.toml
     #[arg(value_name = "FILE|FOLDER", required = true)]
     file: Option<PathBuf>,
-    /// results folder, resumed if it exists [default: results beside FILE]
+    /// results folder, resumed [default: results beside FILE, or results-quick]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[arg(long, help = "short trial run: applies [quick], or few repeats of 1s")]
@@ -139,8 +139,7 @@ fn run_study(
     }
     let html = OutputFile::open_page(asked.html.as_deref()).map_err(|why| vec![why])?;
     let interrupt = Interrupt::install().map_err(|error| vec![format!("cannot listen for Ctrl-C: {error}")])?;
-    let beside = || path.parent().unwrap_or(Path::new("")).join("results");
-    let out = asked.out.clone().unwrap_or_else(beside);
+    let out = asked.out.clone().unwrap_or_else(|| default_folder(&path, asked.quick));
     let launcher = self_command(args);
     let agents = asked.agent_args.agent_spec(args, None).map_err(|why| vec![why])?;
     let to_run = StudyOptions {
@@ -171,6 +170,21 @@ fn run_study(
         messages.error(why);
     }
     Ok(exit_code(&outcome, asked.strict))
+}
+
+/// Results folder of a study file. Those of a trial run are apart from results that are kept: in the `target` of a
+/// Cargo workspace, if the study is in one.
+fn default_folder(file: &Path, is_quick: bool) -> PathBuf {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    if !is_quick {
+        return folder.join("results");
+    }
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let target = absolute.ancestors().map(|above| above.join("target")).find(|it| it.join("CACHEDIR.TAG").is_file());
+    match (target, absolute.file_name()) {
+        (Some(target), Some(name)) => target.join("studies").join("quick").join(name),
+        _ => folder.join("results-quick"),
+    }
 }
 
 fn exit_code(outcome: &StudyOutcome, strict: bool) -> u8 {

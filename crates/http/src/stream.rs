@@ -307,6 +307,12 @@ fn decrypt(tls: &mut ClientConnection, mut received: &[u8], buffer: &mut [u8]) -
 }
 
 fn invalid_data(error: rustls::Error) -> io::Error {
+    // The verifier has no word of its own for it.
+    if error.to_string().contains("CaUsedAsEndEntity") {
+        let words = "the certificate is one of a certificate authority (CA:TRUE), as `openssl req -x509` makes it: make it \
+                     with -addext basicConstraints=critical,CA:FALSE, or skip the verification (--insecure)";
+        return io::Error::new(io::ErrorKind::InvalidData, words);
+    }
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 

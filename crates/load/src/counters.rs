@@ -23,6 +23,8 @@ pub(super) struct WorkerCounters {
     mask: SecretMask,
     window: TimeWindow,
     in_flight: u64,
+    /// Maximum of `in_flight` since the last interval, of the samples.
+    max_in_flight: u64,
     /// Time up to which requests in the system are integrated.
     last: Nanos,
     max_backlog: u64,
@@ -41,6 +43,7 @@ impl WorkerCounters {
             mask,
             window: TimeWindow { from, until },
             in_flight: 0,
+            max_in_flight: 0,
             last: Nanos::ZERO,
             max_backlog: 0,
             cpu_start: None,
@@ -68,6 +71,12 @@ impl WorkerCounters {
 
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
+    }
+
+    /// Takes a sample of the requests in flight for their maximum.
+    #[inline]
+    pub(super) fn sample_in_flight(&mut self) {
+        self.max_in_flight = self.max_in_flight.max(self.in_flight);
     }
 
     /// Records a request intended at `intended` that starts at `now`; it is in the system since the former.
@@ -262,6 +271,7 @@ impl WorkerCounters {
     pub(super) fn take_interval(&mut self, backlog: u64) -> Box<Interval> {
         let mut taken = Box::new(self.recorder.take_interval());
         (taken.backlog, taken.in_flight) = (backlog, self.in_flight);
+        taken.max_in_flight = std::mem::replace(&mut self.max_in_flight, self.in_flight).max(self.in_flight);
         taken
     }
 

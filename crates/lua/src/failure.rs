@@ -61,7 +61,7 @@ fn is_internal(place: &str) -> bool {
 }
 
 /// File and line at the start of a message: `shop.lua:7`.
-fn place(message: &str) -> Option<&str> {
+pub(crate) fn place(message: &str) -> Option<&str> {
     let end = message.match_indices(": ").find_map(|(at, _)| {
         let (file, line) = message[..at].rsplit_once(':')?;
         (!file.is_empty() && !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())).then_some(at)

@@ -117,7 +117,7 @@ impl LuaThread {
             Ok(other) => {
                 Err(format!("request() returned {}; return a string, such as wrk.format()", other.type_name()))
             }
-            Err(error) => Err(describe(&error, "request")),
+            Err(error) => Err(self.vm.describe(&error, "request")),
         }
     }
 
@@ -129,7 +129,7 @@ impl LuaThread {
             Ok(mlua::Value::Number(ms)) => ms,
             Ok(mlua::Value::String(text)) => text.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(0.0),
             Ok(_) => 0.0,
-            Err(error) => return Err(describe(&error, "delay")),
+            Err(error) => return Err(self.vm.describe(&error, "delay")),
         };
         Ok(Nanos::from_millis(delay.max(0.0) as u64))
     }
@@ -185,11 +185,11 @@ impl LuaThread {
     }
 
     fn call_response(&mut self, response: &ProgramResponse<'_>) -> Result<(), String> {
-        let described = |error: mlua::Error| describe(&error, "response");
-        let headers = self.headers(response).map_err(described)?;
-        let body = self.vm.lua.create_string(response.body).map_err(described)?;
-        let result = self.vm.watch.watch(|| self.response.call::<()>((response.status, headers, body)));
-        result.map_err(described)
+        let headers = self.headers(response).map_err(|error| describe(&error, "response"))?;
+        let vm = &self.vm;
+        let body = vm.lua.create_string(response.body).map_err(|error| describe(&error, "response"))?;
+        let result = vm.watch.watch(|| self.response.call::<()>((response.status, headers, body)));
+        result.map_err(|error| vm.describe(&error, "response"))
     }
 
     /// Table of the headers. Responses of a service mostly have the same head, except for their date.

@@ -8,7 +8,7 @@ use weir_decide::base::request_framing::FramingError;
 use weir_decide::base::rng::SeededRng;
 
 use super::address::{ScriptAddress, accepts, lookup};
-use super::failure::describe;
+use super::failure::{describe, place};
 use super::interrupt::InterruptHandle;
 use super::source::ScriptSource;
 use super::watchdog::CallWatch;
@@ -75,6 +75,21 @@ impl Vm {
         }
         let watch = Arc::new(CallWatch::new(InterruptHandle::new(&lua)?));
         Ok(Self { lua, wrk, watch, entries })
+    }
+
+    /// Error in a function of the script as one line. A tail call, as in `return wrk.format(...)`, leaves no line of the
+    /// script in the traceback: then it is the one where the function begins.
+    pub(crate) fn describe(&self, error: &mlua::Error, called: &str) -> String {
+        let text = describe(error, called);
+        let place = if place(&text).is_none() { self.place_of(called) } else { None };
+        place.map_or(text.clone(), |at| format!("{at}: {text}"))
+    }
+
+    /// File and line where a function of the script begins.
+    fn place_of(&self, name: &str) -> Option<String> {
+        let function = self.lua.globals().get::<Function>(name).or_else(|_| self.wrk.get::<Function>(name)).ok()?;
+        let info = function.info();
+        Some(format!("{}:{}", info.short_src?, info.line_defined?))
     }
 
     /// Entry point of the load.

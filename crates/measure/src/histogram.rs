@@ -193,7 +193,7 @@ impl Histogram {
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, String> {
         let hdr: Hdr<u64> = serialization::Deserializer::new()
             .deserialize(&mut bytes)
-            .map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
+            .map_err(|_| "not an HdrHistogram: the text is damaged or cut off".to_owned())?;
         if hdr.high() > HOUR_NS {
             return Err("a histogram that reaches beyond an hour".into());
         }

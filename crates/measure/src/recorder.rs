@@ -35,6 +35,9 @@ merged! {
         pub backlog: u64 => sum,
         /// Requests in flight at the end of the interval.
         pub in_flight: u64 => sum,
+        /// Maximum of the requests in flight: the sum of the maxima of all threads.
+        #[serde(default)]
+        pub max_in_flight: u64 => sum,
         /// Iterations that ended; 0 without scenarios.
         #[serde(default)]
         pub iterations: u64 => sum,
@@ -63,6 +66,7 @@ impl Default for Interval {
             failed_response: Histogram::coarse(),
             backlog: 0,
             in_flight: 0,
+            max_in_flight: 0,
             iterations: 0,
             steps: Vec::new(),
             outcomes: None,

@@ -24,7 +24,7 @@ impl Run {
     /// One line with the first error; a run of another schema is rejected as such.
     pub fn from_json(text: &str) -> Result<Self, String> {
         // The error may quote line breaks of the text.
-        let one_line = |e: serde_json::Error| e.to_string().replace(is_steering, " ");
+        let one_line = |e: serde_json::Error| plain_words(&e.to_string().replace(is_steering, " "));
         let not_a_run = |e| format!("not a run of weir: {}", one_line(e));
         // First the version: a run of another one may lack fields.
         let RunVersion { schema, .. } = serde_json::from_str(text).map_err(not_a_run)?;
@@ -87,6 +87,17 @@ impl Run {
         let mut text = serde_json::to_string_pretty(self).expect("a run serialises");
         text.push('\n');
         text
+    }
+}
+
+/// Message of an error without names of Rust's types: `expected struct Rate` is an object.
+fn plain_words(message: &str) -> String {
+    match message.split_once("expected struct ") {
+        Some((before, after)) => {
+            let end = after.find(' ').unwrap_or(after.len());
+            format!("{before}expected an object{}", &after[end..])
+        }
+        None => message.to_owned(),
     }
 }
 
@@ -198,6 +209,16 @@ mod tests {
         ] {
             assert_eq!(read_with(pointer, value).err(), None, "{pointer}");
         }
+    }
+
+    #[test]
+    fn a_damaged_run_has_an_error_without_names_of_types() {
+        for (pointer, value) in [("/rate_per_s", json!(null)), ("/response_ms", json!([])), ("/trust", json!("fine"))] {
+            let error = read_with(pointer, value).expect_err(pointer);
+            assert!(!error.contains("struct") && !error.contains("IoError"), "{error}");
+        }
+        let error = read_with("/histogram", json!("AAAA")).expect_err("damaged");
+        assert_eq!(error, "not an HdrHistogram: the text is damaged or cut off");
     }
 
     #[test]

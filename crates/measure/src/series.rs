@@ -36,6 +36,9 @@ pub struct SeriesPoint {
     pub bytes_in: u64,
     /// Requests in flight at the end of the interval.
     pub in_flight: u64,
+    /// Maximum of the requests in flight, of the threads together; `None` in runs of earlier versions.
+    #[serde(default)]
+    pub max_in_flight: Option<u64>,
     /// Arrivals waiting for a connection at the end of the interval.
     pub backlog: u64,
     /// Median response time of the successes, in milliseconds; `None` without any.
@@ -67,6 +70,11 @@ pub struct SeriesPoint {
 }
 
 impl SeriesPoint {
+    /// Requests in flight as charts show them: their maximum, if the run has it.
+    pub fn shown_in_flight(&self) -> u64 {
+        self.max_in_flight.unwrap_or(self.in_flight)
+    }
+
     /// Requests that ended, per second.
     pub fn rate_per_s(&self) -> f64 {
         if self.width_s > 0.0 { (self.ok + self.failed) as f64 / self.width_s } else { 0.0 }
@@ -99,6 +107,7 @@ struct IntervalCounts {
     responses: u64,
     bytes_in: u64,
     in_flight: u64,
+    max_in_flight: u64,
     backlog: u64,
 }
 
@@ -172,6 +181,7 @@ impl PackedPoint {
         counts.responses += other.responses;
         counts.bytes_in += other.bytes_in;
         (counts.in_flight, counts.backlog) = (other.in_flight, other.backlog);
+        counts.max_in_flight = counts.max_in_flight.max(other.max_in_flight);
         self.histogram = packed_sum(&self.histogram, &other.response);
         if other.failed_response.count() > 0 {
             self.failed = packed_sum(&self.failed, &other.failed_response);
@@ -192,6 +202,7 @@ impl PackedPoint {
             failed_response: unpacked(&later.failed),
             backlog: counts.backlog,
             in_flight: counts.in_flight,
+            max_in_flight: counts.max_in_flight,
             ..Interval::default()
         });
         if let Some(streams) = &later.streams {
@@ -209,6 +220,7 @@ impl PackedPoint {
             responses: self.interval.responses,
             bytes_in: self.interval.bytes_in,
             in_flight: self.interval.in_flight,
+            max_in_flight: Some(self.interval.max_in_flight.max(self.interval.in_flight)),
             backlog: self.interval.backlog,
             p50_ms: histogram.quantile_ms(0.5),
             p99_ms: histogram.quantile_ms(0.99),
@@ -270,6 +282,18 @@ mod tests {
             let near = |ms: Option<f64>, truth: f64| ms.is_some_and(|ms| (ms / truth - 1.0).abs() < 0.02);
             assert!(near(point.p50_ms, 500.0) && near(point.failed_p50_ms, 1.0), "{point:?}");
             assert!(near(point.failed_max_ms, 9.0) && !point.failed_histogram.is_empty(), "{point:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_flight_has_its_maximum_at_any_width_of_points() {
+        let mut series = RunSeries::default();
+        for s in 0..2 * MAX_POINTS as u64 {
+            let max_in_flight = if s % 2 == 0 { 90 } else { 7 };
+            series.add(s, &Interval { in_flight: 3, max_in_flight, ..second(1, 1) });
+        }
+        for point in series.points(2.0 * MAX_POINTS as f64) {
+            assert_eq!((point.in_flight, point.max_in_flight), (3, Some(90)));
         }
     }
 

@@ -314,8 +314,12 @@ impl FromStr for Slo {
                 if or_equal { "=" } else { "" },
             ));
         }
-        let limit =
-            parse_limit(figure, limit).ok_or_else(|| format!("invalid limit '{limit}' for '{name}'; {help}"))?;
+        let limit = parse_limit(figure, limit).ok_or_else(|| match limit.parse::<f64>() {
+            Ok(_) if figure.time_kind().is_some() => {
+                format!("needs a unit: {}{limit}ms", &text[..text.len() - limit.len()])
+            }
+            _ => format!("invalid limit '{limit}' for '{name}'; {help}"),
+        })?;
         Ok(Self { text: text.to_owned(), scope, metric: figure, below, or_equal, limit })
     }
 }
@@ -358,7 +362,7 @@ fn parse_limit(figure: SloMetric, text: &str) -> Option<f64> {
             Some(percent) => number(percent).map(|p| p / 100.0),
             None => number(text).filter(|fraction| *fraction <= 1.0),
         },
-        SloMetric::Rate => number(text.strip_suffix("/s").unwrap_or(text)),
+        SloMetric::Rate => number(["/s", "rps"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text)),
         _ => {
             let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3.6e6)];
             let (unit, scale) = units.iter().find(|(unit, _)| text.ends_with(unit))?;

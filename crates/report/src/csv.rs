@@ -9,11 +9,11 @@ use weir_measure::run_steps::{RunCheck, RunStep};
 pub fn series(run: &Run) -> String {
     let mut text = String::from(
         "t_s,width_s,ok,failed,rate_per_s,bytes_in,in_flight,backlog,p50_ms,p99_ms,max_ms,\
-         failed_p50_ms,failed_p99_ms,failed_max_ms\n",
+         failed_p50_ms,failed_p99_ms,failed_max_ms,max_in_flight\n",
     );
     for point in &run.series {
         text.push_str(&format!(
-            "{:.3},{:.3},{},{},{:.3},{},{},{},{},{},{},{},{},{}\n",
+            "{:.3},{:.3},{},{},{:.3},{},{},{},{},{},{},{},{},{},{}\n",
             point.t_s,
             point.width_s,
             point.ok,
@@ -28,6 +28,7 @@ pub fn series(run: &Run) -> String {
             ms(point.failed_p50_ms),
             ms(point.failed_p99_ms),
             ms(point.failed_max_ms),
+            point.max_in_flight.map(|n| n.to_string()).unwrap_or_default(),
         ));
     }
     text

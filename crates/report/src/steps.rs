@@ -144,9 +144,24 @@ fn row(name: &str, requests: u64, failed: u64, times: Option<&Percentiles>) -> S
     format!("{name:<NAME_WIDTH$}{:>10}{:>9}{cells}", count(requests), count(failed))
 }
 
+/// Reason of a failure: of a kind without a response its message, if there is one.
+pub(crate) fn failure_reason<'a>(run: &'a Run, reason: &'a str) -> &'a str {
+    run.target.failure_details.get(reason).map_or(reason, String::as_str)
+}
+
+/// Name of a kind of failures: of a class of statuses the status, if there was one alone.
+pub(crate) fn failure_name<'a>(step: &'a RunStep, kind: &'a str) -> &'a str {
+    let Some(class) = kind.strip_suffix("xx") else { return kind };
+    let mut of_class = step.status.keys().filter(|status| status.starts_with(class));
+    match (of_class.next(), of_class.next()) {
+        (Some(status), None) => status,
+        _ => kind,
+    }
+}
+
 /// Failures of a step by kind, the most frequent first, on a line of its own.
 fn failures(step: &RunStep) -> Option<String> {
-    let mut kinds: Vec<(&str, u64)> = step.failures.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
+    let mut kinds: Vec<(&str, u64)> = step.failures.iter().map(|(kind, n)| (failure_name(step, kind), *n)).collect();
     kinds.extend((step.unsent > 0).then_some(("not sent", step.unsent)));
     kinds.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let words: Vec<String> = kinds.iter().map(|(kind, n)| format!("{} {kind}", count(*n))).collect();
@@ -183,7 +198,10 @@ pub(super) fn checks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     }
     let with_samples = || run.steps.iter().filter_map(|step| Some((step, step.samples.first()?)));
     for (step, sample) in with_samples().take(MAX_SHOWN_SAMPLES) {
-        lines.extend(wrap(&format!("{:<LABEL_WIDTH$}", "e.g."), &format!("{}: {}", step.name, sample.reason)));
+        lines.extend(wrap(
+            &format!("{:<LABEL_WIDTH$}", "e.g."),
+            &format!("{}: {}", step.name, failure_reason(run, &sample.reason)),
+        ));
         let shown = sample.response.lines().take(MAX_SAMPLE_LINES);
         lines
             .extend(shown.map(|line| paint.dim(&truncate(&format!("{:<LABEL_WIDTH$}  {line}", ""), TERMINAL_COLUMNS))));

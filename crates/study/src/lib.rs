@@ -27,6 +27,9 @@ mod leftovers;
 mod markdown_cell;
 pub mod measurement;
 mod measurement_data;
+mod measurement_table;
+mod median_table;
+mod output_lines;
 mod packages;
 pub mod page;
 mod placeholders;
@@ -169,6 +172,8 @@ pub fn write_report(findings: &Findings<'_>) -> Result<ReportFiles, String> {
     let html = render(&page::of_findings(findings, &figures));
     folder.write("report.html", html.as_bytes()).map_err(wrong)?;
     folder.write("study.json", format!("{:#}\n", text::json(findings)).as_bytes()).map_err(wrong)?;
+    let table = measurement_table::measurement_table(findings);
+    folder.write(measurement_table::MEASUREMENTS_FILE, table.as_bytes()).map_err(wrong)?;
     Ok(ReportFiles { html })
 }
 

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::findings::{Findings, PairVerdict};
 use super::markdown_cell::cell;
 use super::measurement::Measurement;
+use super::median_table::median_table;
+use super::output_lines::last_lines;
 use super::point_name::{point_name, point_values};
 use super::steps;
 use super::study_plot::StudyPlot;
@@ -25,6 +27,8 @@ pub(super) struct FindingSentence {
     pub(super) finding: Option<Finding>,
     /// The sentence.
     pub(super) text: String,
+    /// Size of the difference, as the logarithm of a ratio.
+    size: f64,
 }
 
 /// Failures and primary verdicts, a sentence each.
@@ -37,8 +41,10 @@ pub(super) fn finding_sentences(findings: &Findings<'_>) -> Vec<FindingSentence>
     let fails = |(variant, words, _): (String, String, &Measurement)| format!("{variant} fails {words}");
     let failing = failing(findings).into_iter().map(fails);
     let mut sentences: Vec<FindingSentence> =
-        failing.map(|words| FindingSentence { finding: None, text: words }).collect();
-    for pair in findings.pairs() {
+        failing.map(|words| FindingSentence { finding: None, text: words, size: f64::INFINITY }).collect();
+    // A trial run is too short to find anything.
+    let pairs = if findings.definition.quick { Vec::new() } else { findings.pairs() };
+    for pair in pairs {
         for (at, measure) in findings.metrics.iter().enumerate() {
             let is_difference = |it: &&PairVerdict| matches!(it.verdict.finding, Finding::Better | Finding::Worse);
             let judged = findings.verdicts_of_pair(at, pair);
@@ -51,6 +57,8 @@ pub(super) fn finding_sentences(findings: &Findings<'_>) -> Vec<FindingSentence>
             sentences.extend(pair_sentences(findings, pair, &judged));
         }
     }
+    let is_open = |sentence: &FindingSentence| matches!(sentence.finding, Some(Finding::Unclear(_)));
+    sentences.sort_by(|a, b| is_open(a).cmp(&is_open(b)).then(b.size.total_cmp(&a.size)));
     sentences
 }
 
@@ -82,12 +90,12 @@ fn pair_sentences(
             (_, 1) => format!(" (at {})", point_name(&findings.points[most.point])),
             (_, count) => {
                 let places: Vec<String> = alike.iter().map(|it| point_name(&findings.points[it.point])).collect();
-                let where_ = if count == points { "all points".to_owned() } else { places.join("; ") };
-                format!(" (at {where_}; this is {})", point_name(&findings.points[most.point]))
+                let where_ = if count == points { String::new() } else { format!("at {}; ", places.join("; ")) };
+                format!(" ({where_}largest difference, at {})", point_name(&findings.points[most.point]))
             }
         };
         let words = format!("{}{said}{at}.", of.map_or_else(String::new, |load| format!("{load}: ")));
-        sentences.push(FindingSentence { finding: Some(most.verdict.finding), text: words });
+        sentences.push(FindingSentence { finding: Some(most.verdict.finding), text: words, size: size(most) });
     }
     sentences
 }
@@ -144,9 +152,17 @@ pub(super) fn limitations(findings: &Findings<'_>) -> Vec<String> {
 /// Summary for a terminal.
 pub fn render(findings: &Findings<'_>, report: &str) -> String {
     let mut text = format!("{}\n\n", question(findings));
+    if findings.definition.quick {
+        text.push_str(&quick_summary(findings));
+        text.push_str(&median_table(findings));
+        text.extend(failing(findings).iter().map(|(variant, _, first)| last_lines(variant, first)));
+        text.push_str(&format!("\n{report}\n"));
+        return text;
+    }
     for line in limitations(findings).iter().chain(&summary(findings)).flat_map(|words| wrap("  - ", words)) {
         text.push_str(&format!("{line}\n"));
     }
+    text.extend(failing(findings).iter().map(|(variant, _, first)| last_lines(variant, first)));
     for (at, words) in steps::lines(findings).iter().enumerate() {
         text.push_str(if at == 0 { "\n" } else { "" });
         let lines = wrap(if at == 0 { "  " } else { "  - " }, words);
@@ -154,6 +170,17 @@ pub fn render(findings: &Findings<'_>, report: &str) -> String {
     }
     text.push_str(&format!("\n{report}\n"));
     text
+}
+
+/// Outcome of a trial run: whether everything works, without a verdict.
+fn quick_summary(findings: &Findings<'_>) -> String {
+    let all = &findings.outcome.measurements;
+    let failed = all.iter().filter(|cell| !cell.is_measured()).count();
+    let works = if failed == all.len() { "does not work" } else { "works" };
+    let head = format!("{works}: {} measurements, {failed} failed; not a result\n", all.len());
+    std::iter::once(head)
+        .chain(summary(findings).iter().flat_map(|words| wrap("  - ", words)).map(|line| line + "\n"))
+        .collect()
 }
 
 /// Report in Markdown.
@@ -209,12 +236,12 @@ fn tables(findings: &Findings<'_>, measure: usize) -> String {
             None => "–".to_owned(),
             Some(spread) => {
                 let [median, low, high] = [spread.median, spread.low, spread.high].map(|v| figure(&of.metric, Some(v)));
-                let mark = if spread.untrusted > 0 {
-                    format!(" ⚠ {}/{}", spread.untrusted, spread.runs)
-                } else {
-                    String::new()
-                };
-                format!("{median} ({low} … {high}){mark}")
+                match (spread.runs, spread.untrusted) {
+                    (1, 0) => median,
+                    (1, _) => format!("{median} ⚠"),
+                    (_, 0) => format!("{median} ({low} … {high})"),
+                    (runs, untrusted) => format!("{median} ({low} … {high}) ⚠ {untrusted}/{runs}"),
+                }
             }
         };
         let row: Vec<String> = variants.clone().map(shown).collect();

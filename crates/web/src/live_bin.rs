@@ -25,6 +25,7 @@ pub(crate) struct LiveBin {
     pub(crate) bytes: u64,
     /// Requests in flight at the end.
     pub(crate) in_flight: u64,
+    pub(crate) max_in_flight: u64,
     /// Arrivals that wait for a connection at the end.
     pub(crate) backlog: u64,
     /// Iterations that ended.
@@ -128,6 +129,7 @@ impl LiveBin {
             failed: interval.failed,
             bytes: interval.bytes_in,
             in_flight: interval.in_flight,
+            max_in_flight: interval.max_in_flight,
             backlog: interval.backlog,
             iterations: interval.iterations,
             cpu: cpu.0,
@@ -155,6 +157,7 @@ impl LiveBin {
         self.failed += later.failed;
         self.bytes += later.bytes;
         (self.in_flight, self.backlog) = (later.in_flight, later.backlog);
+        self.max_in_flight = self.max_in_flight.max(later.max_in_flight);
         self.iterations += later.iterations;
         self.cpu += later.cpu;
         self.times.add(&later.times);

@@ -14,8 +14,10 @@ def number(value: float) -> str:
     return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}" if value else "0"
 
 
-def milliseconds(value: float) -> str:
-    """Format a time in milliseconds: ``344us``, ``12.3ms``, ``1.25s``."""
+def milliseconds(value: float | None) -> str:
+    """Format a time in milliseconds: ``344us``, ``12.3ms``, ``1.25s``; ``-`` for one that was not measured."""
+    if value is None:
+        return "-"
     if value >= 999.5:
         return f"{number(value / 1000)}s"
     return f"{number(value)}ms" if value >= 0.9995 or not value else f"{number(value * 1000)}us"

@@ -51,7 +51,7 @@ class LoadRecord:
         """Make the record of runs that are not compared."""
         rate = sum(run.rate_per_s.achieved for run in runs) / len(runs)
         p99s = [run.response_ms.p99 for run in runs if run.response_ms.p99 is not None]
-        p99 = figures.milliseconds(sum(p99s) / len(p99s)) if p99s else "-"
+        p99 = figures.milliseconds(sum(p99s) / len(p99s) if p99s else None)
         failed = sum(run.requests.failed for run in runs)
         line = (f"{figures.number(rate)}/s", f"p99 {p99}", f"{failed:,} failed")
         untrusted = tuple(dict.fromkeys(reason for run in runs for reason in run.trust.reasons))

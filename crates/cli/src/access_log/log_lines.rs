@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
+/// First bytes of compressed files that are not unpacked, and the programs that do it.
+const COMPRESSED: [(&[u8], &str); 4] =
+    [(b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x04\x22\x4d\x18", "lz4")];
 /// Size of the buffer of a file.
 const BUFFER_BYTES: usize = 256 * 1024;
 /// Longest line that is read.
@@ -90,6 +93,10 @@ impl OpenLog {
         };
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
         let start = reader.fill_buf().map_err(failed)?;
+        if let Some((_, program)) = COMPRESSED.iter().find(|(magic, _)| start.starts_with(magic)) {
+            let command = if is_stdin { format!("{program} -dc") } else { format!("{program} -dc {name}") };
+            return Err(format!("{name}: compressed by {program}; unpack it: {command} | weir ... -"));
+        }
         let reader: Box<dyn BufRead + Send> = match start.starts_with(&GZIP_MAGIC) {
             true => Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(reader))),
             false => Box::new(reader),

@@ -76,6 +76,9 @@ impl TraceText {
     /// Last line: counts.
     pub(super) fn totals(self, totals: PlayTotals, is_ok: bool) -> String {
         let PlayTotals { steps, failed_steps, requests, passed_checks, failed_checks } = totals;
+        if !is_ok && steps == 0 && requests == 0 {
+            return format!("{}: before the first request\n", self.paint(RED, "failed"));
+        }
         let word = if is_ok { self.paint(GREEN, "passed") } else { self.paint(RED, "failed") };
         let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let failed = |count: u64| if count > 0 { format!(" ({count} failed)") } else { String::new() };

@@ -88,13 +88,47 @@ fn a_step_too_short_for_the_rate_ends_the_search_above_one_a_second() {
 }
 
 #[test]
+fn a_service_that_misses_its_objective_when_idle_ends_the_search_at_once() {
+    let server = Server::start(|_| Reply::ok("late").after(Duration::from_millis(60)));
+    let args = ["--slo", "p99<20ms", "--from", "5", "--step-time", "1h", "--format", "json", "-q"];
+    let output = Weir::new().run(&[&["capacity", &server.url("/")], &args[..]].concat());
+    let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
+    assert_eq!((output.code, value["steps"].as_array().map(Vec::len)), (1, Some(0)), "{value:#}");
+    let reason = value["reason"].as_str().unwrap();
+    assert!(reason.starts_with("the service misses p99<20ms without load (one request at a time: "), "{reason}");
+    assert_eq!((&value["passes"], &value["limited_by"]), (&Value::Null, &"service".into()), "{value:#}");
+}
+
+#[test]
+fn a_single_slow_response_to_a_single_user_does_not_end_a_search() {
+    // The third of the first ten requests, as of a host that stalls once.
+    let server = Server::start(|seen| {
+        let delay = if seen.number == 2 { 300 } else { 0 };
+        Reply::ok("fine").after(Duration::from_millis(delay))
+    });
+    let args = ["--slo", "p90<250ms", "--from", "20", "--to", "20", "--step-time", "4s", "--format", "json", "-q"];
+    let output = Weir::new().run(&[&["capacity", &server.url("/")], &args[..]].concat());
+    let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
+    assert!(!value["steps"].as_array().unwrap().is_empty(), "{value:#}");
+    assert!(value["reason"].as_str().is_some_and(|why| !why.contains("without load")), "{value:#}");
+}
+
+#[test]
+fn what_a_service_says_to_a_single_user_that_it_rejects_is_named_without_secrets() {
+    let server = Server::start(|_| Reply::status(403, "{\"error\": \"lost_cookie\", \"token\": \"sesame\"}"));
+    let output = Weir::new().run(&["capacity", &server.url("/"), "--slo", "p99<1s", "-q"]);
+    let line = output.one_line();
+    assert!(line.contains("status 403: {\"error\": \"lost_cookie\"") && !line.contains("sesame"), "{line}");
+}
+
+#[test]
 fn what_cannot_be_searched_is_one_line_and_exit_code_2() {
     let server = Server::start(|_| Reply::status(500, "broken"));
     let (url, unreachable) = (server.url("/"), "http://127.0.0.1:9/".to_owned());
     let no_process = if cfg!(feature = "portable") { "on Linux only" } else { "no process 4194305" };
     for (args, words) in [
         ([unreachable.as_str(), "--slo", "p99<1s"].as_slice(), "cannot connect"),
-        (&[&url, "--slo", "p99<1s"], "no request of a single user succeeds: 5xx"),
+        (&[&url, "--slo", "p99<1s"], "no request of a single user succeeds: status 500: broken"),
         (&[&url, "--slo", "rate>5"], "is not an upper bound"),
         (&[&url, "--slo", "service.p99<1s"], "is not an upper bound"),
         (&[&url], "--slo"),

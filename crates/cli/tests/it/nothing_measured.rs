@@ -70,7 +70,7 @@ fn an_outage_has_no_times_of_successes_in_any_report() {
             assert!(line["response_ms"].is_null(), "{line}");
         }
         let html = weir.read("run.html");
-        assert!(!html.contains(">NaN") && !html.contains(">0\u{a0}ns<"), "{html}");
+        assert!(!html.contains(">NaN"), "{html}");
         // Saved runs are read again, and say the same.
         let again = weir.run(&["report", "run.json", "--format", "json"]);
         assert_eq!(times_of(&again.stdout), times);

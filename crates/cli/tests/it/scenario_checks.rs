@@ -207,7 +207,8 @@ fn capacity_and_compare_count_failed_checks_as_failures() {
     let search =
         ["--slo", "p99<1s", "--from", "20", "--to", "20", "--step-time", "3s", "--max-time", "6s", "--format", "json"];
     let output = Weir::new().run(&[&["capacity", &liar], &check[..], &search[..]].concat());
-    assert_eq!((output.code, output.one_line()), (2, "no request of a single user succeeds: check"));
+    let why = "no request of a single user succeeds: check: body == \"yes\": expected == \"yes\", found \"no\": no";
+    assert_eq!((output.code, output.one_line()), (2, why));
     let folder = Weir::new();
     folder.write("two.hurl", "GET /good\nHTTP 200\n\nGET /good\nHTTP 200\n");
     let url = server.url("");

@@ -12,8 +12,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 use super::error::SendError;
 use crate::upgrade::switches_to;
 use crate::wire::{
-    BodyDecoder, Chunked, MAX_HEAD_BYTES, MAX_HEADERS, WireError, content_length, has_token, lenient_parser, printable,
-    shared_part, tokens,
+    BodyDecoder, Chunked, MAX_HEAD_BYTES, MAX_HEADERS, WireError, content_length, has_token, lenient_parser, no_head,
+    printable, shared_part, tokens,
 };
 
 /// Properties of the request that its response is decoded by.
@@ -180,7 +180,7 @@ fn parse_head(
 }
 
 fn not_http(bytes: &[u8]) -> SendError {
-    WireError::NotHttp(printable(bytes)).into()
+    no_head(bytes).into()
 }
 
 /// A header's value as a part of `own`, a copy of the beginning of `bytes`.

@@ -59,7 +59,7 @@ impl WireHead {
             Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD_BYTES => length,
             Ok(httparse::Status::Partial) if bytes.len() <= MAX_HEAD_BYTES => return Ok(None),
             Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(WireError::HeadTooLarge),
-            Err(_) => return Err(WireError::NotHttp(printable(bytes))),
+            Err(_) => return Err(no_head(bytes)),
         };
         let status = response.code.unwrap_or(0);
         if status < 100 {
@@ -179,6 +179,27 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
     start.escape_ascii().to_string()
 }
 
+/// Reason why bytes are not a head: a line that is no header, or how they begin.
+pub(crate) fn no_head(bytes: &[u8]) -> WireError {
+    let line = if bytes.starts_with(b"HTTP/1.") { invalid_header(bytes) } else { None };
+    line.map_or_else(|| WireError::NotHttp(printable(bytes)), |line| WireError::BadHeader(printable(line)))
+}
+
+/// First line of a head that is no header: its name is empty or holds what no name holds, or its value does.
+fn invalid_header(bytes: &[u8]) -> Option<&[u8]> {
+    let lines = bytes.split(|byte| *byte == b'\n').skip(1);
+    let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).take_while(|line| !line.is_empty());
+    lines.find(|line| {
+        let is_folded = line.starts_with(b" ") || line.starts_with(b"\t");
+        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let (name, value) = line.split_at(colon);
+        let name = name.trim_ascii_end();
+        let is_name = !name.is_empty() && http::HeaderName::from_bytes(name).is_ok() && !value.is_empty();
+        let is_value = value.iter().all(|byte| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f);
+        !(is_folded || is_name && is_value)
+    })
+}
+
 /// Cache of the last head. A service under load sends the same head again and again (all but the `Date`, which changes
 /// once a second), and a comparison costs a tenth of parsing.
 #[derive(Debug, Default)]
@@ -269,6 +290,11 @@ mod tests {
         assert_eq!(parse(""), Ok(None));
         assert!(matches!(parse("SSH-2.0-OpenSSH_9\r\n"), Err(WireError::NotHttp(s)) if s.starts_with("SSH-2.0")));
         assert!(matches!(parse("HTTP/1.1 007 Bond\r\n\r\n"), Err(WireError::NotHttp(_))));
+        for line in ["X A: e", ": empty", "no colon", "X: a\u{1}b"] {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{line}\r\n\r\n");
+            let named = line.escape_default().to_string().replace("\\u{1}", "\\x01");
+            assert_eq!(parse(&head), Err(WireError::BadHeader(named)), "{line}");
+        }
         for length in ["-1", "+1", "1 2", "0x5", "99999999999999999999", "5, 6", ""] {
             let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
             assert_eq!(parse(&text), Err(WireError::BadLength), "{length}");

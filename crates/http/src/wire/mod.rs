@@ -11,7 +11,7 @@ pub use body::{BodyDecoder, DecodedBody};
 pub use chunked::Chunked;
 pub use decoder::{DecodeStep, DecodedResponse, Decoder, ResponseObserver};
 pub use head::{HeadCache, HeadNotes, WireHead, digits, has_token, lenient_parser, shared_part, tokens};
-pub(crate) use head::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, printable};
+pub(crate) use head::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, no_head, printable};
 pub use request::{HeaderLine, RequestError, WireRequest, parse_header};
 
 use std::fmt;
@@ -21,6 +21,8 @@ use std::fmt;
 pub enum WireError {
     /// The head does not parse; with its beginning, made printable.
     NotHttp(String),
+    /// A line of the head is no header; with the line, made printable.
+    BadHeader(String),
     /// The head is longer than 64 KiB or has more than 256 headers.
     HeadTooLarge,
     /// Content-Length is not a number, or two of them differ.
@@ -37,6 +39,7 @@ impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotHttp(start) => write!(f, "the response is not HTTP/1.1: it begins with \"{start}\""),
+            Self::BadHeader(line) => write!(f, "the response has an invalid header, \"{line}\""),
             Self::HeadTooLarge => {
                 write!(
                     f,

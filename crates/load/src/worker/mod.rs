@@ -214,6 +214,8 @@ impl<'a> Worker<'a> {
             polled = true;
         }
         self.start_due();
+        // Once per turn, where most are in flight, and not per request.
+        self.counters.sample_in_flight();
         if !polled && (!self.responses_wait() || self.clock.now() >= self.next_read) {
             self.poll(Nanos::ZERO, ready);
         }

@@ -46,11 +46,21 @@ fn time(time_ms: Option<f64>) -> String {
 fn bracket(answer: &CapacityReport) -> String {
     let shown = |bound: Option<f64>| bound.map(|bound| load(answer.model, bound));
     match (shown(answer.passes), shown(answer.fails)) {
-        (Some(passes), Some(fails)) => format!("passes at {passes}, fails at {fails}"),
-        (Some(passes), None) => format!("passes at {passes}; no load failed"),
+        (Some(passes), Some(fails)) => format!("passes at {passes}{}, fails at {fails}", less_than_tried(answer)),
+        (Some(passes), None) => format!("passes at {passes}{}; no load failed", less_than_tried(answer)),
         (None, Some(fails)) => format!("fails at {fails}; no load passed"),
+        (None, None) if answer.limited_by == Bottleneck::Service => "no load passes".into(),
         (None, None) => "no bound was found".into(),
     }
+}
+
+/// Load whose trial gave a lower bound that is not in the table of loads.
+fn less_than_tried(answer: &CapacityReport) -> String {
+    let tried = answer.steps.iter().rev().find(|tried| tried.sustained.is_some() && tried.sustained == answer.passes);
+    let tried = tried.map(|tried| load(answer.model, tried.load));
+    let is_another = |tried: &String| answer.passes.is_none_or(|passes| *tried != load(answer.model, passes));
+    let tried = tried.filter(is_another);
+    tried.map_or_else(String::new, |tried| format!(" ({tried} was tried; less what may have been chance)"))
 }
 
 fn confidence(answer: &CapacityReport) -> String {
@@ -72,8 +82,8 @@ fn model(answer: &CapacityReport) -> &'static str {
 fn headline(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
     let (words, sure) = (bracket(answer), confidence(answer));
     let asked = format!("{} · {} · {}", answer.url, model(answer), answer.objectives.join(", "));
-    let mut lines =
-        vec![truncate(&asked, TERMINAL_COLUMNS), paint.bold(&truncate(&format!("{words}{sure}"), TERMINAL_COLUMNS))];
+    let mut lines = vec![truncate(&asked, TERMINAL_COLUMNS)];
+    lines.extend(wrap("", &format!("{words}{sure}")).iter().map(|line| paint.bold(line)));
     if answer.interrupted {
         lines.push(paint.red("interrupted: the bounds are those so far"));
     }

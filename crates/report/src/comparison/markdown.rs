@@ -1,5 +1,6 @@
 //! Comparison as Markdown, for a comment on a pull request.
 
+use super::doubts::doubts;
 use super::phrases::{change, figure, finding, interval, overall, rule};
 use super::{ComparedPair, MetricVerdict, OverallFinding, RunComparison};
 use crate::summary::{cell, code};
@@ -29,10 +30,8 @@ pub fn render(comparison: &RunComparison) -> String {
         let (runs, tool) = (side.runs.len(), side.runs.first().map_or("", |run| run.tool.as_str()));
         let plural = if runs == 1 { "" } else { "s" };
         lines.push(format!("- {}: `{}`, {runs} run{plural} of {tool}", side.letter, code(&side.name)));
-        for run in side.runs.iter().filter(|run| !run.warnings.is_empty()) {
-            lines.push(format!("  - **not trusted**: `{}`: {}", code(&run.file), cell(&run.warnings.join(" "))));
-        }
     }
+    lines.extend(doubts(&comparison.sides).iter().map(|doubt| format!("- **not trusted**: {}", cell(doubt))));
     lines.extend(comparison.notes.iter().map(|note| format!("- {}", cell(note))));
     lines.push(format!("- {}", rule(comparison)));
     lines.join("\n") + "\n"

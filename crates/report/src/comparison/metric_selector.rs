@@ -72,6 +72,15 @@ impl MetricSelector {
         }
     }
 
+    /// Quantile that it is, in [0, 1]; a maximum is the last one.
+    pub(super) fn quantile(&self) -> Option<f64> {
+        match self {
+            Self::Time(_, TimeStatistic::Percentile(percentile)) => Some(percentile / 100.0),
+            Self::Time(_, TimeStatistic::Max) => Some(1.0),
+            _ => None,
+        }
+    }
+
     /// Figure of a result, if the result has it.
     pub fn value(&self, reading: &ToolResult) -> Option<f64> {
         let llm = || reading.run.as_ref()?.llm.as_ref();

@@ -67,6 +67,9 @@ pub struct ComparedRun {
     pub tool: String,
     /// Reasons not to trust it, a sentence each.
     pub warnings: Vec<String>,
+    /// Number of its successes, if the only reason is that they are few.
+    #[serde(skip)]
+    pub few_successes: Option<u64>,
 }
 
 /// Side against the baseline.
@@ -245,7 +248,12 @@ fn failures(sides: &[Side], rounds: Option<&[Vec<u64>]>, settings: &Settings) ->
 
 impl ComparedRun {
     fn of(saved: &SavedRun) -> Self {
-        Self { file: saved.file.clone(), tool: saved.result.tool.name().into(), warnings: saved.result.doubts.clone() }
+        Self {
+            file: saved.file.clone(),
+            tool: saved.result.tool.name().into(),
+            warnings: saved.result.doubts.clone(),
+            few_successes: saved.result.run.as_ref().and_then(|run| run.only_few_successes()),
+        }
     }
 }
 
@@ -294,6 +302,7 @@ fn letter(index: usize) -> String {
 }
 
 pub mod comparability;
+mod doubts;
 pub mod pairing;
 pub mod phrases;
 mod step_table;

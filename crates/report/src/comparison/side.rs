@@ -47,7 +47,8 @@ impl Side {
 
     /// Figures of a metric; `rounds` has the round of each run.
     pub(super) fn sample(&self, asked: &MetricSelector, rounds: Option<&[u64]>) -> MetricSample {
-        self.figures(rounds, |result| asked.value(result))
+        let is_trusted = |result: &ToolResult| result.is_trusted_at(asked.quantile(), |run| run.requests.ok);
+        self.figures(rounds, |result| asked.value(result), is_trusted)
     }
 
     /// Figures of a step.
@@ -55,9 +56,12 @@ impl Side {
         &self,
         name: &str,
         rounds: Option<&[u64]>,
+        quantile: Option<f64>,
         value: impl Fn(&RunStep) -> Option<f64>,
     ) -> MetricSample {
-        self.figures(rounds, |result| value(result.steps().iter().find(|step| step.name == name)?))
+        let count = |run: &Run| run.steps.iter().find(|step| step.name == name).map_or(0, |step| step.ok);
+        let is_trusted = |result: &ToolResult| result.is_trusted_at(quantile, count);
+        self.figures(rounds, |result| value(result.steps().iter().find(|step| step.name == name)?), is_trusted)
     }
 
     /// Names of the steps of all runs, in order.
@@ -67,11 +71,16 @@ impl Side {
         steps.map(|step| step.name.as_str()).filter(|name| seen.insert(*name)).collect()
     }
 
-    fn figures(&self, rounds: Option<&[u64]>, value: impl Fn(&ToolResult) -> Option<f64>) -> MetricSample {
+    fn figures(
+        &self,
+        rounds: Option<&[u64]>,
+        value: impl Fn(&ToolResult) -> Option<f64>,
+        is_trusted: impl Fn(&ToolResult) -> bool,
+    ) -> MetricSample {
         let figures = self.runs.iter().enumerate().map(|(i, run)| RunFigure {
             round: rounds.and_then(|rounds| rounds.get(i)).copied().unwrap_or(i as u64),
             value: value(&run.result).unwrap_or(f64::NAN),
-            trusted: run.result.doubts.is_empty(),
+            trusted: is_trusted(&run.result),
         });
         MetricSample { figures: figures.collect(), in_rounds: rounds.is_some() }
     }

@@ -61,7 +61,7 @@ impl ComparedStep {
             .collect();
         let sample = |side: usize, name: &str, metric: StepMetric| {
             let value = |step: &RunStep| metric.value(step);
-            sides[side].step_sample(name, rounds.map(|rounds| &rounds[side][..]), value)
+            sides[side].step_sample(name, rounds.map(|rounds| &rounds[side][..]), metric.quantile(), value)
         };
         let both = names.iter().zip(1..).flat_map(|(names, other)| {
             names.iter().filter(|(_, only)| only.is_none()).map(move |(name, _)| (*name, other))
@@ -140,6 +140,14 @@ fn growth(verdict: &ComparisonVerdict, metric: &Metric) -> ComparisonVerdict {
 }
 
 impl StepMetric {
+    /// Quantile that it is, in [0, 1].
+    fn quantile(self) -> Option<f64> {
+        match self {
+            Self::Time(asked) => asked.quantile(),
+            Self::Errors | Self::Checks => None,
+        }
+    }
+
     fn metric(self) -> Metric {
         match self {
             Self::Time(asked) => asked.metric(),

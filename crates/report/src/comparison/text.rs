@@ -1,5 +1,6 @@
 //! Comparison as text, within 100 columns.
 
+use super::doubts::doubts;
 use super::phrases::{change, figure, finding, interval, overall, rule};
 use super::{ComparedPair, ComparedSide, ComparedStep, MetricVerdict, OverallFinding, RunComparison};
 use crate::ansi::AnsiPaint;
@@ -9,7 +10,9 @@ use weir_measure::compare::Finding;
 /// Comparison as text, with ANSI colours if `color`.
 pub fn render(comparison: &RunComparison, color: bool) -> String {
     let paint = AnsiPaint { enabled: color };
-    let mut blocks = vec![comparison.sides.iter().flat_map(|side| shown(side, paint)).collect::<Vec<_>>()];
+    let sides = comparison.sides.iter().map(|side| shown(side, paint));
+    let doubts = doubts(&comparison.sides).into_iter().flat_map(|doubt| wrap("not trusted: ", &doubt));
+    let mut blocks = vec![sides.chain(doubts.map(|line| paint.red(&line))).collect::<Vec<_>>()];
     blocks.push(comparison.notes.iter().flat_map(|note| wrap("note: ", note)).collect());
     for pair in &comparison.pairs {
         blocks.push(table(pair, comparison.confidence, paint));
@@ -20,17 +23,11 @@ pub fn render(comparison: &RunComparison, color: bool) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-fn shown(side: &ComparedSide, paint: AnsiPaint) -> Vec<String> {
+fn shown(side: &ComparedSide, paint: AnsiPaint) -> String {
     let runs = side.runs.len();
     let tool = side.runs.first().map_or("", |run| run.tool.as_str());
     let head = format!("{}  {} ({runs} run{} of {tool})", side.letter, side.name, if runs == 1 { "" } else { "s" });
-    let mut lines = vec![paint.bold(&truncate(&head, TERMINAL_COLUMNS))];
-    let untrusted = side.runs.iter().filter(|run| !run.warnings.is_empty());
-    for run in untrusted {
-        let words = format!("{}: {}", run.file, run.warnings.join(" "));
-        lines.extend(wrap("   not trusted: ", &words).iter().map(|line| paint.red(line)));
-    }
-    lines
+    paint.bold(&truncate(&head, TERMINAL_COLUMNS))
 }
 
 fn table(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> {

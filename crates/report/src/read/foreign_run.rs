@@ -170,6 +170,12 @@ impl ToolResult {
         self.run.as_ref().map(|run| run.steps.as_slice()).unwrap_or_default()
     }
 
+    /// Whether a quantile, or another figure, over `count` times of the run is trusted.
+    pub fn is_trusted_at(&self, quantile: Option<f64>, count: impl Fn(&Run) -> u64) -> bool {
+        let is_one_of_many = |run: &Run| run.only_few_successes().is_some() && run.is_trusted_at(quantile, count(run));
+        self.doubts.is_empty() || self.run.as_deref().is_some_and(is_one_of_many)
+    }
+
     /// Fraction of failed requests, in [0, 1]; none without requests.
     pub fn error_fraction(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.failed as f64 / self.requests as f64)

@@ -31,7 +31,7 @@ function makeCharts({ kind, reads_events }, choose) {
     [{ name: "p50", hue: 8 }, { name: "p99", hue: 1 }], peers, choose);
   const status = make("Outcomes", "Responses by status, stacked.", { ...PER_SECOND }, CLASSES.map(([name, hue]) => ({ name, hue })));
   const users = isOpen ? [{ name: "waiting for a connection", hue: 1 }] : [{ name: kind, hue: 2 }];
-  const inside = make("In the system", "At the end of each interval.", { name: "requests", unit: "count", scale: "linear" },
+  const inside = make("In the system", "The maximum of each interval.", { name: "requests", unit: "count", scale: "linear" },
     [{ name: "in flight", hue: 0 }, ...users]);
   const streams = reads_events ? make("Streams", "Of streamed responses.", { name: "time", unit: "ms", scale: "log" },
     [{ name: "first event p50", hue: 0 }, { name: "first event p99", hue: 1 }, { name: "gap p50", hue: 3 }, { name: "gap p99", hue: 5 }]) : null;
@@ -51,7 +51,7 @@ function makeCharts({ kind, reads_events }, choose) {
     const stages = stepsOf(load?.stages ?? [], end);
     rate.update([line(per((bin) => bin.ok)), line(per((bin) => bin.failed)), ...(kind === "rate" ? [stages] : [])], end,
       { marks, spans, levels: hello.rate_objectives });
-    times.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.q[i]))), end, { marks, spans, levels: hello.time_objectives });
+    times.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => store.rate(1, bin) === null ? null : bin.q[i]))), end, { marks, spans, levels: hello.time_objectives });
     heat.updateHeat(bins, RESPONSE_TIMES, store, end, { marks, spans });
     gaps?.updateHeat(bins, EVENT_GAPS, store, end, { marks, spans });
     cpu.update([line(per((bin) => bin.cpu / 1e9))], end, { marks, spans });
@@ -59,7 +59,7 @@ function makeCharts({ kind, reads_events }, choose) {
     streams?.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.s?.[i] ?? null))), end, { marks, spans });
     events?.update([line(per((bin) => bin.streams?.events ?? 0))], end, { marks, spans });
     const second = isOpen ? line(bins.map((bin) => bin.backlog)) : stages;
-    inside.update([line(bins.map((bin) => bin.in_flight)), second], end, { marks, spans });
+    inside.update([line(bins.map((bin) => bin.max_in_flight)), second], end, { marks, spans });
   };
   return { update, redraw: () => peers.forEach((chart) => { chart.size = chart.colour = null; chart.draw(); }), view: () => rate.view };
 }

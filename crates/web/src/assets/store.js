@@ -122,6 +122,7 @@ function summarize(bin) {
 function merge(bin, later) {
   bin.w = later.n + later.w - bin.n;
   [bin.in_flight, bin.backlog] = [later.in_flight, later.backlog];
+  bin.max_in_flight = Math.max(bin.max_in_flight, later.max_in_flight);
   bin.times = mergeTimes(bin.times, later.times);
   mergeCounts(bin, later);
   if (!later.streams) return;

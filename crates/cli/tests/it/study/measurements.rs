@@ -185,7 +185,7 @@ fn the_quick_table_overrides_the_duration_of_a_load() {
     weir.write("study.toml", format!("{SHORT}{GOOD}[quick]\nrepeats = 1\nloads.work.duration = \"1300ms\"\n"));
     let found = json(&weir.run(&["study", "study.toml", "--format", "json", "--quiet", "--quick"]));
     assert_eq!((cells(&found, "good").len(), &found["quick"]), (1, &true.into()));
-    let run = fs::read_to_string(weir.path("results/runs/good/all/work/1.json")).unwrap();
+    let run = fs::read_to_string(weir.path("results-quick/runs/good/all/work/1.json")).unwrap();
     assert!(weir_measure::Run::from_json(&run).unwrap().duration_s >= 1.3);
 }
 

@@ -141,7 +141,7 @@ pub(super) fn course(run: &Run) -> Section {
     let times = vec![time("p50", |p| p.p50_ms), time("p99", |p| p.p99_ms), time("max", |p| p.max_ms)];
     let limits = objectives(run, &ValueUnit::Milliseconds);
     let scale = fitting(&times, &limits);
-    let mut inside = vec![line("in flight", |p| p.in_flight as f64)];
+    let mut inside = vec![line("in flight", |p| p.shown_in_flight() as f64)];
     if run.series.iter().any(|point| point.backlog > 0) {
         inside.push(line("waiting for a connection", |p| p.backlog as f64));
     }
@@ -161,7 +161,7 @@ pub(super) fn course(run: &Run) -> Section {
     } else {
         blocks.insert(0, Block::Text("No request failed at any time.".into()));
     }
-    let held = ChartAxis::new("requests, at the end of each interval", ValueUnit::Count);
+    let held = ChartAxis::new("requests; in flight: the maximum of each interval", ValueUnit::Count);
     blocks.push(chart("In the system", held, inside, Vec::new()));
     Section::new("Over time", blocks)
 }

@@ -2,6 +2,7 @@
 
 use crate::number_format;
 use crate::page::{BarChart, BarRow, Block, PageTable, Section, TableCell, Tone, ValueUnit};
+use crate::steps::{failure_name, failure_reason};
 use weir_measure::Run;
 use weir_measure::percentiles::Percentiles;
 use weir_measure::run_steps::{RunCheck, RunIterations, RunStep};
@@ -83,8 +84,11 @@ fn steps(run: &Run) -> PageTable {
     let columns = ["step", "requests", "failed", "", "per second", "p50", "p95", "p99", "max", "redirects", "retries"];
     let row = |step: &RunStep| {
         let times = &step.response_ms;
-        let mut kinds: Vec<String> =
-            step.failures.iter().map(|(kind, n)| format!("{} {kind}", number_format::count(*n))).collect();
+        let mut kinds: Vec<String> = step
+            .failures
+            .iter()
+            .map(|(kind, n)| format!("{} {}", number_format::count(*n), failure_name(step, kind)))
+            .collect();
         kinds.extend((step.unsent > 0).then(|| format!("{} not sent", number_format::count(step.unsent))));
         let kinds = match kinds.is_empty() {
             true => TableCell::Empty,
@@ -129,7 +133,11 @@ fn samples(run: &Run) -> Option<PageTable> {
         .take(MAX_ROWS)
         .map(|(step, sample)| {
             let response = TableCell::text(sample.response.as_str());
-            vec![TableCell::text(&step.name), TableCell::Toned(Tone::Bad, sample.reason.clone()), response]
+            vec![
+                TableCell::text(&step.name),
+                TableCell::Toned(Tone::Bad, failure_reason(run, &sample.reason).to_owned()),
+                response,
+            ]
         })
         .collect();
     let columns = ["step", "what was wrong", "response"];
