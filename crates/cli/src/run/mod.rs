@@ -174,12 +174,14 @@ impl RunArgs {
                 source.variables.push((name, value));
             }
         }
+        let names = self.secrets.iter().filter_map(|text| text.split_once('=')).map(|(name, _)| name.to_owned());
+        let redact = self.redact.into_iter().chain(names).collect();
         Ok(Options {
             url: self.base_url,
             scenarios: vec![source],
             headers: self.headers,
             auth: self.auth,
-            redact: self.redact,
+            redact,
             timeout: self.timeout,
             seed: Some(self.seed),
             ..self.connection_args.into_options()

@@ -80,6 +80,41 @@ fn a_rewrite_forms_no_dot_segment() {
 }
 
 #[test]
+fn a_target_that_nginx_takes_is_taken_and_compared_and_sent_as_one_text() {
+    let server = Server::hello();
+    let gate = gate(
+        &server,
+        r#"
+        [[routes]]
+        match = { path = "/open/{*rest}" }
+        [[routes]]
+        match = { path = "/a%3Cb/x" }
+        respond = { status = 403 }
+        "#,
+    );
+    for (target, expected) in [
+        (&b"/open/\"<>`{}|^'"[..], "/open/%22%3C%3E%60%7B%7D%7C%5E'"),
+        (b"/open/?where={\"a\":1}&q=<b>`|^\\", "/open/?where={%22a%22:1}&q=%3Cb%3E%60|^\\"),
+        (b"/open/caf\xc3\xa9", "/open/caf%C3%A9"),
+        (b"/open/caf\xe9?\xff", "/open/caf%E9?%FF"),
+        (b"/open/%3c%22<", "/open/%3C%22%3C"),
+    ] {
+        let mut connection = gate.connect();
+        connection.send([b"GET ", target, b" HTTP/1.1\r\nHost: t\r\n\r\n"].concat());
+        assert_eq!(connection.answer().status, 200, "{}", target.escape_ascii());
+        assert_eq!(last_line(&server).split(' ').nth(1), Some(expected), "{}", target.escape_ascii());
+    }
+    for spelling in ["/a<b/x", "/a%3cb/x", "/a%3Cb/./x", "//a<b/x"] {
+        assert_eq!(gate.connect().get(spelling).status, 403, "{spelling}");
+    }
+    for target in [&b"/open/a b"[..], b"/open/\x01", b"/open/\x7f", b"/open/\\", b"open<", b"/open/%5c<"] {
+        let mut connection = gate.connect();
+        connection.send([b"GET ", target, b" HTTP/1.1\r\nHost: t\r\n\r\n"].concat());
+        assert_eq!(connection.answer().status, 400, "{}", target.escape_ascii());
+    }
+}
+
+#[test]
 fn a_mirror_gets_the_same_path() {
     let (server, shadow) = (Server::hello(), Server::hello());
     let gate = gate(

@@ -119,3 +119,4 @@ mod shells;
 mod study;
 mod study_file;
 mod ui;
+mod url_grammar;

@@ -1,11 +1,11 @@
 //! Names with several addresses, of which a service listens on one: `localhost` on most machines.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
-use rustix::net::{AddressFamily, SocketType, bind, connect, listen, socket};
+use rustix::net::{AddressFamily, SocketType, connect, listen, socket};
 use weir_testing::{Output, Running, Server, Weir, weir_path};
 
 /// `localhost` as it is on most machines.
@@ -82,7 +82,7 @@ fn a_service_on_the_first_address_of_localhost_is_reached_as_well() {
 fn an_address_that_swallows_connections_is_passed_over() {
     let (weir, server) = (Weir::new(), Server::hello());
     let port = port_of(&server);
-    let Some(_full) = full_listener(port) else { return };
+    let Some(_full) = full_listener(&format!("[::1]:{port}")) else { return };
     weir.write("one.hurl", format!("GET http://localhost:{port}/a\n"));
     for args in [&["run", "one.hurl"][..], &["load", "-s", "one.hurl", "-n", "4", "-c", "2"]] {
         let Some(output) = run_with_hosts(&weir, BOTH, args) else { return };
@@ -90,21 +90,21 @@ fn an_address_that_swallows_connections_is_passed_over() {
     }
 }
 
-/// Listener on `::1` that accepts nothing, with its queue full, and the connections in it; none without `::1`.
-fn full_listener(port: u16) -> Option<Vec<OwnedFd>> {
-    let address = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
-    let listener = socket(AddressFamily::INET6, SocketType::STREAM, None).ok()?;
-    bind(&listener, &address).ok()?;
+/// Listener that accepts nothing, with its queue full, and the connections in it; none without such an address.
+pub(super) fn full_listener(address: &str) -> Option<(TcpListener, Vec<OwnedFd>)> {
+    let listener = TcpListener::bind(address).ok()?;
     listen(&listener, 0).ok()?;
-    let mut all = vec![listener];
+    let address = listener.local_addr().ok()?;
+    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let mut waiting = Vec::new();
     for _ in 0..8 {
-        let waiting = socket(AddressFamily::INET6, SocketType::STREAM, None).ok()?;
-        rustix::io::ioctl_fionbio(&waiting, true).ok()?;
+        let stream = socket(family, SocketType::STREAM, None).ok()?;
+        rustix::io::ioctl_fionbio(&stream, true).ok()?;
         // In progress, or not to be.
-        let _ = connect(&waiting, &address);
-        all.push(waiting);
+        let _ = connect(&stream, &address);
+        waiting.push(stream);
     }
-    Some(all)
+    Some((listener, waiting))
 }
 
 #[test]

@@ -132,6 +132,6 @@ fn a_url_whose_host_browsers_read_otherwise_is_one_line() {
     {
         let output = Weir::new().run(&["load", url, "-n", "1"]);
         assert_eq!(output.code, 2, "{url}: {output:?}");
-        assert!(output.one_line().contains("is not a URL"), "{url}: {output:?}");
+        assert!(output.one_line().contains("invalid URL"), "{url}: {output:?}");
     }
 }

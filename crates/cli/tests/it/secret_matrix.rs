@@ -223,6 +223,10 @@ fn errors_do_not_quote_what_may_be_a_password() {
     let url = "http://127.0.0.1:1/";
     for args in [
         &["load", "http://bob:mk-userinfo-03@h:x/"][..],
+        &["load", "http://b%zz:mk-userinfo-03@h:x/"],
+        &["load", "http://bob:mk-userinfo-03/x@h/"],
+        &["load", "http:bob:mk-userinfo-03@h/"],
+        &["run", "x.hurl", "http://bob:mk-userinfo-03@h:x/"],
         &["load", "http://bob:mk/userinfo-03@h/", "--once"],
         &["load", "bob:mk-userinfo-03@h:x"],
         &["load", "ftp://bob:mk-userinfo-03@h/"],

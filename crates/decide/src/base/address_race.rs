@@ -162,7 +162,10 @@ mod tests {
         memory.connected(&all, good, at(0));
         assert_eq!((memory.preferred(&all, at(599)), memory.preferred(&[other, good], at(1))), (1, 1));
         memory.connected(&all, good, at(599));
-        assert_eq!((memory.preferred(&all, at(600)), memory.preferred(&[dead], at(1)), memory.preferred(&[], at(1))), (0, 0, 0));
+        assert_eq!(
+            (memory.preferred(&all, at(600)), memory.preferred(&[dead], at(1)), memory.preferred(&[], at(1))),
+            (0, 0, 0)
+        );
         memory.connected(&all, good, at(600));
         assert_eq!(memory.preferred(&all, at(700)), 1);
         memory.connected(&all, other, at(700));

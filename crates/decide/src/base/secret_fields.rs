@@ -81,8 +81,12 @@ fn after_colon(text: &str, sign: usize, is_secret: &dyn Fn(&str) -> bool) -> Opt
     let start = skip_white(bytes, sign + 1);
     // `'--token <TOKEN>': reason` of an error names a flag.
     if name.text.contains('<') || !is_secret(&name.text) {
-        let is_pair = name.is_quoted && matches!(&*name.text, "name" | "key" | "id" | "field");
-        return if is_pair { after_named_pair(text, start, is_secret) } else { None };
+        return match &*name.text {
+            _ if !name.is_quoted => None,
+            name if is_pair_name(name) => after_named_pair(text, start, is_secret),
+            name if is_pair_value(name) => before_named_pair(text, start, is_secret),
+            _ => None,
+        };
     }
     if name.is_quoted {
         return Some(quoted_value(bytes, start).unwrap_or_else(|| start..end_of_json(bytes, start)));
@@ -130,12 +134,42 @@ fn after_named_pair(text: &str, start: usize, is_secret: &dyn Fn(&str) -> bool) 
     let comma = skip_white(bytes, skip_quote(bytes, name.end));
     let second = quoted_value(bytes, skip_white(bytes, comma + 1)).filter(|_| bytes.get(comma) == Some(&b','))?;
     let colon = skip_white(bytes, skip_quote(bytes, second.end));
-    let is_value = text.get(second).is_some_and(|name| matches!(name, "value" | "val" | "content" | "text"));
+    let is_value = text.get(second).is_some_and(is_pair_value);
     if !is_value || bytes.get(colon) != Some(&b':') {
         return None;
     }
     let start = skip_white(bytes, colon + 1);
     Some(quoted_value(bytes, start).unwrap_or_else(|| start..end_of_json(bytes, start)))
+}
+
+/// Value that begins here, of a pair whose name follows: `"value": "S", "name": "password"`.
+fn before_named_pair(text: &str, start: usize, is_secret: &dyn Fn(&str) -> bool) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let is_bare = |byte: &&u8| !matches!(byte, b'{' | b'[' | b'"' | b'\'' | b'\\');
+    let (value, after) = match quoted_value(bytes, start) {
+        Some(value) => (value.clone(), skip_quote(bytes, value.end)),
+        None => {
+            let end = bytes.get(start).filter(is_bare).map(|_| end_of_json(bytes, start))?;
+            (start..end, end)
+        }
+    };
+    let comma = skip_white(bytes, after);
+    let near = &bytes[..bytes.len().min(comma + 4 * MAX_NAME_BYTES)];
+    let name = quoted_value(near, skip_white(near, comma + 1)).filter(|_| near.get(comma) == Some(&b','))?;
+    let colon = skip_white(near, skip_quote(near, name.end));
+    if !text.get(name).is_some_and(is_pair_name) || near.get(colon) != Some(&b':') {
+        return None;
+    }
+    let secret = quoted_value(near, skip_white(near, colon + 1)).filter(|secret| secret.len() <= MAX_NAME_BYTES)?;
+    is_secret(&json_unescaped(text.get(secret)?)).then_some(value)
+}
+
+fn is_pair_name(name: &str) -> bool {
+    matches!(name, "name" | "key" | "id" | "field")
+}
+
+fn is_pair_value(name: &str) -> bool {
+    matches!(name, "value" | "val" | "content" | "text")
 }
 
 /// Value of a pair without names: `["password", "S"]`.

@@ -220,8 +220,8 @@ fn an_idle_exporter_sends_nothing() {
 #[test]
 fn an_invalid_url_is_an_error_with_a_remedy() {
     let refused = |url| Exporter::start(url, "x", Told::default().tell()).unwrap_err().to_string();
-    assert_eq!(refused("http://"), "'http://' is not a URL; write it as http://host:port/path");
-    assert_eq!(refused("grpc://h:4317"), "scheme 'grpc' is not known; use http or https");
+    assert_eq!(refused("http://"), "invalid URL 'http://': no host; write e.g. http://localhost:8080/path");
+    assert_eq!(refused("grpc://h:4317"), "invalid URL 'grpc://h:4317': unknown scheme 'grpc'; choose http or https");
 }
 
 #[test]

@@ -301,6 +301,7 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
     });
     Ok(ScenarioSettings {
         variables: given.chain(captured).collect(),
+        secret_variables: options.redact.clone(),
         base_url: base_url(&options.url)?,
         headers: options.headers.iter().map(header).collect::<Result<_, PlanError>>()?,
         user: typed_auth(options)?.map(Cow::into_owned),

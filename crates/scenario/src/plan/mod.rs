@@ -32,6 +32,7 @@ mod request_template;
 mod rules;
 mod scenario_plan;
 mod scope;
+mod secret_variables;
 mod sent_url;
 mod settings;
 mod source_url;

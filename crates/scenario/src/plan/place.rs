@@ -8,6 +8,9 @@ use weir_hurl::{Expression, FilterKind, PlainFilter, Template, TemplatePart};
 
 use super::encoding::PieceEncoding;
 
+/// Character before each text of a sequence.
+const RECORD_SEPARATOR: char = '\u{1e}';
+
 /// What a body that is text is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextBodyUse {
@@ -51,11 +54,25 @@ pub(super) fn in_text(body: &Template, usage: TextBodyUse) -> Vec<PieceEncoding>
         place.skeleton.push(if in_string { 'x' } else { '0' });
         if in_string { PieceEncoding::JsonString } else { PieceEncoding::JsonValue }
     });
-    // Only objects and lists: a text may be a number or begin with a quote without being JSON.
-    let is_json = usage == TextBodyUse::Request
-        && place.skeleton.trim_start().starts_with(['{', '['])
-        && serde_json::from_str::<IgnoredAny>(&place.skeleton).is_ok();
+    let is_json = usage == TextBodyUse::Request && is_json_sequence(&place.skeleton.replace(RECORD_SEPARATOR, " "));
     if is_json { found } else { vec![PieceEncoding::Verbatim; found.len()] }
+}
+
+/// Whether a text is JSON: one value, or several, as lines of JSON (`application/x-ndjson`) and JSON text sequences (RFC 7464)
+/// have them. Only objects and lists: a text may be a number or begin with a quote without being JSON.
+fn is_json_sequence(text: &str) -> bool {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let mut is_any = false;
+    loop {
+        let rest = text.get(values.byte_offset()..).unwrap_or_default().trim_start();
+        if rest.is_empty() {
+            return is_any;
+        }
+        if !rest.starts_with(['{', '[']) || !matches!(values.next(), Some(Ok(_))) {
+            return false;
+        }
+        is_any = true;
+    }
 }
 
 /// Encoding of each expression, by the state after the text before it.

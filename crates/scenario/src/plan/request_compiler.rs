@@ -16,6 +16,7 @@ use super::place::TextBodyUse;
 use super::problem;
 use super::request_bytes::RequestBytes;
 use super::request_template::{BASIC, RequestTarget, RequestTemplate, intern};
+use super::secret_variables::SecretVariables;
 use super::settings::ScenarioSettings;
 use super::source_url::{first_text, fixed_origin, has_scheme, with_query};
 use super::url_template::UrlTemplate;
@@ -45,6 +46,7 @@ enum CredentialOwner {
 /// Parts of a plan that the compilation of requests adds to.
 pub(super) struct RequestCompiler<'a, 'p, 'f> {
     pub(super) settings: &'a ScenarioSettings,
+    pub(super) secrets: &'a SecretVariables,
     pub(super) compiler: &'a mut PieceCompiler<'p>,
     pub(super) files: &'a mut StepFiles<'f>,
     pub(super) origins: &'a mut OriginTable,
@@ -173,7 +175,10 @@ impl RequestCompiler<'_, '_, '_> {
     ) {
         let name = self.compiler.folded(&field.name);
         let name = name.as_text().map(str::to_ascii_lowercase);
-        let is_secret = name.as_deref().is_none_or(is_secret_name);
+        let is_of_body =
+            name.as_deref().is_some_and(|name| name.starts_with("content-") || name == "transfer-encoding");
+        let is_secret =
+            name.as_deref().is_none_or(is_secret_name) || (!is_of_body && self.secrets.are_in(&field.value));
         let is_empty = self.compiler.folded(&field.value).as_text() == Some("");
         let name = name.unwrap_or_default();
         if given.removed.contains(&name) {

@@ -14,6 +14,7 @@ use super::origin::{OriginTable, RequestOrigin};
 use super::piece::PieceCompiler;
 use super::request_compiler::RequestCompiler;
 use super::scope::{SEQUENCE, VariableScope, assigned};
+use super::secret_variables::SecretVariables;
 use super::settings::ScenarioSettings;
 use super::step::ScenarioStep;
 use super::stream_end::StreamEndRule;
@@ -85,13 +86,19 @@ impl ScenarioPlan {
         let constants = constants(file, settings);
         let mut origins = OriginTable::default();
         let mut files = StepFiles(files);
+        let secrets = SecretVariables::of(file, settings);
         let mut steps = Vec::with_capacity(file.entries.len());
         for entry in &file.entries {
             let mut compiler = PieceCompiler { constants: &constants, names: &mut names, errors: &mut errors };
             let request = &entry.request;
             let options = StepOptions::compile(&request.options, settings.rules, &mut compiler, &mut warnings);
-            let mut requests =
-                RequestCompiler { settings, compiler: &mut compiler, files: &mut files, origins: &mut origins };
+            let mut requests = RequestCompiler {
+                settings,
+                secrets: &secrets,
+                compiler: &mut compiler,
+                files: &mut files,
+                origins: &mut origins,
+            };
             let template = requests.compile(request, &options.request);
             let own_success = success(entry, compiler.errors);
             let success = own_success.as_ref().or(settings.success.as_ref());

@@ -12,6 +12,8 @@ use crate::value::Value;
 pub struct ScenarioSettings {
     /// Variables with their values.
     pub variables: Vec<(String, Value)>,
+    /// Names of variables whose values are secrets, beside those with a secret name.
+    pub secret_variables: Vec<String>,
     /// Names of the columns of data, which are variables of each iteration.
     pub columns: Vec<String>,
     /// URL before paths: `/items` becomes `http://shop/items`. Headers with secret names and the user go to its origin
@@ -55,6 +57,7 @@ impl Default for ScenarioSettings {
     fn default() -> Self {
         Self {
             variables: Vec::new(),
+            secret_variables: Vec::new(),
             columns: Vec::new(),
             base_url: None,
             headers: Vec::new(),

@@ -1,14 +1,19 @@
 //! Choice and reuse of connections.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
-use weir_http::client::{ClientCounts, ConnectOptions, Options, OutgoingBody, OutgoingRequest};
+use weir_http::client::{
+    ClientCounts, ConnectOptions, Options, Origin, OutgoingBody, OutgoingRequest, PendingAddresses,
+};
+use weir_http::target::Target;
 
 use super::{get, hello, origin, run, run_with, send, to, until, until_nothing_is_open};
+use crate::name_addresses::full_listener;
 use weir_testing::{Gate, Reply, Server, Weir};
 
 #[test]
@@ -25,6 +30,30 @@ fn a_connection_is_reused_and_closed_with_the_client() {
     server.wait_for("the close", |counts| counts.open == 0);
     assert_eq!(server.seen()[9].line(), "GET /x?y HTTP/1.1");
     assert_eq!(server.seen()[9].header("host"), Some(server.address().as_str()));
+}
+
+#[test]
+fn an_address_that_does_not_answer_costs_a_delay_once() {
+    let server = Server::start(|_| Reply::ok("hello").close());
+    let (dead, _waiting) = full_listener("127.0.0.1:0").unwrap();
+    run(async |client| {
+        let addresses = Arc::new(PendingAddresses::default());
+        addresses.found(vec![dead.local_addr().unwrap(), server.address().parse().unwrap()]);
+        let target = Target::parse(&server.url("/")).unwrap();
+        let to = Origin::new(&target, &ConnectOptions::default()).unwrap().with_pending("name", addresses);
+        let to = Arc::new(to);
+        let started = Instant::now();
+        get(&client, &to).await.unwrap();
+        assert!(started.elapsed() >= Duration::from_millis(240), "the dead address was not first");
+        // With a delay each they would take 5 s at least.
+        let started = Instant::now();
+        for _ in 0..20 {
+            server.wait_for_close();
+            get(&client, &to).await.unwrap();
+        }
+        assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+        assert_eq!(client.counts().connected, 21);
+    });
 }
 
 #[test]

@@ -66,6 +66,27 @@ fn a_value_in_a_json_text_is_one_value() {
 }
 
 #[test]
+fn a_value_in_lines_of_json_is_one_value() {
+    let evil = "a\",\"admin\":true,\"z\":\"\n{\"index\":{}}";
+    for (kind, start, between) in [
+        ("Content-Type: application/x-ndjson\n", "", "\n"),
+        ("Content-Type: application/jsonl\n", "", "\n\n"),
+        ("Content-Type: application/json-seq\n", "\u{1e}", "\n\u{1e}"),
+        ("", "", ""),
+    ] {
+        let block = format!(
+            "{kind}```\n{start}{{\"index\":{{}}}}{between}{{\"a\":\"{{{{v}}}}\"}}{between}[\"{{{{v}}}}\"]\n```"
+        );
+        let sent = sent(&format!("POST http://h/x\n{block}"), evil).unwrap().1.replace('\u{1e}', " ");
+        let values: Vec<Json> = serde_json::Deserializer::from_str(&sent).into_iter().map(Result::unwrap).collect();
+        assert_eq!(values, [json!({ "index": {} }), json!({ "a": evil }), json!([evil])], "{kind}");
+    }
+    // Not all of it is JSON.
+    let text = sent("POST http://h/x\n```\n{\"a\":\"{{v}}\"}\nhello\n```", "q\"q").unwrap().1;
+    assert_eq!(text, "{\"a\":\"q\"q\"}\nhello\n");
+}
+
+#[test]
 fn a_value_in_the_text_of_a_form_is_one_field() {
     let form = "Content-Type: application/x-www-form-urlencoded; charset=utf-8\n";
     assert_eq!(body(form, "a={{v}}&b=1", "1&admin=true+ü").as_deref(), Some("a=1%26admin%3Dtrue%2B%C3%BC&b=1"));

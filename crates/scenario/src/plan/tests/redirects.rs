@@ -121,6 +121,29 @@ fn no_credential_follows_a_redirect_to_another_origin_or_comes_back_from_it() {
 }
 
 #[test]
+fn a_header_with_a_secret_value_is_a_credential_whatever_its_name_is() {
+    let settings = ScenarioSettings {
+        variables: [("val", "of-redact"), ("password", "of-its-name"), ("open", "page-one-of-two")]
+            .map(|(name, value)| (name.to_owned(), crate::value::Value::of_text(value)))
+            .to_vec(),
+        secret_variables: vec!["val".to_owned()],
+        ..ScenarioSettings::default()
+    };
+    let text = "GET http://h/first\nHTTP 200\n[Captures]\nshown: body\nhidden: body redact\nsession_token: body\n\n\
+                GET http://h/a\nX-Mine: {{val}}\nX-Named: a {{password}} b\nX-Literal: of-its-name\nX-Open: {{open}}\n\
+                X-Shown: {{shown}}\nX-Hidden: {{hidden}}\nX-Session: {{session_token toString}}\nX-Plain: p\n[Options]\n\
+                location: true\nHTTP 200\n";
+    let names = ["x-mine", "x-named", "x-literal", "x-open", "x-shown", "x-hidden", "x-session", "x-plain"];
+    let trace = run(&plan_with(text, &settings), |text| match text.split(' ').nth(1).unwrap() {
+        "/first" => ok("captured"),
+        "/a" => redirect(302, "http://other/b"),
+        _ => ok(""),
+    });
+    assert_eq!(sent(&trace, &names)[1..], [&names[..], &["x-open", "x-shown", "x-plain"]]);
+    assert_eq!(header(&trace.requests[1].text, "x-named"), Some("a of-its-name b"));
+}
+
+#[test]
 fn the_host_of_the_file_stays_at_its_origin_even_where_credentials_do_not() {
     for option in ["location", "location-trusted"] {
         let text = format!("GET http://h/a\nHost: virtual\n[Options]\n{option}: true\nHTTP 200\n");
