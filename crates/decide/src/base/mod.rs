@@ -2,6 +2,7 @@
 //! decisions share.
 //!
 //! - [`address_race`]: which of a name's addresses is attempted next, and when
+//! - [`duration_text`]: durations as text
 //! - [`failure`]: kinds of failures without a valid response
 //! - [`nanos`]: time since the start of a run
 //! - [`origin`]: scheme, host and port to which credentials belong
@@ -19,6 +20,7 @@
 //! - `set_cache`: set-associative cache: state of many keys, in fixed memory
 
 pub mod address_race;
+pub mod duration_text;
 pub mod failure;
 pub mod nanos;
 pub mod origin;

@@ -1,7 +1,5 @@
 //! Requests of a plan: one for each body, with its weight.
 
-use std::fs;
-
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
@@ -10,6 +8,7 @@ use crate::options::{Options, RequestBodySource};
 use weir_decide::base::request_framing::has_close;
 use weir_http::target::Target;
 use weir_http::wire::{WireRequest, parse_header};
+use weir_machine::input_file;
 
 pub(super) fn requests(
     options: &Options,
@@ -61,7 +60,7 @@ pub(super) fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> 
     match body {
         RequestBodySource::Bytes(bytes) => Ok(bytes.clone()),
         RequestBodySource::File(path) => {
-            fs::read(path).map_err(|e| PlanError::File(path.to_string_lossy().into_owned(), e.to_string()))
+            input_file::read(path).map_err(|e| PlanError::File(path.to_string_lossy().into_owned(), e.to_string()))
         }
     }
 }
