@@ -217,9 +217,43 @@ def test_invalid_options_of_a_client_are_usage_errors(arguments: dict[str, Any],
         weir.Client(**arguments)
 
 
+@pytest.mark.parametrize("client", [weir.Client, weir.AsyncClient])
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ({"limits": 3}, "unknown argument 'limits'; max_concurrency=N"),
+        ({"proxy": "http://p"}, "unknown argument 'proxy'; there are no proxies"),
+        ({"proxies": {}}, "unknown argument 'proxies'; there are no proxies"),
+        ({"transport": object()}, "unknown argument 'transport'; there are no transports"),
+        ({"event_hooks": {}}, "unknown argument 'event_hooks'; there are no hooks"),
+        ({"cookies": {"a": "b"}}, "unknown argument 'cookies'; cookies are not kept"),
+        ({"trust_env": False}, "unknown argument 'trust_env'; variables of the environment"),
+        ({"http1": True}, "unknown argument 'http1'; HTTP/1.1 is always on"),
+        ({"max_redirects": 3}, "unknown argument 'max_redirects'; redirects are not followed"),
+        ({"nosuch": 1}, r"unknown argument 'nosuch'; see help\(weir.(Async)?Client\)"),
+        ({"base_url": Path("/a")}, "base_url: text, not PosixPath; write str"),
+        ({"auth": object()}, "auth: a pair of user and password, not object; give headers="),
+        ({"verify": object()}, "verify: True, False or a PEM file of CA certificates, not object"),
+        ({"cert": ("a", "b", "c")}, "keys with a password are not supported"),
+        ({"timeout": (1, 2)}, "timeout: seconds for an attempt with its whole response, not tuple"),
+    ],
+)
+def test_an_argument_of_httpx_that_a_client_has_not_names_what_it_has(
+    client: Any, arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(TypeError, match=words) as caught:
+        client(**arguments)
+    assert "BaseClient" not in str(caught.value)
+    if words.startswith("unknown"):
+        assert str(caught.value).startswith(f"weir.{client.__name__}: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"follow_redirects": True}, "unknown option 'follow_redirects' of a call; redirects are not followed"),
+        ({"files": {}}, "unknown option 'files' of a call; a multipart body is content="),
+        ({"stream": True}, "unknown option 'stream' of a call; responses are read whole"),
         ({"nosuch": 1}, "unknown option 'nosuch' of a call"),
         ({"hedge": 3}, "hedge: expected a weir.Hedge or several"),
         ({"retries": "often"}, "retries: expected a number or a weir.Retry"),

@@ -6,16 +6,20 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from os import PathLike, fspath
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 from weakref import WeakSet
 
 from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._errors import UsageError
 from weir._headers import Headers, HeaderTypes, shown_name
+from weir._httpx_arguments import check_httpx_types, unknown_argument
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._request import Params, basic, body_of, is_absolute, target_of, without_secrets
 from weir._time import Time
+
+if TYPE_CHECKING:
+    from typing_extensions import Never
 
 __all__ = ["BaseClient", "CallOptions", "RequestOptions"]
 
@@ -86,6 +90,7 @@ class BaseClient:
         success: Success | None = None,
         retry_methods: Literal["safe", "idempotent", "all"] = "safe",
         max_response: int | None = 64 * 2**20,
+        **unknown: Never,
     ) -> None:
         """Create a client; connections are opened by calls.
 
@@ -108,10 +113,15 @@ class BaseClient:
             success: Rules of a successful response.
             retry_methods: Methods that may be sent more than once.
             max_response: Maximum body of a response in bytes.
+            unknown: None; an argument of httpx that is not here raises a `TypeError` that names what is.
 
         Raises:
             UsageError: A value is invalid.
+            TypeError: An argument is unknown, or of another type.
         """
+        if unknown:
+            raise unknown_argument(f"weir.{type(self).__name__}", unknown)
+        check_httpx_types(base_url, auth, verify, cert, timeout)
         if follow_redirects:
             raise UsageError("follow_redirects: redirects are not followed; look at response.headers['location']")
         self._base_url = base_url
@@ -207,7 +217,7 @@ class BaseClient:
     def _new_policy(self, given: dict[str, Any]) -> _weir.PolicyHandle:
         unknown = given.keys() - self._defaults.keys()
         if unknown:
-            raise TypeError(f"unknown option {sorted(unknown)[0]!r} of a call; see weir.CallOptions")
+            raise unknown_argument("", {name: given[name] for name in unknown}, of_call=True)
         return _weir.PolicyHandle(self._defaults | given)
 
     def _close(self) -> None:

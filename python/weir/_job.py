@@ -249,6 +249,10 @@ class SenderStats:
         delay_bound_ms: Maximum one-way delay to the service, in milliseconds; None if it is unknown.
         disabled_keys: Reasons why API keys were disabled, by name.
         paused: Pauses of keys by ``Retry-After`` or a rate-limit reset: key, end, header and host, in words.
+        limited_by: What kept the next job from being sent for most of the last second: ``"rate_limit"``,
+            ``"weight_limit"``, ``"concurrency_limit"``, ``"learned_rate"``, ``"learned_concurrency"``,
+            ``"reported_quota"``, ``"ordered"``, ``"pause"``, ``"max_concurrency"``, ``"host_speed"``,
+            ``"host_down"``, ``"keys"``, ``"retries"``, or ``"jobs"`` when none is left to send; None if nothing did.
     """
 
     __module__ = "weir"
@@ -266,3 +270,4 @@ class SenderStats:
     delay_bound_ms: float | None
     disabled_keys: Mapping[str, str]
     paused: Sequence[str]
+    limited_by: str | None

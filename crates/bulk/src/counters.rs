@@ -1,5 +1,6 @@
 //! Counters of a run.
 
+use super::failures::FailureCounts;
 use weir_decide::Nanos;
 use weir_measure::histogram::Histogram;
 use weir_send::SenderEvent;
@@ -29,6 +30,8 @@ pub(super) struct SendStats {
     pub(super) service_time: Histogram,
     /// Delay of sends beyond what the limits allowed.
     pub(super) lateness: Histogram,
+    /// Requests without success, by cause.
+    pub(super) failures: FailureCounts,
 }
 
 /// Counters of one key's requests.
@@ -41,7 +44,7 @@ pub(super) struct KeySendStats {
 }
 
 impl SendStats {
-    pub(super) fn new(keys: Vec<String>) -> Self {
+    pub(super) fn new(keys: Vec<String>, failures: FailureCounts) -> Self {
         Self {
             per_key: vec![KeySendStats::default(); keys.len()],
             keys,
@@ -56,6 +59,7 @@ impl SendStats {
             response_time: Histogram::precise(),
             service_time: Histogram::precise(),
             lateness: Histogram::precise(),
+            failures,
         }
     }
 
@@ -67,6 +71,7 @@ impl SendStats {
         match event {
             SenderEvent::AttemptEnded(attempt) => {
                 self.retries += u64::from(attempt.is_retry);
+                self.failures.record(attempt);
                 let Some(of_key) = self.per_key.get_mut(attempt.key) else { return };
                 if attempt.succeeded {
                     of_key.done += 1;

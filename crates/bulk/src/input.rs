@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::StoreHandle;
+use weir_machine::input_file::{self, FileIdentity};
 use weir_machine::lock::lock;
 use weir_machine::private_file::private_options;
 use weir_send::store::{Receipt, StoreError};
@@ -45,19 +46,21 @@ const MAX_LISTED_KEYS: usize = 8;
 impl JobInput {
     /// Opens the file of jobs; removes the invalid lines of an earlier run.
     pub(super) fn open(jobs: &Path, out: Option<&Path>) -> Result<Self, String> {
-        if out.is_some_and(|out| is_same_file(jobs, out)) {
-            return Err(format!("--out would write over {}, the jobs; give another file", jobs.display()));
-        }
         let from: Box<dyn Read + Send> = if jobs == Path::new("-") {
             Box::new(io::stdin())
         } else {
-            Box::new(File::open(jobs).map_err(|error| format!("cannot read {}: {error}", jobs.display()))?)
+            Box::new(input_file::open(jobs).map_err(|error| format!("cannot read {}: {error}", jobs.display()))?)
         };
         let invalid_path = out.map(|out| {
             let mut name = out.as_os_str().to_owned();
             name.push(".invalid");
             PathBuf::from(name)
         });
+        for path in out.into_iter().chain(invalid_path.as_deref()) {
+            if FileIdentity::of_path(path).is_some_and(FileIdentity::is_input) {
+                return Err(format!("--out would write over {}, which is an input; give another file", path.display()));
+            }
+        }
         if let Some(path) = &invalid_path
             && path.exists()
         {
@@ -90,11 +93,6 @@ impl NotedJobs {
         let host = job.request.host();
         Some(format!("line {number}: {host} does not get --header '{name}', a credential; give --key-host {host}"))
     }
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
-    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// Reader of the jobs, on a thread of its own.

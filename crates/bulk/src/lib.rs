@@ -3,15 +3,21 @@
 //! - `input`: reads jobs into the store, on a thread of its own
 //! - `results`: results file, a line for each job at its end; `earlier_results`: what it had before
 //! - `counters`: counters of jobs and requests
+//! - `failures`: failed requests by cause
+//! - `limit_text`: what limits a delivery, in words; `remaining_time`: the time that is left
 //! - `pause_notes`: notes about pauses
 //! - `progress`: log lines and live view during the run
 //! - `summary`: text or JSON at the end
 
 mod counters;
 mod earlier_results;
+mod failures;
 mod input;
+mod limit_text;
+mod numbers;
 mod pause_notes;
 mod progress;
+mod remaining_time;
 mod results;
 mod summary;
 
@@ -23,8 +29,10 @@ use std::thread;
 use std::time::Duration;
 
 use self::counters::SendStats;
+use self::failures::FailureCounts;
 pub use self::input::InputCounts;
 use self::input::{JobInput, JobReader};
+use self::limit_text::LimitFacts;
 use self::pause_notes::PauseNotes;
 use self::progress::SendMonitor;
 use self::results::ResultsFile;
@@ -106,7 +114,7 @@ type StoreHandle = Arc<dyn Store>;
 /// Interval of checks for signals, and of frames of the live view.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval of progress lines without a terminal.
-const PROGRESS_LINE_INTERVAL: Nanos = Nanos::from_secs(5);
+const PROGRESS_LINE_INTERVAL: Nanos = Nanos::from_secs(10);
 /// Backpressure of a store in memory: jobs beyond these bounds wait in the input stream.
 const MEMORY_BOUNDS: QueueBounds = QueueBounds { jobs: 100_000, bytes: 256 << 20 };
 
@@ -121,7 +129,7 @@ impl BulkDelivery {
         let bounds = if matches!(store, StoreUrl::Memory) { MEMORY_BOUNDS } else { QueueBounds::default() };
         let store = store.open(true, bounds, order).map_err(|error| error.to_string())?;
         let keys = sender.keys.iter().map(|key| key.name().to_owned()).collect();
-        let stats = Arc::new(Mutex::new(SendStats::new(keys)));
+        let stats = Arc::new(Mutex::new(SendStats::new(keys, FailureCounts::new(&sender, &job_defaults))));
         let (alive, sender_ended) = mpsc::channel();
         let results = ResultsFile::open(out.as_deref(), resends, Arc::clone(&stats), &store, alive)?;
         Ok(Self { input, job_defaults, sender, store, results, stats, sender_ended, grace, shows_progress })
@@ -139,6 +147,7 @@ impl BulkDelivery {
         let Self { input, job_defaults, sender, store, results, stats, sender_ended, grace, shows_progress } = self;
         let keys = sender.keys.clone();
         let clock = Clock::starting_in(Nanos::ZERO);
+        let facts = LimitFacts::of_options(&sender);
         let sender = Sender::start(Arc::clone(&store), sender, Box::new(results)).map_err(|why| why.to_string())?;
         if sender.recovered().maybe_sent > 0 {
             let recovered = sender.recovered();
@@ -161,7 +170,7 @@ impl BulkDelivery {
             let _ = reading.send(reader.run());
         });
         begun.map_err(|error| format!("cannot read the jobs: {error}"))?;
-        let monitor = SendMonitor::new(Arc::clone(&stats), Arc::clone(&store), clock);
+        let monitor = SendMonitor::new(Arc::clone(&stats), Arc::clone(&store), clock, facts);
         let mut view = ProgressView {
             monitor,
             board: shows_progress.then(Dashboard::new),
@@ -203,15 +212,24 @@ impl BulkDelivery {
                 has_noted_results = true;
                 view.print(BulkMessage::Note(RESULTS_NOTE));
             }
+            if let Some(note) = lock(&stats).failures.note() {
+                view.print(BulkMessage::Note(&note));
+            }
             let progress = sender.progress();
             for note in pause_notes.of(&progress, wall_ms()) {
                 view.print(BulkMessage::Note(&note));
             }
-            view.monitor.poll(progress);
+            view.monitor.poll(progress, lock(&counts).is_complete);
             view.update();
         }
         let mut monitor = view.finish();
-        let sender_error = sender.join().err();
+        let sender_error = match sender.join() {
+            Ok(progress) => {
+                monitor.poll(progress, lock(&counts).is_complete);
+                None
+            }
+            Err(why) => Some(why),
+        };
         monitor.refresh_counts();
         let input = lock(&counts).clone();
         let summary = SendSummary::new(&monitor, &input, is_interrupted());
@@ -251,13 +269,13 @@ impl ProgressView<'_> {
     }
 
     fn update(&mut self) {
-        let (Some(board), monitor) = (&mut self.board, &self.monitor) else { return };
+        let (Some(board), monitor) = (&mut self.board, &mut self.monitor) else { return };
         if board.is_shown() {
             let lines = monitor.lines(board.rows());
             board.update(monitor.ended_jobs(), monitor.total_jobs(), &monitor.headline(), &lines);
         } else if self.clock.now() >= self.next_line {
             self.next_line = self.clock.now() + PROGRESS_LINE_INTERVAL;
-            (self.report)(BulkMessage::Note(&monitor.progress_line()));
+            (self.report)(BulkMessage::Note(&monitor.next_progress_line()));
         }
     }
 

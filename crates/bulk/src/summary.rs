@@ -5,7 +5,10 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::input::InputCounts;
+use super::numbers::{count, rate};
 use super::progress::SendMonitor;
+use weir_decide::Nanos;
+use weir_decide::base::duration_text::duration_text;
 use weir_live::single_line;
 use weir_machine::lock::lock;
 use weir_measure::histogram::Histogram;
@@ -31,6 +34,12 @@ impl SendSummary {
         let duration_s = watch.elapsed().as_secs_f64();
         let rate_per_s = tally.done as f64 / duration_s.max(1e-9);
         let counts = watch.counts;
+        let top_failure = tally.failures.top();
+        let limit_s: Map<String, Value> = watch.limit_seconds().fold(Map::new(), |mut all, (name, s)| {
+            let before = all.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+            all.insert(name.to_owned(), json!(round(before + s)));
+            all
+        });
         let per_key: Map<String, Value> = tally
             .keys()
             .iter()
@@ -71,23 +80,38 @@ impl SendSummary {
             },
             "per_key": per_key,
             "paused": pauses_json(watch.pauses()),
+            "limited_by": watch.main_limit().map(|(limit, _)| limit.name()),
+            "limit_s": limit_s,
+            "top_failure": top_failure.as_ref().map(|top| {
+                json!({ "cause": top.cause, "requests": top.count, "body": top.body, "remedy": top.remedy })
+            }),
         });
         let mut text = String::new();
         // Writing to memory does not fail.
         let mut line = |name: &str, value: String| {
             let _ = writeln!(text, "{name:<14}{value}");
         };
-        line("done", format!("{} in {duration_s:.1} s, {rate_per_s:.1}/s", tally.done));
+        let duration = duration_text(Nanos::from_secs_f64(duration_s));
+        line("done", format!("{} in {duration}, {}/s", count(tally.done), rate(rate_per_s)));
+        let [limited, nonces] = tally.rejected_by_status.map(count);
         line(
             "failed",
             format!(
-                "{} requests ({} x 429, {} x 400)",
-                tally.failed, tally.rejected_by_status[0], tally.rejected_by_status[1]
+                "{} requests ({limited} x 429, {nonces} x 400), {} retried; jobs: {} dead-lettered, {} expired",
+                count(tally.failed),
+                count(tally.retries),
+                count(tally.dead_lettered),
+                count(tally.expired)
             ),
         );
-        line("dead-lettered", tally.dead_lettered.to_string());
-        line("expired", tally.expired.to_string());
-        line("retried", tally.retries.to_string());
+        if let Some(top) = &top_failure {
+            line("", format!("most of them {}", top.text()));
+        }
+        drop(tally);
+        if let Some(limit) = watch.main_limit_text() {
+            line("limited by", single_line(&limit));
+        }
+        let tally = lock(&watch.stats);
         let jobs = format!("{} new, {} duplicate, {} invalid", taken.accepted, taken.duplicates, taken.invalid);
         let known =
             if tally.in_results > 0 { format!(", {} in the results already", tally.in_results) } else { String::new() };
@@ -95,7 +119,7 @@ impl SendSummary {
         line("response", percentiles_text(&tally.response_time));
         line("service", percentiles_text(&tally.service_time));
         line("lateness", percentiles_text(&tally.lateness));
-        line("queue", format!("{} now, mean {:.0}", counts.open_jobs(), watch.mean_open_jobs()));
+        line("queue", format!("{} now, mean {:.0}", count(counts.open_jobs()), watch.mean_open_jobs()));
         if tally.keys().len() > 1 {
             for (name, of_key) in tally.keys().iter().zip(&tally.per_key) {
                 let disabled = of_key.disabled_reason.as_ref();
@@ -147,5 +171,6 @@ fn percentiles_text(histogram: &Histogram) -> String {
     else {
         return NOT_MEASURED.to_owned();
     };
-    format!("mean {mean:.3} ms, p50 {p50:.3}, p99 {p99:.3}, max {max:.3}")
+    let text = |ms: f64| duration_text(Nanos::from_secs_f64(ms / 1e3));
+    format!("mean {}, p50 {}, p99 {}, max {}", text(mean), text(p50), text(p99), text(max))
 }

@@ -15,6 +15,7 @@ use super::output::{OutputFile, colors, print};
 use super::request_args::redacted;
 use weir_decide::base::secret_mask::SecretMask;
 use weir_decide::base::units;
+use weir_machine::input_file;
 use weir_measure::Run;
 use weir_measure::compare::Settings;
 use weir_report::comparison::{MetricSelector, RunComparison, SavedRun, Side, comparability, markdown, page, text};
@@ -248,7 +249,7 @@ fn read_side(path: &Path, note: &mut dyn FnMut(&str)) -> Result<Side, String> {
 
 fn read_run(path: &Path) -> Result<SavedRun, String> {
     let file = path.display().to_string();
-    let bytes = fs::read(path).map_err(|error| format!("cannot read {file}: {error}"))?;
+    let bytes = input_file::read(path).map_err(|error| format!("cannot read {file}: {error}"))?;
     let reading = read(&String::from_utf8_lossy(&bytes)).map_err(|why| format!("{file}: {why}"))?;
     Ok(SavedRun { file, result: reading })
 }

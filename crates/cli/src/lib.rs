@@ -21,6 +21,7 @@ pub mod compare;
 mod completions;
 mod connection_args;
 mod doctor;
+mod foreign_flags;
 mod form_args;
 #[cfg(feature = "gate")]
 mod gate;
@@ -264,11 +265,11 @@ fn usage(error: &clap::Error, args: &[OsString], messages: &Messages) -> u8 {
         let _ = error.print();
         return exit::USAGE;
     }
-    messages.error(&usage_error::message(error, &usage_error::target_command(help::command(), args)));
+    messages.error(&usage_error::message(error, &usage_error::target_command(help::command(), args), args));
     exit::USAGE
 }
 
 /// Error in arguments of a command that are not from the command line, as one line.
 fn one_line(error: &clap::Error, command: &str) -> String {
-    usage_error::message(error, &usage_error::target_command(help::command(), &["weir".into(), command.into()]))
+    usage_error::message(error, &usage_error::target_command(help::command(), &["weir".into(), command.into()]), &[])
 }

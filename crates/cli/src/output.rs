@@ -2,15 +2,15 @@
 //! minutes of load.
 
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use weir_live::takes_escapes;
 use weir_load::request_log;
+use weir_machine::input_file::FileIdentity;
 use weir_machine::private_file::private_options;
 
 /// Output file; `-` is stdout.
@@ -76,11 +76,27 @@ impl OutputFile {
     /// # Errors
     /// One line with the flag.
     pub(super) fn ensure_not_input(&self, flag: &str, input: &Path) -> Result<(), String> {
-        let read = fs::metadata(input).ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()));
+        let read = FileIdentity::of_path(input);
         if read.is_some() && self.identity() == read {
             return Err(format!("{flag} would write over {}, which is an input; give another file", input.display()));
         }
         Ok(())
+    }
+
+    /// Rejects an output that this process has read as an input: a file that the command line names, or one that a
+    /// scenario, a mix, a study or an import names.
+    ///
+    /// # Errors
+    /// One line with the flag.
+    pub(super) fn ensure_not_read(&self, flag: &str) -> Result<(), String> {
+        match self.is_input() {
+            true => Err(format!("{flag} would write over {}, which is an input; give another file", self.name())),
+            false => Ok(()),
+        }
+    }
+
+    fn is_input(&self) -> bool {
+        self.identity().is_some_and(FileIdentity::is_input)
     }
 
     /// Rejects an output that another argument of the command line names, too: its content would be lost.
@@ -89,10 +105,7 @@ impl OutputFile {
     /// One line with the flag.
     pub(super) fn ensure_not_argument(&self, flag: &str, args: &[OsString]) -> Result<(), String> {
         let Some(own) = self.identity() else { return Ok(()) };
-        let is_own = |text: &str| {
-            let of = fs::metadata(text.strip_prefix('@').unwrap_or(text)).ok();
-            of.is_some_and(|of| of.is_file() && (of.dev(), of.ino()) == own)
-        };
+        let is_own = |text: &str| FileIdentity::of_path(Path::new(text.strip_prefix('@').unwrap_or(text))) == Some(own);
         let names_own = |arg: &&OsString| {
             let text = arg.to_string_lossy();
             let value = text.split_once('=').map(|(_, value)| value);
@@ -107,8 +120,8 @@ impl OutputFile {
     }
 
     /// Device and inode of a regular file; none for devices and pipes.
-    fn identity(&self) -> Option<(u64, u64)> {
-        self.file.metadata().ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()))
+    fn identity(&self) -> Option<FileIdentity> {
+        FileIdentity::of(&self.file)
     }
 
     /// Whether both are stdout, or the same file under any names.
@@ -131,6 +144,9 @@ impl OutputFile {
     /// # Errors
     /// One line, if the file cannot be written.
     pub(super) fn write(mut self, text: &str) -> Result<(), String> {
+        if !self.is_stdout() && self.is_input() {
+            return Err(format!("{} is an input, and is not written over; give another file", self.name()));
+        }
         // stdout may be a file with other content, which stays.
         let emptied = if self.is_stdout() { Ok(()) } else { request_log::truncate(&self.file) };
         let written = emptied.and_then(|()| self.file.write_all(text.as_bytes())).and_then(|()| sync(&self.file));

@@ -1,6 +1,5 @@
 //! `weir report`: a saved run in any format.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
@@ -11,6 +10,7 @@ use super::exit;
 use super::history::stored_run;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
+use weir_machine::input_file;
 use weir_measure::Run;
 use weir_report::llm::{self, LlmReportFormat};
 use weir_report::{ReportFormat, csv, page, render};
@@ -43,7 +43,7 @@ pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
             return Ok(run);
         }
         let is_stdin = asked.file.as_os_str() == "-";
-        let text = if is_stdin { io::read_to_string(io::stdin()) } else { fs::read_to_string(&asked.file) };
+        let text = if is_stdin { io::read_to_string(io::stdin()) } else { input_file::read_to_string(&asked.file) };
         text.map_err(|e| e.to_string()).and_then(|text| Run::from_json(&text))
     };
     let run = match read() {

@@ -18,6 +18,7 @@ use super::{exit, load};
 use weir_decide::Nanos;
 use weir_live::dashboard::Dashboard;
 use weir_machine as machine;
+use weir_machine::input_file;
 use weir_study::definition::Definition;
 use weir_study::file::{self, EXAMPLE, LoadSyntax, ParsedLoad};
 use weir_study::findings::Findings;
@@ -209,7 +210,7 @@ fn lost_agent(outcome: &StudyOutcome) -> Option<&str> {
 
 fn read(path: &Path, words: &LoadSyntax<'_>, quick: bool, messages: &Messages) -> Result<Definition, StudyErrors> {
     let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|error| vec![format!("cannot read {shown}: {error}")])?;
+    let text = input_file::read_to_string(path).map_err(|error| vec![format!("cannot read {shown}: {error}")])?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let named = |problems: Vec<weir_document::Diagnostic>| -> StudyErrors {

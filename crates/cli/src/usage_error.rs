@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::foreign_flags::{foreign_flag, one_dash};
 use weir_decide::base::secret_mask::MASK;
 use weir_document::problem::nearest;
 
@@ -91,7 +92,7 @@ pub(super) fn target_command(mut command: Command, args: &[OsString]) -> Command
 }
 
 /// Error with a suggestion and the command's help, in one line.
-pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
+pub(super) fn message(error: &clap::Error, asked: &Command, args: &[OsString]) -> String {
     let text = error.render().to_string();
     let parts: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
     let what = parts.iter().filter(|line| !line.is_empty() && !line.starts_with("tip:"));
@@ -107,6 +108,14 @@ pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
         && flag.split('=').next() == Some("--on")
     {
         return format!("{line}; agents are for weir load, llm, capacity and study; see '{name} --help'");
+    }
+    let of_other = || match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => foreign_flag(flag, asked),
+        _ => None,
+    };
+    let foreign = one_dash(args.iter().filter_map(|arg| arg.to_str()), asked).or_else(of_other);
+    if let Some(foreign) = foreign {
+        return format!("{line}; {foreign}; see '{name} --help'");
     }
     let hint = suggestion(error, asked).map_or_else(String::new, |text| format!("did you mean '{text}'? "));
     format!("{line}; {hint}see '{name} --help'")
@@ -162,7 +171,7 @@ mod tests {
         };
         let error = command().try_get_matches_from(args).expect_err("a mistake");
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-        message(&error, &target_command(command(), &args))
+        message(&error, &target_command(command(), &args), &args)
     }
 
     #[test]
@@ -172,6 +181,8 @@ mod tests {
             (["weir", "load", "--requsts"], "; did you mean '--requests'? see 'weir load --help'"),
             (["weir", "load", "--output"], "; did you mean '--out'? see 'weir load --help'"),
             (["weir", "load", "--qps"], "; did you mean '--rate'? see 'weir load --help'"),
+            (["weir", "load", "-R"], "found; -R is wrk2's: --rate; see 'weir load --help'"),
+            (["weir", "send", "-R"], "found; see 'weir send --help'"),
             (["weir", "load", "--limit"], "found; see 'weir load --help'"),
             (["weir", "send", "--rate"], "found; see 'weir send --help'"),
             (

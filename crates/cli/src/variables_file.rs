@@ -3,17 +3,17 @@
 //! Values are as on the command line: `"..."` is a text, with the spaces at its ends. `$'...'` is one with line breaks, as
 //! shells write it: `\n`, `\r`, `\'` and `\\`.
 
-use std::fs;
 use std::path::Path;
 
 use weir_load::steps::Value;
+use weir_machine::input_file;
 
 /// Names and values of a file of variables.
 ///
 /// # Errors
 /// One line, if the file cannot be read or a line has no equals sign.
 pub(super) fn read_variables(path: &Path) -> Result<Vec<(String, String)>, String> {
-    let text = fs::read_to_string(path)
+    let text = input_file::read_to_string(path)
         .map_err(|error| format!("--variables-file: cannot read '{}': {error}", path.display()))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let lines = (1..).zip(text.lines().map(str::trim));

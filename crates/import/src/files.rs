@@ -2,12 +2,24 @@
 
 use weir_hurl::MultipartValue;
 
-use crate::collection::Import;
+use crate::collection::{Import, ImportedData};
 use crate::omission::OmissionKind;
 use crate::passes;
 use crate::request::ImportedBody;
 
 impl Import {
+    /// Gives rows of data the columns that their files have in the first line, where the import names none. `read` gets the
+    /// imported file and the data.
+    pub fn read_columns(&mut self, read: &mut dyn FnMut(&str, &ImportedData) -> Option<Vec<String>>) {
+        for scenario in &mut self.scenarios {
+            let file = scenario.steps.first().map(|step| step.file.clone()).unwrap_or_default();
+            if let Some(data) = scenario.load.data.as_mut().filter(|data| data.columns.is_empty()) {
+                data.columns = read(&file, data).unwrap_or_default();
+            }
+        }
+        passes::find_undefined(self);
+    }
+
     /// Gives the files that steps and data name other names, by the imported file and the name in it. A file without one
     /// (`None`) is not there: its part is left out.
     pub fn map_files(&mut self, map: &mut dyn FnMut(&str, &str) -> Option<String>) {

@@ -49,6 +49,7 @@ mod recorded;
 mod request;
 mod request_words;
 mod script;
+mod script_predicate;
 mod session;
 mod settings;
 mod static_file;

@@ -8,12 +8,14 @@
 use std::collections::BTreeMap;
 
 use weir_hurl::{
-    Assertion, Capture, ExpectedResponse, ExpectedStatus, QueryKind, ResponseQuery, Template, TextPosition, TextQuery,
+    Assertion, Capture, ExpectedResponse, ExpectedStatus, OptionName, OptionValue, QueryKind, RequestOption,
+    ResponseQuery, Template, TextPosition, TextQuery, VariableDefinition, VariableValue,
 };
 
 use crate::builder;
 use crate::omission::OmissionKind;
 use crate::request::ImportedStep;
+use crate::script_predicate::{predicate, string};
 use crate::session::ImportSession;
 use crate::text;
 
@@ -60,14 +62,17 @@ pub(crate) fn take(
 ) {
     let mut reader =
         ScriptReader { bodies: BTreeMap::new(), response: ExpectedResponse::default(), captured: Vec::new() };
-    let mut first_unknown = None;
-    for (line, code) in lines.iter().filter(|(_, code)| has_code(code)) {
-        for statement in statements(code) {
-            let is_known = is_after_response && reader.statement(statement, session);
-            if !is_known && !is_frame(statement) && !is_log(statement) {
-                first_unknown = first_unknown.or(Some((*line, code.clone())));
-            }
+    let mut unknown: Vec<&(u32, String)> = Vec::new();
+    for line in lines.iter().filter(|(_, code)| has_code(code)) {
+        let mut is_known = true;
+        for statement in statements(&line.1) {
+            is_known &= match is_after_response {
+                true => reader.statement(statement, session),
+                false => set_before(statement, step, session),
+            } || is_frame(statement)
+                || is_log(statement);
         }
+        unknown.extend((!is_known).then_some(line));
     }
     let found = reader.response;
     let status = found.status;
@@ -79,13 +84,42 @@ pub(crate) fn take(
         response.captures.extend(found.captures);
         response.asserts.extend(found.asserts);
     }
-    if let Some((line, code)) = first_unknown {
+    if let Some((line, code)) = unknown.first() {
         let count = lines.iter().filter(|(_, code)| has_code(code)).count();
         let when = if is_after_response { "a script after the response" } else { "a script before the request" };
-        let lines = if count == 1 { "line" } else { "lines" };
-        let what = format!("{when}, {count} {lines}: {}", code.trim());
-        builder::omit_at(step, line, OmissionKind::Script, &text::one_line(&what, 140), session);
+        let noun = if count == 1 { "line" } else { "lines" };
+        let what = match unknown.len() == count {
+            true => format!("{when}, {count} {noun}: {}", code.trim()),
+            false => format!("{} of {count} lines of {when}: {}", unknown.len(), code.trim()),
+        };
+        builder::omit_at(step, *line, OmissionKind::Script, &text::one_line(&what, 140), session);
     }
+}
+
+/// Takes a statement before the request that sets a variable to the time.
+fn set_before(statement: &str, step: &mut ImportedStep, session: &mut ImportSession) -> bool {
+    let Some(arguments) = SETTERS.iter().find_map(|setter| statement.strip_prefix(setter)) else { return false };
+    let found = arguments.strip_suffix(')').and_then(|arguments| arguments.split_once(','));
+    let Some((name, value)) = found.and_then(|(name, value)| Some((string(name)?, value))) else { return false };
+    let compact: String = value.chars().filter(|c| !c.is_whitespace()).collect();
+    let expression = match compact.as_str() {
+        "Date.now()" | "Date.now().toString()" | "newDate().getTime()" | "String(Date.now())" => {
+            "{{newDate dateFormat \"%s000\"}}"
+        }
+        "Math.floor(Date.now()/1000)" | "Math.round(Date.now()/1000)" | "Math.floor(newDate().getTime()/1000)" => {
+            "{{newDate dateFormat \"%s\"}}"
+        }
+        "newDate().toISOString()" => "{{newDate}}",
+        _ => return false,
+    };
+    let Ok(template) = Template::parse(expression) else { return false };
+    let definition = VariableDefinition { name: session.names.name(name), value: VariableValue::Text(template) };
+    step.request.options.push(RequestOption {
+        name: OptionName::Variable,
+        value: OptionValue::Variable(definition),
+        position: TextPosition::default(),
+    });
+    true
 }
 
 /// Statements of a line.
@@ -126,7 +160,7 @@ impl ScriptReader {
             let inner = format!("{inner}{}", ")".repeat(opened.saturating_sub(inner.matches(')').count())));
             return before.contains("test(") && !inner.is_empty() && self.statement(&inner, session);
         }
-        self.declaration(statement) || self.setter(statement, session) || self.check(statement)
+        self.declaration(statement) || self.setter(statement, session) || self.check(statement, session)
     }
 
     /// `const data = pm.response.json()`.
@@ -182,8 +216,8 @@ impl ScriptReader {
                 rest = after;
             }
         }
-        // A method such as .toString() has brackets, and is not a member.
-        Some(path)
+        // A method such as .toString() has brackets, and is not a member; the length of a list is none of JSON.
+        (!path.ends_with(".length")).then_some(path)
     }
 
     /// `pm.environment.set("token", data.token)`.
@@ -208,13 +242,14 @@ impl ScriptReader {
             let capture =
                 Capture { name: Template::text(name.as_str()), query, filters: Vec::new(), is_redacted: false };
             self.response.captures.push(capture);
+            session.captured.insert(name.clone());
             self.captured.push(name);
         }
         true
     }
 
     /// Checks of the status and of values.
-    fn check(&mut self, statement: &str) -> bool {
+    fn check(&mut self, statement: &str, session: &mut ImportSession) -> bool {
         let compact: String = statement.chars().filter(|c| !c.is_whitespace()).collect();
         let status = [
             ("pm.response.to.have.status(", ")"),
@@ -250,40 +285,27 @@ impl ScriptReader {
             return self.duration(&compact);
         };
         let Some((expression, rest)) = rest.split_once(").to.") else { return self.duration(&compact) };
-        let Some(path) = self.path(expression) else { return self.duration(&compact) };
-        let query = format!("jsonpath {}", serde_json::Value::from(path.as_str()));
-        let rest = rest.trim();
-        let predicate = if let Some(value) = ["equal(", "eql(", "eq(", "be.equal(", "be.eql("]
-            .iter()
-            .find_map(|start| rest.strip_prefix(start))
-            .and_then(|value| value.strip_suffix(')'))
-        {
-            let value = value.trim();
-            match string(value) {
-                Some(text) => format!("== {}", serde_json::Value::from(text)),
-                None if value.parse::<f64>().is_ok() || matches!(value, "true" | "false" | "null") => {
-                    format!("== {value}")
-                }
-                None => return false,
-            }
-        } else {
-            let end =
-                ["not.be.undefined", "exist", "not.be.null", "be.ok"].into_iter().find(|end| rest.starts_with(end));
-            match (end, rest) {
-                (Some(_), _) => "exists".to_owned(),
-                (None, rest) if rest.starts_with("have.property(") => {
-                    let name = rest.strip_prefix("have.property(").and_then(|rest| string(rest.strip_suffix(')')?));
-                    let Some(name) = name.filter(|name| !name.contains('\'')) else { return false };
-                    let path = serde_json::Value::from(format!("{path}['{name}']"));
-                    return self.assert(&format!("jsonpath {path} exists"));
-                }
-                (None, "be.an('array')" | "be.an(\"array\")" | "be.a('array')") => "isList".to_owned(),
-                (None, "be.a('string')" | "be.a(\"string\")") => "isString".to_owned(),
-                (None, "be.a('number')" | "be.a(\"number\")") => "isNumber".to_owned(),
-                _ => return false,
-            }
+        let (expression, count) = match expression.strip_suffix(".length") {
+            Some(list) => (list, " count"),
+            None => (expression, ""),
         };
-        self.assert(&format!("{query} {predicate}"))
+        let Some(path) = self.path(expression) else { return self.duration(&compact) };
+        let query = format!("jsonpath {}{count}", serde_json::Value::from(path.as_str()));
+        let rest = rest.trim();
+        if let Some(name) = rest.strip_prefix("have.property(").and_then(|rest| string(rest.strip_suffix(')')?)) {
+            let path = serde_json::Value::from(format!("{path}['{name}']"));
+            return !name.contains('\'') && self.assert(&format!("jsonpath {path} exists"));
+        }
+        // A value that a script has captured keeps its type; those of environments are texts.
+        let mut value = |name: &str| {
+            let name = session.names.name(name);
+            let is_captured = session.captured.contains(&name);
+            if is_captured { format!("{{{{{name}}}}}") } else { format!("\"{{{{{name}}}}}\"") }
+        };
+        match predicate(rest, &mut value) {
+            Some(predicate) => self.assert(&format!("{query} {predicate}")),
+            None => false,
+        }
     }
 
     /// A limit of the response time.
@@ -299,14 +321,6 @@ impl ScriptReader {
         let assertion = Assertion::parse(text);
         assertion.map(|assertion| self.response.asserts.push(assertion)).is_ok()
     }
-}
-
-/// Content of a string in quotes without escape sequences.
-fn string(text: &str) -> Option<&str> {
-    let text = text.trim();
-    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
-    let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
-    (!inner.contains(['"', '\'', '`', '\\', '\n'])).then_some(inner)
 }
 
 #[cfg(test)]
@@ -333,6 +347,33 @@ mod tests {
         assert_eq!(read(script), (expected.to_owned(), 0));
         let jetbrains = "client.global.set(\"token\", response.body.token);\nclient.log(\"x\");";
         assert_eq!(read(jetbrains), ("HTTP *\n[Captures]\ntoken: jsonpath \"$.token\"\n".to_owned(), 0));
+    }
+
+    #[test]
+    fn comparisons_lengths_and_variables_are_translated() {
+        let script = "const json = pm.response.json();\npm.environment.set('id', json.id);\n\
+            pm.test('many', function () {\n  pm.expect(json.items.length).to.be.above(5);\n});\n\
+            pm.expect(json.user).to.eql(pm.environment.get('user'));\n\
+            pm.expect(json.id).to.equal(pm.environment.get(\"id\"));\npm.expect(json.items).to.have.lengthOf(6);\n";
+        let expected = "HTTP *\n[Captures]\nid: jsonpath \"$.id\"\n[Asserts]\njsonpath \"$.items\" count > 5\n\
+            jsonpath \"$.user\" == \"{{user}}\"\njsonpath \"$.id\" == {{id}}\njsonpath \"$.items\" count == 6\n";
+        assert_eq!(read(script), (expected.to_owned(), 0));
+        assert_eq!(read("pm.environment.set('n', pm.response.json().items.length)").1, 1, "a capture has no length");
+    }
+
+    #[test]
+    fn the_time_is_set_before_the_request() {
+        let mut session = ImportSession::default();
+        let mut step = ImportedStep::default();
+        let code =
+            "pm.environment.set('now', Date.now());\npm.variables.set(\"s\", Math.floor(Date.now() / 1000))\nsign()";
+        let lines: Vec<(u32, String)> = (1..).zip(code.lines()).map(|(line, code)| (line, code.to_owned())).collect();
+        take(&lines, false, &mut step, &mut session);
+        let options: Vec<String> = step.request.options.iter().map(ToString::to_string).collect();
+        let expected = ["variable: now={{newDate dateFormat \"%s000\"}}", "variable: s={{newDate dateFormat \"%s\"}}"];
+        assert_eq!(options, expected);
+        let what = &session.import.omissions[0].what;
+        assert_eq!(what, "1 of 3 lines of a script before the request: sign()");
     }
 
     #[test]

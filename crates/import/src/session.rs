@@ -1,6 +1,6 @@
 //! State of a reader: names of variables, omissions, and comments that wait for their step.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use weir_hurl::Template;
 
@@ -31,6 +31,8 @@ pub(crate) struct ImportSession {
     pub(crate) environments: Vec<HttpEnvironment>,
     /// Files that imported files name.
     pub(crate) reader: NamedFileReader,
+    /// Variables that scripts have captured so far.
+    pub(crate) captured: BTreeSet<String>,
     /// Comments for the next step.
     pending: Vec<String>,
 }

@@ -3,6 +3,7 @@
 //! - [`clock`]: the only module that reads the time
 //! - [`doctor`]: what of this machine distorts a measurement
 //! - [`executor`]: executor of hyper's own tasks
+//! - [`input_file`]: files that the process reads as its input, which no output is written over
 //! - [`line_file`]: a file that lines are appended to, over full disks and slow readers
 //! - [`lock`]: locks whose poison is ignored
 //! - [`memory`]: return of freed memory to the system
@@ -15,6 +16,7 @@
 pub mod clock;
 pub mod doctor;
 pub mod executor;
+pub mod input_file;
 pub mod line_file;
 pub mod lock;
 pub mod memory;

@@ -24,6 +24,8 @@ pub struct AttemptRecord {
     pub succeeded: bool,
     /// Whether it was not the first attempt of its job.
     pub is_retry: bool,
+    /// Body of a response that did not deliver the job; empty otherwise.
+    pub failure_body: bytes::Bytes,
 }
 
 /// Event of a sender.

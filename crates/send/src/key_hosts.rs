@@ -9,6 +9,8 @@ use weir_http::target::Target;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyHosts {
     hosts: Vec<KeyHost>,
+    /// Values of `Host` that the operator gives all requests: other names of these hosts.
+    given: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +41,15 @@ impl KeyHosts {
             host: target.host,
         });
         let named = names.iter().map(|name| KeyHost::read(name, is_plain));
-        Ok(Self { hosts: own.into_iter().map(Ok).chain(named).collect::<Result<_, _>>()? })
+        Ok(Self { hosts: own.into_iter().map(Ok).chain(named).collect::<Result<_, _>>()?, given: Vec::new() })
+    }
+
+    /// The same with each `Host` of the default headers, which the operator gives.
+    #[must_use]
+    pub fn with_defaults(mut self, headers: &[(String, String)]) -> Self {
+        let hosts = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host"));
+        self.given = hosts.map(|(_, value)| value.clone()).collect();
+        self
     }
 
     /// Whether there is none.
@@ -54,12 +64,17 @@ impl KeyHosts {
         if !self.allows(target) {
             return Some(target.origin());
         }
-        let host = host?;
+        let host = host.filter(|host| !self.is_given(host))?;
         match named_target(scheme, host) {
             Some(named) if self.allows(&named) => None,
             Some(named) => Some(named.origin()),
             None => Some(format!("{scheme}://{}", host.escape_debug())),
         }
+    }
+
+    /// Whether the operator gives a `Host` of this value, as it is written.
+    pub(super) fn is_given(&self, host: &str) -> bool {
+        self.given.iter().any(|given| given == host)
     }
 
     /// Whether requests to this target may have keys and default credentials.

@@ -65,9 +65,11 @@ impl RequestRenderer {
             url.to_mut().push_str(data);
         }
         let (target, path) = self.target(&url).map_err(|error| error.to_string())?;
-        let may_have_key = self.key_hosts.allows(&target);
-        if !may_have_key && request.template_texts(self.body_fields).any(|text| has_field(text, "key")) {
-            let origin = target.origin();
+        // A store may have jobs that were not checked when they were submitted.
+        let foreign = self.foreign_origin(request, &target, fields);
+        if let Some(origin) = &foreign
+            && request.template_texts(self.body_fields).any(|text| has_field(text, "key"))
+        {
             return Err(format!("its request needs an API key, and {origin} may have none; give --key-host {origin}"));
         }
         let headers = self.headers(&request.headers, &request.templates, fields, target.userinfo.as_deref())?;
@@ -81,7 +83,20 @@ impl RequestRenderer {
         };
         let pairs = headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
         CallerFraming::of(pairs, method.as_str(), body.len() as u64).map_err(|error| error.to_string())?;
-        Ok(RenderedRequest { method, target, path, headers, body, may_have_key })
+        Ok(RenderedRequest { method, target, path, headers, body, may_have_key: foreign.is_none() })
+    }
+
+    /// Origin of a request that may have no keys: that of its URL, or one that a `Host` of it names as it is sent.
+    fn foreign_origin(&self, request: &JobRequest, target: &Target, fields: &TemplateFields<'_>) -> Option<String> {
+        let is_own =
+            |(name, value): &(String, String)| name.eq_ignore_ascii_case("host") && !self.key_hosts.is_given(value);
+        let hosts = request.headers.iter().enumerate().filter(|(_, header)| is_own(header));
+        let mut named = hosts.map(|(index, (_, value))| match request.templates.headers.contains(&index) {
+            true => fields.fill(value, Escaping::Plain),
+            false => Cow::Borrowed(value.as_str()),
+        });
+        let of_url = self.key_hosts.foreign(target, None);
+        of_url.or_else(|| named.find_map(|host| self.key_hosts.foreign(target, Some(&host))))
     }
 
     fn target(&mut self, url: &str) -> Result<(Rc<Target>, String), UrlError> {
@@ -214,6 +229,40 @@ mod tests {
             assert!(why.contains("--key-host http://"), "{url} {why}");
         }
         assert!(!render(&request("http://o/{id}", ("x-a", "{nonce}"), ""), &fields).unwrap().may_have_key);
+    }
+
+    #[test]
+    fn a_host_header_decides_about_the_key_as_it_is_sent() {
+        let hosts = KeyHosts::new(Some("http://h/"), &["http://v".into()]).unwrap();
+        let fields = TemplateFields { key: "k", nonce: 5, id: "evil" };
+        for (name, host, goes) in [
+            ("Host", "h", true),
+            ("host", "H:80", true),
+            ("HOST", "v", true),
+            ("Host", "evil", false),
+            ("host", "h:81", false),
+            ("Host", "{id}", false),
+            ("Host", "h.evil", false),
+            ("Host", "x@h", false),
+        ] {
+            for (url, body) in [("http://h/{key}", ""), ("http://h/", "{key}")] {
+                let rendered =
+                    RequestRenderer::new(hosts.clone(), true).render(&request(url, (name, host), body), &fields);
+                assert_eq!(rendered.is_ok(), goes, "{name}: {host}");
+            }
+            let plain =
+                RequestRenderer::new(hosts.clone(), true).render(&request("http://h/", (name, host), ""), &fields);
+            assert_eq!(plain.unwrap().may_have_key, goes, "a rejection of {host} disables no key");
+        }
+        let given = hosts.clone().with_defaults(&[("Host".into(), "{id}.v".into())]);
+        let default = request("http://h/{key}", ("host", "{id}.v"), "");
+        assert!(
+            RequestRenderer::new(given, true).render(&default, &fields).unwrap().may_have_key,
+            "the operator's own"
+        );
+        let mut twice = request("http://h/{key}", ("Host", "h"), "");
+        twice.headers.push(("Host".into(), "evil".into()));
+        assert!(RequestRenderer::new(hosts, true).render(&twice, &fields).is_err());
     }
 
     #[test]

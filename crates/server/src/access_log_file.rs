@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use super::Logger;
 use weir_decide::Nanos;
 use weir_machine::clock::Clock;
+use weir_machine::input_file::FileIdentity;
 use weir_machine::line_file::{LineFile, LostLines, count_lines};
 
 /// Minimum time between two messages about failures.
@@ -149,7 +150,11 @@ fn open_file(path: &Path) -> io::Result<File> {
         return io::stderr().as_fd().try_clone_to_owned().map(File::from);
     }
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    OpenOptions::new().append(true).create(true).custom_flags(flags).open(path)
+    let file = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path)?;
+    match FileIdentity::of(&file).is_some_and(FileIdentity::is_input) {
+        true => Err(io::Error::other("it is an input; give another file")),
+        false => Ok(file),
+    }
 }
 
 fn has_no_reader(error: &io::Error) -> bool {

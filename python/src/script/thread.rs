@@ -360,6 +360,8 @@ fn foreign(awaited: &Bound<'_, PyAny>) -> PyErr {
 
 /// Exception as one line, with the last line of the script that was in it.
 pub(super) fn described(py: Python<'_>, error: &PyErr) -> String {
-    let line = py.import("weir._task_errors").and_then(|module| module.call_method1("described", (error.value(py),)));
+    // With its traceback.
+    let raised = error.clone_ref(py).into_value(py);
+    let line = py.import("weir._task_errors").and_then(|module| module.call_method1("described", (raised,)));
     line.map_or_else(|_| error.to_string(), |line| line.to_string())
 }

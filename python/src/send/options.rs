@@ -163,7 +163,7 @@ fn job_defaults(arguments: &Arguments<'_>, ttl_ms: Option<u64>) -> PyResult<JobD
     let headers = if given.is_none() { Vec::new() } else { headers(&given)? };
     let url: Option<String> = arguments.take("url")?;
     let StringsArg(names) = arguments.take("key_hosts")?;
-    let key_hosts = KeyHosts::new(url.as_deref(), &names).map_err(|why| errors::job(&why))?;
+    let key_hosts = KeyHosts::new(url.as_deref(), &names).map_err(|why| errors::job(&why))?.with_defaults(&headers);
     let (url_fields, body_fields) = (arguments.take("url_fields")?, arguments.take("body_fields")?);
     let form = JobDefaults { url, method, headers, body: None, ttl_ms, url_fields, body_fields, key_hosts };
     form.check().and_then(|()| form.check_credentials()).map_err(|why| errors::job(&why))?;

@@ -233,6 +233,8 @@ impl SenderHandle {
         let now = wall_ms();
         let paused = progress.pauses.iter().filter(|pause| pause.until() > now).map(PauseRecord::phrase);
         dict.set_item("paused", paused.collect::<Vec<_>>())?;
+        let (queued, retrying) = (counts.jobs_in(State::Queued), counts.jobs_in(State::Retrying));
+        dict.set_item("limited_by", progress.limited_by.map(|limit| limit.with_store(queued, retrying).name()))?;
         let disabled = PyDict::new(py);
         for (key, reason) in counted.unusable_keys {
             disabled.set_item(key, reason)?;

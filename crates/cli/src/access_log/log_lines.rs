@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
+use weir_machine::input_file;
 
 /// First bytes of compressed files that are not unpacked, and the programs that do it.
 const COMPRESSED: [(&[u8], &str); 4] =
@@ -89,7 +90,7 @@ impl OpenLog {
         let failed = |error: io::Error| format!("cannot read {name}: {error}");
         let file = match is_stdin {
             true => File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?),
-            false => File::open(path).map_err(failed)?,
+            false => input_file::open(path).map_err(failed)?,
         };
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
         let start = reader.fill_buf().map_err(failed)?;

@@ -143,6 +143,7 @@ fn try_run(
     // Mistakes are found before the setup is played.
     let plan = LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() });
     let plan = plan.map_err(|e| e.to_string())?;
+    outputs.ensure_not_inputs()?;
     Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(&plan)?;
     let model = asked.model;
     let mut feed = SearchFeed::start(&out_flags, (&plan, model), &asked.slos, (outputs.jsonl(), messages))?;

@@ -125,6 +125,17 @@ impl SearchOutputs {
         Ok(all)
     }
 
+    /// Rejects outputs that were read as inputs; called when all are read, and nothing is written yet.
+    ///
+    /// # Errors
+    /// One line with the flag.
+    pub(crate) fn ensure_not_inputs(&self) -> Result<(), String> {
+        let by_flag = [("--out", &self.out), ("--html", &self.html), ("--out-jsonl", &self.jsonl)];
+        by_flag
+            .into_iter()
+            .try_for_each(|(flag, output)| output.as_ref().map_or(Ok(()), |output| output.ensure_not_read(flag)))
+    }
+
     /// File of the lines while the search goes on.
     pub(crate) fn jsonl(&self) -> Option<&OutputFile> {
         self.jsonl.as_ref()

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +9,7 @@ use clap::Args;
 use super::ConfigErrors;
 use weir_decide::call::policy::Policy;
 use weir_gate::config::{self, Config, Diagnostic, FlagConfig};
+use weir_machine::input_file;
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
@@ -61,7 +61,8 @@ impl ConfigSource {
     }
 
     fn read_file(&self, path: &Path) -> Result<Config, ConfigErrors> {
-        let text = fs::read_to_string(path).map_err(|error| vec![format!("cannot read {}: {error}", self.name())])?;
+        let text =
+            input_file::read_to_string(path).map_err(|error| vec![format!("cannot read {}: {error}", self.name())])?;
         let named = |problem: &Diagnostic| problem.with_file(&self.name());
         config::parse_file(text, path).map_err(|problems| problems.iter().map(named).collect())
     }

@@ -1,5 +1,9 @@
 //! Rows of data as scenarios need them: with the names of the columns in the first line, and commas or tabs.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
 use csv::{ReaderBuilder, WriterBuilder};
 
 use weir_import::ImportedData;
@@ -9,11 +13,7 @@ use weir_import::ImportedData;
 /// # Errors
 /// One line, if the file is not what its delimiter says.
 pub(super) fn with_header(data: &ImportedData, content: &[u8]) -> Result<Option<Vec<u8>>, String> {
-    let delimiter = match data.delimiter.as_str() {
-        "" | "," => b',',
-        "\\t" | "\t" => b'\t',
-        other => other.bytes().next().unwrap_or(b','),
-    };
+    let delimiter = delimiter(data);
     if !data.lacks_header && delimiter == b',' {
         return Ok(None);
     }
@@ -31,6 +31,27 @@ pub(super) fn with_header(data: &ImportedData, content: &[u8]) -> Result<Option<
         writer.write_record(fields).map_err(problem)?;
     }
     writer.into_inner().map(Some).map_err(|error| format!("{}: {error}", data.file))
+}
+
+/// Names of the columns in the first line of a file; `None` if it has none that can be read.
+pub(super) fn columns(path: &Path, data: &ImportedData) -> Option<Vec<String>> {
+    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|of| of.is_file()))?;
+    let start = file.take(MAX_LINE_BYTES);
+    let mut reader =
+        ReaderBuilder::new().delimiter(delimiter(data)).has_headers(false).flexible(true).from_reader(start);
+    let first = reader.records().next()?.ok()?;
+    Some(first.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect())
+}
+
+/// Longest first line.
+const MAX_LINE_BYTES: u64 = 1 << 20;
+
+fn delimiter(data: &ImportedData) -> u8 {
+    match data.delimiter.as_str() {
+        "" | "," => b',',
+        "\\t" | "\t" => b'\t',
+        other => other.bytes().next().unwrap_or(b','),
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Imports without files: `weir load -s shop.postman_collection.json`.
 
-use std::fs;
 use std::path::Path;
 
 use weir_import::{Import, ImportSettings, ImportedScenario, ScenarioRole, count_omissions, detect, to_hurl};
 use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, path_within};
+use weir_machine::input_file;
 
+use super::data_rows::columns;
 use super::data_rows::with_header;
 use super::input::ImportInput;
 use crate::imported_scenarios::ImportedScenarios;
@@ -18,7 +19,8 @@ use crate::imported_scenarios::ImportedScenarios;
 pub(crate) fn import_scenarios(path: &Path, file_root: Option<&Path>) -> Result<Option<ImportedScenarios>, String> {
     let is_scenario = path.extension().is_some_and(|extension| extension == "hurl");
     // A scenario that cannot be read has an error of its own.
-    let Some(text) = fs::read(path).ok().filter(|_| !is_scenario).and_then(|bytes| String::from_utf8(bytes).ok())
+    let Some(text) =
+        input_file::read(path).ok().filter(|_| !is_scenario).and_then(|bytes| String::from_utf8(bytes).ok())
     else {
         return Ok(None);
     };
@@ -28,6 +30,7 @@ pub(crate) fn import_scenarios(path: &Path, file_root: Option<&Path>) -> Result<
     }
     let mut input = ImportInput::of_text(path, text);
     let mut import = input.import(&ImportSettings::default())?;
+    import.read_columns(&mut |file, data| columns(&input.path_of(file, &data.file), data));
     import.map_files(&mut |file, name| input.path_of(file, name).is_file().then(|| name.to_owned()));
     let sources = sources(&import, path, file_root)?;
     let warnings = warnings(&import, &name);

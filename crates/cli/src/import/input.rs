@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use weir_import::{Import, ImportFile, ImportKind, ImportSettings, NamedFileReader, import_with_files};
 use weir_load::steps::path_within;
+use weir_machine::input_file;
 
 /// Name of stdin in messages.
 const STDIN: &str = "stdin";
@@ -81,7 +82,7 @@ impl ImportInput {
             // Neither a pipe, whose end does not come, nor what does not fit.
             let is_small =
                 fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= NamedFileReader::MAX_BYTES as u64);
-            is_small.then(|| fs::read(path).ok()).flatten()
+            is_small.then(|| input_file::read(path).ok()).flatten()
         });
         let files = self.files.iter_mut().map(|file| {
             let text = std::mem::take(&mut file.text).into();
@@ -96,11 +97,6 @@ impl ImportInput {
         folder.unwrap_or(Path::new("")).join(name)
     }
 
-    /// Paths of the files; none of stdin.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.files.iter().map(|file| Path::new(&file.name)).filter(|path| path.is_file())
-    }
-
     /// Names of the files.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.files.iter().map(|file| file.name.as_str()).collect()
@@ -110,7 +106,7 @@ impl ImportInput {
 impl InputFile {
     fn read(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
-        let bytes = fs::read(path).map_err(|error| format!("cannot read '{name}': {error}"))?;
+        let bytes = input_file::read(path).map_err(|error| format!("cannot read '{name}': {error}"))?;
         let text = text(bytes).ok_or_else(|| format!("'{name}' is neither UTF-8 nor UTF-16; convert it to UTF-8"))?;
         Ok(Self { name, folder: folder(path), text })
     }

@@ -7,10 +7,11 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use weir_import::{Import, ImportedScenario, to_curl, to_hurl, to_json, to_mix, to_variables_file};
+use weir_machine::input_file::FileIdentity;
 use weir_machine::private_file::PRIVATE_MODE;
 
 use super::ToFormat;
-use super::data_rows::with_header;
+use super::data_rows::{columns, with_header};
 use super::input::ImportInput;
 use crate::messages::Messages;
 use crate::output::print;
@@ -41,6 +42,7 @@ impl ImportOutput<'_> {
         let path = self.path.filter(|path| path.as_os_str() != "-");
         let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
         let mut read: Vec<String> = Vec::new();
+        import.read_columns(&mut |file, data| columns(&self.input.path_of(file, &data.file), data));
         import.map_files(&mut |file, name| {
             let found = self.input.path_of(file, name);
             let name = found.is_file().then(|| relative(&found, folder))?;
@@ -59,7 +61,7 @@ impl ImportOutput<'_> {
             }
             return Ok(import);
         };
-        self.check_targets(&import, path)?;
+        self.check_targets(&import, path, &read)?;
         match self.format {
             ToFormat::Curl | ToFormat::Json => {
                 write(path, &self.text(&import))?;
@@ -73,7 +75,8 @@ impl ImportOutput<'_> {
     }
 
     /// Rejects scenarios and mixes that are there, and inputs in any case: a user may have edited them.
-    fn check_targets(&self, import: &Import, path: &Path) -> Result<(), String> {
+    fn check_targets(&self, import: &Import, path: &Path, named: &[String]) -> Result<(), String> {
+        let folder = path.parent().unwrap_or(Path::new(""));
         let mut targets = vec![path.to_owned()];
         if self.format == ToFormat::Hurl {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
@@ -83,9 +86,10 @@ impl ImportOutput<'_> {
                 targets.push(path.with_file_name(format!("{stem}.toml")));
             }
         }
-        let is_input = |target: &Path| self.input.paths().any(|input| is_same_file(input, target));
         for target in targets.iter().filter(|target| target.exists()) {
-            if is_input(target) {
+            // Also one that an imported file names: the scenario sends it.
+            let is_named = |name: &String| is_same_file(&folder.join(name), target);
+            if FileIdentity::of_path(target).is_some_and(FileIdentity::is_input) || named.iter().any(is_named) {
                 return Err(format!("-o would write over {}, which is an input; give another file", target.display()));
             }
             if !self.overwrites {
@@ -160,10 +164,18 @@ impl ImportOutput<'_> {
                 let number = if made.is_empty() { String::new() } else { format!("-{}", made.len() + 1) };
                 let name = format!("{stem}{number}.csv");
                 let target = path.with_file_name(&name);
-                if target.exists() && fs::canonicalize(&target).ok() == fs::canonicalize(&source).ok() {
+                if is_same_file(&target, &source) {
                     return Err(format!(
                         "{}: rows of the plan, which need a line of names; choose another -o",
                         target.display()
+                    ));
+                }
+                if target.exists()
+                    && (!self.overwrites || FileIdentity::of_path(&target).is_some_and(FileIdentity::is_input))
+                {
+                    let target = target.display();
+                    return Err(format!(
+                        "{target} is there already; add --force to write over it, or choose another name"
                     ));
                 }
                 fs::write(&target, content).map_err(|error| format!("cannot write {}: {error}", target.display()))?;
@@ -242,8 +254,7 @@ fn variable_line(line: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
-    real(one).is_some_and(|one| real(other) == Some(one))
+    FileIdentity::of_path(one).is_some_and(|one| FileIdentity::of_path(other) == Some(one))
 }
 
 fn count(count: usize, noun: &str) -> String {

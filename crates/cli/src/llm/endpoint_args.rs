@@ -1,6 +1,5 @@
 //! Flags of the endpoint: where requests go, and what all of them have in common.
 
-use std::fs;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +12,7 @@ use weir_decide::base::url_text::UrlText;
 use weir_http::target::Target;
 use weir_llm::{BodyTemplate, RequestApi, RequestSettings};
 use weir_load::Options;
+use weir_machine::input_file;
 
 const ENDPOINT: &str = "Endpoint";
 
@@ -165,7 +165,7 @@ fn api_key(name: &str) -> Result<String, String> {
 fn template(text: &str) -> Result<BodyTemplate, String> {
     let text = match text.strip_prefix('@') {
         Some(path) => {
-            fs::read_to_string(path).map_err(|error| format!("--body-template: cannot read {path}: {error}"))?
+            input_file::read_to_string(path).map_err(|error| format!("--body-template: cannot read {path}: {error}"))?
         }
         None => text.to_owned(),
     };

@@ -1,6 +1,5 @@
 //! Flags of the prompts.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -8,6 +7,7 @@ use clap::{Args, ValueEnum};
 use weir_decide::base::units;
 use weir_llm::{Dataset, DatasetKind, PromptOrder, PromptSource, RandomPrompts, ReplySource, TokenCount};
 use weir_load::steps::ThinkTime;
+use weir_machine::input_file;
 
 const PROMPTS: &str = "Prompts";
 
@@ -137,13 +137,13 @@ fn count(flag: &str, given: Option<u64>) -> Result<Option<u64>, String> {
 /// Data set of a file; images that it names are beside it.
 fn read(path: &Path) -> Result<Dataset, String> {
     let name = path.display().to_string();
-    let content = fs::read(path).map_err(|error| {
+    let content = input_file::read(path).map_err(|error| {
         format!("cannot read the data set '{name}': {error}; write a file, or --dataset {RANDOM} for random words")
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut read_image = |file: &str| {
         let path = folder.join(file);
-        fs::read(&path).map_err(|error| format!("cannot read the image '{}': {error}", path.display()))
+        input_file::read(&path).map_err(|error| format!("cannot read the image '{}': {error}", path.display()))
     };
     Dataset::parse(&name, content, &mut read_image).map_err(|error| error.to_string())
 }

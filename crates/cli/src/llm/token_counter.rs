@@ -9,6 +9,7 @@ use super::llm_program::LlmProgram;
 use weir_decide::Nanos;
 use weir_decide::base::terminal_text::is_steering;
 use weir_load::LoadPlan;
+use weir_machine::input_file;
 use weir_measure::Run;
 use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::time_window::TimeWindow;
@@ -37,7 +38,7 @@ impl TokenCounter {
     #[cfg(feature = "tokenizer")]
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let name = path.display();
-        let content = std::fs::read(path).map_err(|error| format!("--tokenizer: cannot read '{name}': {error}"))?;
+        let content = input_file::read(path).map_err(|error| format!("--tokenizer: cannot read '{name}': {error}"))?;
         let tokenizer = Tokenizer::from_bytes(&content).map_err(|error| {
             let why = error.to_string().replace(is_steering, " ");
             format!("--tokenizer: '{name}' is not a tokenizer: {why}; give the tokenizer.json of the model")

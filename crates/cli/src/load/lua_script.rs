@@ -7,6 +7,7 @@ use std::time::Duration;
 use weir_decide::load::shard::Shard;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options};
+use weir_machine::input_file;
 use weir_measure::Run;
 
 /// Lua script of a load: it drives the users, or has said what the load sends, or runs in agents.
@@ -42,7 +43,8 @@ impl LuaLoad {
         use weir_lua::{LuaScript, ScriptErrors, ScriptSource, ScriptThreads};
 
         let name = script.path.display().to_string();
-        let text = std::fs::read(&script.path).map_err(|error| format!("cannot read the script '{name}': {error}"))?;
+        let text =
+            input_file::read(&script.path).map_err(|error| format!("cannot read the script '{name}': {error}"))?;
         let source = ScriptSource {
             text,
             args: script.args.clone(),

@@ -17,7 +17,6 @@
 mod scenario;
 mod thresholds;
 
-use std::fs;
 use std::path::Path;
 
 use self::scenario::{MixEntry, MixKind};
@@ -26,6 +25,7 @@ use weir_document::problem::{Diagnostic, suggestion};
 use weir_document::read::{DocumentNode, DocumentTable};
 use weir_load::steps::ScenarioSource;
 use weir_load::steps::Value;
+use weir_machine::input_file;
 use weir_measure::abort::AbortRule;
 
 /// Check of flags of `weir load`; an error is one line that names the flag.
@@ -86,7 +86,7 @@ impl MixFile {
     /// All mistakes, a line each.
     pub(super) fn read(path: &Path, check: &FlagCheck<'_>) -> Result<Self, String> {
         let shown = path.display();
-        let text = fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+        let text = input_file::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let lines = |problems: Vec<Diagnostic>| -> Vec<String> {
             problems.iter().map(|problem| format!("{shown}:{problem}")).collect()

@@ -7,7 +7,6 @@ mod script;
 mod text;
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use weir_decide::base::url_text::UrlText;
 use weir_load::Options;
 use weir_load::steps::ScenarioSource;
 use weir_load::steps::Value;
+use weir_machine::input_file;
 
 pub(super) use self::play::play;
 pub(super) use self::play_output::{PlayDetail, PlayOutput};
@@ -201,7 +201,7 @@ fn read_scenario(path: &Path) -> Result<ScenarioSource, String> {
     if UrlText::of(&name).is_url() {
         return Err(format!("'{name}' is a URL and not a scenario; write weir run FILE.hurl, or weir load {name}"));
     }
-    let bytes = fs::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
+    let bytes = input_file::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("the scenario '{name}' is not UTF-8"))?;
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
     Ok(ScenarioSource { name, text, folder, weight: 1.0, ..ScenarioSource::default() })

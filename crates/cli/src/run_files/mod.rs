@@ -113,11 +113,20 @@ impl RunFiles {
         self.jsonl.as_ref()
     }
 
-    /// Log of all requests, if it is asked for, whose samplers have these labels and URLs.
+    /// Rejects outputs that were read as inputs: of files that scenarios and other files name, only a plan knows.
+    fn ensure_not_inputs(&self) -> Result<(), String> {
+        self.by_flag()
+            .iter()
+            .try_for_each(|(flag, output)| output.map_or(Ok(()), |output| output.ensure_not_read(flag)))
+    }
+
+    /// Log of all requests, if it is asked for, whose samplers have these labels and URLs. Called when all inputs are read,
+    /// and nothing is written yet.
     ///
     /// # Errors
-    /// One line, if the file cannot be written.
+    /// One line, if the file cannot be written, or an output is an input.
     pub(crate) fn request_log(&self, samplers: &[(String, String)]) -> Result<Option<RequestLog>, String> {
+        self.ensure_not_inputs()?;
         let Some(jtl) = &self.jtl else { return Ok(None) };
         let file = jtl.file.try_clone().map_err(|error| format!("--jtl: {error}"))?;
         let pairs = samplers.iter().map(|(label, url)| (label.as_str(), url.as_str()));

@@ -1,6 +1,5 @@
 //! Flags of `weir send`, and the options that follow from them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +19,7 @@ use weir_decide::delivery::dispatch::{self, DeliveryGuarantee, DispatchRules};
 use weir_decide::delivery::key_window;
 use weir_decide::delivery::limit_unit::LimitUnit;
 use weir_http::tls::{Tls, TlsOptions};
+use weir_machine::input_file;
 use weir_send::store::{JobOrder, StoreUrl};
 use weir_send::{ApiKey, HostLimit, JobDefaults, KeyHosts, Options, ResponseRules, TtlExtensionOptions};
 
@@ -183,15 +183,17 @@ impl SendArgs {
 
     /// Defaults of all jobs.
     fn job_defaults(&self) -> Result<JobDefaults, String> {
+        let headers = self.headers.iter().map(|line| request::header(line)).collect::<Result<Vec<_>, _>>()?;
+        let key_hosts = KeyHosts::new(self.url.as_deref(), &self.key_hosts)?.with_defaults(&headers);
         let form = JobDefaults {
             url: self.url.clone(),
             method: self.method.as_deref().map(request::method).transpose()?,
-            headers: self.headers.iter().map(|line| request::header(line)).collect::<Result<_, _>>()?,
+            headers,
             body: self.body.as_deref().map(request::body).transpose()?,
             ttl_ms: self.ttl.map(|ttl| Nanos::from(ttl).as_millis()),
             url_fields: self.url_fields,
             body_fields: self.body_fields,
-            key_hosts: KeyHosts::new(self.url.as_deref(), &self.key_hosts)?,
+            key_hosts,
         };
         form.check()?;
         form.check_credentials()?;
@@ -278,7 +280,8 @@ impl SendArgs {
     fn api_keys(&self) -> Result<Vec<ApiKey>, String> {
         let mut keys = self.keys.clone();
         if let Some(path) = &self.keys_file {
-            let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            let text =
+                input_file::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
             keys.extend(lines.map(str::to_owned));
         }

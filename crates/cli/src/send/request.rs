@@ -1,8 +1,7 @@
 //! Parsers of the parts of a request on the command line.
 
-use std::fs;
-
 use weir_decide::base::secret_mask::shown_header;
+use weir_machine::input_file;
 
 /// Header from `Name: value`.
 pub(super) fn header(line: &str) -> Result<(String, String), String> {
@@ -15,7 +14,7 @@ pub(super) fn header(line: &str) -> Result<(String, String), String> {
 /// Body from text, or from `@FILE`.
 pub(super) fn body(text: &str) -> Result<Vec<u8>, String> {
     match text.strip_prefix('@') {
-        Some(path) => fs::read(path).map_err(|error| format!("cannot read {path}: {error}")),
+        Some(path) => input_file::read(path).map_err(|error| format!("cannot read {path}: {error}")),
         None => Ok(text.as_bytes().to_vec()),
     }
 }

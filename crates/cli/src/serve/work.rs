@@ -1,7 +1,5 @@
 //! Arguments of `weir serve work`.
 
-use std::fs;
-
 use clap::{Args, ValueEnum};
 
 use super::{ServiceArgs, WorkerArgs};
@@ -9,6 +7,7 @@ use weir_decide::service::delay::Delay;
 use weir_decide::service::mix::Mix;
 use weir_decide::service::phases::Phases;
 use weir_decide::service::station::{Station, StationOverflow};
+use weir_machine::input_file;
 use weir_serve::work;
 use weir_server::{self as server, Logger, RunningServer};
 
@@ -87,6 +86,6 @@ impl WorkArgs {
 /// A delay distribution: text in the syntax of [`Delay::read`], or `@FILE` with one sample per line.
 pub(super) fn delay(text: &str) -> Result<Delay, String> {
     let Some(path) = text.strip_prefix('@') else { return Delay::read(text) };
-    let samples = fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let samples = input_file::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
     Delay::samples(&samples).map_err(|reason| format!("{path}: {reason}"))
 }

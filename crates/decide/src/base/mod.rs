@@ -3,6 +3,7 @@
 //!
 //! - [`address_race`]: which of a name's addresses is attempted next, and when
 //! - [`basic_auth`]: user and password as a header
+//! - [`duration_text`]: durations as text
 //! - [`failure`]: kinds of failures without a valid response
 //! - [`key_name`]: names of keys for output
 //! - [`nanos`]: time since the start of a run
@@ -25,6 +26,7 @@
 
 pub mod address_race;
 pub mod basic_auth;
+pub mod duration_text;
 pub mod failure;
 pub mod key_name;
 pub mod nanos;

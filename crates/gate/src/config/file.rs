@@ -1,8 +1,9 @@
 //! Reads files that a configuration names.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
+use weir_machine::input_file;
 
 /// Maximum size of such a file.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -17,7 +18,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
         return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| error_text(&error))?;
+    let file = input_file::open(path).map_err(|error| error_text(&error))?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error_text(&error))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(format!("longer than {} MiB", MAX_FILE_BYTES >> 20));

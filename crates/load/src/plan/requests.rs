@@ -1,7 +1,6 @@
 //! Requests of a plan: one for each body, with its weight.
 
 use std::borrow::Cow;
-use std::fs;
 
 use super::PlanError;
 use crate::options::{Options, RequestBodySource};
@@ -9,6 +8,7 @@ use weir_decide::base::basic_auth::{basic_authorization, typed_credentials};
 use weir_decide::base::request_framing::has_close;
 use weir_http::target::Target;
 use weir_http::wire::{WireRequest, parse_header};
+use weir_machine::input_file;
 
 pub(super) fn requests(
     options: &Options,
@@ -75,7 +75,7 @@ pub(super) fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> 
     match body {
         RequestBodySource::Bytes(bytes) => Ok(bytes.clone()),
         RequestBodySource::File(path) => {
-            fs::read(path).map_err(|e| PlanError::File(path.to_string_lossy().into_owned(), e.to_string()))
+            input_file::read(path).map_err(|e| PlanError::File(path.to_string_lossy().into_owned(), e.to_string()))
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Data of a scenario as given, not yet parsed.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use weir_machine::input_file;
 use weir_scenario::data::RowOrder;
 
 use crate::base64_bytes;
@@ -28,7 +28,7 @@ impl DataSource {
     /// One line, if the file cannot be read.
     pub fn read(path: &Path, order: RowOrder) -> Result<Self, String> {
         let name = path.display().to_string();
-        let content = fs::read(path).map_err(|error| format!("cannot read the data '{name}': {error}"))?;
+        let content = input_file::read(path).map_err(|error| format!("cannot read the data '{name}': {error}"))?;
         Ok(Self { name, content, order })
     }
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{ScenarioFile, ScenarioSource};
+use weir_machine::input_file;
 
 /// Folder that the files of a scenario are in; none if the command line has named them.
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ impl FileRoot {
     /// Reason why it cannot be read, for a person.
     pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         match &self.0 {
-            None => fs::read(name).map_err(|error| error.to_string()),
+            None => input_file::read(name).map_err(|error| error.to_string()),
             Some(root) => read_file(&path_within(root, Path::new(name))?),
         }
     }
@@ -43,7 +44,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     if !found.is_file() {
         return Err("it is not a file".to_owned());
     }
-    fs::read(path).map_err(|error| error.to_string())
+    input_file::read(path).map_err(|error| error.to_string())
 }
 
 /// Path of a file, relative to `root`, that is within it once all links are followed.

@@ -13,7 +13,9 @@ use weir_http::wire::parse_header;
 use weir_hurl::{Assertion, ErrorReport, ParseError};
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
-use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules, StreamEndRule};
+use weir_scenario::plan::{
+    RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules, StreamEndRule, merge_missing_values,
+};
 use weir_scenario::value::Value;
 
 use super::file_root::FileRoot;
@@ -269,7 +271,7 @@ fn unique_name(stem: &str, earlier: &[CompiledScenario]) -> String {
 /// Mistakes of a scenario with their places: lines of a file, or options.
 fn described(source: &ScenarioSource, errors: &[ParseError]) -> String {
     if source.line_origins.is_empty() {
-        return ErrorReport::new(&source.name, &source.text, errors).to_string();
+        return ErrorReport::new(&source.name, &source.text, &merge_missing_values(errors)).to_string();
     }
     let of_option = |error: &ParseError| {
         let line = usize::try_from(error.position.line).unwrap_or_default().saturating_sub(1);

@@ -1,7 +1,7 @@
 //! Setup and teardown of a scenario: files that are played once, before and after the load.
 
 use weir_hurl::{ErrorReport, HurlFile, ParseError};
-use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, assigned_variables};
+use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, assigned_variables, merge_missing_values};
 
 use super::file_root::FileRoot;
 use super::{ScenarioFile, ScenarioSource};
@@ -49,5 +49,5 @@ fn compile(
 }
 
 fn mistakes(file: &ScenarioFile, errors: &[ParseError]) -> PlanError {
-    PlanError::Scenario(ErrorReport::new(&file.name, &file.text, errors).to_string())
+    PlanError::Scenario(ErrorReport::new(&file.name, &file.text, &merge_missing_values(errors)).to_string())
 }

@@ -1,6 +1,5 @@
 //! Scenarios as given, not yet compiled.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use weir_decide::base::url_text::UrlText;
 
 use super::DataSource;
+use weir_machine::input_file;
 
 /// Scenario as given, not yet compiled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -109,7 +109,7 @@ impl ScenarioFile {
     /// One line, if the file cannot be read or is not text.
     pub fn read(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
-        let bytes = fs::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
+        let bytes = input_file::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("the scenario '{name}' is not UTF-8"))?;
         Ok(Self { name, text, folder: path.parent().map(Path::to_path_buf).unwrap_or_default() })
     }

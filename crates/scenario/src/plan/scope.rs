@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::missing_values::{DEFINED, NEARLY};
 use weir_hurl::{
     BlockContent, BodyContent, Capture, Expression, ExpressionSource, FilterKind, HurlBody, HurlEntry, HurlFile,
     JsonPiece, JsonText, MultipartValue, OptionValue, ParseError, PredicateKind, PredicateValue, QueryKind,
@@ -250,13 +251,8 @@ fn undefined(name: &str, position: TextPosition, defined: &BTreeSet<String>) -> 
         .filter(|(distance, _)| *distance <= (name.chars().count() / 3).max(1))
         .min();
     let hint = match nearest {
-        Some((_, known)) => format!("did you mean '{known}'?"),
-        None => {
-            format!(
-                "capture it in an earlier step, or give it as a variable or a column of data; known are {}",
-                known.join(", ")
-            )
-        }
+        Some((_, known)) => format!("{NEARLY}'{known}'?"),
+        None => format!("capture it in an earlier step, or give --variable {name}=... or --data FILE"),
     };
-    ParseError { position, expected: "a variable that is defined before".into(), found: format!("'{name}'"), hint }
+    ParseError { position, expected: DEFINED.into(), found: format!("'{name}'"), hint }
 }

@@ -1,12 +1,12 @@
 //! Programs in a study file.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use super::super::definition::{Program, ReadyCheck, Variant};
 use super::{BUILT_IN_PLACEHOLDERS, PlaceholderNames, scalar, strings};
 use weir_document::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
+use weir_machine::input_file;
 
 /// Service that is started before each variant.
 pub(super) fn service(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Path) -> Option<Program> {
@@ -150,7 +150,7 @@ fn ready(node: &DocumentNode<'_>, known: &PlaceholderNames, more: &[&str]) -> Op
 /// List of packages, or name of a file with one per line.
 fn requirements(node: &DocumentNode<'_>, folder: &Path) -> Vec<String> {
     let Some(name) = node.value().as_str() else { return strings(node) };
-    match fs::read_to_string(folder.join(name)) {
+    match input_file::read_to_string(folder.join(name)) {
         Ok(text) => {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
             lines.map(str::to_owned).collect()

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::circuit::{HostCircuit, SendPermission};
-use super::lanes::{DispatchKey, KeyLanes};
+use super::lanes::{DispatchKey, KeyLane, KeyLanes};
 use super::queue::{HostQueues, JobQueue, State};
 use super::selection::QueueHeads;
 use super::share::{HostSlots, SlotPool};
@@ -108,6 +108,17 @@ impl DispatchHost {
     /// Whether a request sent then may arrive after its expiry.
     pub(super) fn arrives_late(&self, at: Nanos, expires: Nanos) -> bool {
         expires < at + self.lanes.applied_bound().unwrap_or_default()
+    }
+
+    /// Whether failed jobs wait for its response, and nothing is in flight that could be one.
+    pub(super) fn holds_failed_jobs(&self) -> bool {
+        !self.queues.waiting_for_host.is_empty() && self.slots.in_flight == 0
+    }
+
+    /// Lane and weight of the job that is next to be sent, once its lane allows it; `None` if no key may send.
+    pub(super) fn next_lane(&self, now: Nanos, jobs: &JobQueue) -> Option<(&KeyLane, u64)> {
+        let (key, weight) = self.heads.next_key(now, jobs, &self.queues, &self.lanes)?;
+        Some((self.lanes.get(key)?, weight))
     }
 
     /// Whether only jobs that have failed before are left to send.

@@ -51,6 +51,7 @@ mod queue;
 mod retries;
 mod rules;
 mod selection;
+mod send_limit;
 mod share;
 mod silence;
 
@@ -64,6 +65,7 @@ use self::pauses::KeyPauses;
 pub use self::pauses::{KeyPause, PauseCause};
 use self::queue::{DispatchJob, JobQueue, State};
 pub use self::rules::{DeliveryGuarantee, DispatchOrder, DispatchRules, TtlExtension};
+pub use self::send_limit::{LimitTimes, SendLimit};
 use super::limit_headers::RateLimitHeaders;
 use crate::Nanos;
 use crate::base::failure::FailureKind;
@@ -99,6 +101,9 @@ pub struct Dispatch {
     sends: u64,
     timer_at: Nanos,
     latest: Nanos,
+    limit_times: LimitTimes,
+    /// Time until which limits are counted; `None` before the first event.
+    limits_counted_at: Option<Nanos>,
 }
 
 impl Dispatch {
@@ -120,6 +125,8 @@ impl Dispatch {
             sends: 0,
             timer_at: Nanos::NEVER,
             latest: Nanos::ZERO,
+            limit_times: LimitTimes::default(),
+            limits_counted_at: None,
             rules,
         }
     }
@@ -149,6 +156,7 @@ impl Dispatch {
 
     /// Handles an event.
     pub fn on(&mut self, now: Nanos, event: Event<'_>, actions: &mut Vec<DispatchAction>) {
+        self.count_limits(now);
         self.latest = self.latest.max(now);
         let now = self.latest;
         match event {

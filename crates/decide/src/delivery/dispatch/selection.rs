@@ -69,6 +69,24 @@ impl QueueHeads {
         (selected.map(|(_, id, key)| (id, key)), next)
     }
 
+    /// Key that can send a job first, and that job's weight.
+    pub(super) fn next_key(
+        &self,
+        now: Nanos,
+        jobs: &JobQueue,
+        queues: &HostQueues,
+        lanes: &KeyLanes,
+    ) -> Option<(u32, u64)> {
+        let weight = |key: Option<u32>| Some(jobs.get(queues.first(key)?)?.submission.weight);
+        let shared = queues.first(None).and_then(|id| jobs.get(id)).and_then(|job| {
+            let (at, key) = lanes.first_available(now, job.submission.weight, |key| self.is_free(key, job.rank))?;
+            Some((at, key, job.submission.weight))
+        });
+        let own = self.waiting.first().and_then(|(at, key)| Some((*at, *key, weight(Some(*key))?)));
+        let first = shared.into_iter().chain(own).min_by_key(|(at, ..)| *at)?;
+        Some((first.1, first.2))
+    }
+
     /// Updates the heads of queues and keys that have changed.
     fn update(&mut self, now: Nanos, jobs: &JobQueue, queues: &mut HostQueues, lanes: &mut KeyLanes) {
         if self.non_empty > 0 || !queues.changed.is_empty() {

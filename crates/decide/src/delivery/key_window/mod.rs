@@ -42,6 +42,7 @@ mod history;
 mod in_flight;
 mod limit_estimate;
 mod rules;
+mod send_time;
 mod server_quota;
 mod window_count;
 mod worst_case_bucket;
@@ -52,6 +53,7 @@ pub use self::delay_bound::OneWayDelayBound;
 pub use self::history::{KeyHistory, WindowHistory};
 use self::in_flight::{InFlightRequests, OpenRequest};
 pub use self::rules::{KeyLimit, KeyRules};
+pub use self::send_time::SendTimeCause;
 use self::server_quota::ServerQuota;
 use self::window_count::WindowCount;
 
@@ -142,30 +144,6 @@ impl KeyWindows {
             count.estimate() as f64 / per.as_secs_f64()
         });
         rates.fold(self.pace.as_ref().map_or(f64::INFINITY, AdaptivePace::rate_per_s), f64::min)
-    }
-
-    /// Earliest send time of a request of this weight if nothing else happens; may be in the past. [`Nanos::NEVER`]:
-    /// not before a request in flight ends.
-    pub fn earliest(&self, weight: u64) -> Nanos {
-        let mut earliest = self.held_until.max(self.pace.as_ref().map_or(Nanos::ZERO, AdaptivePace::next_send_at));
-        if let Some(RejectionProbe { in_flight: Some((_, until)), .. }) = self.probe {
-            earliest = earliest.max(until);
-        }
-        if self.ordered {
-            let all = self.in_flight.all_arrived_by(self.delay_bound).or(self.last_arrival);
-            // Strictly later: two requests of the same instant have no order.
-            earliest = earliest.max(all.map_or(Nanos::ZERO, |all| all + Nanos(1)));
-        }
-        let paced = self.pace.as_ref().is_some_and(AdaptivePace::is_limited);
-        let is_idle = self.in_flight.in_flight(LimitUnit::Requests) == 0;
-        for quota in &self.server_quotas {
-            earliest = earliest.max(quota.earliest(weight, paced, is_idle));
-        }
-        for count in &self.counts {
-            let ahead = self.in_flight.in_transit(count.limit.unit, self.delay_bound);
-            earliest = earliest.max(count.earliest(count.limit.unit.amount(weight), &ahead));
-        }
-        earliest
     }
 
     /// Adds a request of this weight. Until it has [departed](Self::departed) its arrival has no bound.

@@ -27,6 +27,7 @@
 
 mod constants;
 mod cycle;
+mod learned_limit;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ use self::constants::{
     RAMP_INTERVAL, RATE_MARGIN_FRACTION,
 };
 use self::cycle::Cycle;
+pub use self::learned_limit::LearnedLimit;
 use self::stage::{LimitKind, PaceStage};
 use crate::Nanos;
 

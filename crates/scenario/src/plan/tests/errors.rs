@@ -36,6 +36,30 @@ fn all_mistakes_are_found_at_once() {
 }
 
 #[test]
+fn variables_without_a_value_are_one_mistake_that_names_each_once() {
+    let text = "GET http://{{host}}/a\nX: {{user}}\n\nGET http://{{host}}/{{tokn}}\nHTTP 200\n[Captures]\ntoken: status\n\n\
+                GET http://{{host}}/{{tokn}}?{{password}}\n";
+    let file = weir_hurl::parse(text).unwrap();
+    let errors = ScenarioPlan::compile(&file, &ScenarioSettings::default(), &mut no_files).unwrap_err();
+    let merged: Vec<String> = merge_missing_values(&errors).iter().map(ToString::to_string).collect();
+    let expected = [
+        "1:14: expected a value for each variable, found none for host (1:14, 4:14, 9:14), user (2:6), tokn (4:23), \
+         password (9:32); give --variable host=..., or --data FILE with such a column",
+        "9:23: expected a variable that is defined before, found 'tokn'; did you mean 'token'?",
+    ];
+    assert_eq!(merged, expected);
+    let one = errors_of("GET http://{{host}}/\n");
+    let text = "1:14: expected a variable that is defined before, found 'host'; capture it in an earlier step, or give \
+                --variable host=... or --data FILE";
+    assert_eq!(one, [text]);
+    let many: String = (0..60).map(|n| format!("GET http://h/{{{{v{}}}}}\n", n / 2)).collect();
+    let file = weir_hurl::parse(&many).unwrap();
+    let errors = ScenarioPlan::compile(&file, &ScenarioSettings::default(), &mut no_files).unwrap_err();
+    let merged = merge_missing_values(&errors);
+    assert!(merged.len() == 1 && merged[0].found.ends_with("10 more"), "{merged:?}");
+}
+
+#[test]
 fn a_path_needs_a_base_url_and_the_message_says_where_to_give_it() {
     let errors = errors_of("GET /login\n\nGET shop/items\n");
     let expected = [

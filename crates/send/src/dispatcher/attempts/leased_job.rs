@@ -95,6 +95,7 @@ impl LeasedJob {
             outcome,
             succeeded,
             is_retry: self.attempts > 1,
+            failure_body: if succeeded { Bytes::new() } else { body.clone() },
         };
         self.last_attempt = Some(LastAttempt { record: record.clone(), headers, body });
         Some(record)

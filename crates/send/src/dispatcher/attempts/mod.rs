@@ -41,7 +41,9 @@ use crate::sender_error::SenderError;
 use crate::store::JobStep;
 use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
-use weir_decide::delivery::dispatch::{Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, ResponseClass};
+use weir_decide::delivery::dispatch::{
+    Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, LimitTimes, ResponseClass,
+};
 use weir_decide::delivery::limit_headers::{RateLimitHeaders, service_clock};
 use weir_http::client::{Client, SendError};
 use weir_machine::clock;
@@ -79,6 +81,8 @@ pub(super) struct AttemptLoop {
     unusable_keys: Vec<u32>,
     end: EndCondition,
     progress: Arc<Mutex<SenderProgress>>,
+    /// Times of the limits a second ago.
+    earlier_limits: LimitTimes,
 }
 
 impl AttemptLoop {
@@ -119,6 +123,7 @@ impl AttemptLoop {
             unusable_keys: Vec::new(),
             end: EndCondition::new(context.stop_mode.clone(), options.rules.attempt_timeout),
             progress,
+            earlier_limits: LimitTimes::default(),
             context: Rc::clone(context),
         })
     }
@@ -129,8 +134,8 @@ impl AttemptLoop {
         let timer = self.context.timer.clone();
         let mut armed = Nanos::NEVER;
         let mut alarm = pin!(timer.sleep_until(armed));
-        // Other processes may end the last jobs without a notification.
-        let mut end_checks = tokio::time::interval(tokio::time::Duration::from_secs(1));
+        let mut seconds = tokio::time::interval(tokio::time::Duration::from_secs(1));
+        seconds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut taken_in_turn = 0;
         loop {
             self.check_end();
@@ -167,7 +172,7 @@ impl AttemptLoop {
                     self.wake(wake_at);
                 }
                 () = self.end.mode_changed() => {}
-                _ = end_checks.tick(), if self.context.shares_keys() => self.end.check(),
+                _ = seconds.tick() => self.on_second(),
                 () = tokio::task::yield_now(), if self.claim.has_jobs() => self.add_claimed_jobs(),
             }
         }

@@ -7,7 +7,7 @@ use crate::api_key::ApiKey;
 use crate::key_pause::PauseRecord;
 use crate::options::Options;
 use weir_decide::Nanos;
-use weir_decide::delivery::dispatch::{Dispatch, HostId};
+use weir_decide::delivery::dispatch::{Dispatch, HostId, LimitTimes, SendLimit};
 use weir_decide::delivery::key_window::KeyWindows;
 use weir_machine::lock::lock;
 
@@ -30,6 +30,10 @@ pub struct SenderProgress {
     pub pauses: Vec<PauseRecord>,
     /// Whether nothing is sent, since there is no space for results.
     pub has_no_space: bool,
+    /// Time so far for which each limit held the next job.
+    pub limit_times: LimitTimes,
+    /// Limit that held the jobs for most of the latest second; None before the first one.
+    pub limited_by: Option<SendLimit>,
 }
 
 /// Maximum number of hosts whose allowed rates are summed.
@@ -55,6 +59,8 @@ impl SenderProgress {
             hosts_down: hosts.down(dispatch),
             pauses: hosts.pauses(dispatch, now),
             has_no_space,
+            limit_times: dispatch.limit_times(now),
+            limited_by: None,
         }
     }
 }
@@ -79,7 +85,23 @@ impl AttemptLoop {
     /// Shows the current progress.
     pub(super) fn update_progress(&self) {
         let (options, now) = (&self.context.options, self.context.timer.now());
-        *lock(&self.progress) = SenderProgress::of(options, &self.dispatch, &self.hosts, now, self.is_listener_full);
+        let mut next = SenderProgress::of(options, &self.dispatch, &self.hosts, now, self.is_listener_full);
+        let mut shown = lock(&self.progress);
+        next.limited_by = shown.limited_by;
+        *shown = next;
+    }
+
+    /// Shows the current progress, and what has limited the second before it.
+    pub(super) fn on_second(&mut self) {
+        self.update_progress();
+        let mut shown = lock(&self.progress);
+        shown.limited_by = shown.limit_times.since(&self.earlier_limits).binding();
+        self.earlier_limits = shown.limit_times.clone();
+        drop(shown);
+        // Other processes may end the last jobs without a notification.
+        if self.context.shares_keys() {
+            self.end.check();
+        }
     }
 
     /// Shows pauses that an earlier run has begun, and keeps them in the store.

@@ -2,6 +2,7 @@
 
 pub(crate) mod fates;
 pub(crate) mod life;
+pub(crate) mod limits;
 pub(crate) mod lines;
 pub(crate) mod outages;
 pub(crate) mod rates;
