@@ -138,7 +138,7 @@ impl SendMonitor {
             delay_bound: self.progress.delay_bound,
             allowed_per_s: self.progress.allowed_per_s.iter().sum(),
             usable_keys: self.progress.usable_keys,
-            service_time: Nanos::from_secs_f64(lock(&self.stats).service_time.mean_ns() / 1e9),
+            service_time: Nanos::from_secs_f64(lock(&self.stats).service_time.mean_ns().unwrap_or_default() / 1e9),
             queued: self.counts.jobs_in(State::Queued),
             held: held.into_iter().find(|text| !text.is_empty()).unwrap_or_default(),
             ..self.facts.clone()
@@ -270,7 +270,7 @@ impl SendMonitor {
     pub(super) fn lines(&self, rows: usize) -> Vec<String> {
         let limit = self.limit_text(self.progress.limited_by);
         let tally = lock(&self.stats);
-        let mean_ms = tally.response_time.mean_ns() / 1e6;
+        let mean = tally.response_time.mean_ns().map(|mean_ns| duration_text(Nanos::from_secs_f64(mean_ns / 1e9)));
         let mut lines = vec![
             format!("limited by {}", if limit.is_empty() { "nothing" } else { &limit }),
             format!(
@@ -285,7 +285,7 @@ impl SendMonitor {
             format!(
                 "this run: done {}  mean response {}  failed {}  rejected {}  expired {}  dead-lettered {}",
                 tally.done,
-                duration_text(Nanos::from_secs_f64(mean_ms / 1e3)),
+                mean.as_deref().unwrap_or(NOT_MEASURED),
                 tally.failed,
                 tally.rejected_by_status.iter().sum::<u64>(),
                 tally.expired,
