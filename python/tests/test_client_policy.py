@@ -199,6 +199,34 @@ def test_the_budget_bounds_extra_attempts_of_all_calls(scripted: Scripted) -> No
         assert scripted.requests == 14
 
 
+def test_a_failure_names_the_budget_that_stopped_its_retries_and_hedges(scripted: Scripted) -> None:
+    scripted.script = ["503"]
+    none = weir.Budget(fraction=0.05, min_per_s=0, window=1)
+    used_up = r"2 hedges not sent: the retry budget \(5% \+ 0/1s\) was used up; budget=None lifts it"
+    hedge = weir.Hedge(after=None, attempts=2)
+    with weir.Client(hedge=hedge, budget=none) as client:
+        response = client.get(scripted.url)
+        assert len(response.attempts) == 1
+        assert response.not_sent is not None
+        with pytest.raises(weir.HTTPStatusError, match=used_up):
+            response.raise_for_status()
+        with pytest.raises(weir.AllAttemptsFailed, match=f"status 503; {used_up}"):
+            client.get(scripted.url, success=weir.Success())
+        with pytest.raises(weir.AllAttemptsFailed, match="1 retry not sent: the retry budget"):
+            client.get(scripted.url, hedge=None, retries=2, success=weir.Success())
+        assert client.get(scripted.url, budget=None).not_sent is None
+
+
+def test_a_script_of_calls_in_sequence_does_not_meet_the_default_budget(scripted: Scripted) -> None:
+    # A tenth of the attempts fails, and a tenth is not responded to.
+    scripted.script = [{3: "500", 7: "never"}.get(number % 10, "200") for number in range(1000)]
+    with weir.Client(deadline=LONG_S, hedge=weir.Hedge(0.15, 2), retries=2) as client:
+        responses = [client.get(scripted.url) for _ in range(100)]
+    assert {response.status_code for response in responses} == {200}
+    assert {response.not_sent for response in responses} == {None}
+    assert sum(len(response.attempts) > 1 for response in responses) > 10
+
+
 def test_a_percentile_is_a_time_once_there_are_enough_calls(scripted: Scripted) -> None:
     with weir.Client(hedge=weir.Hedge(after="p95"), budget=None) as client:
         assert len(client.get(scripted.url).attempts) == 1

@@ -92,11 +92,11 @@ impl CallerPolicy {
                 headers.get(name).map(|value| RouteCaller::Header(name.as_str(), value.clone()))
             }
             Some(CallerFrom::Path(name)) => {
-                captures.get(name).map(|capture| RouteCaller::Named(name, caller_name(capture).to_owned()))
+                captures.get(name).map(|capture| RouteCaller::Capture(name, caller_name(capture).to_owned()))
             }
             Some(CallerFrom::Certificate(field)) => client
                 .and_then(|client| field.values(client).first().copied())
-                .map(|value| RouteCaller::Named("certificate", value.to_owned())),
+                .map(|value| RouteCaller::Certificate(value.to_owned())),
             Some(CallerFrom::Address) | None => None,
         };
         named.unwrap_or_else(|| RouteCaller::Address(client_address(headers, peer, &self.config.proxies)))
@@ -162,7 +162,7 @@ impl CallerPolicy {
     fn key(&self, caller: &RouteCaller<'_>) -> u64 {
         let name = match caller {
             RouteCaller::Header(_, value) => value.as_bytes(),
-            RouteCaller::Named(_, value) => value.as_bytes(),
+            RouteCaller::Capture(_, value) | RouteCaller::Certificate(value) => value.as_bytes(),
             RouteCaller::Address(address) if self.is_shared => {
                 return cluster_hash(&[b"network", &network_of(*address)]);
             }

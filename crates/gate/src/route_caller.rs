@@ -12,13 +12,21 @@ use weir_decide::base::secret_names::is_secret_name;
 /// Maximum length of a value that is shown, in characters.
 const MAX_SHOWN_CHARS: usize = 64;
 
+/// Shortest run of letters and digits that may be a credential; those of a UUID are shorter.
+const MIN_TOKEN_RUN: usize = 16;
+
+/// Schemes of `Authorization`, in lower case.
+const AUTH_SCHEMES: [&str; 6] = ["basic", "bearer", "digest", "hmac", "negotiate", "token"];
+
 /// The caller of a request, as its route identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RouteCaller<'a> {
     /// Value of the header of this name.
     Header(&'a str, HeaderValue),
-    /// Value of a capture or certificate, with its name.
-    Named(&'a str, String),
+    /// Value of the capture of this name.
+    Capture(&'a str, String),
+    /// Value of a client certificate, which has no secrets.
+    Certificate(String),
     /// Address.
     Address(IpAddr),
 }
@@ -28,7 +36,8 @@ impl RouteCaller<'_> {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Header(name, value) => shown(name, &String::from_utf8_lossy(value.as_bytes())),
-            Self::Named(name, value) => shown(name, value),
+            Self::Capture(name, value) => shown(name, value),
+            Self::Certificate(value) => shortened(value),
             Self::Address(address @ IpAddr::V4(_)) => address.to_string(),
             // One caller has all addresses of a network.
             Self::Address(IpAddr::V6(address)) => {
@@ -40,7 +49,9 @@ impl RouteCaller<'_> {
 }
 
 fn shown(name: &str, value: &str) -> String {
-    if is_secret_name(name) {
+    let scheme = value.split_once(' ').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let has_scheme = scheme.is_some_and(|scheme| AUTH_SCHEMES.contains(&scheme.as_str()));
+    if is_secret_name(name) || has_scheme || is_token(value) {
         return match value.split_once(' ') {
             // The secret without its scheme, so that its name is the same as in other outputs.
             Some((scheme, secret)) if scheme.eq_ignore_ascii_case("bearer") => secret_name(secret),
@@ -49,11 +60,24 @@ fn shown(name: &str, value: &str) -> String {
             None => secret_name(value),
         };
     }
-    let value = without_secrets(value);
+    shortened(&without_secrets(value))
+}
+
+/// Whether a value looks like a credential, whatever its name: letters and digits mixed, without a pause.
+fn is_token(value: &str) -> bool {
+    let mixes = |run: &str| {
+        run.len() >= MIN_TOKEN_RUN
+            && run.bytes().any(|byte| byte.is_ascii_digit())
+            && run.bytes().any(|byte| byte.is_ascii_alphabetic())
+    };
+    value.split(|c: char| !c.is_ascii_alphanumeric()).any(mixes)
+}
+
+fn shortened(value: &str) -> String {
     match value.char_indices().nth(MAX_SHOWN_CHARS) {
         // The same beginning may be that of several callers.
-        Some((end, _)) => format!("{}\u{2026}{:08x}", &value[..end], fingerprint(&value) >> 32),
-        None => value,
+        Some((end, _)) => format!("{}\u{2026}{:08x}", &value[..end], fingerprint(value) >> 32),
+        None => value.to_owned(),
     }
 }
 
@@ -78,8 +102,20 @@ mod tests {
         assert_eq!(of("authorization", "Bearer UT4NHL1J796WCHULA1750MXYF9F5JYA6"), key);
         let password = of("authorization", "Basic YWRhOmh1bnRlcjJodW50ZXIyaHVudGVy");
         assert!(password.starts_with("key-") && password.len() == 12, "{password}");
-        assert_eq!(of("x-tenant", "acme"), "acme");
-        let long = RouteCaller::Named("tenant", "a".repeat(100)).name();
+        for name in ["acme", "reports-2026-11-annual-summary", "0b0ae4a6-97b3-4f3c-9d4f-1c2b3a4d5e6f", ""] {
+            assert_eq!(of("x-tenant", name), name);
+        }
+        // A credential under another name.
+        assert_eq!(of("x-tenant", "UT4NHL1J796WCHULA1750MXYF9F5JYA6"), key);
+        for secret in ["Bearer hunter2", "token abc", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghijk"] {
+            let name = of("x-tenant", secret);
+            assert!(name.len() <= 13 && !name.contains("hunter2"), "{name}");
+        }
+        assert_eq!(
+            RouteCaller::Certificate("CN=billing0123456789abcdef".to_owned()).name(),
+            "CN=billing0123456789abcdef"
+        );
+        let long = RouteCaller::Capture("tenant", "a".repeat(100)).name();
         assert!(long.starts_with(&"a".repeat(64)) && long.chars().count() == 73, "{long}");
         let address = |text: &str| text.parse().map(|address| RouteCaller::Address(address).name());
         assert_eq!(address("192.0.2.7"), Ok("192.0.2.7".to_owned()));

@@ -47,7 +47,7 @@ fn a_rejected_call_names_its_route_and_its_caller_and_no_secret() {
         [by_header("/key", "x-api-key"), by_header("/auth", "authorization"), by_header("/tenant", "x-tenant")]
             .concat()
             + "[[routes]]\nmatch = { path = \"/of/{user}/x\" }\ncaller = { path = \"user\" }\nrate_limit = \"1/1h\"\n\
-           [[routes]]\nmatch = { path = \"/address\" }\nrate_limit = \"1/1h\"\n";
+           [[routes]]\nmatch = { path = \"/address\" }\ncaller = \"address\"\nrate_limit = \"1/1h\"\n";
     let (_server, gate) = gate(&routes, &["--attempt-log"]);
     let mut connection = gate.connect();
     let calls = [

@@ -41,6 +41,16 @@ fn a_server_on_localhost_has_both_families() {
 }
 
 #[test]
+fn a_service_that_breaks_the_rules_has_both_families() {
+    let serving = Serving::with_hosts(weir(), &["serve", "hostile-h2", "--host", "localhost"]);
+    let port = port(&serving);
+    for address in [format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
+        assert!(TcpStream::connect(&address).is_ok(), "{address}");
+    }
+    serving.stop();
+}
+
+#[test]
 fn a_gateway_on_localhost_has_both_families_also_in_a_new_process() {
     let upstream = Serving::start(&["httpbin"]);
     let args = ["gate", "--listen", "localhost:0", "--admin", "localhost:0", "--upstream", &upstream.url, "-w", "2"];
@@ -48,7 +58,9 @@ fn a_gateway_on_localhost_has_both_families_also_in_a_new_process() {
     responds_at_both(&gate);
     let admin = gate.announced["admin"].as_str().unwrap().rsplit_once(':').unwrap().1.to_owned();
     for address in [format!("127.0.0.1:{admin}"), format!("[::1]:{admin}")] {
-        assert_eq!(Raw::connect(&address).get("/readyz").status, 200, "{address}");
+        let mut connection = Raw::connect(&address);
+        connection.send(format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\n\r\n"));
+        assert_eq!(connection.answer().status, 200, "{address}");
     }
     gate.signal(Signal::HUP);
     responds_at_both(&gate);

@@ -17,6 +17,7 @@ use std::time::Duration;
 use self::connection::HostileConnection;
 use self::counts::HostileCounts;
 use weir_machine::lock::lock;
+use weir_server::listen_on_host;
 
 /// Maximum number of connections at the same time; each has a thread.
 const MAX_CONNECTIONS: usize = 1000;
@@ -39,9 +40,10 @@ struct Shared {
 /// A running service; it ends when it is dropped.
 #[derive(Debug)]
 pub struct HostileServer {
-    address: SocketAddr,
+    /// At least one.
+    addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
-    acceptor: Option<JoinHandle<()>>,
+    acceptors: Vec<JoinHandle<()>>,
 }
 
 impl HostileServer {
@@ -54,8 +56,8 @@ impl HostileServer {
             let name = options.only.unwrap_or_default();
             return Err(io::Error::other(format!("no violation has '{name}' in its name; --list names all")));
         }
-        let listener = TcpListener::bind((host, port))?;
-        let address = listener.local_addr()?;
+        let listeners = listen_on_host(host, port)?;
+        let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
         let shared = Arc::new(Shared {
             options,
             counts: Mutex::default(),
@@ -64,22 +66,32 @@ impl HostileServer {
             stopped: AtomicBool::new(false),
             streams: Mutex::default(),
         });
-        let accepting = Arc::clone(&shared);
-        let acceptor = thread::Builder::new().name("hostile-h2".into()).spawn(move || accept(&listener, &accepting))?;
-        Ok(Self { address, shared, acceptor: Some(acceptor) })
+        let mut acceptors = Vec::new();
+        // Connections of all listeners are in one map.
+        for (first, listener) in (0..).step_by(1 << 40).zip(listeners) {
+            let accepting = Arc::clone(&shared);
+            let thread = thread::Builder::new().name("hostile-h2".into());
+            acceptors.push(thread.spawn(move || accept(&listener, first, &accepting))?);
+        }
+        Ok(Self { addresses, shared, acceptors })
     }
 
-    /// Listening address.
+    /// Listening address; the first one, of a name with several.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.addresses[0]
     }
 
     /// Ends all connections.
     pub fn stop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
-        // It waits for a connection, and this is one.
-        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
-        if let Some(acceptor) = self.acceptor.take() {
+        if self.acceptors.is_empty() {
+            return;
+        }
+        // They wait for a connection, and this is one.
+        for address in &self.addresses {
+            let _ = TcpStream::connect_timeout(address, Duration::from_secs(1));
+        }
+        for acceptor in self.acceptors.drain(..) {
             let _ = acceptor.join();
         }
     }
@@ -91,9 +103,9 @@ impl Drop for HostileServer {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, first_number: u64, shared: &Arc<Shared>) {
     let mut threads = Vec::<JoinHandle<()>>::new();
-    for (number, stream) in (0..).zip(listener.incoming()) {
+    for (number, stream) in (first_number..).zip(listener.incoming()) {
         if shared.stopped.load(Ordering::SeqCst) {
             break;
         }

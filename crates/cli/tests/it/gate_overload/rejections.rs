@@ -183,6 +183,11 @@ fn logs_have_the_reason_of_a_rejection() {
     assert!(output.stderr.contains("GET /no -> 503 after"), "{output:?}");
     assert!(output.stderr.contains("rejected (queue_full, priority high); retry after 1s"), "{output:?}");
     let line: Value = serde_json::from_str(text.lines().find(|line| line.contains("/no")).unwrap()).unwrap();
-    let said = serde_json::json!([{ "rejected": "queue_full", "priority": "high", "retry_after_s": 1.0 }]);
+    let route = line["attempt_log"][0]["route"].as_str().unwrap();
+    let caller = "127.0.0.1";
+    let said = serde_json::json!([
+        { "rejected": "queue_full", "priority": "high", "retry_after_s": 1.0, "route": route, "caller": caller }
+    ]);
+    assert!(output.stderr.contains(&format!("; caller {caller} of route {route}\n")), "{output:?}");
     assert_eq!((&line["status"], &line["attempt_log"]), (&Value::from(503), &said));
 }
