@@ -76,6 +76,24 @@ def test_authentication_is_basic(service: Service) -> None:
     assert "***" in repr(response.request.headers)
 
 
+def test_a_url_is_that_of_a_browser(service: Service) -> None:
+    with weir.Client(params={"p": "a b"}) as client:
+        client.get(service.url + """/ä b<`{^}>?w={"a":'1'}&q=%2B#x""")
+        client.get(service.url.replace("//", "//me@") + "/a/../b")
+        for wrong in [
+            "http://me:S3CRET@h:x/?q=S3CRET",
+            "http://m%zz:S3CRET@[h]/",
+            "http://me:S3/CRET@h/",
+            "http:///S3CRET",
+        ]:
+            with pytest.raises(weir.UsageError, match="url: ") as raised:
+                client.get(wrong)
+            assert "CRET" not in str(raised.value), wrong
+    first, second = service.seen
+    assert first.path == "/%C3%A4%20b%3C%60%7B%5E%7D%3E?w={%22a%22:%271%27}&q=%2B&p=a+b"
+    assert (second.path, second.headers["authorization"]) == ("/b?p=a+b", "Basic bWU6")
+
+
 def test_an_error_status_raises_in_raise_for_status_only(service: Service) -> None:
     with weir.Client() as client:
         response = client.get(service.url + "/status?code=503")

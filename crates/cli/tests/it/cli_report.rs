@@ -195,7 +195,7 @@ fn the_log_has_a_line_for_each_request_and_its_sums_agree() {
     }
     assert_eq!(count("responseCode", "Non HTTP response code: closed"), run.failures_of("closed"));
     assert_eq!((sum(&log["bytes"]) as u64, sum(&log["sentBytes"]) as u64), (run.bytes.read, run.bytes.written));
-    assert_eq!((count("label", "/a,\"b\""), count("URL", &server.url("/a,\"b\"?c=d"))), (300, 300));
+    assert_eq!((count("label", "/a,%22b%22"), count("URL", &server.url("/a,%22b%22?c=d"))), (300, 300));
     let answered: Vec<f64> = (0..300)
         .filter(|i| log["responseCode"][*i].parse::<u16>().is_ok())
         .map(|i| log["elapsed"][i].parse().unwrap())

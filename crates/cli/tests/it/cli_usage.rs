@@ -34,8 +34,7 @@ fn a_service_that_is_not_there_is_named() {
 
 #[test]
 fn an_invalid_url_is_named() {
-    for url in ["http://", "http://a b/", "http://h:99999/", "http://h:x/", "http://:80/", "", "http://h/a b", "/path"]
-    {
+    for url in ["http://", "http://a b/", "http://h:99999/", "http://h:x/", "http://:80/", "", "/path"] {
         let line = rejected(&["load", url, "-n", "1"]);
         assert!(line.contains("URL") && line.contains(url), "{url}: {line}");
     }

@@ -13,7 +13,7 @@ use super::nanos::Nanos;
 /// Delay before the next address is attempted beside a pending one (RFC 8305, section 8).
 pub const CONNECTION_ATTEMPT_DELAY: Nanos = Nanos::from_millis(250);
 
-/// Time for which a name's address is remembered as the one that answers where an earlier one does not.
+/// Time for which a name's address is remembered as the one that accepts connections where an earlier one does not.
 const MEMORY: Nanos = Nanos::from_secs(600);
 
 /// Which of a name's addresses is attempted next, and when.
@@ -78,27 +78,27 @@ impl AddressRace {
     }
 }
 
-/// Address of a name that answered where the first one did not (RFC 8305, section 4, lets a client use what it has seen),
+/// Address of a name that accepted a connection where the first one did not (RFC 8305, section 4, lets a client use what it has seen),
 /// so that a dead address costs a delay once, and not with each connection. The resolver's order holds as long as its first
-/// address answers: it may share load.
+/// address accepts: it may share load.
 #[derive(Clone, Debug, Default)]
 pub struct AddressMemory {
-    answering: Option<(SocketAddr, Nanos)>,
+    reachable: Option<(SocketAddr, Nanos)>,
 }
 
 impl AddressMemory {
     /// Number of the address to attempt first at `now`.
     pub fn preferred(&self, addresses: &[SocketAddr], now: Nanos) -> usize {
-        let known = self.answering.filter(|(_, until)| now < *until);
+        let known = self.reachable.filter(|(_, until)| now < *until);
         known.and_then(|(known, _)| addresses.iter().position(|address| *address == known)).unwrap_or(0)
     }
 
     /// Takes note of a connection at `now` to one of the addresses.
     pub fn connected(&mut self, addresses: &[SocketAddr], address: SocketAddr, now: Nanos) {
         if addresses.first() == Some(&address) {
-            self.answering = None;
-        } else if self.answering.is_none_or(|(known, until)| known != address || now >= until) {
-            self.answering = Some((address, now + MEMORY));
+            self.reachable = None;
+        } else if self.reachable.is_none_or(|(known, until)| known != address || now >= until) {
+            self.reachable = Some((address, now + MEMORY));
         }
     }
 }

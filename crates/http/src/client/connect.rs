@@ -122,7 +122,7 @@ pub(super) async fn connect_host(host: &str, port: u16, timer: &Timer) -> Result
     connect_first(&addresses(host, port).await?, 0, timer).await.map(|(stream, _)| stream)
 }
 
-/// The first established connection to an origin, whose addresses are attempted as they answered before.
+/// The first established connection to an origin, whose addresses are attempted as they were reachable before.
 async fn connect_remembered(origin: &Origin, addresses: &[SocketAddr], timer: &Timer) -> Result<TcpStream, SendError> {
     if addresses.len() < 2 {
         return connect_first(addresses, 0, timer).await.map(|(stream, _)| stream);

@@ -95,7 +95,7 @@ pub struct Origin {
     /// ID within the process, by which pools are found.
     pub(super) id: u64,
     pub(super) address: OriginAddress,
-    /// Which of its addresses answered, for all event loops.
+    /// Which of its addresses is reachable, for all event loops.
     pub(super) memory: Arc<Mutex<AddressMemory>>,
     /// Host and port, as text.
     name: String,

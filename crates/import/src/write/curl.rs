@@ -1,5 +1,6 @@
 //! Steps as command lines of cURL.
 
+use weir_decide::base::url::EncodedPart;
 use weir_hurl::{
     Expression, ExpressionSource, FieldTemplate, MultipartValue, OptionName, RequestOption, Template, TemplatePart,
 };
@@ -79,7 +80,8 @@ impl CurlCommand {
 
     /// URL with its parameters. Brackets and braces would be globs.
     fn add_url(&mut self, request: &ImportedRequest) {
-        let mut url = text::map_fixed(&request.url, |fixed| Template::text(encoded_url(fixed)));
+        let mut part = EncodedPart::Path;
+        let mut url = text::map_fixed(&request.url, |fixed| Template::text(encoded_url(fixed, &mut part)));
         let is_fixed =
             request.query.iter().all(|field| field.value.as_text().is_some() && field.name.as_text().is_some());
         if is_fixed && !request.query.is_empty() {
@@ -203,24 +205,26 @@ fn pair(name: &Template, between: &str, value: &Template) -> Template {
     text::concat([name, &Template::text(between), value])
 }
 
-/// `name=value` as it is sent: names are not encoded.
+/// `name=value` as it is sent: of names only what a URL does not have is encoded.
 fn encoded_pair(field: &FieldTemplate) -> String {
     let value = field.value.as_text().map(percent_encoded).unwrap_or_default();
-    format!("{}={value}", text::source(&field.name))
+    let mut name = String::new();
+    EncodedPart::Query.push_encoded(text::source(&field.name).as_bytes(), &mut name);
+    format!("{name}={value}")
 }
 
-/// Part of a URL as it is sent: curl takes neither spaces nor what is not ASCII.
-fn encoded_url(fixed: &str) -> String {
-    let mut is_query = false;
+/// Part of a URL as it is sent: curl encodes nothing by itself. `part` is the one that it begins in, then the one that it
+/// ends in.
+fn encoded_url(fixed: &str, part: &mut EncodedPart) -> String {
     let mut out = String::new();
     for c in fixed.chars() {
-        is_query |= c == '?';
         match c {
-            ' ' if is_query => out.push('+'),
-            ' ' => out.push_str("%20"),
-            c if c.is_ascii() => out.push(c),
-            c => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| out.push_str(&format!("%{byte:02X}"))),
+            '?' => *part = EncodedPart::Query,
+            // What follows is not sent.
+            '#' => return out + "#",
+            _ => {}
         }
+        part.push_encoded(c.encode_utf8(&mut [0; 4]).as_bytes(), &mut out);
     }
     out
 }

@@ -23,7 +23,7 @@ use super::origin::CredentialOrigin;
 use super::url_text::UrlText;
 use authority::UrlAuthority;
 pub use error::{UrlError, UrlProblem};
-pub use path::DotSegments;
+pub use path::{DotSegments, EncodedPart};
 use reference::UrlReference;
 
 /// Scheme of a URL.

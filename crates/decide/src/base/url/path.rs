@@ -31,7 +31,7 @@ pub(super) fn push_path(path: &[u8], dot_segments: DotSegments, out: &mut String
             }
             _ => {
                 out.push('/');
-                push_encoded(segment, EncodedIn::Path, out);
+                EncodedPart::Path.push_encoded(segment, out);
             }
         }
     }
@@ -40,17 +40,19 @@ pub(super) fn push_path(path: &[u8], dot_segments: DotSegments, out: &mut String
 /// Appends `?` and a query.
 pub(super) fn push_query(query: &[u8], out: &mut String) {
     out.push('?');
-    push_encoded(query, EncodedIn::Query, out);
+    EncodedPart::Query.push_encoded(query, out);
 }
 
-/// Part of a URL; the two differ in what browsers encode (WHATWG URL, "percent-encode sets").
+/// Part of a URL whose bytes are sent; the two differ in what browsers encode (WHATWG URL, "percent-encode sets").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EncodedIn {
+pub enum EncodedPart {
+    /// Path.
     Path,
+    /// Query.
     Query,
 }
 
-impl EncodedIn {
+impl EncodedPart {
     fn is_encoded(self, byte: u8) -> bool {
         match byte {
             b'"' | b'<' | b'>' | b'#' => true,
@@ -59,17 +61,17 @@ impl EncodedIn {
             _ => !byte.is_ascii_graphic(),
         }
     }
-}
 
-/// Appends text, percent-encoded where browsers do; escapes stay as they are.
-fn push_encoded(text: &[u8], part: EncodedIn, out: &mut String) {
-    out.reserve(text.len());
-    for &byte in text {
-        if part.is_encoded(byte) {
-            push_escaped(byte, out);
-        } else {
-            // ASCII, since all else is encoded.
-            out.push(char::from(byte));
+    /// Appends text, percent-encoded where browsers do; escapes stay as they are.
+    pub fn push_encoded(self, text: &[u8], out: &mut String) {
+        out.reserve(text.len());
+        for &byte in text {
+            if self.is_encoded(byte) {
+                push_escaped(byte, out);
+            } else {
+                // ASCII, since all else is encoded.
+                out.push(char::from(byte));
+            }
         }
     }
 }
