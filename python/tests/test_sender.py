@@ -4,6 +4,7 @@ import contextlib
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -109,6 +110,18 @@ def test_a_job_that_fails_has_a_result_that_raises_when_asked(service: Service) 
         assert cut.failure
         stats = sender.stats()
     assert (stats.dead_lettered, stats.failed, stats.done, stats.rejected) == (2, 2, 0, {429: 0, 400: 0})
+
+
+def test_stats_name_what_limits_a_sender() -> None:
+    with weir.serve("ratelimit", key=KEYS[:1], limit=["1/1h"], latency_in="0ms", latency_out="0ms") as exchange:
+        sender = weir.Sender(exchange.url + API, keys=KEYS[:1], limits="1/1h")
+        for number in range(3):
+            sender.enqueue(id=f"job-{number}")
+        until = time.monotonic() + TIMEOUT_S
+        while sender.stats().limited_by != "rate_limit":
+            assert time.monotonic() < until, sender.stats()
+            time.sleep(0.05)
+        sender.stop(0)
 
 
 def test_a_job_whose_time_is_over_is_expired() -> None:

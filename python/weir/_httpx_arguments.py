@@ -70,7 +70,7 @@ def check_httpx_types(base_url: Any, auth: Any, verify: Any, cert: Any, timeout:
         raise TypeError(f"auth: a pair of user and password, not {_kind(auth)}; give headers={{'Authorization': ...}}")
     if not isinstance(verify, bool | str | PathLike):
         raise TypeError(f"verify: True, False or a PEM file of CA certificates, not {_kind(verify)}")
-    if isinstance(cert, tuple | list) and len(cert) != 2:  # noqa: PLR2004  a certificate and its key
+    if isinstance(cert, tuple | list) and len(cert) != 2:
         raise TypeError("cert: a PEM file, or a pair of certificate and key; keys with a password are not supported")
     if isinstance(timeout, tuple | dict) or hasattr(timeout, "connect"):
         raise TypeError(f"timeout: seconds for an attempt with its whole response, not {_kind(timeout)}; give a number")

@@ -76,7 +76,7 @@ impl FailureCounts {
         self.causes.iter().max_by_key(|cause| cause.count).map(|cause| self.shown(cause))
     }
 
-    /// The most frequent failure as a note, once, when there are some. Rate-limiting is no fault.
+    /// The most frequent failure as a note, once, when there are some. Rate-limiting is expected.
     pub(super) fn note(&mut self) -> Option<String> {
         let is_fault = |cause: &&FailureCause| cause.outcome != Ok(429) && cause.count >= MIN_NOTED;
         let cause = self.causes.iter().filter(is_fault).max_by_key(|cause| cause.count).filter(|_| !self.is_noted)?;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordered_sender_needs_no_such_remedy_and_rate_limiting_is_no_fault() {
+    fn an_ordered_sender_needs_no_such_remedy_and_rate_limiting_is_expected() {
         let mut failures = counts(true);
         (0..20).for_each(|_| failures.record(&attempt(Ok(429), "slow down, nonce")));
         assert_eq!((failures.top().unwrap().remedy, failures.note()), (None, None));

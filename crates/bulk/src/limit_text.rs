@@ -95,7 +95,7 @@ impl LimitFacts {
         }
     }
 
-    /// What so many requests in flight allow: ` with responses after 2.10s allows 122/s`.
+    /// What N requests in flight allow: ` with responses after 2.10s allows 122/s`.
     fn per_response(&self, in_flight: f64) -> String {
         match self.service_time {
             Nanos::ZERO => String::new(),

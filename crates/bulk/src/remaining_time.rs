@@ -76,7 +76,7 @@ mod tests {
     fn the_time_left_follows_from_the_rate_of_the_last_interval() {
         let mut rate = RecentRate::default();
         rate.add(s(1), 5);
-        assert_eq!(rate.time_left(100, None, f64::INFINITY), None, "one sample is no rate");
+        assert_eq!(rate.time_left(100, None, f64::INFINITY), None, "one sample has no rate");
         (2..=100).for_each(|at| rate.add(s(at), if at <= 50 { 100 * at } else { 5_000 + 20 * (at - 50) }));
         assert_eq!(rate.per_s(), Some(20.0));
         assert_eq!(rate.time_left(1_000, declared("20/1s"), 19.0), Some(s(50)));

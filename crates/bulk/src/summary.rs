@@ -34,7 +34,7 @@ impl SendSummary {
         let duration_s = watch.elapsed().as_secs_f64();
         let rate_per_s = tally.done as f64 / duration_s.max(1e-9);
         let counts = watch.counts;
-        let top_failure = tally.failures.top();
+        let main_failure = tally.failures.top();
         let limit_s: Map<String, Value> = watch.limit_seconds().fold(Map::new(), |mut all, (name, s)| {
             let before = all.get(name).and_then(Value::as_f64).unwrap_or(0.0);
             all.insert(name.to_owned(), json!(round(before + s)));
@@ -82,7 +82,7 @@ impl SendSummary {
             "paused": pauses_json(watch.pauses()),
             "limited_by": watch.main_limit().map(|(limit, _)| limit.name()),
             "limit_s": limit_s,
-            "top_failure": top_failure.as_ref().map(|top| {
+            "main_failure": main_failure.as_ref().map(|top| {
                 json!({ "cause": top.cause, "requests": top.count, "body": top.body, "remedy": top.remedy })
             }),
         });
@@ -104,7 +104,7 @@ impl SendSummary {
                 count(tally.expired)
             ),
         );
-        if let Some(top) = &top_failure {
+        if let Some(top) = &main_failure {
             line("", format!("most of them {}", top.text()));
         }
         drop(tally);

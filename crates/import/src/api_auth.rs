@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use weir_hurl::{OptionName, Template};
 
 use crate::builder;
-use crate::collection::ImportedVariable;
 use crate::omission::OmissionKind;
 use crate::placeholder::braces;
 use crate::request::{ImportedStep, field};
@@ -118,11 +117,11 @@ impl ApiAuth {
 /// Variable in place of a fixed credential, which is one by its kind, whatever its header is called.
 fn credential(value: Template, session: &mut ImportSession) -> Template {
     let Some(secret) = value.as_text().filter(|secret| !secret.is_empty()) else { return value };
-    let has_it = |variable: &&ImportedVariable| variable.is_secret && variable.value.as_deref() == Some(secret);
-    let known = session.import.variables.iter().find(has_it).map(|variable| variable.name.clone());
+    let known = session.credentials.get(secret).cloned();
     let name = known.unwrap_or_else(|| {
         let name = session.names.unique("api_key");
         session.import.define(&name, secret, true);
+        session.credentials.insert(secret.to_owned(), name.clone());
         name
     });
     text::variable(&name)

@@ -113,14 +113,24 @@ impl Import {
         self.scenarios.iter().flat_map(|scenario| &scenario.steps).filter(|step| !step.is_disabled).count()
     }
 
-    /// Sets the value of a variable, unless it has one.
-    pub(crate) fn define(&mut self, name: &str, value: &str, is_secret: bool) {
-        let found = match self.places.get(name) {
+    /// Place of a variable.
+    fn place_of(&self, name: &str) -> Option<usize> {
+        match self.places.get(name) {
             // Variables may have been dropped since.
             Some(place) if self.variables.get(*place).is_some_and(|variable| variable.name == name) => Some(*place),
             Some(_) => self.variables.iter().position(|variable| variable.name == name),
             None => None,
-        };
+        }
+    }
+
+    /// A variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<&ImportedVariable> {
+        self.variables.get(self.place_of(name)?)
+    }
+
+    /// Sets the value of a variable, unless it has one.
+    pub(crate) fn define(&mut self, name: &str, value: &str, is_secret: bool) {
+        let found = self.place_of(name);
         match found.and_then(|place| self.variables.get_mut(place)) {
             Some(variable) if variable.value.is_some() => {}
             Some(variable) => (variable.value, variable.is_secret) = (Some(value.to_owned()), is_secret),

@@ -47,6 +47,9 @@ const BODIES: [&str; 9] = [
     "JSON.parse(response.body)",
 ];
 
+/// Longest path into a body: variables of variables could make it as long as the script each.
+const MAX_PATH_BYTES: usize = 1024;
+
 /// Whether a line has code: it is neither empty nor a comment.
 pub(crate) fn has_code(line: &str) -> bool {
     let line = line.trim();
@@ -181,7 +184,8 @@ impl ScriptReader {
     /// JSONPath of an expression such as `data.items[0].id`.
     fn path(&self, expression: &str) -> Option<String> {
         let expression = expression.trim().trim_end_matches(';').trim();
-        let own = self.bodies.iter().map(|(name, path)| (name.as_str(), path.as_str()));
+        let length = expression.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')).count();
+        let own = self.bodies.get_key_value(&expression[..length]).map(|(name, path)| (name.as_str(), path.as_str()));
         let known = BODIES.iter().map(|body| (*body, "$")).chain(own);
         // The longest name, since one may begin as another.
         let (rest, path) = known
@@ -190,6 +194,9 @@ impl ScriptReader {
                 (rest.is_empty() || rest.starts_with(['.', '[', '?'])).then_some((rest, path))
             })
             .min_by_key(|(rest, _)| rest.len())?;
+        if path.len() + rest.len() > MAX_PATH_BYTES {
+            return None;
+        }
         let mut path = path.to_owned();
         let mut rest = rest;
         while !rest.is_empty() {
@@ -370,7 +377,8 @@ mod tests {
         let lines: Vec<(u32, String)> = (1..).zip(code.lines()).map(|(line, code)| (line, code.to_owned())).collect();
         take(&lines, false, &mut step, &mut session);
         let options: Vec<String> = step.request.options.iter().map(ToString::to_string).collect();
-        let expected = ["variable: now={{newDate dateFormat \"%s000\"}}", "variable: s={{newDate dateFormat \"%s\"}}"];
+        let expected =
+            ["variable: now=\"{{newDate dateFormat \"%s000\"}}\"", "variable: s=\"{{newDate dateFormat \"%s\"}}\""];
         assert_eq!(options, expected);
         let what = &session.import.omissions[0].what;
         assert_eq!(what, "1 of 3 lines of a script before the request: sign()");

@@ -15,6 +15,9 @@ use crate::text;
 /// Most characters of a description that are shown.
 const MAX_WHAT_CHARS: usize = 160;
 
+/// Most parts of outer elements that all steps together have.
+const MAX_INHERITED: usize = 200_000;
+
 /// Most omissions that are described.
 const MAX_OMISSIONS: usize = 10_000;
 
@@ -31,6 +34,10 @@ pub(crate) struct ImportSession {
     pub(crate) environments: Vec<HttpEnvironment>,
     /// Files that imported files name.
     pub(crate) reader: NamedFileReader,
+    /// Headers, credentials, captures and checks that steps have of outer elements so far.
+    inherited: usize,
+    /// Variables of fixed credentials, by their values.
+    pub(crate) credentials: HashMap<String, String>,
     /// Variables that scripts have captured so far.
     pub(crate) captured: BTreeSet<String>,
     /// Comments for the next step.
@@ -52,7 +59,7 @@ impl ImportSession {
     pub(crate) fn known_value(&self, name: &str) -> Option<&str> {
         let formula = self.formulas.get(name);
         let of_formula = formula.and_then(|value| if value.parts.is_empty() { Some("") } else { value.as_text() });
-        let variable = self.import.variables.iter().find(|variable| variable.name == name);
+        let variable = self.import.variable(name);
         of_formula.or_else(|| variable?.value.as_deref())
     }
 
@@ -87,6 +94,13 @@ impl ImportSession {
     /// Writes a comment above the next step.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         self.pending.push(text::one_line(text.as_ref(), MAX_WHAT_CHARS));
+    }
+
+    /// Counts a header, a credential or a check that a step has of an outer element; false once there are too many: each of
+    /// many steps would have all of many.
+    pub(crate) fn may_inherit(&mut self) -> bool {
+        self.inherited += 1;
+        self.inherited <= MAX_INHERITED
     }
 
     /// Comments that wait for their step.

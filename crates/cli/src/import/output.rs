@@ -1,6 +1,6 @@
 //! Files that an import writes: scenarios, a mix, variables, rows of data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -199,9 +199,10 @@ impl ImportOutput<'_> {
         };
         // A file of another notation is one of nothing that is known.
         let known = if there.is_empty() { Vec::new() } else { read_variables(&file).unwrap_or_default() };
-        for (name, value) in known.into_iter().filter(|(_, value)| !value.is_empty()) {
-            if let Some(variable) = import.variables.iter_mut().find(|variable| variable.name == name) {
-                variable.value = Value::of_text(&value).template_text();
+        let known: HashMap<String, String> = known.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        for variable in &mut import.variables {
+            if let Some(value) = known.get(&variable.name) {
+                variable.value = Value::of_text(value).template_text();
             }
         }
         write_private(&file, &with_lines_of(&there, &to_variables_file(&import)))?;
@@ -221,20 +222,23 @@ fn with_lines_of(there: &str, new: &str) -> String {
     if there.trim().is_empty() {
         return new.to_owned();
     }
-    let lines: Vec<(&str, &str)> = new.lines().filter_map(variable_line).map(|(name, line, _)| (name, line)).collect();
+    let mut lines: HashMap<&str, &str> = HashMap::new();
+    for (name, line, _) in new.lines().filter_map(variable_line) {
+        lines.entry(name).or_insert(line);
+    }
     let mut text = String::with_capacity(there.len() + new.len());
-    let mut has: Vec<&str> = Vec::new();
+    let mut has: HashSet<&str> = HashSet::new();
     for line in there.lines() {
         let found = variable_line(line);
         has.extend(found.map(|(name, ..)| name));
         let empty = found.filter(|(.., value)| value.is_empty());
-        let replaced = empty.and_then(|(name, ..)| lines.iter().find(|(new, _)| *new == name));
-        text.extend([replaced.map_or(line, |(_, line)| line), "\n"]);
+        let replaced = empty.and_then(|(name, ..)| lines.get(name));
+        text.extend([replaced.map_or(line, |line| *line), "\n"]);
     }
     let mut title = None;
     for line in new.lines() {
         match variable_line(line) {
-            Some((name, ..)) if !has.contains(&name) => {
+            Some((name, ..)) if !has.contains(name) => {
                 if let Some(title) = title.take() {
                     text.extend(["\n", title, "\n"]);
                 }

@@ -206,3 +206,42 @@ fn stores_and_results_are_private_whatever_the_umask() {
     again.finish();
     assert_eq!(mode("out"), 0o644);
 }
+
+/// A job that another version has stored, or that was edited by hand: its own `Host` names a host without keys.
+#[test]
+fn a_stored_job_with_a_host_of_its_own_gets_no_key() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    weir.write("jobs.jsonl", "{\"id\":\"evil\"}\n{\"id\":\"plain\"}\n{\"id\":\"own\"}\n");
+    let away = format!("http://{}/{{id}}", closed_address());
+    let args = ["-H", "Authorization: Bearer {key}", "--key", KEY];
+    let running = weir.start(&[&["send", "jobs.jsonl", "--grace", "0s", "--url", &away][..], &args].concat());
+    let queued = || {
+        let output = weir.run(&["send", "status", "jobs.jsonl.db", "--format", "json"]);
+        let status: Value = serde_json::from_str(&output.stdout).unwrap_or_default();
+        ["queued", "leased", "retrying"].iter().filter_map(|state| status["jobs"][state]["jobs"].as_u64()).sum::<u64>()
+    };
+    until("the jobs to be in the store", TIMEOUT, || queued() == 3);
+    running.interrupt();
+    running.finish();
+    let store = rusqlite::Connection::open(weir.path("jobs.jsonl.db")).unwrap();
+    let own = server.url("/").trim_start_matches("http://").trim_end_matches('/').to_owned();
+    for (number, headers) in [
+        (1, r#"[["Authorization","Bearer {key}"],["Host","evil.example"]]"#.to_owned()),
+        (2, r#"[["X-A","1"],["host","evil.example"]]"#.to_owned()),
+        (3, format!(r#"[["Authorization","Bearer {{key}}"],["HOST","{own}"]]"#)),
+    ] {
+        let url = server.url(&format!("/{number}"));
+        let sql = "UPDATE request SET url = ?1, headers = ?2, templates = NULL WHERE number = ?3";
+        assert_eq!(store.execute(sql, rusqlite::params![url, headers, number]).unwrap(), 1);
+    }
+    drop(store);
+    weir.write("jobs.jsonl", "");
+    let (code, summary, stderr) = send(&weir, &[&["--url", &server.url("/")][..], &args].concat());
+    assert_eq!((code, &summary["done"], &summary["dead_lettered"]), (1, &2.into(), &1.into()), "{summary} {stderr}");
+    let seen = server.seen();
+    let with_key: Vec<&str> = seen.iter().filter(|seen| has_key(seen)).map(|seen| seen.line()).collect();
+    assert_eq!(with_key, ["GET /3 HTTP/1.1"], "{seen:?}");
+    let shown = weir.run(&["send", "list", "jobs.jsonl.db", "--format", "json"]).stdout;
+    assert!(shown.contains("http://evil.example may have none"), "{shown}");
+}

@@ -1,5 +1,7 @@
 //! Values of other responses in a request: `{{login.response.body.$.token}}` of the REST Client. They become captures.
 
+use std::collections::HashMap;
+
 use weir_hurl::{Capture, ExpectedResponse, PlainQuery, QueryKind, ResponseQuery, Template, TextPosition, TextQuery};
 
 use crate::collection::ImportedScenario;
@@ -57,8 +59,13 @@ impl ResponseReferences {
 
     /// Adds the captures to the requests that are referred to.
     pub(super) fn add_captures(self, scenario: &mut ImportedScenario, session: &mut ImportSession) {
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (place, step) in scenario.steps.iter().enumerate() {
+            places.entry(step.name.clone()).or_insert(place);
+        }
         for reference in self.found {
-            let Some(step) = scenario.steps.iter_mut().find(|step| step.name == reference.request) else {
+            let place = places.get(&reference.request);
+            let Some(step) = place.and_then(|place| scenario.steps.get_mut(*place)) else {
                 let what = format!("a value of the response to {}, which is not in the file", reference.request);
                 session.omit(reference.line, OmissionKind::Capture, what);
                 continue;

@@ -1,5 +1,7 @@
 //! What holds for the samplers of a tree: defaults, headers, timers, extractors, assertions.
 
+use std::collections::HashSet;
+
 use weir_hurl::Template;
 
 use super::assertion;
@@ -12,6 +14,9 @@ use crate::omission::OmissionKind;
 use crate::request::{ImportedStep, field};
 use crate::session::ImportSession;
 use crate::text;
+
+/// Omission of a step that has too much of outer elements.
+const INHERITS_TOO_MUCH: &str = "what outer elements give each request: too much";
 
 /// Elements that hold for the samplers of a tree.
 #[derive(Clone, Debug, Default)]
@@ -57,19 +62,28 @@ impl<'a> PlanScope<'a> {
 
     /// Adds headers, credentials, waits, captures and checks to a step.
     pub(super) fn apply(&self, step: &mut ImportedStep, session: &mut ImportSession) {
-        for manager in self.headers.iter().rev() {
-            for header in manager.list("HeaderManager.headers") {
-                let name = header.text("Header.name").trim();
-                if !name.is_empty() && step.request.header(name).is_none() {
-                    let value = template(header.text("Header.value"), header.line(), session);
-                    builder::add_header(step, name, &value, session);
-                }
+        if !session.may_inherit() {
+            return builder::omit(step, OmissionKind::Header, INHERITS_TOO_MUCH, session);
+        }
+        let own = step.request.headers.iter().map(|header| text::source(&header.name).to_ascii_lowercase());
+        let mut names: HashSet<String> = own.collect();
+        for header in self.headers.iter().rev().flat_map(|manager| manager.list("HeaderManager.headers")) {
+            if !session.may_inherit() {
+                return builder::omit(step, OmissionKind::Header, INHERITS_TOO_MUCH, session);
+            }
+            let name = header.text("Header.name").trim();
+            if !name.is_empty() && names.insert(name.to_ascii_lowercase()) {
+                let value = template(header.text("Header.value"), header.line(), session);
+                builder::add_header(step, name, &value, session);
             }
         }
         self.authorize(step, session);
         builder::take_basic_auth(step);
         PlanTimer::apply(&self.timers, step, session);
         for check in &self.checks {
+            if !session.may_inherit() {
+                return builder::omit(step, OmissionKind::Check, INHERITS_TOO_MUCH, session);
+            }
             let known = extractor::apply(*check, step, session) || assertion::apply(*check, step, session);
             if !known {
                 let what = format!("the {} {}", check.class(), check.name());
@@ -84,6 +98,9 @@ impl<'a> PlanScope<'a> {
         let url = text::source(&step.request.url);
         let entries = self.authorizations.iter().rev().flat_map(|manager| manager.list("AuthManager.auth_list"));
         for entry in entries {
+            if !session.may_inherit() {
+                return;
+            }
             let prefix = text::source(&template(entry.text("Authorization.url"), entry.line(), session));
             if !url.starts_with(prefix.trim_end_matches('/')) || step.request.basic_auth.is_some() {
                 continue;

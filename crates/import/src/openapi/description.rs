@@ -1,10 +1,11 @@
 //! A description with its references.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
 use crate::builder::percent_decoded;
-use crate::tree::SourceNode;
+use crate::tree::{SourceNode, SourceValue};
 
 /// References that are followed one after another.
 const MAX_REFERENCES: usize = 20;
@@ -12,19 +13,68 @@ const MAX_REFERENCES: usize = 20;
 /// Description of an API.
 #[derive(Debug)]
 pub(super) struct ApiDescription<'a> {
-    pub(super) root: &'a SourceNode<'a>,
+    root: &'a SourceNode<'a>,
     /// State of the generator of made-up values.
     random: Cell<u64>,
+    /// Members of large maps, by the address of the map: each reference looks one up.
+    indexes: RefCell<HashMap<usize, MemberIndex>>,
+    /// Values that all examples together may have yet.
+    values_left: Cell<usize>,
 }
+
+/// Places of the members of a map by their names.
+type MemberIndex = HashMap<String, usize>;
+
+/// Members from which on a map has an index.
+const MIN_INDEXED_MEMBERS: usize = 32;
+/// Values of all examples; with more, each has only a few.
+const MAX_ALL_VALUES: usize = 100_000;
 
 impl<'a> ApiDescription<'a> {
     pub(super) fn new(root: &'a SourceNode<'a>, seed: u64) -> Self {
-        Self { root, random: Cell::new(seed) }
+        Self { root, random: Cell::new(seed), indexes: RefCell::default(), values_left: Cell::new(MAX_ALL_VALUES) }
+    }
+
+    /// Member of the whole description.
+    pub(super) fn get(&self, key: &str) -> Option<&'a SourceNode<'a>> {
+        self.member(self.root, key)
+    }
+
+    /// Text of a member of the whole description.
+    pub(super) fn text_of(&self, key: &str) -> Option<String> {
+        self.get(key).and_then(SourceNode::scalar)
+    }
+
+    /// Member of a map, at the cost of a look at an index.
+    pub(super) fn member(&self, node: &'a SourceNode<'a>, key: &str) -> Option<&'a SourceNode<'a>> {
+        let SourceValue::Map(members) = &node.value else { return None };
+        if members.len() < MIN_INDEXED_MEMBERS {
+            return node.get(key);
+        }
+        let mut indexes = self.indexes.borrow_mut();
+        let index = indexes.entry(std::ptr::from_ref(node).addr()).or_insert_with(|| {
+            let mut index = MemberIndex::default();
+            for (place, (name, _)) in node.members().enumerate() {
+                index.entry(name.into_owned()).or_insert(place);
+            }
+            index
+        });
+        index.get(key).and_then(|place| members.get(*place)).map(|(_, member)| member)
+    }
+
+    /// Counts a value of an example.
+    pub(super) fn count_value(&self) {
+        self.values_left.set(self.values_left.get().saturating_sub(1));
+    }
+
+    /// Whether examples may be long: all together have not had too many values yet.
+    pub(super) fn has_values_left(&self) -> bool {
+        self.values_left.get() > 0
     }
 
     /// Whether it is Swagger 2.
     pub(super) fn is_swagger(&self) -> bool {
-        self.root.get("swagger").is_some()
+        self.get("swagger").is_some()
     }
 
     /// The node, or the one that it refers to within the file; itself if that is not there.
@@ -58,7 +108,7 @@ impl<'a> ApiDescription<'a> {
             };
             node = match part.parse::<usize>() {
                 Ok(index) if !node.is_map() => node.items().get(index)?,
-                _ => node.get(&part)?,
+                _ => self.member(node, &part)?,
             };
         }
         Some(node)

@@ -17,6 +17,9 @@ const MAX_DEPTH: usize = 8;
 /// Values of one example, at most.
 const MAX_VALUES: usize = 500;
 
+/// Values of one example at most, once all together have many.
+const MAX_LATE_VALUES: usize = 5;
+
 /// Words for texts that nothing describes.
 const WORDS: [&str; 12] =
     ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "harbor", "iris", "juniper", "larch", "meadow"];
@@ -76,18 +79,23 @@ impl<'a> ExampleMaker<'a> {
         found.members
     }
 
+    fn max_values(&self) -> usize {
+        if self.description.has_values_left() { MAX_VALUES } else { MAX_LATE_VALUES }
+    }
+
     fn add_members(&self, schema: &'a SourceNode<'a>, found: &mut MemberList<'a>, depth: usize) {
         let schema = self.description.resolve(schema);
         // Schemas may have one another in all directions.
         let is_new = found.visited.insert(std::ptr::from_ref(schema).addr());
-        if !is_new || depth > MAX_DEPTH || found.members.len() > MAX_VALUES {
+        let max_values = self.max_values();
+        if !is_new || depth > MAX_DEPTH || found.members.len() > max_values {
             return;
         }
         for part in schema.items_of("allOf") {
             self.add_members(part, found, depth + 1);
         }
         for (name, member) in schema.get("properties").into_iter().flat_map(SourceNode::members) {
-            if found.members.len() <= MAX_VALUES && found.names.insert(name.to_string()) {
+            if found.members.len() <= max_values && found.names.insert(name.to_string()) {
                 found.members.push((name.into_owned(), member));
             }
         }
@@ -104,7 +112,8 @@ impl<'a> ExampleMaker<'a> {
         }
         let schema = self.description.resolve(schema);
         self.values += 1;
-        if depth > MAX_DEPTH || self.values > MAX_VALUES {
+        self.description.count_value();
+        if depth > MAX_DEPTH || self.values > self.max_values() {
             return "null".to_owned();
         }
         let given = ["example", "const", "default"].into_iter().find_map(|key| schema.get(key));

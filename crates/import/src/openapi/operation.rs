@@ -184,7 +184,7 @@ impl Operation<'_> {
 
     /// Media type of the bodies of Swagger 2.
     fn consumes(&self) -> String {
-        let own = self.operation.get("consumes").or_else(|| self.description.root.get("consumes"));
+        let own = self.operation.get("consumes").or_else(|| self.description.get("consumes"));
         let types: Vec<String> =
             own.map(SourceNode::items).unwrap_or_default().iter().filter_map(SourceNode::scalar).collect();
         let json = types.iter().find(|media_type| media_type.contains("json"));
@@ -214,7 +214,7 @@ fn plain_part((name, value): (String, String)) -> MultipartField {
 fn path_variable(name: &str, value: Option<(String, bool)>, session: &mut ImportSession) -> Template {
     let Some((value, is_given)) = value else { return text::variable(&session.names.name(name)) };
     let own = session.names.name(name);
-    let known = session.import.variables.iter().find(|variable| variable.name == own);
+    let known = session.import.variable(&own);
     let is_other = is_given && known.is_some_and(|variable| variable.value.as_deref() != Some(&value));
     let variable = if is_other { session.names.name(&format!("{name} {value}")) } else { own };
     session.import.define(&variable, &value, false);

@@ -18,14 +18,14 @@ pub(super) fn apply(
     step: &mut ImportedStep,
     session: &mut ImportSession,
 ) {
-    let Some(security) = operation.get("security").or_else(|| description.root.get("security")) else { return };
+    let Some(security) = operation.get("security").or_else(|| description.get("security")) else { return };
     // An empty alternative means that none is needed.
     let Some(first) = security.items().iter().find(|alternative| alternative.members().next().is_some()) else {
         return;
     };
     let schemes = match description.is_swagger() {
-        true => description.root.get("securityDefinitions"),
-        false => description.root.get("components").and_then(|components| components.get("securitySchemes")),
+        true => description.get("securityDefinitions"),
+        false => description.get("components").and_then(|components| components.get("securitySchemes")),
     };
     for (name, requirement) in first.members() {
         match schemes.and_then(|schemes| schemes.get(&name)) {

@@ -36,18 +36,19 @@ pub(super) fn base(description: &ApiDescription<'_>, session: &mut ImportSession
 }
 
 fn swagger(description: &ApiDescription<'_>) -> String {
-    let root = description.root;
+    let root = description;
     let path = root.text_of("basePath").unwrap_or_default();
     let path = if path.is_empty() || path.starts_with('/') { path } else { format!("/{path}") };
     let Some(host) = root.text_of("host").filter(|host| !host.is_empty()) else { return path };
-    let schemes: Vec<String> = root.items_of("schemes").iter().filter_map(SourceNode::scalar).collect();
+    let schemes: Vec<String> =
+        root.get("schemes").map(SourceNode::items).unwrap_or_default().iter().filter_map(SourceNode::scalar).collect();
     let scheme = if schemes.is_empty() || schemes.iter().any(|scheme| scheme == "https") { "https" } else { "http" };
     format!("{scheme}://{host}{path}")
 }
 
 /// URL of the first server.
 fn first_server(description: &ApiDescription<'_>) -> String {
-    description.root.items_of("servers").first().map(url_of).unwrap_or_default()
+    description.get("servers").and_then(|servers| servers.items().first()).map(url_of).unwrap_or_default()
 }
 
 /// Variables of the servers of paths and operations, by their URLs.

@@ -5,7 +5,7 @@
 //! the later request. Where it is from is tried in this order: a header of the response, a path of its JSON, a hidden
 //! field of its HTML. Each capture has a comment with its reason.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use weir_hurl::{Capture, ExpectedResponse, ResponseQuery, Template, TextPosition};
 
@@ -49,9 +49,11 @@ fn correlate_scenario(scenario: &mut ImportedScenario, names: &mut VariableNameT
         }
         let comes_again =
             |value: &str| requests_of(value).and_then(|all| all.first()).is_some_and(|first| *first > index);
+        let mut taken: HashSet<&str> = HashSet::new();
         let mut found: Vec<RecordedValue> = Vec::new();
         for value in &step.recorded {
-            if comes_again(&value.value) && !found.iter().any(|other| other.value == value.value) {
+            // Those after as many as there may be captures are not taken in any case.
+            if found.len() <= MAX_CAPTURES && comes_again(&value.value) && taken.insert(&value.value) {
                 found.push(value.clone());
             }
         }

@@ -1,5 +1,7 @@
 //! Hosts of recorded requests as variables, so that a scenario can be played against another host.
 
+use std::collections::HashMap;
+
 use weir_hurl::{ExpressionSource, Template, TemplatePart};
 
 use crate::address::{self, BASE_URL};
@@ -33,11 +35,15 @@ pub(super) fn add_schemes(import: &mut Import) {
 /// Replaces the most frequent scheme and host by `{{base_url}}`, also in `Origin` and `Referer`; other hosts stay.
 pub(super) fn name_origins(import: &mut Import, names: &mut VariableNameTable) {
     let mut counts: Vec<(String, usize)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     let steps = || import.scenarios.iter().flat_map(|scenario| &scenario.steps);
     for origin in steps().filter(|step| !step.is_disabled).filter_map(|step| address::origin(&step.request.url)) {
-        match counts.iter_mut().find(|(known, _)| known == origin) {
+        match places.get(origin).and_then(|place: &usize| counts.get_mut(*place)) {
             Some((_, count)) => *count += 1,
-            None => counts.push((origin.to_owned(), 1)),
+            None => {
+                places.insert(origin.to_owned(), counts.len());
+                counts.push((origin.to_owned(), 1));
+            }
         }
     }
     // The first one of the most frequent.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use weir_hurl::{ExpectedResponse, HurlEntry};
+use weir_hurl::{ExpectedResponse, HurlEntry, Template};
 use weir_scenario::plan::{ScenarioPlan, ScenarioSettings};
 
 use crate::collection::Import;
 use crate::omission::OmissionKind;
-use crate::request::ImportedStep;
+use crate::request::{ImportedRequest, ImportedStep};
 use crate::text;
 use crate::write::entry;
 
@@ -20,7 +20,7 @@ pub(crate) fn verify(import: &mut Import) {
         for step in scenario.steps.iter_mut().filter(|step| !step.is_disabled) {
             let Err(problem) = problem(step) else { continue };
             if let Some(response) = step.response.take() {
-                let (kept, lost) = split(step, response);
+                let (kept, lost) = split(response);
                 step.response = Some(kept);
                 for (kind, what) in lost {
                     Import::omit(&mut import.omissions, step, kind, text::one_line(&what, MAX_REASON_CHARS));
@@ -38,12 +38,17 @@ pub(crate) fn verify(import: &mut Import) {
 }
 
 /// The captures and checks that a step can have, and the others with their reasons.
-fn split(step: &ImportedStep, response: ExpectedResponse) -> (ExpectedResponse, Vec<(OmissionKind, String)>) {
+fn split(response: ExpectedResponse) -> (ExpectedResponse, Vec<(OmissionKind, String)>) {
     let mut lost = Vec::new();
     let mut kept = ExpectedResponse { captures: Vec::new(), asserts: Vec::new(), ..response.clone() };
+    // Without the request, which may be large: nothing of a capture or a check depends on it.
     let alone = |response: ExpectedResponse| {
-        let step = ImportedStep { response: Some(response), notes: Vec::new(), ..step.clone() };
-        problem(&step)
+        let request = ImportedRequest {
+            method: "GET".to_owned(),
+            url: Template::text("http://h/"),
+            ..ImportedRequest::default()
+        };
+        problem(&ImportedStep { response: Some(response), request, ..ImportedStep::default() })
     };
     for capture in response.captures {
         match alone(ExpectedResponse { captures: vec![capture.clone()], ..ExpectedResponse::default() }) {

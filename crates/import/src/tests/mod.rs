@@ -5,6 +5,7 @@ mod collections;
 mod commands;
 mod descriptions;
 mod exact;
+mod growth;
 mod plans;
 mod properties;
 mod recordings;

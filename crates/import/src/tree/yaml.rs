@@ -1,7 +1,7 @@
 //! YAML to trees: the first document of a file, by the core schema.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
@@ -154,11 +154,8 @@ fn too_many(line: u32) -> Mismatch {
 /// Adds the members of a merge key (`<<`) that are not there.
 fn merge(members: &mut Vec<(SourceText<'static>, SourceNode<'static>)>, node: SourceNode<'static>) {
     let SourceValue::Map(others) = node.value else { return };
-    for (name, node) in others {
-        if !members.iter().any(|(known, _)| known.get() == name.get()) {
-            members.push((name, node));
-        }
-    }
+    let mut known: HashSet<String> = members.iter().map(|(name, _)| name.get().into_owned()).collect();
+    members.extend(others.into_iter().filter(|(name, _)| known.insert(name.get().into_owned())));
 }
 
 /// Value of a plain scalar.

@@ -104,10 +104,28 @@ impl StoreStatus {
         for pause in &self.pauses {
             line("paused", pause.phrase());
         }
+        if let Some((_, text)) = self.limit() {
+            line("limited by", text.to_owned());
+        }
         for (key, count) in &self.queued_by_key {
             line("pinned to", format!("{key}: {} queued", job_count(*count)));
         }
         text
+    }
+
+    /// What limits the delivery, as far as a store has it, by its name and in words; a running sender has the rest.
+    fn limit(&self) -> Option<(&'static str, &'static str)> {
+        let count = |of: State| self.by_state.iter().find(|(state, ..)| *state == of).map_or(0, |(_, jobs, _)| *jobs);
+        let (waiting, retrying) = (count(State::Queued) + count(State::Leased), count(State::Retrying));
+        let is_paused = |key: &KeyUsage| self.pauses.iter().any(|pause| pause.is_of_all_keys || pause.key == key.key);
+        let is_all_paused = !self.pauses.is_empty() && self.keys.iter().all(is_paused);
+        match () {
+            () if waiting + retrying == 0 => Some(("jobs", "no job is left to send")),
+            () if matches!(self.sender, ActiveSenders::None) => Some(("sender", "no process sends")),
+            () if is_all_paused => Some(("pause", "pauses of all keys")),
+            () if waiting == 0 => Some(("retries", "all jobs left wait for their retry")),
+            () => None,
+        }
     }
 
     fn json(&self) -> Value {
@@ -141,6 +159,7 @@ impl StoreStatus {
             "oldest": oldest,
             "keys": keys.collect::<Vec<_>>(),
             "paused": self.pauses.iter().map(pause_json).collect::<Vec<_>>(),
+            "limited_by": self.limit().map(|(name, _)| name),
             "pinned_jobs": hints.collect::<Map<_, _>>(),
         })
     }

@@ -1,0 +1,115 @@
+//! Imports take time in proportion to their files, also of hostile ones: a file that is eight times as large takes not much
+//! more than eight times as long. What grows with the square would take 64 times as long.
+#![allow(clippy::disallowed_methods, reason = "only ratios of times count, with much slack")]
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// Least time of some imports of a file.
+fn time(name: &str, text: &str) -> Duration {
+    let once = || {
+        let start = Instant::now();
+        let _ = import([ImportFile { name, text: text.to_owned().into(), kind: None }], &ImportSettings::default());
+        start.elapsed()
+    };
+    (0..3).map(|_| once()).min().unwrap()
+}
+
+fn joined(count: usize, part: impl Fn(usize) -> String) -> String {
+    (0..count).map(part).collect::<Vec<_>>().join(",")
+}
+
+fn postman(item: &str) -> String {
+    format!(
+        r#"{{"info":{{"name":"x","schema":"https://schema.getpostman.com/json/collection/v2.1.0/collection.json"}},"item":[{item}]}}"#
+    )
+}
+
+fn script(count: usize) -> String {
+    let lines = joined(count, |n| format!(r#""var a{n} = pm.response.json().x{n};""#));
+    let event = format!(r#"[{{"listen":"test","script":{{"exec":[{lines}]}}}}]"#);
+    postman(&format!(r#"{{"name":"r","event":{event},"request":{{"method":"GET","url":"http://h/"}}}}"#))
+}
+
+/// A bad check among many, beside a body.
+fn checks(count: usize) -> String {
+    let lines = joined(count, |n| format!(r#""pm.expect(pm.response.json().x{n}).to.eql({n});""#));
+    let event = format!(
+        r#"[{{"listen":"test","script":{{"exec":[{lines},"pm.environment.set('a', pm.response.headers.get('{{{{'));"]}}}}]"#
+    );
+    let body = format!(r#"{{"mode":"raw","raw":"{}"}}"#, "x".repeat(count * 20));
+    postman(&format!(r#"{{"name":"r","event":{event},"request":{{"method":"POST","url":"http://h/","body":{body}}}}}"#))
+}
+
+fn description(paths: &str, schemas: &str) -> String {
+    format!(
+        r#"{{"openapi":"3.0.0","info":{{"title":"x","version":"1"}},"servers":[{{"url":"http://h"}}],"paths":{{{paths}}},"components":{{"schemas":{{{schemas}}}}}}}"#
+    )
+}
+
+fn with_body(n: usize, schema: &str) -> String {
+    format!(
+        r##""/p{n}":{{"post":{{"requestBody":{{"content":{{"application/json":{{"schema":{{"$ref":"#/components/schemas/{schema}"}}}}}}}},"responses":{{}}}}}}"##
+    )
+}
+
+fn references(count: usize) -> String {
+    let schemas = joined(count, |n| format!(r#""S{n}":{{"type":"object","properties":{{"a":{{"type":"string"}}}}}}"#));
+    description(&joined(count, |n| with_body(n, &format!("S{n}"))), &schemas)
+}
+
+/// The same large schema in each operation.
+fn instances(count: usize) -> String {
+    let members = joined(count, |n| format!(r#""p{n}":{{"type":"string"}}"#));
+    description(
+        &joined(count, |n| with_body(n, "S")),
+        &format!(r#""S":{{"type":"object","properties":{{{members}}}}}"#),
+    )
+}
+
+fn merges(count: usize) -> String {
+    let base: String = (0..count).map(|n| format!("  k{n}: {n}\n")).collect();
+    let merges: String = (0..20).map(|_| "  <<: *a\n".to_owned()).collect();
+    format!("openapi: 3.0.0\ninfo: {{title: x, version: '1'}}\npaths: {{}}\nx-a: &a\n{base}x-b:\n{merges}")
+}
+
+fn members(count: usize) -> String {
+    let others: String = (0..count).map(|n| format!("x-{n}: 1\n")).collect();
+    let paths: String = (0..count).map(|n| format!("  /p{n}:\n    get:\n      responses: {{}}\n")).collect();
+    format!("openapi: 3.0.0\ninfo: {{title: x, version: '1'}}\n{others}servers:\n- url: http://h\npaths:\n{paths}")
+}
+
+fn http_references(count: usize) -> String {
+    let request =
+        |n: usize| format!("### a\n# @name a{n}\nGET http://h/{{{{a{}.response.body.$.x}}}}\n\n", n.max(1) - 1);
+    (0..count).map(request).collect()
+}
+
+fn hosts(count: usize) -> String {
+    (0..count).map(|n| format!("curl http://h{n}/\n")).collect()
+}
+
+#[test]
+fn time_grows_with_the_size_of_a_file() {
+    let shapes: [(&str, fn(usize) -> String, usize); 9] = [
+        ("script.json", script, 400),
+        ("checks.json", checks, 60),
+        ("references.json", references, 150),
+        ("instances.json", instances, 300),
+        ("merges.yaml", merges, 600),
+        ("members.yaml", members, 150),
+        ("references.http", http_references, 100),
+        ("hosts.sh", hosts, 150),
+        (
+            "many.json",
+            |count| postman(&joined(count, |n| format!(r#"{{"name":"r","request":"http://h/{{{{v{n}}}}}"}}"#))),
+            150,
+        ),
+    ];
+    for (name, shape, count) in shapes {
+        let (small, large) = (time(name, &shape(count)), time(name, &shape(8 * count)));
+        let most = small * 8 * 4 + Duration::from_millis(50);
+        assert!(large < most, "{name}: {small:?}, and {large:?} for eight times as much");
+    }
+}
