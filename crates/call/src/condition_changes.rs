@@ -12,7 +12,7 @@ const MAX_WAITING: usize = 1024;
 
 /// A change of the condition of a host, or of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UpstreamChange {
+pub struct UpstreamEvent {
     /// Time of the change.
     pub at: Nanos,
     /// Kind of the change: `host`, `hosts`, `panic` or `circuit`.
@@ -26,7 +26,7 @@ pub struct UpstreamChange {
 /// Changes that wait for their reader. Without a reader nothing is kept.
 #[derive(Debug, Default)]
 pub(super) struct ChangeQueue {
-    waiting: Mutex<Vec<UpstreamChange>>,
+    waiting: Mutex<Vec<UpstreamEvent>>,
     reader: OnceLock<Arc<Notify>>,
 }
 
@@ -41,7 +41,7 @@ impl ChangeQueue {
         self.reader.get().is_some()
     }
 
-    pub(super) fn push(&self, change: UpstreamChange) {
+    pub(super) fn push(&self, change: UpstreamEvent) {
         let Some(reader) = self.reader.get() else { return };
         let mut waiting = lock(&self.waiting);
         if waiting.len() < MAX_WAITING {
@@ -51,7 +51,7 @@ impl ChangeQueue {
         reader.notify_one();
     }
 
-    pub(super) fn take(&self) -> Vec<UpstreamChange> {
+    pub(super) fn take(&self) -> Vec<UpstreamEvent> {
         std::mem::take(&mut lock(&self.waiting))
     }
 }

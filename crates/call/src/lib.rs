@@ -39,7 +39,7 @@ mod upstream_guard;
 
 pub use self::attempt::read_body;
 pub use self::body::{CallBody, CallBodyError};
-pub use self::condition_changes::UpstreamChange;
+pub use self::condition_changes::UpstreamEvent;
 pub use self::counts::{CallCounts, UpstreamCounts};
 pub use self::engine::CallEngine;
 pub use self::latency_histogram::{LatencyBuckets, LatencyHistogram};

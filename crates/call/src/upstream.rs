@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
-use super::condition_changes::{ChangeQueue, UpstreamChange};
+use super::condition_changes::{ChangeQueue, UpstreamEvent};
 use super::counts::UpstreamCounts;
 use super::permits::PermitPool;
 use super::upstream_guard::UpstreamGuard;
@@ -140,7 +140,7 @@ impl Upstream {
             let removed: Vec<String> = removed.into_iter().map(|(name, _)| name).collect();
             let is_start = names.iter().any(|(_, was_down)| !was_down);
             if let Some(line) = hosts_line(&added, &removed, after.len(), "by DNS").filter(|_| !is_start) {
-                self.changes.push(UpstreamChange { at: now, kind: "hosts", host: None, line });
+                self.changes.push(UpstreamEvent { at: now, kind: "hosts", host: None, line });
             }
             self.note_changes(now, &mut table, String::new);
         }
@@ -221,7 +221,7 @@ impl Upstream {
     }
 
     /// Changes since the last call of this, in their order; see [`Self::keep_changes`].
-    pub fn take_changes(&self) -> Vec<UpstreamChange> {
+    pub fn take_changes(&self) -> Vec<UpstreamEvent> {
         self.changes.take()
     }
 
@@ -238,7 +238,7 @@ impl Upstream {
         for change in changes {
             let host = change.host.map(|slot| table.origins[slot.index].name().to_owned());
             let kind = if host.is_some() { "host" } else { "panic" };
-            self.changes.push(UpstreamChange { at: now, kind, host, line: change.line(&cause) });
+            self.changes.push(UpstreamEvent { at: now, kind, host, line: change.line(&cause) });
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use super::condition_changes::{ChangeQueue, UpstreamChange};
+use super::condition_changes::{ChangeQueue, UpstreamEvent};
 use weir_decide::Nanos;
 use weir_decide::admission::{Rejection, RejectionReason};
 use weir_decide::upstream::circuit_breaker::{Breaker, BreakerPermit, BreakerRule, State};
@@ -89,7 +89,7 @@ impl UpstreamGuard {
     /// Passes on a change of the circuit.
     fn note_change(&self, now: Nanos, breaker: &mut Breaker) {
         if let Some(change) = breaker.take_change().filter(|_| self.changes.is_read()) {
-            self.changes.push(UpstreamChange { at: now, kind: "circuit", host: None, line: change.line() });
+            self.changes.push(UpstreamEvent { at: now, kind: "circuit", host: None, line: change.line() });
         }
     }
 

@@ -1,10 +1,12 @@
 //! The caller of a request, and its name for output.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use http::HeaderValue;
 use ring::digest::{SHA256, digest};
 
+use weir_call::attempt_log::RejectedCall;
 use weir_decide::base::key_name::key_name;
 use weir_decide::base::secret_mask::without_secrets;
 use weir_decide::base::secret_names::is_secret_name;
@@ -32,6 +34,11 @@ pub(super) enum RouteCaller<'a> {
 }
 
 impl RouteCaller<'_> {
+    /// What logs show of a rejected call of this caller.
+    pub(super) fn rejected_call(&self, route: &Arc<str>) -> Box<RejectedCall> {
+        Box::new(RejectedCall { route: Arc::clone(route), caller: self.name() })
+    }
+
     /// Name for logs and pages. A value under the name of a secret is named as an API key of `weir send`.
     pub(super) fn name(&self) -> String {
         match self {

@@ -18,7 +18,7 @@ use super::request_limits::body_too_large;
 use super::route_caller::RouteCaller;
 use super::tracing::{TracedCall, Tracer};
 use super::trailer_filter::TrailerFilter;
-use weir_call::attempt_log::{CallTrace, RejectedCall};
+use weir_call::attempt_log::CallTrace;
 use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
 use weir_decide::Nanos;
 use weir_decide::admission::{ConnectionNumber, Priority};
@@ -71,9 +71,7 @@ impl RoutedRequest<'_> {
             + caller_deadline.map_or(self.plan.policy.deadline, |caller_deadline| {
                 caller_deadline.max(self.deadline_floor()).min(self.plan.policy.deadline)
             });
-        if self.context.is_described() {
-            self.context.set_progress(Some(&self.route.label), "reading_body");
-        }
+        self.context.set_progress(Some(&self.route.label), "reading_body");
         let spread = self.engine.spread();
         if !body.is_end_stream()
             && let Some(failed) = self.engine.shed_early(self.plan, priority, spread, deadline)
@@ -132,9 +130,7 @@ impl RoutedRequest<'_> {
 
     /// The reply to a call that was rejected before it was made.
     pub(super) fn reject(&self, parts: &Parts, headers: &HeaderMap, failed: CallFailure) -> ServiceReply {
-        if self.context.is_described() {
-            self.context.set_progress(Some(&self.route.label), "handling");
-        }
+        self.context.set_progress(Some(&self.route.label), "handling");
         let traced = self.tracer.and_then(|tracer| tracer.begin(headers));
         self.finish(parts, headers, traced, Err(failed), None, false)
     }
@@ -149,9 +145,7 @@ impl RoutedRequest<'_> {
         upgrade: Option<&HeaderValue>,
         is_too_large: bool,
     ) -> ServiceReply {
-        if let Err(failed) = &mut ended {
-            self.describe_rejection(failed);
-        }
+        self.note_rejection(&mut ended);
         let (trace, outcome) = match &ended {
             Ok(response) => (&response.call_trace, "succeeded"),
             Err(failed) => match failed.reason {
@@ -176,12 +170,11 @@ impl RoutedRequest<'_> {
     }
 
     /// Counts a rejection of the caller, and adds what logs show of it.
-    fn describe_rejection(&self, failed: &mut CallFailure) {
-        let CallFailureReason::Rejected(rejection) = failed.reason else { return };
-        self.route.caller_policy.record_rejected(self.engine.timer().now(), self.caller, rejection.reason);
+    fn note_rejection(&self, ended: &mut Result<CallResponse, CallFailure>) {
+        let Err(CallFailure { reason: CallFailureReason::Rejected(why), call_trace, .. }) = ended else { return };
+        self.route.caller_policy.record_rejected(self.engine.timer().now(), self.caller, why.reason);
         if self.context.is_logged() || self.call_logger.is_some() || self.tracer.is_some() {
-            let (route, caller) = (Arc::clone(&self.route.label), self.caller.name());
-            failed.call_trace.rejected_call = Some(Box::new(RejectedCall { route, caller }));
+            call_trace.rejected_call = Some(self.caller.rejected_call(&self.route.label));
         }
     }
 

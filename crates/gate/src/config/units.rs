@@ -102,7 +102,7 @@ mod tests {
         };
         assert_eq!(budget("5% + 1/1s"), budget_of(0.05, 1, 1000));
         assert_eq!(budget("200%+10/500ms"), budget_of(2.0, 10, 500));
-        assert_eq!(budget("10%"), budget_of(0.1, 1, 1000));
+        assert_eq!(budget("10%"), budget_of(0.1, 250, 10_000));
         for wrong in ["", "5", "%", "-5%", "5% 1/1s", "5% + 1", "5% + /1s", "5% + 1/0s", "10001%", "5% + 1.5/1s"] {
             assert_eq!(budget(wrong), None, "{wrong}");
         }
