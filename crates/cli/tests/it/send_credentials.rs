@@ -47,7 +47,7 @@ fn bodies_urls_and_headers_of_jobs_are_sent_byte_for_byte() {
         |part: &str| seen.iter().find(|seen| seen.line().contains(part)).unwrap_or_else(|| panic!("{part}: {seen:?}"));
     assert_eq!(of("id=text").body, text.as_bytes());
     assert_eq!(of("id=form").body, form.as_bytes());
-    assert_eq!(of("/{id}?k={key} ").body, object.as_bytes(), "as it was written");
+    assert_eq!(of("/%7Bid%7D?k={key} ").body, object.as_bytes(), "as it was written");
     assert_eq!(
         (of("id=header").header("x-text"), &of("id=header").body[..]),
         (Some("{key} {id}"), &b"[\"{key}\"]"[..])

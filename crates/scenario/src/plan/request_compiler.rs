@@ -1,6 +1,5 @@
 //! Requests of a file to [`RequestTemplate`]s.
 
-use weir_decide::base::secret_names::is_secret_name;
 use weir_hurl::{FieldTemplate, HurlRequest, Template, TemplatePart, TextPosition};
 
 use super::body::{content_type, push_body, push_parameters};
@@ -175,10 +174,7 @@ impl RequestCompiler<'_, '_, '_> {
     ) {
         let name = self.compiler.folded(&field.name);
         let name = name.as_text().map(str::to_ascii_lowercase);
-        let is_of_body =
-            name.as_deref().is_some_and(|name| name.starts_with("content-") || name == "transfer-encoding");
-        let is_secret =
-            name.as_deref().is_none_or(is_secret_name) || (!is_of_body && self.secrets.are_in(&field.value));
+        let is_secret = self.secrets.make_credential(name.as_deref(), &field.value);
         let is_empty = self.compiler.folded(&field.value).as_text() == Some("");
         let name = name.unwrap_or_default();
         if given.removed.contains(&name) {

@@ -31,8 +31,16 @@ impl SecretVariables {
         secrets
     }
 
+    /// Whether a header is a credential, by its name in lower case or its value; lines about the body are not, and a name
+    /// that is known only when it is rendered may be any.
+    pub(super) fn make_credential(&self, name: Option<&str>, value: &Template) -> bool {
+        let Some(name) = name else { return true };
+        let is_of_body = name.starts_with("content-") || name == "transfer-encoding";
+        is_secret_name(name) || (!is_of_body && self.are_in(value))
+    }
+
     /// Whether a template has such a value.
-    pub(super) fn are_in(&self, template: &Template) -> bool {
+    fn are_in(&self, template: &Template) -> bool {
         template.parts.iter().any(|part| match part {
             TemplatePart::Text(text) => self.values.iter().any(|value| text.contains(value)),
             TemplatePart::Expression(expression) => match &expression.source {
