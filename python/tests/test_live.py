@@ -244,7 +244,8 @@ def test_a_day_of_intervals_is_drawn_in_bounded_memory(browser: Browser, service
             const { Store, page, render } = await import("/live.js");
             const store = new Store(1800, 1);
             const times = Array.from({ length: 120 }, (_, i) => [i * 1e4 + 1e5, i % 7 + 1]).flat();
-            const bin = (n) => ({ n, w: 1, ok: 400, failed: 1, bytes: 9, in_flight: n % 9, backlog: 0,
+            const bin = (n) => ({ n, w: 1, ok: 400, failed: 1, bytes: 9, backlog: 0,
+                in_flight: n % 9, max_in_flight: n % 9,
                 iterations: 9, cpu: 1e7, times, failed_times: [], status: { 200: 400 }, failures: { timeout: 1 },
                 steps: Array.from({ length: 50 }, () => [8, 0, 0, 8e6]) });
             for (let n = 0; n < 86400; n++) store.take({ all: false, next: n + 1, bins: [bin(n)] });

@@ -28,7 +28,7 @@ def data(service: Service) -> dict[str, Any]:
 
 def point(i: int, size: float) -> dict[str, Any]:
     times = {"p50_ms": 0.0005 * size, "p99_ms": 0.0037 * size, "max_ms": 0.0123 * size}
-    counts = {"ok": i * 7 % 12_345, "failed": i % 3, "in_flight": i % 17, "backlog": i % 5}
+    counts = {"ok": i * 7 % 12_345, "failed": i % 3, "in_flight": i % 17, "max_in_flight": i % 17, "backlog": i % 5}
     return {"t_s": float(i), "width_s": 0.7, "histogram": ""} | times | counts
 
 

@@ -103,7 +103,7 @@ impl Stream {
             if let Err(error) = tls.process_new_packets() {
                 // The alert informs the peer; its loss changes nothing.
                 let _ = flush(tls, &mut self.socket);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+                return Err(invalid_data(error));
             }
         }
     }
@@ -307,10 +307,9 @@ fn decrypt(tls: &mut ClientConnection, mut received: &[u8], buffer: &mut [u8]) -
 }
 
 fn invalid_data(error: rustls::Error) -> io::Error {
-    // The verifier has no word of its own for it.
+    // The verifier has no plain word for the usual self-signed certificate, which is one of a CA.
     if error.to_string().contains("CaUsedAsEndEntity") {
-        let words = "the certificate is one of a certificate authority (CA:TRUE), as `openssl req -x509` makes it: make it \
-                     with -addext basicConstraints=critical,CA:FALSE, or skip the verification (--insecure)";
+        let words = "the certificate is self-signed, and not among the trusted ones";
         return io::Error::new(io::ErrorKind::InvalidData, words);
     }
     io::Error::new(io::ErrorKind::InvalidData, error)

@@ -61,6 +61,7 @@ pub mod run_llm;
 pub mod run_replay;
 pub mod run_steps;
 pub mod run_streams;
+mod run_trust;
 mod saved;
 pub mod series;
 pub mod slo;

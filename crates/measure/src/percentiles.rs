@@ -71,7 +71,7 @@ impl SavedPercentiles {
     }
 }
 
-/// Zeros are no value: a response takes time, and earlier versions wrote 0 where nothing was measured.
+/// Zeros stand for no value: a response takes time, and earlier versions wrote 0 where nothing was measured.
 impl From<SavedPercentiles> for Percentiles {
     fn from(saved: SavedPercentiles) -> Self {
         if measured(saved.max).is_some() { saved.exact() } else { Self::default() }

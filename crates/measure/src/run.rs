@@ -297,7 +297,18 @@ impl Run {
     pub fn failed_by_kind(&self) -> String {
         let mut kinds: Vec<(&String, &u64)> = self.failures.iter().collect();
         kinds.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ")
+        kinds.iter().map(|(kind, n)| format!("{n} {}", self.kind_label(kind))).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Kind of failures as texts name it: `5xx` counts statuses above 599 as well.
+    fn kind_label(&self, kind: &str) -> String {
+        let of = |class: fn(&str) -> bool| self.status.keys().filter(move |status| class(status));
+        let odd: Vec<&String> = of(|status| ("600"..="999").contains(&status)).collect();
+        match (kind, odd.as_slice()) {
+            ("5xx", [only]) if of(|status| status.starts_with('5')).next().is_none() => format!("status {only}"),
+            ("5xx", [_, ..]) => "5xx and above".to_owned(),
+            _ => kind.to_owned(),
+        }
     }
 
     /// Fraction of failed requests, in [0, 1]; 0 without requests.
@@ -343,5 +354,43 @@ impl Responses {
     /// A damaged histogram, in a run from a file.
     pub fn histogram(&self) -> Result<Histogram, String> {
         Histogram::from_base64(&self.histogram, Histogram::precise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::outcome::{Outcome, RequestEnd};
+    use crate::recorder::Recorder;
+    use crate::run::{Manifest, Run};
+    use crate::run_facts::RunFacts;
+    use crate::series::RunSeries;
+    use weir_decide::Nanos;
+
+    #[test]
+    fn statuses_above_599_are_not_named_5xx() {
+        let words = |statuses: &[u16]| {
+            let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+            for (number, status) in (0..).zip(statuses) {
+                let [intended, done] = [Nanos::ZERO, Nanos::from_millis(10)];
+                recorder.record(&Outcome {
+                    number,
+                    intended,
+                    ready: intended,
+                    sent: intended,
+                    first_byte: done,
+                    done,
+                    connect: Nanos::ZERO,
+                    end: RequestEnd::Response(*status),
+                    bytes_in: 100,
+                    body_in: 40,
+                    bytes_out: 50,
+                });
+            }
+            let facts = RunFacts { end: Nanos::SECOND, ..RunFacts::default() };
+            Run::of(facts, &recorder.counts, &[], &RunSeries::default(), Manifest::default()).failed_by_kind()
+        };
+        assert_eq!(words(&[503, 503, 404]), "2 5xx, 1 4xx");
+        assert_eq!(words(&[999, 999]), "2 status 999");
+        assert_eq!(words(&[500, 600]), "2 5xx and above");
     }
 }

@@ -27,7 +27,6 @@ use super::histogram::Histogram;
 use super::lateness::is_any_distorted;
 use super::load_model::LoadModel;
 use super::percentiles::{NOT_MEASURED, time_text};
-use super::run::Run;
 use super::run_steps::RunStep;
 use super::stolen_time::StolenTime;
 use weir_decide::Nanos;
@@ -205,28 +204,12 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
 }
 
 /// Reason not to trust high percentiles of so few successes, if they are too few.
-fn few_successes(good: u64) -> Option<String> {
+pub(super) fn few_successes(good: u64) -> Option<String> {
     (good < MIN_SUCCESSES).then(|| {
         format!(
             "too few successes: {good}; below {MIN_SUCCESSES} the high percentiles are single requests. Run longer."
         )
     })
-}
-
-impl Run {
-    /// Number of successes, if the only reason not to trust the run is that they are few for its high percentiles.
-    pub fn only_few_successes(&self) -> Option<u64> {
-        let few = few_successes(self.requests.ok).filter(|_| self.requests.ok > 0 && self.duration_s >= MIN_DURATION_S);
-        (self.trust.reasons.first() == few.as_ref() && self.trust.reasons.len() == 1).then_some(self.requests.ok)
-    }
-
-    /// Whether a figure over `count` of its times is trusted: a quantile, or another one. That successes are few is a
-    /// reason against the quantiles alone beyond which there is not one time.
-    pub fn is_trusted_at(&self, quantile: Option<f64>, count: u64) -> bool {
-        // Of 10 times, 1 is beyond 0.9, and 0.9999999999999998 in floating point.
-        let has_tail = |q: f64| count as f64 * (1.0 - q) > 1.0 - 1e-6;
-        self.trust.reasons.is_empty() || self.only_few_successes().is_some() && quantile.is_none_or(has_tail)
-    }
 }
 
 fn late_sends(e: &Evidence<'_>) -> Option<String> {

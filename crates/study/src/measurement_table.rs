@@ -58,7 +58,7 @@ pub(super) fn measurement_table(findings: &Findings<'_>) -> String {
         let loads: Vec<Option<&LoadMetrics>> =
             if cell.loads.is_empty() { vec![None] } else { cell.loads.iter().map(Some).collect() };
         for load in loads {
-            // What was measured before a failure is no result.
+            // What was measured before a failure does not count.
             let load = load.filter(|_| cell.is_measured());
             let value = |name: &&str| cell.point.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
             let metric = |name: &&str| cell.client_metrics.get(*name).filter(|_| cell.is_measured()).copied();

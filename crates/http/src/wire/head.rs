@@ -179,13 +179,13 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
     start.escape_ascii().to_string()
 }
 
-/// Reason why bytes are not a head: a line that is no header, or how they begin.
+/// Reason why bytes are not a head: an invalid header, or how they begin.
 pub(crate) fn no_head(bytes: &[u8]) -> WireError {
     let line = if bytes.starts_with(b"HTTP/1.") { invalid_header(bytes) } else { None };
     line.map_or_else(|| WireError::NotHttp(printable(bytes)), |line| WireError::BadHeader(printable(line)))
 }
 
-/// First line of a head that is no header: its name is empty or holds what no name holds, or its value does.
+/// First invalid header of a head: its name is empty or holds what no name holds, or its value does.
 fn invalid_header(bytes: &[u8]) -> Option<&[u8]> {
     let lines = bytes.split(|byte| *byte == b'\n').skip(1);
     let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).take_while(|line| !line.is_empty());

@@ -21,7 +21,7 @@ use std::fmt;
 pub enum WireError {
     /// The head does not parse; with its beginning, made printable.
     NotHttp(String),
-    /// A line of the head is no header; with the line, made printable.
+    /// A header is invalid; with its line, made printable.
     BadHeader(String),
     /// The head is longer than 64 KiB or has more than 256 headers.
     HeadTooLarge,
