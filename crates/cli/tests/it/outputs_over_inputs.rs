@@ -22,7 +22,6 @@ fn folder(server: &Server) -> Weir {
     weir.write("keys.txt", "alice=secret-key-0123456789\n");
     weir.write("access.log", super::replay::even(5, 1));
     weir.write("order.sh", format!("curl {url} --data-binary @body.json\n"));
-    weir.write("gate.toml", "[listen]\naddress = \"127.0.0.1:0\"\n");
     weir
 }
 
@@ -99,8 +98,10 @@ fn columns_that_a_file_of_rows_has_in_its_first_line_are_not_asked_for() {
 #[test]
 fn an_access_log_is_not_appended_to_the_configuration() {
     let weir = Weir::new();
-    weir.write("gate.toml", "[listen]\naddress = \"127.0.0.1:0\"\n");
-    let before = weir.read("gate.toml");
-    let output = weir.run(&["gate", "--config", "gate.toml", "--access-log", "gate.toml"]);
-    assert_eq!((output.code, weir.read("gate.toml")), (2, before), "{output:?}");
+    let text = "[upstreams.a]\nurls = [\"http://127.0.0.1:1\"]\n\n[[routes]]\nmatch = { path = \"/{*rest}\" }\nupstream = \"a\"\n";
+    weir.write("gate.toml", text);
+    fs::hard_link(weir.path("gate.toml"), weir.path("access.log")).unwrap();
+    let output = weir.run(&["gate", "--config", "gate.toml", "--access-log", "access.log"]);
+    assert!(output.code == 2 && output.stderr.contains("it is an input; give another file"), "{output:?}");
+    assert_eq!(weir.read("gate.toml"), text);
 }

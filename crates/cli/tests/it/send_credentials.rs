@@ -240,7 +240,7 @@ fn a_stored_job_with_a_host_of_its_own_gets_no_key() {
     let (code, summary, stderr) = send(&weir, &[&["--url", &server.url("/")][..], &args].concat());
     assert_eq!((code, &summary["done"], &summary["dead_lettered"]), (1, &2.into(), &1.into()), "{summary} {stderr}");
     let seen = server.seen();
-    let with_key: Vec<&str> = seen.iter().filter(|seen| has_key(seen)).map(|seen| seen.line()).collect();
+    let with_key: Vec<&str> = seen.iter().filter(|seen| has_key(seen)).map(Seen::line).collect();
     assert_eq!(with_key, ["GET /3 HTTP/1.1"], "{seen:?}");
     let shown = weir.run(&["send", "list", "jobs.jsonl.db", "--format", "json"]).stdout;
     assert!(shown.contains("http://evil.example may have none"), "{shown}");

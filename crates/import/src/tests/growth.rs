@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
+/// File of a size.
+type Shape = fn(usize) -> String;
+
 /// Least time of some imports of a file.
 fn time(name: &str, text: &str) -> Duration {
     let once = || {
@@ -92,7 +95,7 @@ fn hosts(count: usize) -> String {
 
 #[test]
 fn time_grows_with_the_size_of_a_file() {
-    let shapes: [(&str, fn(usize) -> String, usize); 9] = [
+    let shapes: [(&str, Shape, usize); 9] = [
         ("script.json", script, 400),
         ("checks.json", checks, 60),
         ("references.json", references, 150),
