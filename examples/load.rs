@@ -21,6 +21,7 @@ fn main() -> Result<(), String> {
     let run = load::run(&plan, &["examples/load".into()], &mut watch, None).map_err(|e| e.to_string())?;
 
     print!("{}", render(&run, ReportFormat::Text, false));
-    println!("Maximum {max_per_s} successes in a second; 99% of all within {:.1} ms.", run.response_ms.p99);
+    let p99 = run.response_ms.p99.map_or_else(|| "?".to_owned(), |ms| format!("{ms:.1}"));
+    println!("Maximum {max_per_s} successes in a second; 99% of all within {p99} ms.");
     Ok(())
 }
