@@ -16,7 +16,7 @@ fn time(name: &str, text: &str) -> Duration {
         let _ = import([ImportFile { name, text: text.to_owned().into(), kind: None }], &ImportSettings::default());
         start.elapsed()
     };
-    (0..3).map(|_| once()).min().unwrap()
+    (0..2).map(|_| once()).min().unwrap()
 }
 
 fn joined(count: usize, part: impl Fn(usize) -> String) -> String {

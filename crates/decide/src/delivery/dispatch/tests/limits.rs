@@ -231,7 +231,9 @@ fn without_a_usable_key_the_keys_are_named() {
 
 #[test]
 fn a_learnt_limit_is_named() {
-    for (hidden, names) in [("100/1s", ["learned_rate", "pause"]), ("concurrency:7", ["learned_concurrency"; 2])] {
+    for (hidden, names) in
+        [("100/1s", ["learned_rate", "pause"]), ("concurrency:7", ["learned_concurrency", "learned_rate"])]
+    {
         let mut delivery = LimitedDelivery { hidden_limit: Some(hidden), ..LimitedDelivery::default() };
         (delivery.rules.key.learns_pace, delivery.until) = (true, Nanos::from_secs(120));
         let times = delivery.run();
