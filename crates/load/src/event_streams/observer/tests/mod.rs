@@ -72,7 +72,7 @@ fn a_chat_is_measured_by_its_tokens() {
     let pieces: Vec<(u64, &[u8])> = [2_000, 10_000, 18_000, 19_000].into_iter().zip(CHAT.iter().copied()).collect();
     let (end, streams, llm) = play(&options(Some(LlmApi::Chat)), "text/event-stream", &pieces, 20_000);
     assert_eq!((end, streams.events, streams.coalesced), (StreamEnd::Complete, 6, 2));
-    assert_eq!(streams.first_event.max(), Nanos(1_900));
+    assert_eq!(streams.first_event.max(), Some(Nanos(1_900)));
     assert_eq!((llm.chunks, llm.broken_events, llm.input_tokens, llm.output_tokens), (3, 0, 7, 5));
     // To 3 digits: 10,000 - 100, and (18,000 - 10,000) / 4.
     let near = |time: Option<Nanos>, exact: u64| time.is_some_and(|time| time.0.abs_diff(exact) <= exact / 500);
