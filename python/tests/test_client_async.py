@@ -63,7 +63,7 @@ def test_calls_are_coroutines_that_tasks_and_timeouts_take(service: Service) -> 
                 await client.get("/slow?ms=500", deadline=0.01)
             with pytest.raises(weir.ConnectFailed):
                 await client.get("http://127.0.0.1:1/")
-            with pytest.raises(weir.UsageError, match="scheme 'x' is not known"):
+            with pytest.raises(weir.UsageError, match="unknown scheme 'x'"):
                 await weir.AsyncClient(base_url="").get("x://")
 
     run(work())

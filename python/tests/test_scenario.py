@@ -42,7 +42,7 @@ def test_every_part_of_a_step_arrives_as_it_was_given(service: Service) -> None:
     ]
     weir.load(service.url, scenario=Scenario(steps), connections=1, requests=1)
     put, form, raw, delete = service.seen
-    assert (put.path, put.body.decode()) == ("/a%20b?a+b=c%26d%3D%23", text)
+    assert (put.path, put.body.decode()) == ("/a%20b?a%20b=c%26d%3D%23", text)
     assert put.headers["X-Value"] == "# kept \\ as it is"
     assert form.body in {b"k%201=v%262", b"k+1=v%262"}
     assert (form.headers["Cookie"], form.headers["Authorization"]) == ("c=1", "Basic YWRhOnBhc3M6d29yZA==")

@@ -76,7 +76,7 @@ def test_jobs_are_data_unless_their_fields_are_wanted(service: Service) -> None:
             sender.submit("/{user}")
     a, b, c, d = service.seen
     assert (json.loads(a.body), a.headers["X-Id"], a.headers["X-Key"]) == ({"content": text}, "{id}", KEYS[0])
-    assert (b.path, b.body) == ("/{id}?k={key}", text.encode())
+    assert (b.path, b.body) == ("/%7Bid%7D?k={key}", text.encode())
     assert c.body == b"a=Repeat%3A+%7Bkey%7D%2C+%7Bnonce%7D%2C+%7Bid%7D+%7Bother%7D"
     assert (d.path, d.body) == ("/d", b'{"content":"d"}')
 

@@ -278,6 +278,7 @@ class Interval:
     responses: int
     bytes_in: int
     in_flight: int
+    max_in_flight: int | None = None
     backlog: int
     p50_ms: float | None
     p99_ms: float | None
@@ -287,7 +288,6 @@ class Interval:
     failed_p99_ms: float | None
     failed_max_ms: float | None
     failed_histogram: str = field(repr=False)
-    max_in_flight: int | None = None
     streams: StreamPoint | None = None
 
 

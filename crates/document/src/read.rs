@@ -318,7 +318,13 @@ impl<'a> DocumentTable<'a> {
 
     /// Reports keys that were not read.
     pub fn check_unknown_keys(&self) {
-        let known = self.read_keys.borrow();
+        // Some keys are read twice.
+        let mut known: Vec<&str> = Vec::new();
+        for key in self.read_keys.borrow().iter() {
+            if !known.contains(key) {
+                known.push(key);
+            }
+        }
         for member in self.members().iter().filter(|member| !known.contains(&member.key)) {
             self.diagnostics.error(member.start, &member.node.path, "unknown key", suggestion(member.key, &known));
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::config_cell::ConfigCell;
 use super::runtime::{GateRuntime, UpstreamRuntime};
+use weir_call::Upstream;
 use weir_decide::Nanos;
 use weir_decide::upstream::condition_log::{ConditionLog, hosts_line};
 use weir_machine::executor::spawn_task;
@@ -15,23 +16,17 @@ pub(super) fn start(current: Arc<ConfigCell>, timer: Timer, logger: Logger) {
     spawn_task(async move {
         let mut log = ConditionLog::default();
         let mut known = KnownHosts::of(&current.get(), timer.now());
+        let mut watched: Vec<(String, Arc<Upstream>)> = Vec::new();
         loop {
+            // Changes of an upstream that a reload has replaced come before the replacement.
+            log_changes(&watched, &mut log, &logger);
             let runtime = current.get();
             for (name, line) in known.replaced_by(&runtime, timer.now()) {
                 logger.log(&format!("upstream {name}: {line}"));
             }
-            for (name, upstream) in &runtime.upstreams {
-                for change in upstream.upstream.take_changes() {
-                    let subject = match &change.host {
-                        Some(host) => format!("upstream {name}: {host} "),
-                        None => format!("upstream {name}: "),
-                    };
-                    if let Some(line) = log.changed(change.at, change.kind, &subject, &change.line) {
-                        logger.log(&line);
-                    }
-                }
-            }
+            watched = runtime.upstreams.iter().map(|(name, it)| (name.clone(), Arc::clone(&it.upstream))).collect();
             drop(runtime);
+            log_changes(&watched, &mut log, &logger);
             log.due(timer.now()).iter().for_each(|line| logger.log(line));
             let due = log.next_due();
             tokio::select! {
@@ -40,6 +35,20 @@ pub(super) fn start(current: Arc<ConfigCell>, timer: Timer, logger: Logger) {
             }
         }
     });
+}
+
+fn log_changes(upstreams: &[(String, Arc<Upstream>)], log: &mut ConditionLog, logger: &Logger) {
+    for (name, upstream) in upstreams {
+        for change in upstream.take_changes() {
+            let subject = match &change.host {
+                Some(host) => format!("upstream {name}: {host} "),
+                None => format!("upstream {name}: "),
+            };
+            if let Some(line) = log.changed(change.at, change.kind, &subject, &change.line) {
+                logger.log(&line);
+            }
+        }
+    }
 }
 
 /// Upstreams of the latest configuration: name, identity, and names of the hosts.

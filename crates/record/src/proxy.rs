@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn the_place_of_a_request_is_in_its_uri() {
         let place = |uri: &str| absolute(&uri.parse().unwrap()).map(|place| place.map(|place| place.origin()));
-        assert_eq!(place("http://Shop.example:8080/a"), Ok(Some("http://Shop.example:8080".to_owned())));
+        assert_eq!(place("http://Shop.example:8080/a"), Ok(Some("http://shop.example:8080".to_owned())));
         assert_eq!(place("https://shop.example/"), Ok(Some("https://shop.example".to_owned())));
         assert_eq!(place("/a?b"), Ok(None));
         assert!(place("ftp://h/").is_err());

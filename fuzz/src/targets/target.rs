@@ -21,7 +21,8 @@ crate::target!(|url: &str| {
     assert_eq!(Target::parse(&target.url), Ok(expected), "printed as {}", target.url);
 
     let base = HttpUrl::parse(b"http://base/x/y?z").expect("a URL");
-    if let Ok(location) = base.resolve(url.as_bytes())
+    // Spaces around a header's value are not the value's.
+    if let Ok(location) = base.resolve(url.trim_matches(' ').as_bytes())
         && UrlText::of(url).scheme.is_some()
     {
         assert_eq!(location.to_string(), target.url, "a redirect leads where the URL does");

@@ -144,7 +144,7 @@ fn bad_data_is_one_line_before_anything_is_sent() {
         assert!(output.one_line().contains(expected), "{args:?}: {output:?}");
     }
     let output = play(&weir, &server, &["--data", "other.csv"]);
-    assert!(output.code == 2 && output.stderr.contains("'user'"), "{output:?}");
+    assert!(output.code == 2 && output.stderr.contains("found none for user (1:"), "{output:?}");
     assert_eq!(server.requests(), 0);
 }
 

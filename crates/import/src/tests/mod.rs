@@ -5,7 +5,6 @@ mod collections;
 mod commands;
 mod descriptions;
 mod exact;
-mod growth;
 mod plans;
 mod properties;
 mod recordings;

@@ -57,12 +57,8 @@ fn an_iteration_has_a_number_unless_the_scenario_gives_the_name_another_meaning(
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_the_known_ones() {
+fn an_unknown_name_is_answered_with_what_gives_it_a_value() {
     let file = weir_hurl::parse("GET http://shop/{{abcdefg}}\n").unwrap();
     let errors = ScenarioPlan::compile(&file, &ScenarioSettings::default(), &mut no_files).unwrap_err();
-    assert_eq!(
-        errors[0].hint,
-        "capture it in an earlier step, or give it as a variable or a column of data; known are seq, newDate, newUuid, \
-         randomBool, randomEmail, randomFirstName, randomFullName, randomLastName, randomWord, randomInt, randomString"
-    );
+    assert_eq!(errors[0].hint, "capture it in an earlier step, or give --variable abcdefg=... or --data FILE");
 }
