@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
 from import_judges import Played, judge, program
+from programs import binary
 
 pytestmark = pytest.mark.soak
 
-WEIR = [os.environ.get("WEIR", "weir")]
+WEIR = [str(binary())]
 PLAY = """import us.abstracta.jmeter.javadsl.core.DslTestPlan;
 public class Play { public static void main(String[] a) throws Exception { DslTestPlan.fromJmx(a[0]).run(); } }
 """

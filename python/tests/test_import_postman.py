@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 from import_judges import Played, judge
+from programs import binary
 
 pytestmark = pytest.mark.soak
 
-WEIR = [os.environ.get("WEIR", "weir")]
+WEIR = [str(binary())]
 SCHEMA = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
 JSON = {"raw": {"language": "json"}}
 
