@@ -13,6 +13,8 @@ use crate::text;
 #[derive(Debug, Default)]
 pub(super) struct ResponseReferences {
     found: Vec<ResponseReference>,
+    /// Variables by the texts of their references.
+    variables: HashMap<String, String>,
 }
 
 #[derive(Debug)]
@@ -20,8 +22,6 @@ struct ResponseReference {
     line: u32,
     /// Name of the request.
     request: String,
-    /// Text after the name.
-    path: String,
     variable: String,
     query: QueryKind,
 }
@@ -31,8 +31,9 @@ impl ResponseReferences {
     pub(super) fn take(&mut self, inner: &str, line: u32, session: &mut ImportSession) -> Option<Template> {
         let (request, rest) = inner.split_once(".response.")?;
         let request = request.trim();
-        if let Some(known) = self.found.iter().find(|known| known.request == request && known.path == rest) {
-            return Some(text::variable(&known.variable));
+        let reference = format!("{request}.response.{rest}");
+        if let Some(variable) = self.variables.get(&reference) {
+            return Some(text::variable(variable));
         }
         let query = if let Some(path) = rest.strip_prefix("body.") {
             match path.trim() {
@@ -50,10 +51,10 @@ impl ResponseReferences {
         self.found.push(ResponseReference {
             line,
             request: request.to_owned(),
-            path: rest.to_owned(),
             variable: variable.clone(),
             query,
         });
+        self.variables.insert(reference, variable.clone());
         Some(text::variable(&variable))
     }
 

@@ -95,7 +95,10 @@ impl<'a> ExampleMaker<'a> {
             self.add_members(part, found, depth + 1);
         }
         for (name, member) in schema.get("properties").into_iter().flat_map(SourceNode::members) {
-            if found.members.len() <= max_values && found.names.insert(name.to_string()) {
+            if found.members.len() > max_values {
+                break;
+            }
+            if found.names.insert(name.to_string()) {
                 found.members.push((name.into_owned(), member));
             }
         }
