@@ -48,12 +48,7 @@ impl ResponseReferences {
         };
         let last = rest.rsplit(['.', '/', '$', '[', ']', '@', '*']).find(|part| !part.is_empty()).unwrap_or("value");
         let variable = session.names.unique(&format!("{request}_{last}"));
-        self.found.push(ResponseReference {
-            line,
-            request: request.to_owned(),
-            variable: variable.clone(),
-            query,
-        });
+        self.found.push(ResponseReference { line, request: request.to_owned(), variable: variable.clone(), query });
         self.variables.insert(reference, variable.clone());
         Some(text::variable(&variable))
     }
