@@ -32,7 +32,7 @@ const GETTERS: [&str; 8] = [
     "insomnia.environment.get(",
 ];
 
-/// Predicate of what follows `.to.`; `value` is the operand of a variable. None if it says anything else.
+/// Predicate of what follows `.to.`; `value` is the operand of a variable. None for any other text.
 pub(super) fn predicate(rest: &str, value: &mut dyn FnMut(&str) -> String) -> Option<String> {
     let rest = rest.trim();
     if let Some(argument) = argument(rest, EQUALITIES) {
