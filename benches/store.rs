@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use weir::decide::Nanos;
+use weir::base::Nanos;
 use weir::send::store::{
     ClaimRequest, JobChange, JobLane, JobOrder, JobStep, LaneClaim, MemoryStore, Options, QueueBounds, RecordRequest,
     SqliteStore, Store,

@@ -5,13 +5,13 @@
 use std::{error::Error, sync::Arc};
 
 use http::{HeaderMap, Method};
+use weir::base::Nanos;
 use weir::call::{CallEngine, CallPlan, CallRequest, Success, Upstream, UpstreamHost};
-use weir::decide::Nanos;
-use weir::decide::call::policy::{HedgeStage, Policy, StageTrigger};
-use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
-use weir::http::client::{Client, ConnectOptions, Options, Origin, OutgoingBody};
-use weir::http::target::Target;
 use weir::machine::{clock::Clock, timer::Timer};
+use weir::net::client::{Client, ConnectOptions, Options, Origin, OutgoingBody};
+use weir::net::target::Target;
+use weir::resilience::policy::{HedgeStage, Policy, StageTrigger};
+use weir::resilience::upstream::hosts::{BalancePolicy, OutlierRule};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let target = Target::parse(&std::env::args().nth(1).ok_or("usage: call URL")?).map_err(|e| e.to_string())?;

@@ -174,7 +174,7 @@ def size_of(file: str, prepare: str) -> Callable[[Path], float]:
 
 
 INSTALL = "scripts/setup.sh studies"
-GATE_FILE, DECISION_FILE = "crates/gate/src/routes.rs", "crates/decide/src/call/policy.rs"
+GATE_FILE, DECISION_FILE = "crates/gate/gate/src/routes.rs", "crates/gate/resilience/src/policy.rs"
 
 STEPS = [
     Step("`make demo` in a fresh clone, to its end", SECOND, 180, cold("make demo")),

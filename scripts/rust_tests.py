@@ -29,7 +29,7 @@ import reruns
 ROOT = Path(__file__).parents[1]
 PACKAGES = ["--workspace"]
 # Programs that run after all others, one by one: they measure, or have a bound on delays.
-ALONE = ("crates/call/tests/call_cost.rs", "crates/cli/tests/redis/main.rs")
+ALONE = ("crates/gate/call/tests/call_cost.rs", "crates/cli/tests/redis/main.rs")
 # The longest one begins.
 LONGEST = "crates/cli/tests/it/main.rs"
 # Seconds within which a program ends; the longest one takes a third of it with both cores busy.

@@ -3,7 +3,7 @@
 //! `main.rs` hands them to libFuzzer (`scripts/fuzz.sh`); `tests/it` changes the seeds at random, which needs neither that
 //! nor another build.
 
-#[path = "../../crates/http2/tests/seeded_peer/allocation.rs"]
+#[path = "../../crates/net/http2/tests/seeded_peer/allocation.rs"]
 mod allocation;
 mod stream_pieces;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDelta, PyDict, PyString};
-use weir::decide::base::units;
+use weir::base::units;
 
 use crate::errors;
 

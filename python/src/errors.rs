@@ -15,10 +15,10 @@
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use weir::decide::base::url::UrlError;
-use weir::decide::base::url_text::UrlText;
-use weir::http::tls::TlsError;
 use weir::load::{LoadError, PlanError};
+use weir::net::tls::TlsError;
+use weir::request::url::UrlError;
+use weir::request::url_text::UrlText;
 use weir::send::store::StoreError;
 
 pub(crate) use classes::UsageError;

@@ -2,10 +2,10 @@
 //! in them, and origins of credentials.
 
 use pyo3::prelude::*;
-use weir::decide::base::basic_auth::basic_authorization;
-use weir::decide::base::url::HttpUrl;
-use weir::decide::base::{secret_mask, secret_names};
-use weir::http::target::Target;
+use weir::net::target::Target;
+use weir::request::basic_auth::basic_authorization;
+use weir::request::url::HttpUrl;
+use weir::request::{secret_mask, secret_names};
 
 use crate::errors;
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::agents::{AgentSpec, Coordinator};
-use weir::decide::load::live_load::LoadChange;
 use weir::load::{ControlError, LoadControl, LoadPlan, Options, setup};
 use weir::machine::clock;
 use weir::machine::lock::lock;
 use weir::measure::slo::Slo;
 use weir::measure::{Run, RunProgress};
+use weir::pace::live_load::LoadChange;
 
 use crate::errors;
 use crate::form::LoadRequest;

@@ -55,7 +55,7 @@ def flags() -> Iterator[Name]:
 
 def toml_keys() -> Iterator[Name]:
     """Yield the keys that the readers of configurations and studies take."""
-    for folder in ("crates/gate/src/config", "crates/study/src/file"):
+    for folder in ("crates/gate/gate/src/config", "crates/lab/study/src/file"):
         for path in sorted((ROOT / folder).rglob("*.rs")):
             yield from ((key, str(path.relative_to(ROOT))) for key in _TOML_KEY.findall(path.read_text("utf-8")))
 

@@ -211,7 +211,7 @@ fn imports(code: &str) -> BTreeSet<String> {
 /// Name of a dependency in code.
 fn in_code(dependency: &str) -> String {
     match dependency {
-        "weir-http-core" => "weir_http".to_owned(),
+        "weir-http-core" => "weir_net".to_owned(),
         "md-5" => "md5".to_owned(),
         "rustls-webpki" => "webpki".to_owned(),
         other => other.replace('-', "_"),

@@ -13,14 +13,14 @@ use super::history::stored_run;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
 use super::request_args::redacted;
-use weir_decide::base::secret_mask::SecretMask;
-use weir_decide::base::units;
+use weir_base::units;
 use weir_machine::input_file;
 use weir_measure::Run;
 use weir_measure::compare::Settings;
 use weir_report::comparison::{MetricSelector, RunComparison, SavedRun, Side, comparability, markdown, page, text};
 use weir_report::page::render;
 use weir_report::read::{ToolResult, read};
+use weir_request::secret_mask::SecretMask;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir compare old.json new.json\n  \

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use weir_http::tls::TlsOptions;
 use weir_load::Options;
+use weir_net::tls::TlsOptions;
 
 /// Heading of these flags in the help.
 pub(super) const CONNECTION: &str = "Connection";

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::exit;
 use super::messages::Messages;
 use super::output::{colors, print};
-use weir_http::tls;
 use weir_machine::doctor::{CheckStatus, MachineCheck, MachineFacts, check};
+use weir_net::tls;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir doctor\n  weir doctor --strict --json";

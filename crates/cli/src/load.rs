@@ -50,16 +50,16 @@ use super::run::{PlayDetail, PlayOutput, play};
 use super::run_files::{RunFileArgs, RunFiles};
 use crate::python_host::PythonHost;
 use weir_agents::Coordinator;
-use weir_decide::Nanos;
-use weir_decide::base::secret_mask::SecretMask;
-use weir_decide::base::units;
-use weir_decide::load::notation;
-use weir_decide::load::schedule::Arrivals;
+use weir_base::Nanos;
+use weir_base::units;
 use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::setup;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_measure::slo::Slo;
+use weir_pace::notation;
+use weir_pace::schedule::Arrivals;
 use weir_report::{ReportFormat, render, text};
+use weir_request::secret_mask::SecretMask;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \

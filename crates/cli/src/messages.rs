@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use super::{CommonArgs, LogFormat, exit};
-use weir_decide::base::secret_mask::without_secrets;
-use weir_decide::base::terminal_text::{json, single_line};
+use weir_base::terminal_text::{json, single_line};
+use weir_request::secret_mask::without_secrets;
 
 /// Writer of messages.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Objectives of a load, and the condition that ends it early.
 
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_document::problem::suggestion;
 use weir_load::LoadPlan;
 use weir_measure::abort::{AbortRule, AbortWatch, DEFAULT_ABORT_WINDOW};

@@ -16,12 +16,12 @@ use super::scenario_args::ScenarioArgs;
 use super::script_path::{is_python, is_script, take_script};
 use super::stream_args::EventStreamArgs;
 use super::variables_file::read_variables;
-use weir_decide::base::secret_mask::{SecretMask, shown_pair};
-use weir_decide::base::units;
-use weir_decide::base::url_text::UrlText;
+use weir_base::units;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
 use weir_load::steps::{ScenarioFile, ScenarioSource};
+use weir_request::secret_mask::{SecretMask, shown_pair};
+use weir_request::url_text::UrlText;
 
 const REQUEST: &str = "Request";
 const SCENARIO: &str = "Scenario";

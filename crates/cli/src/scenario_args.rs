@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use weir_decide::base::units;
+use weir_base::units;
 use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource};
 
 const SCENARIO: &str = "Scenario";

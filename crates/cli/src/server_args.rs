@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use weir_decide::base::units;
-use weir_decide::service::timeouts::Timeouts;
+use weir_base::units;
+use weir_server::timeouts::Timeouts;
 use weir_server::{AccessLogOptions, Logger, Options};
 
 /// Heading of these flags in the help.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use weir_decide::base::units;
+use weir_base::units;
 use weir_events::StreamFormat;
 use weir_load::event_streams::StreamOptions;
 

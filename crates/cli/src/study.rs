@@ -15,7 +15,7 @@ use super::output::OutputFile;
 use super::python_host::PythonHost;
 use super::self_exec::self_command;
 use super::{exit, load};
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_live::dashboard::Dashboard;
 use weir_machine as machine;
 use weir_machine::input_file;

@@ -6,8 +6,8 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::foreign_flags::{foreign_flag, one_dash};
-use weir_decide::base::secret_mask::MASK;
 use weir_document::problem::nearest;
+use weir_request::secret_mask::MASK;
 
 /// Names of flags in other tools, and in earlier versions, with weir's names. A suggestion needs weir's name to be a
 /// flag of the command.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use weir_decide::base::rng::SeededRng;
+use weir_base::rng::SeededRng;
 
 /// How often a process stands still, and for how long.
 #[derive(Clone, Copy, Debug)]

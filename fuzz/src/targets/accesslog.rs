@@ -2,7 +2,7 @@
 //! is a pattern, or empty: then the format is told from the lines behind it.
 
 use weir_accesslog::{AccessFormat, FormatDetection, LineError, LogTimeline, RateProfile, RouteTable, WindowLimit};
-use weir_decide::Nanos;
+use weir_base::Nanos;
 
 crate::target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);

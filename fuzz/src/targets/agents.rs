@@ -3,7 +3,7 @@
 
 use weir_agents::AgentAggregator;
 use weir_agents::protocol::{AgentCommand, AgentEvent, next_line, parse_event};
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_measure::Counts;
 
 crate::target!(|bytes: &[u8]| {

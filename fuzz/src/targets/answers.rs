@@ -6,7 +6,7 @@
 
 use std::iter;
 
-use weir_http::wire::{DecodedResponse, Decoder, HeadCache};
+use weir_net::wire::{DecodedResponse, Decoder, HeadCache};
 
 use crate::allocation::live_bytes;
 use crate::stream_pieces::pieces;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::iter;
 
 use http::{HeaderMap, Version};
-use weir_http::wire::BodyDecoder;
+use weir_net::wire::BodyDecoder;
 use weir_server::{HeadError, HeadLimits, ParsedHead};
 
 use crate::stream_pieces::pieces;

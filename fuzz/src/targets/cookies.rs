@@ -2,7 +2,7 @@
 //! Each line is a URL, a space and the header of a response to it.
 
 use weir_scenario::cookie_jar::CookieJar;
-use weir_decide::base::url::HttpUrl;
+use weir_request::url::HttpUrl;
 
 /// Most cookies that RFC 6265 asks a client to keep.
 const MAX_COOKIES: usize = 3000;

@@ -3,7 +3,7 @@
 //! Input: a byte of the order, then the file.
 
 use serde_json::value::RawValue;
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_llm::{
     ConversationState, Dataset, PromptOrder, PromptSource, ReplySource, RequestApi, RequestBodies, RequestSettings,
     TurnAction,

@@ -11,7 +11,7 @@ use weir_http2::connection::{ClientSettings, ConnectionError, Event};
 use weir_http2::frame::{FrameFlags, FrameHeader, FrameKind};
 
 #[allow(dead_code, reason = "seeded connections use more of it")]
-#[path = "../../../crates/http2/tests/seeded_peer/driven_client.rs"]
+#[path = "../../../crates/net/http2/tests/seeded_peer/driven_client.rs"]
 mod driven_client;
 
 use crate::allocation;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::value::RawValue;
-use weir_http::target::Target;
+use weir_net::target::Target;
 use weir_send::template::{Escaping, TemplateFields, has_field, unknown_field};
 use weir_send::{ApiKey, JobDefaults, UnixMs};
 

@@ -1,6 +1,6 @@
 //! Paths: nothing panics; normalization is idempotent, and its result begins with a slash and is unambiguous.
 
-use weir_http::path::{PathRule, normalize};
+use weir_net::path::{PathRule, normalize};
 
 crate::target!(|input: (bool, bool, &str)| {
     let (merge_slashes, pass_ambiguous, path) = input;

@@ -1,11 +1,11 @@
 //! Syntax of `weir serve`: delays, mixes, phases, limits. Nothing panics, neither in parsing nor in using the values.
 
-use weir_decide::Nanos;
-use weir_decide::base::rng::SeededRng;
-use weir_decide::ratelimit::models::{LimitModel, LimitWindow, ServerLimiter};
-use weir_decide::service::delay::Delay;
-use weir_decide::service::mix::Mix;
-use weir_decide::service::phases::Phases;
+use weir_base::Nanos;
+use weir_base::rng::SeededRng;
+use weir_limits::models::{LimitModel, LimitWindow, ServerLimiter};
+use weir_workload::delay::Delay;
+use weir_workload::mix::Mix;
+use weir_workload::phases::Phases;
 
 crate::target!(|text: &str| {
     let rng = SeededRng::new(text.len() as u64, 1);

@@ -2,8 +2,8 @@
 //!
 //! Input: URL, method, any number of headers, body; a byte 0xff (which is in no text) between them.
 
-use weir_http::target::Target;
-use weir_http::wire::WireRequest;
+use weir_net::target::Target;
+use weir_net::wire::WireRequest;
 
 crate::target!(|data: &[u8]| {
     let mut parts: Vec<&[u8]> = data.split(|byte| *byte == 0xff).collect();

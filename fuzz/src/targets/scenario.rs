@@ -1,7 +1,7 @@
 //! Templates, captures and checks of a `.hurl` file: what compiles is rendered and evaluated without a panic, and a value
 //! stays in its place. The file ends at a line `----`; the rest is the body of each response.
 
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_scenario::evaluate::ResponseView;
 use weir_scenario::plan::{
     FlowAction, FlowContext, RenderScratch, RequestBytes, ScenarioPlan, ScenarioSettings, ScenarioUser, StepFindings,

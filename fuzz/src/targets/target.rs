@@ -1,8 +1,8 @@
 //! URLs: nothing panics; what parses prints, and parses again as the same; nothing in it breaks out of its place.
 
-use weir_decide::base::url::HttpUrl;
-use weir_decide::base::url_text::UrlText;
-use weir_http::target::Target;
+use weir_request::url::HttpUrl;
+use weir_request::url_text::UrlText;
+use weir_net::target::Target;
 
 crate::target!(|url: &str| {
     let target = match Target::parse(url) {

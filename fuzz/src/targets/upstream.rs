@@ -6,8 +6,8 @@
 
 use std::iter;
 
-use weir_http::client::response::{HeadParser, ResponseContext};
-use weir_http::wire::{Decoder, HeadCache};
+use weir_net::client::response::{HeadParser, ResponseContext};
+use weir_net::wire::{Decoder, HeadCache};
 
 use crate::stream_pieces::pieces;
 

@@ -2,12 +2,12 @@
 //! panics, neither in parsing nor in using the values.
 
 use weir_call::TraceContext;
-use weir_decide::base::units;
-use weir_decide::call::deadline::DeadlineFormat;
-use weir_decide::delivery::limit_headers::RateLimitHeaders;
-use weir_decide::load::live_load::LevelKind;
-use weir_decide::load::notation;
-use weir_decide::{Nanos, WallNanos};
+use weir_base::units;
+use weir_retry::deadline::DeadlineFormat;
+use weir_delivery::limit_headers::RateLimitHeaders;
+use weir_pace::live_load::LevelKind;
+use weir_pace::notation;
+use weir_base::{Nanos, WallNanos};
 use weir_load::{LoadPlan, Options, Pacing};
 use weir_measure::slo::Slo;
 

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use mutations::Mutations;
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_machine::clock::thread_cpu;
 
 /// Processor time of one target.

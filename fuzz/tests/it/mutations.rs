@@ -1,6 +1,6 @@
 //! Random changes of seeds.
 
-use weir_decide::base::rng::SeededRng;
+use weir_base::rng::SeededRng;
 
 /// Maximum length of an input, in bytes.
 const MAX_INPUT_BYTES: usize = 4096;

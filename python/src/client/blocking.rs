@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use weir::decide::Nanos;
+use weir::base::Nanos;
 
 use super::answer::ResponseHandle;
 use super::engine::{ClientCallOutcome, ClientEngine};

@@ -11,14 +11,14 @@ use http::header::ACCEPT_ENCODING;
 use http::response::Parts;
 use http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt;
+use weir::base::Nanos;
 use weir::call::attempt_log::{self, AttemptStatus, CallTrace};
 use weir::call::{
     CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse, UnsentAttempts,
 };
-use weir::decide::Nanos;
-use weir::decide::call::policy::AttemptFailure;
-use weir::http::client::{Client, Options, OutgoingBody};
 use weir::machine::timer::Timer;
+use weir::net::client::{Client, Options, OutgoingBody};
+use weir::retry::policy::AttemptFailure;
 
 use super::request::ClientRequest;
 use super::upstream_plan::UpstreamPlan;

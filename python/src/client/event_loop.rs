@@ -21,7 +21,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
-use weir::decide::Nanos;
+use weir::base::Nanos;
 use weir::machine::clock::Clock;
 use weir::machine::timer::Timer;
 

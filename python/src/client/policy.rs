@@ -10,13 +10,12 @@ use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use weir::base::Nanos;
+use weir::base::failure::FailureKind;
 use weir::call::Success;
-use weir::decide::Nanos;
-use weir::decide::base::failure::FailureKind;
-use weir::decide::call::grpc::Codes;
-use weir::decide::call::policy::{
-    Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
-};
+use weir::resilience::policy::{HedgeStage, Policy, StageTrigger};
+use weir::retry::grpc::Codes;
+use weir::retry::policy::{Backoff, BudgetRule, RetryPolicy, Retryable, RetryableMethodClass};
 
 use super::request::shown_header_name;
 use super::upstream_plan::{OriginKey, UpstreamPlan};

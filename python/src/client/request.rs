@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use super::upstream_plan::UpstreamPlan;
 use crate::errors;
-use weir::decide::base::request_framing::CallerFraming;
+use weir::request::request_framing::CallerFraming;
 
 /// Method, URL, headers and body of a request. Responses keep it, so it holds no connections.
 #[derive(Debug)]

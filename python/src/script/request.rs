@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
-use weir::decide::base::secret_mask::without_secrets;
+use weir::request::secret_mask::without_secrets;
 
 use super::session::ScriptSession;
 

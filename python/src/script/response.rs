@@ -7,11 +7,11 @@ use std::sync::{Mutex, OnceLock};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDelta, PyString};
-use weir::decide::Nanos;
-use weir::decide::base::url::HttpUrl;
+use weir::base::Nanos;
 use weir::load::steps::decoded_body;
 use weir::load::with_headers;
 use weir::machine::lock::lock;
+use weir::request::url::HttpUrl;
 
 use super::request::ScriptRequest;
 use super::session::ScriptSession;

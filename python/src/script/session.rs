@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
-use weir::decide::base::url::HttpUrl;
 use weir::load::program::request::{check_session_head, secret_lines};
 use weir::machine::lock::lock;
+use weir::request::url::HttpUrl;
 use weir::scenario::cookie_jar::CookieJar;
 
 use crate::errors;

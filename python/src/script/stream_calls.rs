@@ -1,7 +1,7 @@
 //! Calls about responses that tasks read as streams of events.
 
 use pyo3::prelude::*;
-use weir::decide::base::failure::FailureKind;
+use weir::base::failure::FailureKind;
 use weir::load::program::{ProgramAction, ProgramCall, ProgramResponse, StreamPart};
 
 use super::task_stream::{StreamPhase, StreamStep, StreamWait, TaskStream};

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use weir::decide::Nanos;
-use weir::decide::base::failure::FailureKind;
-use weir::decide::load::shard::Shard;
+use weir::base::Nanos;
+use weir::base::failure::FailureKind;
 use weir::load::program::{ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, StreamPart, ThreadProgram};
 use weir::machine::lock::lock;
+use weir::pace::shard::Shard;
 use weir::scenario::plan::{OriginId, OriginTable};
 
 use super::program::PythonProgram;

@@ -7,8 +7,8 @@ use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use pyo3::types::iterator::PySendResult;
-use weir::decide::Nanos;
-use weir::decide::base::url::HttpUrl;
+use weir::base::Nanos;
+use weir::request::url::HttpUrl;
 
 use super::references::is_only_reference;
 use super::request::ScriptRequest;

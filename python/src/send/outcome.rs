@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use weir::decide::Nanos;
+use weir::base::Nanos;
 use weir::send::{FinishedJob, JobDetail, State};
 
 /// Result of a job.

@@ -6,7 +6,7 @@ use std::thread;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use weir::decide::Nanos;
+use weir::base::Nanos;
 use weir::machine::lock::lock;
 use weir::send::store::{JobSelector, Recovery, Store, StoreError, StoreUrl};
 use weir::send::{self, PauseRecord, State, wall_ms};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use weir::decide::Nanos;
+use weir::base::Nanos;
 use weir::machine::clock::Clock;
 use weir::machine::lock::{lock, wait, wait_timeout};
 

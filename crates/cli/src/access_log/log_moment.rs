@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use weir_accesslog::AccessTime;
-use weir_decide::Nanos;
-use weir_decide::base::units;
+use weir_base::Nanos;
+use weir_base::units;
 
 /// Moment of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

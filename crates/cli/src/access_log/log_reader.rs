@@ -11,7 +11,7 @@ use weir_accesslog::{
     AccessFormat, AccessRecord, FormatDetection, LineError, LineOmission, LogTimeline, RecordSelection, TimedRecord,
     WindowLimit,
 };
-use weir_decide::Nanos;
+use weir_base::Nanos;
 
 /// Windows in which lines are sorted: at most this many, and this much memory.
 const WINDOW: WindowLimit = WindowLimit { items: 50_000, bytes: 16 << 20 };

@@ -25,13 +25,13 @@ use super::objectives::Objectives;
 use super::output::reserve_stdout;
 use super::request_args::{RequestArgs, redacted};
 use crate::python_host::PythonHost;
+use weir_base::units;
 use weir_capacity::{CapacityError, CapacityOptions};
-use weir_decide::base::units;
-use weir_decide::load::notation;
-use weir_decide::load::schedule::Arrivals;
 use weir_load::{LoadPlan, Options, setup};
 use weir_measure::LoadModel;
 use weir_measure::slo::Slo;
+use weir_pace::notation;
+use weir_pace::schedule::Arrivals;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo \"p99<200ms\" --slo \"errors<1%\"\n  \

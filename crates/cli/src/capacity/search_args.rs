@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use weir_base::units;
 use weir_capacity::CapacityOptions;
-use weir_decide::base::units;
 use weir_load::Options;
 use weir_measure::LoadModel;
 use weir_measure::capacity::search::SearchRange;

@@ -3,14 +3,14 @@
 use crate::live_session::{OutEnd, OutFlags, OutSession};
 use crate::messages::Messages;
 use crate::output::OutputFile;
-use weir_decide::Nanos;
-use weir_decide::load::live_load::LevelKind;
+use weir_base::Nanos;
 use weir_load::LoadPlan;
 use weir_machine::clock::Clock;
 use weir_measure::capacity::report::CapacityReport;
 use weir_measure::run_steps::StepFacts;
 use weir_measure::slo::Slo;
 use weir_measure::{LoadModel, RunProgress};
+use weir_pace::live_load::LevelKind;
 
 /// Outputs of a search.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::ConfigErrors;
-use weir_decide::call::policy::Policy;
 use weir_gate::config::{self, Config, Diagnostic, FlagConfig};
 use weir_machine::input_file;
+use weir_resilience::policy::Policy;
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]

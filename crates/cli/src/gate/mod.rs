@@ -23,7 +23,7 @@ use super::exit;
 use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
-use weir_decide::base::units;
+use weir_base::units;
 use weir_gate::config::{Config, DistributedLimitConfig, ListenerConfig};
 use weir_gate::{self as gate, Gate, GateError, OtlpOptions, StopReport};
 use weir_server::{AccessLogFormat, Handover, Logger, MAX_WORKERS, Options};

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use weir_decide::Nanos;
-use weir_decide::base::units;
-use weir_decide::call::policy::{BudgetRule, HedgeStage, Policy, RetryPolicy, RetryableMethodClass, StageTrigger};
+use weir_base::Nanos;
+use weir_base::units;
 use weir_gate::config;
+use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
+use weir_retry::policy::{BudgetRule, RetryPolicy, RetryableMethodClass};
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyArgs {

@@ -11,7 +11,7 @@ use super::{DEFAULT_STORE, trend_text};
 use crate::exit;
 use crate::messages::Messages;
 use crate::output::print;
-use weir_decide::base::units;
+use weir_base::units;
 use weir_history::{LikeRuns, RunFilter, RunStore};
 use weir_report::comparison::MetricSelector;
 

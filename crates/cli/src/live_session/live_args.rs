@@ -13,7 +13,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use super::out_args::OUTPUTS;
 use super::out_session::OutFlags;
 #[cfg(feature = "outputs")]
-use weir_decide::base::units;
+use weir_base::units;
 #[cfg(feature = "web")]
 use weir_web::WebAddress;
 

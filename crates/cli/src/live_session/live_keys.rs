@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
-use weir_decide::load::live_load::{LevelKind, LiveLoad, LoadChange};
 use weir_load::LoadControl;
+use weir_pace::live_load::{LevelKind, LiveLoad, LoadChange};
 
 /// Keys of a load, for the line at the start.
 pub(super) fn words(load: &LiveLoad) -> &'static str {

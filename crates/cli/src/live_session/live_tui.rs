@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 
 use super::live_keys::LiveKeys;
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_live::single_line;
 use weir_load::{LoadControl, LoadPlan, Options};
 use weir_measure::RunProgress;

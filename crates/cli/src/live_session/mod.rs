@@ -29,7 +29,7 @@ use self::span_feed::SpanFeed;
 use crate::interrupt::Interrupt;
 use crate::messages::Messages;
 use crate::output::OutputFile;
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_live::progress_bar::ProgressBar;
 use weir_load::{LoadControl, LoadPlan, Options};
 use weir_measure::{Run, RunProgress};

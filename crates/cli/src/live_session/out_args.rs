@@ -7,10 +7,10 @@ use std::str::FromStr;
 use clap::Args;
 
 use crate::output::OutputFile;
-use weir_decide::base::percent::percent_decoded;
-use weir_decide::base::url::HttpUrl;
-use weir_decide::base::url_text::UrlText;
+use weir_base::percent::percent_decoded;
 use weir_outputs::{HttpFormat, HttpOutput, METRICS, OutputSpec, ScrapeAddress};
+use weir_request::url::HttpUrl;
+use weir_request::url_text::UrlText;
 
 pub(super) const OUTPUTS: &str = "Outputs while it runs";
 /// Variable with headers, one per line.

@@ -10,15 +10,15 @@ use super::out_args::OutArgs;
 use crate::exit;
 use crate::messages::Messages;
 use crate::output::OutputFile;
-use weir_decide::Nanos;
-use weir_decide::base::secret_mask::url_label;
-use weir_decide::load::live_load::LevelKind;
+use weir_base::Nanos;
 use weir_load::LoadPlan;
 use weir_machine::lock::lock;
 use weir_measure::RunProgress;
 use weir_measure::run_steps::StepFacts;
 #[cfg(feature = "outputs")]
 use weir_outputs::{OutputSubject, RunEnd, RunOutputs};
+use weir_pace::live_load::LevelKind;
+use weir_request::secret_mask::url_label;
 
 /// Flags of outputs.
 #[derive(Clone, Debug, Default, Args)]

@@ -124,9 +124,9 @@ fn span(request: &SampledRequest, step: Option<&str>, is_tls: bool) -> TraceSpan
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_decide::base::failure::FailureKind;
-    use weir_http::traceparent::TraceContext;
+    use weir_base::failure::FailureKind;
     use weir_load::request_tracing::SampledHead;
+    use weir_net::traceparent::TraceContext;
 
     fn request(end: RequestEnd, message: &str) -> SampledRequest {
         let own = |text: &str| text.to_owned();

@@ -6,13 +6,13 @@ use clap::Args;
 
 use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
-use weir_decide::base::secret_mask::SecretMask;
-use weir_decide::base::units;
-use weir_decide::base::url_text::UrlText;
-use weir_http::target::Target;
+use weir_base::units;
 use weir_llm::{BodyTemplate, RequestApi, RequestSettings};
 use weir_load::Options;
 use weir_machine::input_file;
+use weir_net::target::Target;
+use weir_request::secret_mask::SecretMask;
+use weir_request::url_text::UrlText;
 
 const ENDPOINT: &str = "Endpoint";
 

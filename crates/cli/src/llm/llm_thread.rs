@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::error_body::error_message;
 use super::llm_shared::LlmShared;
-use weir_decide::Nanos;
-use weir_decide::base::failure::FailureKind;
-use weir_decide::base::rng::SeededRng;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_base::rng::SeededRng;
 use weir_events::StreamFormat;
 use weir_llm::{ConversationState, ReplyParts, TurnAction, push_reply_text};
 use weir_load::program::{KeptParts, ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ThreadProgram};

@@ -12,12 +12,12 @@ use super::token_counter::TokenCounter;
 use crate::capacity::SearchArgs;
 use crate::live_session::LiveArgs;
 use crate::run_files::RunFileArgs;
-use weir_decide::base::units;
-use weir_decide::load::notation;
-use weir_decide::load::schedule::Arrivals;
+use weir_base::units;
 use weir_load::Options;
 use weir_measure::goodput::GoodputObjectives;
 use weir_measure::slo::Slo;
+use weir_pace::notation;
+use weir_pace::schedule::Arrivals;
 use weir_report::llm::LlmReportFormat;
 
 const LOAD: &str = "Load";

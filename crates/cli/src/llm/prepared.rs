@@ -11,11 +11,11 @@ use super::sweep_values::SweepValues;
 use super::token_counter::TokenCounter;
 use crate::agent_args::AgentArgs;
 use crate::objectives::Objectives;
-use weir_decide::Nanos;
-use weir_decide::base::secret_mask::SecretMask;
+use weir_base::Nanos;
 use weir_llm::Dataset;
 use weir_load::event_streams::StreamOptions;
 use weir_load::{LoadPlan, Options};
+use weir_request::secret_mask::SecretMask;
 
 /// Load of a language model's server, or several of a sweep.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use weir_decide::base::units;
+use weir_base::units;
 use weir_llm::{Dataset, DatasetKind, PromptOrder, PromptSource, RandomPrompts, ReplySource, TokenCount};
 use weir_load::steps::ThinkTime;
 use weir_machine::input_file;

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use weir_decide::base::units;
+use weir_base::units;
 use weir_load::Options;
 
 /// Maximum number of values of a sweep.

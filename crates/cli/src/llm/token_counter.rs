@@ -6,8 +6,8 @@ use std::path::Path;
 use tokenizers::Tokenizer;
 
 use super::llm_program::LlmProgram;
-use weir_decide::Nanos;
-use weir_decide::base::terminal_text::is_steering;
+use weir_base::Nanos;
+use weir_base::terminal_text::is_steering;
 use weir_load::LoadPlan;
 use weir_machine::input_file;
 use weir_measure::Run;

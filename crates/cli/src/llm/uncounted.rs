@@ -1,6 +1,6 @@
 //! Responses whose tokens the server has not reported, until they are counted after the run.
 
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_llm::ConversationState;
 use weir_measure::llm_timeline::LlmTimeline;
 

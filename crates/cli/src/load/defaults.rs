@@ -3,7 +3,7 @@
 use super::super::mix_file::MixFile;
 use super::super::request_args::RequestArgs;
 use super::{LoadArgs, LoadStagesFlag, parse_flags};
-use weir_decide::load::schedule::Arrivals;
+use weir_pace::schedule::Arrivals;
 
 /// What a mix file says of its load that a search for the highest load uses.
 pub(crate) struct SearchDefaults {

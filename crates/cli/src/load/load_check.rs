@@ -12,12 +12,12 @@ use crate::objectives::Objectives;
 #[cfg(all(feature = "history", feature = "web"))]
 #[cfg(all(feature = "history", feature = "web"))]
 use crate::script_path::{is_python, is_script};
-use weir_decide::Nanos;
-#[cfg(all(feature = "history", feature = "web"))]
-use weir_decide::base::secret_mask::SecretMask;
+use weir_base::Nanos;
 #[cfg(all(feature = "history", feature = "web"))]
 use weir_load::LoadPlan;
 use weir_load::Options;
+#[cfg(all(feature = "history", feature = "web"))]
+use weir_request::secret_mask::SecretMask;
 
 /// Arguments of `weir load`, without the name of the program.
 pub(crate) fn command() -> Command {

@@ -3,12 +3,12 @@
 #[cfg(feature = "lua")]
 use std::time::Duration;
 
-#[cfg(feature = "lua")]
-use weir_decide::load::shard::Shard;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options};
 use weir_machine::input_file;
 use weir_measure::Run;
+#[cfg(feature = "lua")]
+use weir_pace::shard::Shard;
 
 /// Lua script of a load: it drives the users, or has said what the load sends, or runs in agents.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use crate::access_log::{LogReader, LogRequest, check_files, log_factor};
 use crate::messages::Messages;
 use crate::mix_from::MixFromArgs;
 use weir_accesslog::{RateProfile, RecordSelection};
-use weir_decide::Nanos;
-use weir_decide::load::live_load::LevelKind;
-use weir_decide::load::schedule::LoadStage;
+use weir_base::Nanos;
+use weir_pace::live_load::LevelKind;
+use weir_pace::schedule::LoadStage;
 
 /// Rate of an access log as that of a load.
 #[derive(Clone, Debug, Default, Args)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use weir_decide::base::units;
+use weir_base::units;
 use weir_load::program::ScriptOptions;
 
 const SCRIPT: &str = "Lua script (as wrk)";

@@ -1,8 +1,8 @@
 //! Stages of a load as a flag.
 
-use weir_decide::load::live_load::LevelKind;
-use weir_decide::load::notation;
-use weir_decide::load::schedule::LoadStage;
+use weir_pace::live_load::LevelKind;
+use weir_pace::notation;
+use weir_pace::schedule::LoadStage;
 
 /// Stages as one value; clap would take a bare `Vec` for a repeatable option.
 #[derive(Clone, Debug)]

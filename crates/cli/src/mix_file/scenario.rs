@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::script_path::is_script;
-use weir_decide::base::units;
+use weir_base::units;
 use weir_document::read::{DocumentNode, DocumentTable};
 use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, ThinkTime};
 

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use weir_decide::Nanos;
-use weir_decide::base::units;
-use weir_http::target::Target;
-use weir_http::tls::TlsOptions;
+use weir_base::Nanos;
+use weir_base::units;
 use weir_import::ImportSettings;
+use weir_net::target::Target;
+use weir_net::tls::TlsOptions;
 use weir_record::{HostPattern, HostScope, Options, RecordingProxy};
 
 use self::outcome::RecordOutcome;

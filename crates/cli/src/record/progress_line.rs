@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_live::{single_line, takes_escapes};
 use weir_record::{RecordCounts, RecordObserver};
 

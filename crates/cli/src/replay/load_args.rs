@@ -9,7 +9,7 @@ use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
 use crate::live_session::LiveArgs;
 use crate::run_files::RunFileArgs;
-use weir_decide::base::units;
+use weir_base::units;
 use weir_load::Options;
 use weir_measure::slo::Slo;
 use weir_report::ReportFormat;

@@ -37,7 +37,7 @@ use super::output::print;
 use super::request_args::redacted;
 use super::run_files::RunFiles;
 use weir_accesslog::RouteTable;
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_machine::lock::lock;

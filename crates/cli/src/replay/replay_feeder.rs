@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use super::super::access_log::LogReader;
 use super::replay_shared::ReplayShared;
 use super::replayed_request::{ReplayedRequest, RequestForm};
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_machine::lock::lock;
 
 /// Requests of a batch, and their bytes.

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 use super::replay_feeder::ReplayBatch;
 use super::replay_shared::ReplayShared;
 use super::replayed_request::ReplayedRequest;
-use weir_decide::Nanos;
-use weir_decide::base::failure::FailureKind;
-use weir_decide::load::arrival_queue::ArrivalQueue;
-use weir_decide::load::schedule::ScheduledArrival;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
 use weir_load::program::{
     ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ProgramThread, ThreadProgram, UserProgram,
 };
 use weir_machine::lock::lock;
 use weir_measure::run_steps::StepFacts;
+use weir_pace::arrival_queue::ArrivalQueue;
+use weir_pace::schedule::ScheduledArrival;
 
 /// Name of the one scenario.
 const SCENARIO: &str = "log";

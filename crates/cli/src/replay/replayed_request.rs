@@ -1,8 +1,8 @@
 //! Requests of a log as they are sent.
 
 use weir_accesslog::{AccessRecord, RouteTable, TimedRecord};
-use weir_decide::Nanos;
-use weir_http::wire::WireRequest;
+use weir_base::Nanos;
+use weir_net::wire::WireRequest;
 
 /// Request of a log as it is sent.
 #[derive(Clone, Debug)]

@@ -3,10 +3,10 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
-use weir_decide::base::failure::FailureKind;
-use weir_decide::base::secret_mask::{MASK, SecretMask};
-use weir_decide::base::terminal_text;
+use weir_base::failure::FailureKind;
+use weir_base::terminal_text;
 use weir_load::steps::StepTrace;
+use weir_request::secret_mask::{MASK, SecretMask};
 
 use super::play_output::PlayTotals;
 use super::text::split;

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use weir_decide::base::secret_mask::{SecretMask, shown_pair};
-use weir_decide::base::units;
-use weir_decide::base::url_text::UrlText;
+use weir_base::units;
 use weir_load::Options;
 use weir_load::steps::ScenarioSource;
 use weir_load::steps::Value;
 use weir_machine::input_file;
+use weir_request::secret_mask::{SecretMask, shown_pair};
+use weir_request::url_text::UrlText;
 
 pub(super) use self::play::play;
 pub(super) use self::play_output::{PlayDetail, PlayOutput};

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use weir_decide::base::failure::FailureKind;
+use weir_base::failure::FailureKind;
 use weir_load::setup;
 use weir_load::steps::StepTrace;
 use weir_load::{self as load, LoadPlan, Options};

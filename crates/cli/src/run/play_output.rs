@@ -1,7 +1,7 @@
 //! What is printed of an iteration, and its counts.
 
-use weir_decide::base::secret_mask::SecretMask;
 use weir_load::steps::StepTrace;
+use weir_request::secret_mask::SecretMask;
 
 /// What is printed of an iteration, and how.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Requests and responses of steps as text.
 
-use weir_decide::Nanos;
-use weir_decide::base::secret_mask::SecretMask;
-use weir_decide::base::terminal_text::{beginning, lines, single_line};
+use weir_base::Nanos;
+use weir_base::terminal_text::{beginning, lines, single_line};
 use weir_load::steps::StepTrace;
+use weir_request::secret_mask::SecretMask;
 
 use super::play_output::{PlayDetail, PlayTotals};
 

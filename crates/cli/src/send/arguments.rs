@@ -11,17 +11,18 @@ use super::flag_values::{DelayBoundArg, OrderArg, StatusRanges, backoff};
 use super::format::SendFormat;
 use super::queue::{QueueCommand, default_store};
 use super::request;
-use weir_bulk::BulkOptions;
-use weir_decide::Nanos;
-use weir_decide::base::units;
-use weir_decide::call::policy::{Backoff, RetryPolicy};
-use weir_decide::delivery::dispatch::{self, DeliveryGuarantee, DispatchRules};
-use weir_decide::delivery::key_window;
-use weir_decide::delivery::limit_unit::LimitUnit;
-use weir_http::tls::{Tls, TlsOptions};
+use weir_base::Nanos;
+use weir_base::units;
+use weir_delivery::dispatch;
+use weir_delivery::dispatch::{DeliveryGuarantee, DispatchRules};
+use weir_delivery::key_window;
+use weir_limits::limit_unit::LimitUnit;
 use weir_machine::input_file;
+use weir_net::tls::{Tls, TlsOptions};
+use weir_retry::policy::{Backoff, RetryPolicy};
 use weir_send::store::{JobOrder, StoreUrl};
 use weir_send::{ApiKey, HostLimit, JobDefaults, KeyHosts, Options, ResponseRules, TtlExtensionOptions};
+use weir_send_file::BulkOptions;
 
 #[derive(Debug, Args)]
 #[command(

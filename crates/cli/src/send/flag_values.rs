@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 
-use weir_decide::Nanos;
-use weir_decide::base::units;
-use weir_decide::call::policy::Backoff;
+use weir_base::Nanos;
+use weir_base::units;
+use weir_retry::policy::Backoff;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OrderArg {

@@ -13,8 +13,8 @@ use self::format::SendFormat;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
-use weir_bulk::{BulkDelivery, BulkMessage, BulkOutcome};
 use weir_send::state::State;
+use weir_send_file::{BulkDelivery, BulkMessage, BulkOutcome};
 
 pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
     let ended = match &asked.queue {

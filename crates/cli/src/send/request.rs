@@ -1,7 +1,7 @@
 //! Parsers of the parts of a request on the command line.
 
-use weir_decide::base::secret_mask::shown_header;
 use weir_machine::input_file;
+use weir_request::secret_mask::shown_header;
 
 /// Header from `Name: value`.
 pub(super) fn header(line: &str) -> Result<(String, String), String> {

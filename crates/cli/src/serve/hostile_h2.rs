@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::ServiceArgs;
-use weir_decide::base::units;
+use weir_base::units;
 use weir_serve::hostile_h2::{HostileServer, Options};
 use weir_serve::running::RunningService;
 

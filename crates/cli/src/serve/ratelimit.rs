@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{ServiceArgs, WorkerArgs};
-use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
+use weir_limits::models::{LimitModel, LimitWindow};
 use weir_serve::ratelimit::{self, OneWayDelay, Options, RateLimitHeaderSet};
 use weir_server::{self as server, Logger, RunningServer};
 

@@ -4,12 +4,12 @@ use clap::Args;
 
 use super::work::delay;
 use super::{ServiceArgs, WorkerArgs};
-use weir_decide::base::units;
-use weir_decide::service::delay::Delay;
-use weir_decide::service::mix::Mix;
-use weir_decide::service::shop::store::ShopRules;
+use weir_base::units;
+use weir_serve::shop::rules::store::ShopRules;
 use weir_serve::shop::{Options, Service};
 use weir_server::{self as server, Logger, RunningServer};
+use weir_workload::delay::Delay;
+use weir_workload::mix::Mix;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::ServiceArgs;
-use weir_decide::Nanos;
-use weir_decide::base::units;
+use weir_base::Nanos;
+use weir_base::units;
 use weir_serve::sleep;
 use weir_server::{self as server, Logger, RunningServer};
 

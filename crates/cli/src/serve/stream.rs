@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 
 use super::work::delay;
 use super::{ServiceArgs, WorkerArgs};
-use weir_decide::base::units;
-use weir_decide::service::delay::Delay;
+use weir_base::units;
 use weir_serve::stream::{LineEnd, Options, Service, SseOptions, StreamFaults};
 use weir_server::{self as server, Logger, RunningServer};
+use weir_workload::delay::Delay;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -3,13 +3,13 @@
 use clap::{Args, ValueEnum};
 
 use super::{ServiceArgs, WorkerArgs};
-use weir_decide::service::delay::Delay;
-use weir_decide::service::mix::Mix;
-use weir_decide::service::phases::Phases;
-use weir_decide::service::station::{Station, StationOverflow};
 use weir_machine::input_file;
 use weir_serve::work;
 use weir_server::{self as server, Logger, RunningServer};
+use weir_workload::delay::Delay;
+use weir_workload::mix::Mix;
+use weir_workload::phases::Phases;
+use weir_workload::station::{Station, StationOverflow};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

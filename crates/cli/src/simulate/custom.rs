@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use weir_decide::Nanos;
-use weir_decide::base::units;
-use weir_decide::load::notation;
-use weir_decide::load::schedule::{Arrivals, LoadStage};
-use weir_decide::service::delay::Delay;
-use weir_decide::service::station::StationOverflow;
+use weir_base::Nanos;
+use weir_base::units;
+use weir_pace::notation;
+use weir_pace::schedule::{Arrivals, LoadStage};
 use weir_simulate::Scenario;
 use weir_simulate::scenario::{default_deadline, default_scenario};
 use weir_simulate::world::{ChangeEffect, ReplicaBalance, RetryModel, ScenarioPhase, UnloadedLatency, UpstreamChange};
+use weir_workload::delay::Delay;
+use weir_workload::station::StationOverflow;
 
 /// Maximum expected calls of a run: more take minutes and gigabytes.
 const MAX_CALLS: f64 = 1e8;

@@ -5,9 +5,10 @@
 use std::thread;
 use std::time::Duration;
 
-use weir_decide::call::policy::{Policy, RetryPolicy};
 use weir_gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir_gate::{self as gate, Gate};
+use weir_resilience::policy::Policy;
+use weir_retry::policy::RetryPolicy;
 use weir_server::Options;
 use weir_testing::{Raw, Reply, Server, Serving, until};
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use weir_decide::base::rng::SeededRng;
+use weir_base::rng::SeededRng;
 use weir_send::State;
 use weir_send::store::{JobFilter, Options, SqliteStore, Store};
 use weir_testing::{RedisServer, Reply, Running, Seen, Server, Serving, Weir, spawn_tied, until};

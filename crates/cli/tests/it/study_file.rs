@@ -43,7 +43,7 @@ fn a_valid_file_is_summed_up() {
         "{output:?}"
     );
     assert!(schema().is_valid(&as_json(FINE)));
-    assert!(schema().is_valid(&as_json(include_str!("../../../../crates/study/src/file/example.toml"))));
+    assert!(schema().is_valid(&as_json(include_str!("../../../../crates/lab/study/src/file/example.toml"))));
 }
 
 #[test]

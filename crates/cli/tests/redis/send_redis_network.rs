@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::setting::{SYNCED, Setting, Terms};
-use weir_decide::Nanos;
+use weir_base::Nanos;
 use weir_send::store::{JobOrder, QueueAddress, QueueBounds, RedisStore, Store};
 use weir_send::{Job, JobRequest, Options, Sender, wall_ms};
 use weir_testing::{Manner, Proxy, RedisServer, Reply, Running, Server, until};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::setting::{SYNCED, Setting, Terms};
 use rustix::process::Signal;
 use serde_json::Value;
-use weir_decide::base::rng::SeededRng;
+use weir_base::rng::SeededRng;
 use weir_send::wall_ms;
 use weir_testing::{Running, until};
 

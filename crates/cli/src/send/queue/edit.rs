@@ -9,8 +9,8 @@ use super::{JobIdArgs, StoreArgs, job_name, state_phrase};
 use crate::exit;
 use crate::messages::Messages;
 use crate::send::request;
-use weir_decide::Nanos;
-use weir_decide::base::units;
+use weir_base::Nanos;
+use weir_base::units;
 use weir_send::store::StoreError;
 use weir_send::{Job, JobDefaults, JobEdit, JobEntry, State, TemplateParts, UnixMs, wall_ms};
 

@@ -7,10 +7,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 
-use weir_decide::base::secret_mask::without_secrets;
-use weir_decide::base::secret_names::is_secret_name;
-use weir_http::target::Target;
 use weir_live::single_line;
+use weir_net::target::Target;
+use weir_request::secret_mask::without_secrets;
+use weir_request::secret_names::is_secret_name;
 use weir_send::template::has_field;
 use weir_send::{JobDetail, JobEntry, UnixMs};
 

@@ -3,9 +3,9 @@
 use http::Method;
 use http_body_util::BodyExt;
 use proptest::prelude::*;
-use weir_decide::base::failure::FailureKind;
-use weir_http::client::OutgoingBody;
-use weir_http::client::response::{HeadParser, ResponseContext};
+use weir_base::failure::FailureKind;
+use weir_net::client::OutgoingBody;
+use weir_net::client::response::{HeadParser, ResponseContext};
 
 use super::{get, hello, run, send, to, until_nothing_is_open, whole};
 use weir_testing::{Reply, Server};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use http::Method;
 use http_body_util::BodyExt;
-use weir_decide::Nanos;
-use weir_http::client::{Client, ClientCounts, ConnectOptions, OutgoingBody};
+use weir_base::Nanos;
+use weir_net::client::{Client, ClientCounts, ConnectOptions, OutgoingBody};
 
 use super::{get, hello, origin, run, send, to, until};
 use weir_testing::{Reply, Server};
@@ -40,10 +40,10 @@ fn a_pending_connection_ends_with_its_request() {
     // The service accepts the connection and never completes the handshake.
     let server = Server::build().greeting(Reply::nothing()).start(|_| Reply::nothing());
     run(async |client| {
-        for protocol in [weir_http::client::Protocol::Http1, weir_http::client::Protocol::Auto] {
+        for protocol in [weir_net::client::Protocol::Http1, weir_net::client::Protocol::Auto] {
             let before = server.counts().connections;
-            let tls = weir_http::tls::TlsOptions { insecure: true, ..Default::default() };
-            let tls = Some(weir_http::tls::Tls::shared(&tls).unwrap());
+            let tls = weir_net::tls::TlsOptions { insecure: true, ..Default::default() };
+            let tls = Some(weir_net::tls::Tls::shared(&tls).unwrap());
             let to = origin(
                 &server.url("/").replace("http", "https"),
                 &ConnectOptions { tls, protocol, ..ConnectOptions::default() },

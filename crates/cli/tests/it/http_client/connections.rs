@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use weir_decide::Nanos;
-use weir_decide::base::failure::FailureKind;
-use weir_http::client::{
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_net::client::{
     ClientCounts, ConnectOptions, Options, Origin, OutgoingBody, OutgoingRequest, PendingAddresses,
 };
-use weir_http::target::Target;
+use weir_net::target::Target;
 
 use super::{get, hello, origin, run, run_with, send, to, until, until_nothing_is_open};
 use crate::name_addresses::full_listener;
@@ -255,7 +255,7 @@ fn a_handshake_that_stalls_times_out() {
 }
 
 fn insecure() -> std::sync::Arc<rustls::ClientConfig> {
-    use weir_http::tls::{Tls, TlsOptions};
+    use weir_net::tls::{Tls, TlsOptions};
     Tls::shared(&TlsOptions { insecure: true, ..TlsOptions::default() }).unwrap()
 }
 

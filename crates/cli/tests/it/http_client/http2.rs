@@ -9,12 +9,12 @@ use http::{HeaderMap, Method, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::{ClientConfig, ServerConfig};
-use weir_decide::Nanos;
-use weir_decide::base::failure::FailureKind;
-use weir_http::client::{
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_net::client::{
     Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError,
 };
-use weir_http::tls::{Tls, TlsOptions};
+use weir_net::tls::{Tls, TlsOptions};
 use weir_serve::running::RunningService;
 
 use super::{get, hello, origin, run, until, until_nothing_is_open, whole};

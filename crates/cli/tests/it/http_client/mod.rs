@@ -16,13 +16,13 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Response};
 use http_body_util::BodyExt;
 use tokio::task::LocalSet;
-use weir_decide::Nanos;
-use weir_http::client::{
-    Client, ConnectOptions, IncomingBody, Options, Origin, OutgoingBody, OutgoingRequest, SendError,
-};
-use weir_http::target::Target;
+use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::timer::Timer;
+use weir_net::client::{
+    Client, ConnectOptions, IncomingBody, Options, Origin, OutgoingBody, OutgoingRequest, SendError,
+};
+use weir_net::target::Target;
 use weir_testing::Server;
 
 /// Runs a test on an event loop of its own.

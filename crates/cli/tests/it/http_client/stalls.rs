@@ -13,9 +13,9 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use weir_decide::Nanos;
-use weir_decide::base::failure::FailureKind;
-use weir_http::client::{Client, ConnectOptions, Origin, OutgoingBody, Protocol};
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_net::client::{Client, ConnectOptions, Origin, OutgoingBody, Protocol};
 
 use super::uploads::Endless;
 use super::{origin, run, send, until_nothing_is_open};
@@ -103,7 +103,7 @@ fn a_response_that_stalls_fails_after_a_minute() {
     run(async |client| {
         let to = origin(&server.url(), &reach(true));
         let headers = http::HeaderMap::new();
-        let request = weir_http::client::OutgoingRequest {
+        let request = weir_net::client::OutgoingRequest {
             method: &Method::GET,
             target: "/drip?duration=600&numbytes=3",
             headers: &headers,

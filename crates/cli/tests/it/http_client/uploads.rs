@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full};
-use weir_decide::base::failure::FailureKind;
-use weir_http::client::{OutgoingBody, OutgoingRequest};
+use weir_base::failure::FailureKind;
+use weir_net::client::{OutgoingBody, OutgoingRequest};
 
 use super::{get, hello, run, send, to, whole};
 use weir_testing::{Reply, Server};
@@ -158,7 +158,7 @@ fn a_good_response_may_begin_before_its_request_has_ended() {
         .and_then(|asked| asked.start(weir_server::Logger::new(|_| {})))
         .unwrap();
     run(async |client| {
-        let to = super::origin(&echo.url(), &weir_http::client::ConnectOptions::default());
+        let to = super::origin(&echo.url(), &weir_net::client::ConnectOptions::default());
         let body: Bytes = (0..8_000_000_u32).map(|k| (k % 253) as u8).collect();
         let (method, headers) = (Method::POST, HeaderMap::new());
         let request = OutgoingRequest {

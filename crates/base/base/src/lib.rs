@@ -1,0 +1,26 @@
+//! PURE. What all of weir shares and no product owns: time, kinds of failures, seeded random numbers, texts of numbers,
+//! counters in fixed memory.
+//!
+//! - [`duration_text`]: durations as text
+//! - [`failure`]: kinds of failures without a valid response
+//! - [`key_name`]: names of keys for output
+//! - [`nanos`]: time since the start of a run
+//! - [`percent`]: escapes of URLs, such as `%20`
+//! - [`rng`]: seeded random numbers that are the same in every version
+//! - [`set_cache`]: set-associative cache: state of many keys, in fixed memory
+//! - [`sliding_count`]: counts over a sliding window, in fixed memory
+//! - [`terminal_text`]: text of others on a terminal
+//! - [`units`]: notation of times, stages and arrival processes
+
+pub mod duration_text;
+pub mod failure;
+pub mod key_name;
+pub mod nanos;
+pub mod percent;
+pub mod rng;
+pub mod set_cache;
+pub mod sliding_count;
+pub mod terminal_text;
+pub mod units;
+
+pub use self::nanos::{Nanos, WallNanos};

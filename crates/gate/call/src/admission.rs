@@ -1,0 +1,140 @@
+//! Admission of a call: the permits that it needs before anything is sent.
+
+use std::sync::Arc;
+
+use super::attempt_log::CallTrace;
+use super::counts::{CallCounts, CallOutcome};
+use super::permits::{AcquireResult, CallPermit, PermitPool, PermitResult};
+use super::pulse;
+use super::request::CallRequest;
+use weir_base::Nanos;
+use weir_machine::clock::Clock;
+use weir_machine::timer::Timer;
+use weir_resilience::admission::{CallArrival, Rejection};
+use weir_resilience::upstream::circuit_breaker::BreakerPermit;
+use weir_retry::retry_budget::Budget;
+
+/// Permits of an admitted call.
+#[derive(Debug)]
+pub(super) struct CallAdmission {
+    /// Slot of the route, until the end of the response.
+    pub(super) route_permit: Option<CallPermit>,
+    /// Slot of the first attempt at the upstream.
+    pub(super) upstream_permit: Option<CallPermit>,
+    /// Permit of the circuit breaker.
+    pub(super) breaker_permit: Option<BreakerPermit>,
+    /// Whether the call was queued.
+    pub(super) waited: bool,
+}
+
+impl CallAdmission {
+    /// Acquires all permits, and waits for them if necessary.
+    ///
+    /// The decision on every call. [`CallEngine::shed_early`](super::CallEngine::shed_early) only precedes it, for
+    /// calls whose body is still to be read, to reject them without an upload; permits are acquired here and not there,
+    /// since a slow upload would hold them while nothing is sent to the upstream.
+    pub(super) async fn acquire(
+        request: &CallRequest<'_>,
+        timer: &Timer,
+        (now, deadline): (Nanos, Nanos),
+        random: impl FnOnce() -> f64,
+        on_cancel: &dyn Fn(CallTrace),
+    ) -> Result<Self, Rejection> {
+        let cancel_context = (&*request.plan.counts, on_cancel, now);
+        let CallRequest { priority, spread, connection, .. } = *request;
+        let arrival = CallArrival { deadline, priority, spread, connection };
+        let mut admission = Self { route_permit: None, upstream_permit: None, breaker_permit: None, waited: false };
+        if request.plan.permits.is_some() || request.plan.upstream.permits().is_some() {
+            pulse::keep_running(timer, now);
+        }
+        if let Some(pool) = &request.plan.permits {
+            admission.route_permit = Some(admission.acquire_permit(cancel_context, pool, timer, now, &arrival).await?);
+        }
+        if let Some(pool) = request.plan.upstream.permits() {
+            let now = if admission.waited { timer.now() } else { now };
+            admission.upstream_permit =
+                Some(admission.acquire_permit(cancel_context, pool, timer, now, &arrival).await?);
+        }
+        // Last, since it is only for calls that are sent.
+        let now = if admission.waited { timer.now() } else { now };
+        admission.breaker_permit = request.plan.upstream.guard.allows(now, random)?;
+        Ok(admission)
+    }
+
+    async fn acquire_permit(
+        &mut self,
+        cancel_context: CancelContext<'_>,
+        pool: &Arc<PermitPool>,
+        timer: &Timer,
+        now: Nanos,
+        arrival: &CallArrival,
+    ) -> PermitResult {
+        if let Some(permit) = pool.try_acquire(timer.clock(), now, arrival) {
+            return Ok(permit);
+        }
+        match pool.acquire(timer.clock(), now, arrival) {
+            AcquireResult::Granted(permit) => Ok(permit),
+            AcquireResult::Rejected(rejection) => Err(rejection),
+            AcquireResult::Queued(wait) => {
+                self.waited = true;
+                let guard = CancelGuard(Some(cancel_context));
+                // Boxed, since few calls wait, and the future of every call would be larger by it.
+                let result = Box::pin(wait.permit(timer)).await;
+                guard.disarm();
+                result
+            }
+        }
+    }
+}
+
+/// What to do when a caller disconnects: counters, hook, and start of the call.
+type CancelContext<'a> = (&'a CallCounts, &'a dyn Fn(CallTrace), Nanos);
+
+/// Reports a caller that disconnects while its call is queued.
+struct CancelGuard<'a>(Option<CancelContext<'a>>);
+
+impl CancelGuard<'_> {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelGuard<'_> {
+    fn drop(&mut self) {
+        if let Some((counts, on_cancel, began)) = self.0 {
+            counts.ended(CallOutcome::ClientClosed);
+            on_cancel(CallTrace { began, ..CallTrace::default() });
+        }
+    }
+}
+
+/// A budget whose withdrawals also need a free slot at the upstream.
+#[derive(Debug)]
+pub(super) struct BudgetWithPermits<'a, P> {
+    pub(super) budget: &'a mut P,
+    pub(super) request: &'a CallRequest<'a>,
+    pub(super) clock: Clock,
+    /// Permits of granted withdrawals.
+    pub(super) permits: &'a mut Vec<CallPermit>,
+    /// Number of withdrawals that no slot was free for.
+    pub(super) without_slot: &'a mut u32,
+}
+
+impl<P: Budget> Budget for BudgetWithPermits<'_, P> {
+    fn can_withdraw(&mut self, now: Nanos) -> bool {
+        self.budget.can_withdraw(now)
+    }
+
+    fn withdraw(&mut self, now: Nanos) -> bool {
+        let Some(pool) = self.request.plan.upstream.permits() else { return self.budget.withdraw(now) };
+        let CallRequest { priority, spread, connection, .. } = *self.request;
+        let arrival = CallArrival { deadline: Nanos::NEVER, priority, spread, connection };
+        let Some(permit) = pool.try_acquire(self.clock, now, &arrival) else {
+            *self.without_slot += 1;
+            return false;
+        };
+        let granted = self.budget.withdraw(now);
+        self.permits.extend(Some(permit).filter(|_| granted));
+        granted
+    }
+}

@@ -1,0 +1,223 @@
+//! One attempt: sends the request, reads the response's head and as much of its body as success depends on.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http::response::Parts;
+use http::{HeaderMap, Method, StatusCode, header};
+use http_body::Body;
+use http_body_util::BodyExt;
+
+use super::body::{BufferedBody, CallBody};
+use super::body_limit::{BodyReadError, too_long};
+use super::headers::{AttemptHeaders, HeaderList};
+use super::host_permit::HostPermit;
+use super::request::CallRequest;
+use super::success::grpc_failure;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_machine::clock;
+use weir_net::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest};
+use weir_retry::grpc::Codes;
+use weir_retry::policy::AttemptFailure;
+use weir_retry::retry_after::retry_after;
+
+/// Outcome of an attempt.
+#[derive(Debug)]
+pub(super) enum AttemptOutcome {
+    Success(Parts, CallBody),
+    Failure {
+        failure: AttemptFailure,
+        /// Cause as text, if there is more than the kind.
+        cause: Option<Cow<'static, str>>,
+        /// Retry-After of the response.
+        retry_after: Option<Nanos>,
+        /// The response, if there was one.
+        response: Option<(Parts, CallBody)>,
+    },
+}
+
+fn failed_outcome(failure: AttemptFailure, cause: impl Into<Cow<'static, str>>) -> AttemptOutcome {
+    AttemptOutcome::Failure { failure, cause: Some(cause.into()), retry_after: None, response: None }
+}
+
+impl AttemptOutcome {
+    /// Outcome of an attempt that was cancelled before it began.
+    pub(super) fn cancelled() -> Self {
+        failed_outcome(AttemptFailure::Kind(FailureKind::Closed), "cancelled")
+    }
+}
+
+/// An attempt that is ready to be sent to its host.
+#[derive(Debug)]
+pub(super) struct LaunchedAttempt<'a> {
+    pub(super) client: &'a Client,
+    pub(super) headers: &'a AttemptHeaders,
+    pub(super) request: &'a CallRequest<'a>,
+    pub(super) body: OutgoingBody,
+    pub(super) extra_headers: HeaderList,
+    pub(super) host_permit: HostPermit,
+}
+
+/// Sends an attempt and evaluates its response.
+pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
+    let LaunchedAttempt { client, headers, request, body, extra_headers, mut host_permit } = launched;
+    // In a bidirectional stream the response's first message may depend on the caller's next one.
+    let may_wait = request.plan.policy.allows_extra_attempts() && !matches!(body, OutgoingBody::Stream(_));
+    let outgoing = OutgoingRequest {
+        method: request.method,
+        target: request.target,
+        headers: request.headers,
+        extra_headers: &extra_headers,
+        body,
+        upgrade: request.upgrade,
+    };
+    let origin = host_permit.origin();
+    let named = request.client.filter(|_| origin.names_clients()).map(|client| Arc::new(origin.for_client(client)));
+    let sent = client.send(named.as_ref().unwrap_or(origin), outgoing).await;
+    drop(named);
+    headers.recycle(extra_headers);
+    let response = match sent {
+        Ok(response) => response,
+        Err(error) => {
+            let failure = AttemptFailure::Kind(error.kind);
+            host_permit.failed_by(failure, error.text.clone());
+            return failed_outcome(failure, error.text);
+        }
+    };
+    evaluate_response(request, response, may_wait, host_permit).await
+}
+
+async fn evaluate_response(
+    request: &CallRequest<'_>,
+    response: http::Response<IncomingBody>,
+    may_wait: bool,
+    mut host_permit: HostPermit,
+) -> AttemptOutcome {
+    let success = &request.plan.success;
+    let (head, mut body) = response.into_parts();
+    host_permit.response_started(head.status.as_u16());
+    let mut verdict = success.check_head(&head);
+    let codes = success.codes(&head);
+    // 101 has no body, and responses to HEAD and 304 only describe one (RFC 9110, 9.3.2, 15.4.5).
+    let bodiless = *request.method == Method::HEAD
+        || matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NOT_MODIFIED);
+    let wanted = match verdict {
+        _ if bodiless => false,
+        Ok(()) => success.needs_body(),
+        Err(_) => success.require_complete,
+    };
+    let content = match body.take_complete() {
+        Some(bytes) if wanted && bytes.len() > success.max_body_bytes => Err(too_long(success.max_body_bytes)),
+        Some(bytes) if body.is_end_stream() => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: None })),
+        Some(bytes) => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: read_trailers(body).await })),
+        // An HTTP/2 stream may end with its head.
+        None if body.is_end_stream() && head.status != StatusCode::SWITCHING_PROTOCOLS => {
+            Ok(BodyRead::Complete(BufferedBody::default()))
+        }
+        None if wanted => read_body(body, success.max_body_bytes).await.map(BodyRead::Complete),
+        // The outcome of a gRPC call is in its trailers; a failed one has no message before them.
+        None if may_wait && verdict.is_ok() && codes != Codes::NONE => read_start(body).await,
+        None => Ok(BodyRead::Started(Bytes::new(), body)),
+    };
+    let content = match content {
+        Ok(content) => content,
+        Err((kind, cause)) => {
+            let failure = verdict.err().unwrap_or(AttemptFailure::Kind(kind));
+            host_permit.failed_by(failure, cause.clone());
+            return failed_outcome(failure, cause);
+        }
+    };
+    if let (Ok(()), false, BodyRead::Complete(buffered)) = (verdict, bodiless, &content) {
+        verdict = success.check_body(&buffered.bytes);
+        if let (Ok(()), Some(trailers)) = (verdict, &buffered.trailers) {
+            verdict = grpc_failure(codes, trailers).map_or(Ok(()), Err);
+        }
+    }
+    match verdict {
+        Ok(()) => host_permit.succeeded(),
+        Err(failure) => host_permit.failed(failure),
+    }
+    let body = match content {
+        BodyRead::Complete(buffered) => {
+            host_permit.complete();
+            CallBody::complete(buffered)
+        }
+        BodyRead::Started(first, rest) => {
+            if verdict.is_ok() {
+                host_permit.set_failing_codes(codes);
+            }
+            CallBody::incomplete(first, rest, host_permit)
+        }
+    };
+    AttemptOutcome::from_response(verdict, head, body)
+}
+
+/// Part of a response's body that was read.
+enum BodyRead {
+    Complete(BufferedBody),
+    /// The first part, and the rest.
+    Started(Bytes, IncomingBody),
+}
+
+/// Reads the first part of a body, or its trailers if there is none.
+async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
+    let Some(frame) = body.frame().await else { return Ok(BodyRead::Complete(BufferedBody::default())) };
+    let frame = frame.map_err(|error| (error.kind, error.text))?;
+    Ok(match frame.into_data() {
+        Ok(first) => BodyRead::Started(first, body),
+        Err(frame) => {
+            BodyRead::Complete(BufferedBody { bytes: Bytes::new(), trailers: frame.into_trailers().ok().map(Box::new) })
+        }
+    })
+}
+
+/// Reads the trailers of a body whose data is complete.
+async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
+    Some(Box::new(body.frame().await?.ok()?.into_trailers().ok()?))
+}
+
+/// Reads a body of at most `max_bytes`. A longer one is not read on, and its connection is closed.
+pub async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
+    if body.size_hint().lower() > max_bytes as u64 {
+        return Err(too_long(max_bytes));
+    }
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    let mut trailers = None;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| (error.kind, error.text))?;
+        let data = match frame.into_data() {
+            Ok(data) => data,
+            Err(frame) => {
+                trailers = frame.into_trailers().ok().map(Box::new);
+                continue;
+            }
+        };
+        if data.len() > max_bytes - first.len().max(all.len()) {
+            return Err(too_long(max_bytes));
+        }
+        if first.is_empty() && all.is_empty() {
+            first = data;
+            continue;
+        }
+        // From the second part on all is in one buffer.
+        all.extend_from_slice(&std::mem::take(&mut first));
+        all.extend_from_slice(&data);
+    }
+    Ok(BufferedBody { bytes: if all.is_empty() { first } else { all.freeze() }, trailers })
+}
+
+impl AttemptOutcome {
+    fn from_response(verdict: Result<(), AttemptFailure>, head: Parts, body: CallBody) -> Self {
+        match verdict {
+            Ok(()) => Self::Success(head, body),
+            Err(failure) => {
+                let value = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+                let retry_after = value.and_then(|text| retry_after(text, clock::wall()));
+                Self::Failure { failure, cause: None, retry_after, response: Some((head, body)) }
+            }
+        }
+    }
+}

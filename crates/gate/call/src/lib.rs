@@ -1,0 +1,54 @@
+//! Calls and their attempts under a policy of deadline, hedging, retries and budget. Base of the gateway and the
+//! client.
+//!
+//! - [`CallPlan`]: settings of many calls; [`Upstream`]: the hosts of their attempts
+//! - [`CallEngine`]: one per event loop; [`CallEngine::call`] makes a call; `state`: a call in flight;
+//!   `engine_state`: what all calls of the event loop share
+//! - [`CallResponse`], [`CallFailure`]: the outcome; [`CallBody`]: the response's body, of an attempt and of its call;
+//!   [`attempt_log`]: the attempt log; [`UnsentAttempts`]: attempts that a budget stopped
+//! - [`PermitPool`]: concurrency limits; `admission`: admission of a call; `upstream_guard`: circuit breaker and
+//!   throttle
+//! - `attempt`: one attempt; `host_permit`: its host and permits; `headers`: its own headers; `upload`: a request body
+//!   that the caller still sends; `counts`: counters; `condition_changes`: changes of hosts and circuits, for a log
+//!
+//! What to launch, what to cancel and when to respond is decided in [`weir_resilience::hedge`] and done here.
+
+mod admission;
+mod attempt;
+pub mod attempt_log;
+mod body;
+mod body_limit;
+mod condition_changes;
+mod counts;
+mod engine;
+mod engine_state;
+mod headers;
+mod host_permit;
+mod latency_histogram;
+mod permits;
+mod plan;
+mod pulse;
+mod request;
+mod response;
+mod state;
+mod success;
+mod unsent_attempts;
+mod upload;
+mod upstream;
+mod upstream_guard;
+
+pub use self::attempt::read_body;
+pub use self::body::{CallBody, CallBodyError};
+pub use self::condition_changes::UpstreamEvent;
+pub use self::counts::{CallCounts, UpstreamCounts};
+pub use self::engine::CallEngine;
+pub use self::latency_histogram::{LatencyBuckets, LatencyHistogram};
+pub use self::permits::PermitPool;
+pub use self::plan::CallPlan;
+pub use self::request::CallRequest;
+pub use self::response::{CallFailure, CallFailureReason, CallResponse};
+pub use self::success::{InvalidSchema, Success};
+pub use self::unsent_attempts::UnsentAttempts;
+pub use self::upstream::{HostState, Upstream, UpstreamHost};
+pub use weir_net::traceparent::TraceContext;
+pub use weir_resilience::upstream::hosts::HostSlot;

@@ -1,0 +1,40 @@
+//! Outcome of a call: its response or failure.
+
+use http::response::Parts;
+
+use super::attempt_log::CallTrace;
+use super::body::CallBody;
+use weir_resilience::admission::Rejection;
+
+/// Response of a successful call.
+#[derive(Debug)]
+pub struct CallResponse {
+    /// Status and headers, as the upstream sent them.
+    pub head: Parts,
+    /// Body of the response.
+    pub body: CallBody,
+    /// Attempt log of the call.
+    pub call_trace: CallTrace,
+}
+
+/// Failure of a call: no attempt succeeded, or nothing was sent.
+#[derive(Debug)]
+pub struct CallFailure {
+    /// Reason of the failure.
+    pub reason: CallFailureReason,
+    /// Last response, if there was one.
+    pub last_response: Option<(Parts, CallBody)>,
+    /// Attempt log of the call.
+    pub call_trace: CallTrace,
+}
+
+/// Reason of a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallFailureReason {
+    /// All attempts failed, and the policy allows no more.
+    AllFailed,
+    /// The deadline passed.
+    DeadlineExceeded,
+    /// The call was rejected; nothing was sent.
+    Rejected(Rejection),
+}

@@ -1,0 +1,268 @@
+//! A call in flight: launches and ends the attempts that [`HedgedCall`] decides on.
+
+use http::response::Parts;
+
+use super::admission::{BudgetWithPermits, CallAdmission};
+use super::attempt::{AttemptOutcome, LaunchedAttempt};
+use super::attempt_log::{AttemptStatus, CallTrace};
+use super::body::CallBody;
+use super::counts::CallOutcome;
+use super::engine_state::EngineState;
+use super::host_permit::{BlameRule, HostPermit};
+use super::permits::{CallPermit, PermitOutcome};
+use super::request::CallRequest;
+use super::response::{CallFailure, CallFailureReason, CallResponse};
+use super::upload::{UploadState, track_upload};
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_base::rng::SeededRng;
+use weir_machine::lock::lock;
+use weir_net::client::OutgoingBody;
+use weir_resilience::admission;
+use weir_resilience::admission::AbandonReason;
+use weir_resilience::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
+use weir_retry::policy::AttemptFailure;
+use weir_retry::retry_budget::Unlimited;
+
+/// State of one call in flight.
+pub(super) struct CallState<'a> {
+    engine: &'a EngineState,
+    request: &'a CallRequest<'a>,
+    hedge: HedgedCall<'a>,
+    deadline: Nanos,
+    /// Time of the last event. All effects of an event have this time, so that timeouts agree with the decision.
+    now: Nanos,
+    body: OutgoingBody,
+    admission: CallAdmission,
+    /// Permits of attempts that are about to be launched.
+    launch_permits: Vec<CallPermit>,
+    /// Attempts of the last event that no slot was free for.
+    without_slot: u32,
+    /// State of a body that the caller still sends.
+    upload: Option<UploadState>,
+    /// Hosts of the attempts so far, as a bit set.
+    attempted_hosts: u64,
+    call_trace: CallTrace,
+    success: Option<(Parts, CallBody)>,
+    last_response: Option<(Parts, CallBody)>,
+    is_counted: bool,
+    /// Called with the trace if the call is dropped before its end.
+    on_cancel: &'a dyn Fn(CallTrace),
+}
+
+impl<'a> CallState<'a> {
+    pub(super) fn begin(
+        engine: &'a EngineState,
+        request: &'a CallRequest<'a>,
+        body: OutgoingBody,
+        (number, began, deadline): (u64, Nanos, Nanos),
+        admission: CallAdmission,
+        on_cancel: &'a dyn Fn(CallTrace),
+        actions: &mut Vec<HedgeAction>,
+    ) -> Self {
+        let plan = request.plan;
+        // Hedge stages count from here: the time in the queue is not part of the first attempt's.
+        let now = if admission.waited { engine.timer.now() } else { began };
+        plan.count_call(now);
+        let resend = match body {
+            OutgoingBody::Stream(_) => ResendRule::Never,
+            _ if request.upgrade => ResendRule::IfUnsent,
+            _ => ResendRule::of(plan.policy.retryable_methods, request.method.as_str()),
+        };
+        let latency = |quantile| plan.upstream.latency_quantile(now, quantile);
+        let random = SeededRng::new(engine.seed, number);
+        let hedge = HedgedCall::start(&plan.policy, now, deadline, resend, latency, random, actions);
+        let call_trace = CallTrace { began, ..CallTrace::default() };
+        let launch_permits = Vec::new();
+        Self {
+            engine,
+            request,
+            hedge,
+            deadline,
+            now,
+            body,
+            admission,
+            launch_permits,
+            without_slot: 0,
+            upload: None,
+            attempted_hosts: 0,
+            call_trace,
+            success: None,
+            last_response: None,
+            is_counted: false,
+            on_cancel,
+        }
+    }
+
+    /// Prepares the next attempt.
+    pub(super) fn launch(&mut self, number: u32, reason: LaunchReason) -> LaunchedAttempt<'a> {
+        let (engine, request, now) = (self.engine, self.request, self.now);
+        let policy = &request.plan.policy;
+        // 90% of the policy's deadline count as all of it: a gateway counts it from an earlier time.
+        let missing = self.call_trace.began + policy.deadline - self.deadline;
+        let is_callers_deadline = missing > Nanos(policy.deadline.0 / 10);
+        let blamed_at = if number == 0 && !is_callers_deadline { self.deadline } else { Nanos::NEVER };
+        let blame_rule = BlameRule {
+            attempt_timeout_at: now + policy.attempt_timeout,
+            host_blamed_at: blamed_at,
+            deadline: self.deadline,
+            is_callers_deadline,
+        };
+        let permits = match number {
+            0 => (self.admission.upstream_permit.take(), self.admission.breaker_permit.take()),
+            _ => (self.launch_permits.pop(), None),
+        };
+        let upstream = &request.plan.upstream;
+        let hosts = (self.attempted_hosts, request.key);
+        let mut host_permit = HostPermit::acquire(upstream, &engine.timer, now, blame_rule, hosts, reason, permits);
+        self.attempted_hosts |= 1 << host_permit.host.index;
+        debug_assert_eq!(
+            self.call_trace.attempts.len(),
+            number as usize,
+            "attempts are numbered in the order of launch"
+        );
+        self.call_trace.launched(reason, host_permit.origin(), now);
+        let body = match &self.body {
+            OutgoingBody::Empty => OutgoingBody::Empty,
+            OutgoingBody::Bytes(bytes) => OutgoingBody::Bytes(bytes.clone()),
+            OutgoingBody::Stream(_) => match std::mem::replace(&mut self.body, OutgoingBody::Empty) {
+                OutgoingBody::Stream(body) => {
+                    let (body, upload) = track_upload(body);
+                    host_permit.set_upload(upload.clone());
+                    self.upload = Some(upload);
+                    body
+                }
+                other => other,
+            },
+        };
+        let remaining = if self.deadline == Nanos::NEVER { Nanos::NEVER } else { self.deadline - now };
+        let headers = &engine.headers;
+        let extra_headers = headers.list(request.plan, remaining, request.trace.map(|trace| trace.of_attempt(number)));
+        LaunchedAttempt { client: &engine.client, headers, request, body, extra_headers, host_permit }
+    }
+
+    /// Handles the outcome of an attempt, or a tick, and appends what to do to `actions`.
+    pub(super) fn on_event(&mut self, event: Option<(u32, AttemptOutcome)>, actions: &mut Vec<HedgeAction>) {
+        let now = self.engine.timer.now();
+        self.now = now;
+        let event = match event {
+            None => Event::Tick,
+            Some((attempt, AttemptOutcome::Success(head, body))) => {
+                if attempt == 0 {
+                    self.request.plan.upstream.record_latency(now, now - self.call_trace.launch_of(0));
+                }
+                self.call_trace.ended(attempt, now, AttemptStatus::Won(head.status.as_u16()));
+                self.success = Some((head, body));
+                Event::Succeeded(attempt)
+            }
+            Some((attempt, AttemptOutcome::Failure { failure, cause, retry_after, response })) => {
+                self.call_trace.ended(attempt, now, AttemptStatus::Failed(failure, cause));
+                if response.is_some() {
+                    self.last_response = response;
+                }
+                Event::Failed { attempt, failure, retry_after }
+            }
+        };
+        let (request, clock, permits) = (self.request, self.engine.timer.clock(), &mut self.launch_permits);
+        let without_slot = &mut self.without_slot;
+        match &request.plan.budget {
+            Some(budget) => {
+                let budget = &mut *lock(budget);
+                let mut budget = BudgetWithPermits { budget, request, clock, permits, without_slot };
+                self.hedge.on(now, event, &mut budget, actions);
+            }
+            None => {
+                let budget = &mut Unlimited;
+                let mut budget = BudgetWithPermits { budget, request, clock, permits, without_slot };
+                self.hedge.on(now, event, &mut budget, actions);
+            }
+        }
+        // An attempt of this call may wait for the connection that a failed response holds.
+        if !actions.iter().any(|action| matches!(action, HedgeAction::Finish(_))) {
+            drop(self.last_response.take_if(|(_, body)| body.holds_limited_connection()));
+        }
+    }
+
+    pub(super) fn on_attempt_cancelled(&mut self, attempt: u32) {
+        let now = self.now;
+        let timed_out = now - self.call_trace.launch_of(attempt) >= self.request.plan.policy.attempt_timeout;
+        let (kind, cause) = match &self.upload {
+            Some(upload) if upload.awaits_caller() => {
+                (FailureKind::Request, "the request's body did not arrive within the attempt's timeout")
+            }
+            _ => (FailureKind::Timeout, "no response within the attempt's timeout"),
+        };
+        let timeout = AttemptStatus::Failed(AttemptFailure::Kind(kind), Some(cause.into()));
+        self.call_trace.ended(attempt, now, if timed_out { timeout } else { AttemptStatus::Cancelled });
+        if attempt == 0 {
+            // A lower bound of its latency.
+            self.request.plan.upstream.record_latency(now, now - self.call_trace.launch_of(0));
+        }
+    }
+
+    pub(super) fn on_budget_exhausted(&mut self, reason: LaunchReason) {
+        self.request.plan.counts.count_budget_exhausted();
+        let has_slot = self.without_slot == 0;
+        self.without_slot = self.without_slot.saturating_sub(1);
+        self.call_trace.unsent.add(reason, has_slot, self.request.plan.policy.budget);
+    }
+
+    #[expect(clippy::result_large_err, reason = "a failure may have a response")]
+    pub(super) fn finish(&mut self, verdict: CallVerdict) -> Result<CallResponse, CallFailure> {
+        let reason = match verdict {
+            CallVerdict::Won(_) => None,
+            CallVerdict::Failed { .. } | CallVerdict::ClientClosed => Some(CallFailureReason::AllFailed),
+            CallVerdict::DeadlineExceeded => Some(CallFailureReason::DeadlineExceeded),
+        };
+        self.record_outcome(match reason {
+            None => CallOutcome::Won,
+            Some(CallFailureReason::AllFailed) => CallOutcome::Failed,
+            Some(_) => CallOutcome::DeadlineExceeded,
+        });
+        if let Some(permit) = &mut self.admission.route_permit {
+            let outcome = match reason {
+                Some(CallFailureReason::DeadlineExceeded) => PermitOutcome::Cancelled(AbandonReason::DeadlineExceeded),
+                _ => PermitOutcome::Ended(admission::ServiceOutcome::Responded),
+            };
+            permit.set_outcome(outcome, Nanos::ZERO);
+        }
+        let success = self.success.take();
+        if success.is_some() && reason.is_some() {
+            // It arrived after the deadline.
+            self.request.plan.upstream.counts.cancelled();
+            self.call_trace.revoke();
+        }
+        self.request.plan.counts.latencies.record(self.now - self.call_trace.began);
+        self.request.plan.upstream.counts.count_ended(&self.call_trace);
+        let call_trace = std::mem::take(&mut self.call_trace);
+        let (timer, deadline) = (&self.engine.timer, self.deadline);
+        let deadline = || (deadline < Nanos::NEVER).then(|| timer.sleep_until(deadline));
+        if let (None, Some((head, mut body))) = (reason, success) {
+            self.request.plan.upstream.counts.won();
+            body.pass_on(&mut self.admission.route_permit, deadline);
+            return Ok(CallResponse { head, body, call_trace });
+        }
+        let mut last_response = self.last_response.take();
+        if let Some((_, body)) = &mut last_response {
+            body.pass_on(&mut self.admission.route_permit, deadline);
+        }
+        Err(CallFailure { reason: reason.unwrap_or(CallFailureReason::AllFailed), last_response, call_trace })
+    }
+
+    fn record_outcome(&mut self, outcome: CallOutcome) {
+        self.is_counted = true;
+        self.request.plan.counts.ended(outcome);
+    }
+}
+
+impl Drop for CallState<'_> {
+    fn drop(&mut self) {
+        if !self.is_counted {
+            self.record_outcome(CallOutcome::ClientClosed);
+            let mut call_trace = std::mem::take(&mut self.call_trace);
+            call_trace.cancel_running(self.engine.timer.now());
+            self.request.plan.upstream.counts.count_ended(&call_trace);
+            (self.on_cancel)(call_trace);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Cost of a call beside the request itself: allocations and CPU time.
+//!
+//! `cargo test --release --test call_cost -- --ignored --nocapture --test-threads 1` prints the results.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(unsafe_code, reason = "an allocator that counts is one, and only in this test")]
+
+#[allow(dead_code, reason = "the other test program uses all of it")]
+#[path = "it/calling.rs"]
+mod calling;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use crate::calling::{calling, get, ms, origin, plan};
+use http::{HeaderMap, HeaderName, Method};
+use weir_call::{CallEngine, CallPlan};
+use weir_machine::clock::thread_cpu;
+use weir_net::client::{OutgoingBody, OutgoingRequest};
+use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
+use weir_retry::deadline::DeadlineFormat;
+use weir_retry::policy::RetryPolicy;
+use weir_testing::Server;
+
+/// Allocator that counts the allocations of this thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATED: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: forwards to the system allocator; the counter is thread-local and does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATED.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: by the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let _ = ALLOCATED.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: by the caller's contract.
+        unsafe { System.realloc(place, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: by the caller's contract.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn allocated() -> u64 {
+    ALLOCATED.with(Cell::get)
+}
+
+/// A plan with deadline, hedge, retries, budget, and a deadline header.
+fn full(server: &Server) -> CallPlan {
+    let stages = vec![HedgeStage { after: StageTrigger::Time(ms(300)), on_failure: true, attempts: 2 }];
+    let retry = RetryPolicy { max_retries: 2, ..RetryPolicy::default() };
+    let policy = Policy { deadline: ms(1000), attempt_timeout: ms(800), stages, retry, ..Policy::default() };
+    let deadline_headers = vec![(HeaderName::from_static("x-envoy-expected-rq-timeout-ms"), DeadlineFormat::Millis)];
+    CallPlan { deadline_headers, ..plan(policy, server) }
+}
+
+/// A request of the client alone, without a call.
+async fn bare(engine: &CallEngine, server: &Server, count: u64) {
+    let (to, headers) = (origin(&server.url("/")), HeaderMap::new());
+    for _ in 0..count {
+        let body = OutgoingBody::Empty;
+        let request = OutgoingRequest {
+            method: &Method::GET,
+            target: "/",
+            headers: &headers,
+            extra_headers: &[],
+            body,
+            upgrade: false,
+        };
+        let mut answer = engine.client().send(&to, request).await.unwrap();
+        assert!(answer.body_mut().take_complete().is_some());
+    }
+}
+
+async fn calls(engine: &CallEngine, plan: &CallPlan, count: u64) {
+    for _ in 0..count {
+        assert!(get(engine, plan).await.is_ok());
+    }
+}
+
+#[test]
+fn a_call_allocates_hardly_more_than_its_request() {
+    let server = Server::hello();
+    calling(async |engine| {
+        let plans = [Arc::new(plan(Policy::default(), &server)), Arc::new(full(&server))];
+        let each = 1000;
+        let mut figures = [0; 3];
+        for round in 0..2 {
+            let before = allocated();
+            bare(&engine, &server, each).await;
+            figures[0] = allocated() - before;
+            for (figure, plan) in figures[1..].iter_mut().zip(&plans) {
+                let before = allocated();
+                calls(&engine, plan, each).await;
+                *figure = allocated() - before;
+            }
+            println!("round {round}: {:?} per call", figures.map(|figure| figure as f64 / each as f64));
+        }
+        let [bare, plain, full] = figures.map(|figure| (figure as f64 / each as f64).round());
+        assert!(plain <= bare + 1.0, "its story is all that is added");
+        assert!(full <= plain, "a policy adds nothing");
+    });
+}
+
+#[test]
+#[ignore = "for an idle machine and a release build"]
+fn the_cost_of_a_policy() {
+    let server = Server::hello();
+    calling(async |engine| {
+        let plans = [plan(Policy::default(), &server), full(&server)];
+        let each = 20_000;
+        let us = |from: weir_base::Nanos| (thread_cpu() - from).0 as f64 / 1e3 / each as f64;
+        for _ in 0..8 {
+            let start = thread_cpu();
+            bare(&engine, &server, each).await;
+            let bare = us(start);
+            let start = thread_cpu();
+            calls(&engine, &plans[0], each).await;
+            let plain = us(start);
+            let start = thread_cpu();
+            calls(&engine, &plans[1], each).await;
+            let full = us(start);
+            println!("CPU per call: bare {bare:.2} us, plain {plain:.2} us, all policies {full:.2} us");
+        }
+    });
+}

@@ -1,0 +1,199 @@
+//! Callers of a route: identification, rate limit and priority.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use http::HeaderMap;
+
+use super::cluster_hash::cluster_hash;
+use super::config::{CallerFrom, CertificateField, PriorityRule, Proxies, RouteConfig};
+use super::forwarding::client_address;
+use super::key_source::network_of;
+use super::route_caller::RouteCaller;
+use super::routing::Captures;
+use weir_base::Nanos;
+use weir_limits::fraction::Fraction;
+use weir_machine::lock::lock;
+use weir_net::path::segment_name;
+use weir_resilience::admission::{Priority, Rejection, RejectionReason};
+use weir_resilience::ratelimit::fair_priority::{PriorityFairness, PriorityFairnessRule};
+use weir_resilience::ratelimit::per_caller::{CallerLimiter, CallerRule};
+use weir_resilience::ratelimit::top_callers::{RejectedCaller, TopCallers};
+use weir_server::tls::ClientIdentity;
+
+/// Rate limits and priorities of a route's callers.
+#[derive(Debug)]
+pub(super) struct CallerPolicy {
+    config: CallerPolicyConfig,
+    caller_limiter: Option<Mutex<CallerLimiter>>,
+    /// Bounds raised priorities; None if callers cannot raise theirs.
+    priority_fairness: Option<Mutex<PriorityFairness>>,
+    /// Hasher with random keys, so that colliding names cannot be chosen.
+    hasher: RandomState,
+    /// Whether the rate limit is cluster-wide, so that callers need the same hashes at all gateways.
+    is_shared: bool,
+    /// Callers with the most rejections.
+    top_rejected: Mutex<TopCallers>,
+}
+
+/// Configuration of a [`CallerPolicy`]: a reload that does not change it keeps the policy's state.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CallerPolicyConfig {
+    priority: PriorityRule,
+    caller: Option<CallerFrom>,
+    rate: Option<CallerRule>,
+    /// Trusted proxies, for callers' addresses.
+    proxies: Arc<Proxies>,
+}
+
+impl CallerPolicyConfig {
+    pub(super) fn of(route: &RouteConfig, proxies: &Arc<Proxies>) -> Self {
+        let RouteConfig { priority, caller, rate, .. } = route;
+        Self { priority: priority.clone(), caller: caller.clone(), rate: *rate, proxies: Arc::clone(proxies) }
+    }
+}
+
+impl CallerPolicy {
+    /// A policy without state. With a salt the rate limit is cluster-wide, and nothing is allocated yet.
+    pub(super) fn new(config: CallerPolicyConfig, salt: Option<u64>) -> Self {
+        let PriorityRule { header, certificate, values, default } = &config.priority;
+        let may_raise =
+            (header.is_some() || certificate.is_some()) && values.iter().any(|(_, priority)| priority > default);
+        Self {
+            caller_limiter: config.rate.map(|rule| {
+                Mutex::new(match salt {
+                    Some(salt) => CallerLimiter::shared(rule, salt),
+                    None => CallerLimiter::new(rule),
+                })
+            }),
+            priority_fairness: may_raise.then(|| Mutex::new(PriorityFairness::new(PriorityFairnessRule::default()))),
+            hasher: RandomState::new(),
+            is_shared: salt.is_some() && config.rate.is_some(),
+            top_rejected: Mutex::default(),
+            config,
+        }
+    }
+
+    pub(super) fn has_config(&self, config: &CallerPolicyConfig) -> bool {
+        self.config == *config
+    }
+
+    /// The caller of a request, by the route's rule; without a name by its address.
+    pub(super) fn caller<'r>(
+        &'r self,
+        headers: &HeaderMap,
+        captures: &Captures<'_>,
+        peer: IpAddr,
+        client: Option<&ClientIdentity>,
+    ) -> RouteCaller<'r> {
+        let named = match &self.config.caller {
+            Some(CallerFrom::Header(name)) => {
+                headers.get(name).map(|value| RouteCaller::Header(name.as_str(), value.clone()))
+            }
+            Some(CallerFrom::Path(name)) => {
+                captures.get(name).map(|capture| RouteCaller::Capture(name, caller_name(capture).to_owned()))
+            }
+            Some(CallerFrom::Certificate(field)) => client
+                .and_then(|client| field.values(client).first().copied())
+                .map(|value| RouteCaller::Certificate(value.to_owned())),
+            Some(CallerFrom::Address) | None => None,
+        };
+        named.unwrap_or_else(|| RouteCaller::Address(client_address(headers, peer, &self.config.proxies)))
+    }
+
+    /// The priority of a call, and a rejection if its caller is over its rate limit.
+    pub(super) fn check(
+        &self,
+        now: Nanos,
+        headers: &HeaderMap,
+        caller: &RouteCaller<'_>,
+        client: Option<&ClientIdentity>,
+    ) -> (Priority, Option<Rejection>) {
+        let requested = self.requested_priority(headers, client);
+        if self.caller_limiter.is_none() && self.priority_fairness.is_none() {
+            return (requested, None);
+        }
+        let key = self.key(caller);
+        let wait = self.caller_limiter.as_ref().and_then(|callers| lock(callers).allows(now, key, 1).err());
+        if let Some(retry_after) = wait {
+            return (requested, Some(Rejection { reason: RejectionReason::RateLimited, retry_after }));
+        }
+        let Some(fairness) = &self.priority_fairness else { return (requested, None) };
+        // Cluster-wide hashes have no random keys.
+        let key = if self.is_shared { self.hasher.hash_one(key) } else { key };
+        let mut fairness = lock(fairness);
+        fairness.arrived(now, key);
+        let raised = requested > self.config.priority.default;
+        (if raised && !fairness.honours(now, key) { Priority::Low } else { requested }, None)
+    }
+
+    /// Applies this gateway's fractions of the rate limit: the default one, and those of callers with an allocation.
+    pub(super) fn apply_split(&self, now: Nanos, default: Fraction, own: impl Iterator<Item = (u64, Fraction)>) {
+        if let Some(callers) = &self.caller_limiter {
+            lock(callers).set_fractions(now, default, own);
+        }
+    }
+
+    /// Demand of callers, by their hashes.
+    pub(super) fn wanted(&self, now: Nanos) -> Vec<(u64, u32)> {
+        self.caller_limiter.as_ref().map_or_else(Vec::new, |callers| lock(callers).demand(now))
+    }
+
+    /// Counts an admitted call.
+    pub(super) fn record_accepted(&self, now: Nanos) {
+        if let Some(fairness) = &self.priority_fairness {
+            lock(fairness).accepted(now);
+        }
+    }
+
+    fn requested_priority(&self, headers: &HeaderMap, client: Option<&ClientIdentity>) -> Priority {
+        let PriorityRule { header, certificate, values, default } = &self.config.priority;
+        if let Some(field) = certificate {
+            let shown = client.map(|client| field.values(client)).unwrap_or_default();
+            let of_shown = |value: &str| values.iter().find(|(known, _)| known == value).map(|(_, priority)| *priority);
+            return shown.into_iter().filter_map(of_shown).max().unwrap_or(*default);
+        }
+        let sent = header.as_ref().and_then(|name| headers.get(name));
+        let known = sent.and_then(|sent| values.iter().find(|(value, _)| value.as_bytes() == sent.as_bytes()));
+        known.map_or(*default, |(_, priority)| *priority)
+    }
+
+    fn key(&self, caller: &RouteCaller<'_>) -> u64 {
+        let name = match caller {
+            RouteCaller::Header(_, value) => value.as_bytes(),
+            RouteCaller::Capture(_, value) | RouteCaller::Certificate(value) => value.as_bytes(),
+            RouteCaller::Address(address) if self.is_shared => {
+                return cluster_hash(&[b"network", &network_of(*address)]);
+            }
+            RouteCaller::Address(address) => return self.hasher.hash_one(network_of(*address)),
+        };
+        if self.is_shared { cluster_hash(&[b"name", name]) } else { self.hasher.hash_one(name) }
+    }
+
+    /// Counts a rejection of a caller.
+    pub(super) fn record_rejected(&self, now: Nanos, caller: &RouteCaller<'_>, reason: RejectionReason) {
+        lock(&self.top_rejected).rejected(now, self.key(caller), reason.name(), || caller.name());
+    }
+
+    /// The callers with the most rejections, the most first.
+    pub(super) fn top_rejected(&self, now: Nanos, max: usize) -> Vec<RejectedCaller> {
+        lock(&self.top_rejected).top(now, max)
+    }
+}
+
+/// A captured name without path parameters, which a caller could vary where the service removes them.
+fn caller_name(capture: &str) -> &str {
+    if capture.contains('/') { capture } else { segment_name(capture) }
+}
+
+impl CertificateField {
+    /// Values of this part of a client's certificate; the first one identifies the client.
+    pub(super) fn values(self, client: &ClientIdentity) -> Vec<&str> {
+        match self {
+            Self::Subject => Some(client.subject.as_str()).filter(|subject| !subject.is_empty()).into_iter().collect(),
+            Self::CommonName => client.common_name.as_deref().into_iter().collect(),
+            Self::AlternativeName => client.alternative_names.iter().map(String::as_str).collect(),
+        }
+    }
+}

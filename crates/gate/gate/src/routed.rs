@@ -1,0 +1,399 @@
+//! A request on its route: its deadline, its body and headers, its call, and the reply.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+
+use super::call_spans::CallSpanFacts;
+use super::forwarding::set_forwarded;
+use super::gate_route::GateRoute;
+use super::headers;
+use super::local_responses::{self, ErrorFormat};
+use super::request_limits::body_too_large;
+use super::route_caller::RouteCaller;
+use super::tracing::{TracedCall, Tracer};
+use super::trailer_filter::TrailerFilter;
+use weir_base::Nanos;
+use weir_call::attempt_log::CallTrace;
+use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
+use weir_net::client::OutgoingBody;
+use weir_resilience::admission::{ConnectionNumber, Priority};
+use weir_server::{BodyPrefix, Logger, RequestBody, RequestContext, ResponseBody, ServiceReply};
+
+/// Shortest time of a call whose caller sets its deadline, before service times are known: enough for most services to
+/// show theirs.
+const FIRST_DEADLINE_FLOOR: Nanos = Nanos::from_millis(100);
+
+/// One request and its route.
+pub(super) struct RoutedRequest<'a> {
+    /// Logger of attempt logs, as text.
+    pub(super) call_logger: Option<&'a Logger>,
+    pub(super) engine: &'a CallEngine,
+    pub(super) caller: &'a RouteCaller<'a>,
+    pub(super) route: &'a GateRoute,
+    /// Plan of the side that the call goes to.
+    pub(super) plan: &'a CallPlan,
+    /// Key by which the upstream chooses a host, with consistent hashing.
+    pub(super) key: Option<u64>,
+    /// Set-Cookie of the response, for a caller that is to keep its side.
+    pub(super) set_cookie: Option<HeaderValue>,
+    pub(super) context: &'a RequestContext,
+    pub(super) tracer: Option<&'a Tracer>,
+    pub(super) error_format: ErrorFormat,
+}
+
+impl RoutedRequest<'_> {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one request")]
+    pub(super) async fn forward(
+        &self,
+        parts: &Parts,
+        mut headers: HeaderMap,
+        body: RequestBody,
+        target_deadline: Option<Nanos>,
+        target: &str,
+        priority: Priority,
+        mirror_random: u64,
+    ) -> ServiceReply {
+        if let Some(too_large) = self.route.limits.check_body(body.size_hint().lower()) {
+            return self.error_format.format(too_large).into();
+        }
+        let began = self.context.began();
+        let upgrade = self.route.upgrade(parts, &headers, !body.is_end_stream());
+        let header_deadline = self.caller_deadline(&headers);
+        let caller_deadline = [header_deadline, target_deadline].into_iter().flatten().min();
+        // The shortest of the policy's and the caller's.
+        let deadline = began
+            + caller_deadline.map_or(self.plan.policy.deadline, |caller_deadline| {
+                caller_deadline.max(self.deadline_floor()).min(self.plan.policy.deadline)
+            });
+        self.context.set_progress(Some(&self.route.label), "reading_body");
+        let spread = self.engine.spread();
+        if !body.is_end_stream()
+            && let Some(failed) = self.engine.shed_early(self.plan, priority, spread, deadline)
+        {
+            return self.reject(parts, &headers, failed);
+        }
+        let (body, is_too_large) = match self.read_body(parts, body, deadline).await {
+            Ok(read) => read,
+            Err(response) => return self.error_format.format(response).into(),
+        };
+        let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));
+        if traced.is_some() {
+            headers.remove("traceparent");
+        }
+        if header_deadline.is_some() {
+            for (name, _) in &self.route.caller_deadlines {
+                headers.remove(name);
+            }
+        }
+        self.sanitize_headers(parts, &mut headers, upgrade);
+        let request = CallRequest {
+            plan: self.plan,
+            method: &parts.method,
+            target,
+            headers: &headers,
+            deadline,
+            upgrade: upgrade.is_some(),
+            trace: traced.map(|traced| traced.context),
+            priority,
+            key: self.key,
+            client: Some(self.context.peer()),
+            spread,
+            connection: self.context.http2_connection().map(ConnectionNumber),
+        };
+        if self.context.is_described() {
+            self.context.set_progress(None, "calling");
+        }
+        if let Some(mirror) = &self.route.mirror {
+            mirror.copy(self.engine, mirror_random, &request, &body);
+        }
+        let on_cancel = |trace: CallTrace| {
+            if self.context.is_logged() {
+                self.context.log_attempts(trace.json());
+            }
+            self.report(&self.span_facts(parts, &headers, traced, (None, "client_closed")), &trace);
+        };
+        let ended = self.engine.call_with_cancel_hook(&request, body, &on_cancel).await;
+        if !matches!(ended, Err(CallFailure { reason: CallFailureReason::Rejected(_), .. })) {
+            self.route.caller_policy.record_accepted(self.engine.timer().now());
+        }
+        let is_too_large = is_too_large.is_some_and(|exceeded| exceeded.get());
+        let reply = self.finish(parts, &headers, traced, ended, upgrade, is_too_large);
+        self.engine.client().recycle_headers(headers);
+        reply
+    }
+
+    /// The reply to a call that was rejected before it was made.
+    pub(super) fn reject(&self, parts: &Parts, headers: &HeaderMap, failed: CallFailure) -> ServiceReply {
+        self.context.set_progress(Some(&self.route.label), "handling");
+        let traced = self.tracer.and_then(|tracer| tracer.begin(headers));
+        self.finish(parts, headers, traced, Err(failed), None, false)
+    }
+
+    /// Reports the outcome of a call, and returns its reply.
+    fn finish(
+        &self,
+        parts: &Parts,
+        headers: &HeaderMap,
+        traced: Option<TracedCall>,
+        mut ended: Result<CallResponse, CallFailure>,
+        upgrade: Option<&HeaderValue>,
+        is_too_large: bool,
+    ) -> ServiceReply {
+        self.note_rejection(&mut ended);
+        let (trace, outcome) = match &ended {
+            Ok(response) => (&response.call_trace, "succeeded"),
+            Err(failed) => match failed.reason {
+                CallFailureReason::DeadlineExceeded => (&failed.call_trace, "deadline_exceeded"),
+                CallFailureReason::Rejected(_) => (&failed.call_trace, "rejected"),
+                CallFailureReason::AllFailed => (&failed.call_trace, "failed"),
+            },
+        };
+        if self.context.is_logged() {
+            self.context.log_attempts(trace.json());
+        }
+        let reported = (traced.is_some() || self.call_logger.is_some()).then(|| trace.clone());
+        let reply = match ended {
+            Ok(response) => self.success_reply(response, upgrade),
+            Err(failed) => self.failure_response(failed, is_too_large).into(),
+        };
+        if let Some(trace) = reported {
+            let status = reply.status().map(|status| status.as_u16());
+            self.report(&self.span_facts(parts, headers, traced, (status, outcome)), &trace);
+        }
+        reply
+    }
+
+    /// Counts a rejection of the caller, and adds what logs show of it.
+    fn note_rejection(&self, ended: &mut Result<CallResponse, CallFailure>) {
+        let Err(CallFailure { reason: CallFailureReason::Rejected(why), call_trace, .. }) = ended else { return };
+        self.route.caller_policy.record_rejected(self.engine.timer().now(), self.caller, why.reason);
+        if self.context.is_logged() || self.call_logger.is_some() || self.tracer.is_some() {
+            call_trace.rejected_call = Some(self.caller.rejected_call(&self.route.label));
+        }
+    }
+
+    fn span_facts<'a>(
+        &'a self,
+        parts: &'a Parts,
+        headers: &'a HeaderMap,
+        traced: Option<TracedCall>,
+        (status, outcome): (Option<u16>, &'static str),
+    ) -> CallSpanFacts<'a> {
+        CallSpanFacts {
+            trace_id: traced.map_or(0, |traced| traced.context.trace_id),
+            span_id: traced.map_or(0, |traced| traced.context.span_id),
+            parent: traced.and_then(|traced| traced.parent),
+            route: Some(&self.route.name),
+            method: &parts.method,
+            path: parts.uri.path_and_query().map_or("*", |both| both.as_str()),
+            host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
+            status,
+            outcome,
+            began: self.context.began(),
+            ended: self.context.now(),
+        }
+    }
+
+    /// Exports the call's spans, and prints its attempt log.
+    fn report(&self, call: &CallSpanFacts<'_>, trace: &CallTrace) {
+        if let Some(tracer) = self.tracer.filter(|_| call.trace_id != 0) {
+            tracer.record(call, trace);
+        }
+        if let Some(logger) = self.call_logger {
+            let CallSpanFacts { method, path, began, ended, .. } = call;
+            let status = call.status.map_or_else(|| "no response".to_owned(), |status| status.to_string());
+            let why = match call.outcome {
+                "deadline_exceeded" => ": deadline exceeded",
+                "rejected" => ": rejected",
+                "failed" => ": no attempt succeeded",
+                "client_closed" if self.context.is_server_abort() => ": the gateway closed the connection",
+                "client_closed" => ": the caller disconnected",
+                _ => "",
+            };
+            let ms = (*ended - *began).as_millis_f64();
+            logger.log(&format!("{method} {path} -> {status} after {ms:.1} ms{why}\n{trace}"));
+        }
+    }
+
+    /// The caller's remaining time: the shortest of its headers.
+    fn caller_deadline(&self, headers: &HeaderMap) -> Option<Nanos> {
+        let all = self.route.caller_deadlines.iter();
+        // An invalid header sets no limit, but must not be passed on beside the gateway's own.
+        all.filter_map(|(name, form)| {
+            headers.get(name).map(|value| form.read(value.as_bytes()).unwrap_or(Nanos::NEVER))
+        })
+        .min()
+    }
+
+    /// Shortest time that a call gets whose caller sets its deadline: the upstream's mean service time. With less the
+    /// upstream would work for nothing, and hold a slot that other callers need. Trusted proxies are exempt.
+    fn deadline_floor(&self) -> Nanos {
+        match self.plan.upstream.permits() {
+            Some(permits) if !self.route.proxies.contains(self.context.peer().ip()) => {
+                let service_time = permits.slots().service_time();
+                if service_time == Nanos::ZERO { FIRST_DEADLINE_FLOOR } else { service_time }
+            }
+            _ => Nanos::ZERO,
+        }
+    }
+
+    /// Reads the request's body into memory if it may have to be sent again; otherwise it is streamed. With it comes
+    /// whether a streamed body turns out to be longer than the route allows.
+    async fn read_body(
+        &self,
+        parts: &Parts,
+        body: RequestBody,
+        deadline: Nanos,
+    ) -> Result<(OutgoingBody, Option<Rc<Cell<bool>>>), Response<ResponseBody>> {
+        if body.is_end_stream() {
+            return Ok((OutgoingBody::Empty, None));
+        }
+        // A body of unknown length may go on while the response comes.
+        let is_buffered = body.size_hint().exact().is_some() || self.route.is_retryable(&parts.method);
+        let max_bytes = if is_buffered { self.route.buffer } else { 0 };
+        let prefix = tokio::select! {
+            biased;
+            prefix = self.context.read_prefix(body, max_bytes) => prefix,
+            () = self.context.sleep_until(deadline), if deadline < Nanos::NEVER => return Err(self.route.deadline_response()),
+        };
+        match prefix {
+            Ok(BodyPrefix::Complete(bytes)) => match self.route.limits.check_body(bytes.len() as u64) {
+                Some(too_large) => Err(too_large),
+                None => Ok((OutgoingBody::Bytes(bytes), None)),
+            },
+            Ok(BodyPrefix::Streaming(upload)) => {
+                let upload = Box::pin(TrailerFilter::new(
+                    upload,
+                    Arc::clone(&self.route.client_certificate_headers),
+                    Arc::clone(&self.route.forwarding_headers),
+                    Arc::clone(&self.route.own_headers),
+                ));
+                let (upload, is_too_large) = self.route.limits.limit_body(upload);
+                Ok((OutgoingBody::Stream(upload), is_too_large))
+            }
+            Err(_) => Err(local_responses::text(StatusCode::BAD_REQUEST, "the body broke off")),
+        }
+    }
+
+    /// Turns the caller's headers into those of the upstream request.
+    fn sanitize_headers(&self, parts: &Parts, headers: &mut HeaderMap, upgrade: Option<&HeaderValue>) {
+        let route = self.route;
+        headers::remove_hop_by_hop(headers);
+        headers.remove(header::EXPECT);
+        headers::keep_te_trailers(headers);
+        if parts.version == Version::HTTP_2 {
+            headers::join_cookies(headers);
+        }
+        if self.plan.success.inspects_bodies() {
+            // Bodies are checked as they are sent, uncompressed.
+            headers.remove(header::ACCEPT_ENCODING);
+        }
+        if let Some(protocol) = upgrade {
+            headers.insert(header::UPGRADE, protocol.clone());
+        }
+        if let Some(authority) = parts.uri.authority() {
+            // The host in the target comes before the header (RFC 9112, 3.2.2).
+            if let Ok(host) = HeaderValue::try_from(authority.as_str()) {
+                headers.insert(header::HOST, host);
+            }
+        }
+        let host = headers.get(header::HOST).cloned();
+        let trusted = route.proxies.contains(self.context.peer().ip());
+        let scheme = if self.context.tls().is_some() { "https" } else { "http" };
+        set_forwarded(
+            headers,
+            self.context.client_address(),
+            host.as_ref(),
+            scheme,
+            trusted,
+            &route.forwarding_headers,
+        );
+        let client = self.context.tls().and_then(|tls| tls.client.as_ref());
+        route.client_certificate_headers.apply(headers, client, trusted);
+        route.rewrite_request(headers);
+    }
+
+    fn success_reply(&self, response: CallResponse, upgrade: Option<&HeaderValue>) -> ServiceReply {
+        let CallResponse { mut head, body, .. } = response;
+        if let Some(protocol) = upgrade.filter(|_| head.status == StatusCode::SWITCHING_PROTOCOLS) {
+            return self.switch_reply(head.headers, body, protocol);
+        }
+        headers::remove_hop_by_hop(&mut head.headers);
+        headers::remove_content_headers(head.status, &mut head.headers);
+        self.edit_response(&mut head.headers);
+        let body = match self.route.merge() {
+            Some(merge) => body.map_buffered(|bytes| merge.apply(bytes)).inspect(|_| {
+                head.headers.remove(header::CONTENT_LENGTH);
+            }),
+            None => Err(body),
+        };
+        let body = body.unwrap_or_else(|body| body);
+        head.version = Version::HTTP_11;
+        Response::from_parts(head, server_body(body)).into()
+    }
+
+    /// The reply to a request that switches to another protocol.
+    fn switch_reply(&self, mut headers: HeaderMap, body: CallBody, protocol: &HeaderValue) -> ServiceReply {
+        let Some(tunnel) = body.into_upgraded() else {
+            let response = local_responses::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols");
+            return self.error_format.format(response).into();
+        };
+        headers::remove_hop_by_hop(&mut headers);
+        headers::remove_content_headers(StatusCode::SWITCHING_PROTOCOLS, &mut headers);
+        self.edit_response(&mut headers);
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(header::UPGRADE, protocol.clone());
+        let mut switch = Response::new(ResponseBody::empty());
+        *switch.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        *switch.headers_mut() = headers;
+        ServiceReply::Upgrade(switch, Box::new(tunnel))
+    }
+
+    /// The route's changes to an upstream's response, and the cookie of the caller's side.
+    fn edit_response(&self, headers: &mut HeaderMap) {
+        self.route.rewrite_response(headers);
+        if let Some(cookie) = &self.set_cookie {
+            headers.append(header::SET_COOKIE, cookie.clone());
+        }
+    }
+
+    fn failure_response(&self, failed: CallFailure, is_too_large: bool) -> Response<ResponseBody> {
+        let CallFailure { reason, last_response, call_trace } = failed;
+        match reason {
+            CallFailureReason::DeadlineExceeded => return self.error_format.format(self.route.deadline_response()),
+            CallFailureReason::Rejected(rejection) => {
+                return self.error_format.format(self.route.rejection_response(rejection));
+            }
+            CallFailureReason::AllFailed => {}
+        }
+        if let Some(max) = self.route.limits.max_body_bytes.filter(|_| is_too_large) {
+            return self.error_format.format(body_too_large(max));
+        }
+        if let Some(own) = local_responses::bad_request(&call_trace).or_else(|| self.route.failure_response()) {
+            return self.error_format.format(own);
+        }
+        match last_response {
+            Some((mut head, body)) => {
+                headers::remove_hop_by_hop(&mut head.headers);
+                headers::remove_content_headers(head.status, &mut head.headers);
+                self.edit_response(&mut head.headers);
+                head.version = Version::HTTP_11;
+                Response::from_parts(head, server_body(body))
+            }
+            None => self.error_format.format(local_responses::no_response(&call_trace)),
+        }
+    }
+}
+
+fn server_body(body: CallBody) -> ResponseBody {
+    match body {
+        CallBody::Buffered(bytes) => bytes.into(),
+        CallBody::Streaming(_) => ResponseBody::from_stream(body.map_err(Into::into)),
+    }
+}

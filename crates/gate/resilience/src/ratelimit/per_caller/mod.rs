@@ -1,0 +1,276 @@
+//! Rate limit per caller.
+//!
+//! One caller's loop must not use up the capacity for all. So each has a token bucket, which is refilled evenly
+//! ([`super::models`] has the other models of limits): in any interval a caller gets at most the burst plus the refill
+//! of that interval. A rejection carries the wait after which the same call would be allowed, to the nanosecond.
+//!
+//! Callers are identified by a hash of a header or an address, and their number is unbounded. Memory is fixed: 24 bytes
+//! for each of `entries`. A caller whose bucket is full is evicted first; after those, the one whose bucket lacks the
+//! fewest tokens. An eviction gives away no more than these tokens; the oldest entry could lack a whole burst. So names
+//! that are used once, which lack a token each, evict one another and not the caller that is at its limit.
+//!
+//! Where several gates share the rate, each has a [`Fraction`] of it, and of what a bucket holds; `together.rs` says
+//! what becomes of the tokens when it is another one.
+//!
+//! Half the entries should do for all callers that lack something at the same time: places belong to sets, and with
+//! more than that some sets are full before the others. A hash must be seeded; `roster.rs` says why.
+
+mod shared;
+
+use self::shared::SharedBuckets;
+use weir_base::Nanos;
+use weir_base::set_cache::SetCache;
+use weir_limits::fraction::Fraction;
+use weir_limits::models::token_bucket::Refill;
+use weir_limits::models::{LimitModel, LimitWindow};
+
+/// What each caller may send: `limit` in `per` on average, `burst` at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallerRule {
+    /// Tokens that come back in `per`; at least 1.
+    pub limit: u64,
+    /// The time in which they come back.
+    pub per: Nanos,
+    /// What a bucket holds; at least 1.
+    pub burst: u64,
+    /// Callers that are remembered at the same time, rounded up to 16 times a power of two.
+    pub entries: usize,
+}
+
+impl CallerRule {
+    /// The most entries that there can be: 400 MB of them.
+    pub const MAX_ENTRIES: usize = 1 << 24;
+
+    /// `limit` in `per`, all of it at once if need be; 65,536 callers are remembered (1.5 MB).
+    pub fn new(limit: u64, per: Nanos) -> Self {
+        Self { limit, per, burst: limit, entries: 1 << 16 }
+    }
+
+    /// What is wrong with it, and the remedy.
+    pub fn fault(&self) -> Option<(String, String)> {
+        let Self { limit, per, burst, entries } = *self;
+        if let Err(what) = LimitWindow::new(LimitModel::TokenBucket, limit, per) {
+            Some((what, "write it as e.g. 100/1s".into()))
+        } else if !(1..=LimitWindow::MAX_LIMIT).contains(&burst) {
+            Some((
+                format!("a burst of {burst} is not possible"),
+                format!("make it 1 at least and {} at most", LimitWindow::MAX_LIMIT),
+            ))
+        } else if !(1..=Self::MAX_ENTRIES).contains(&entries) {
+            let what = format!("{entries} callers cannot be remembered");
+            Some((what, format!("make it 1 at least and {} at most, e.g. 65536", Self::MAX_ENTRIES)))
+        } else {
+            None
+        }
+    }
+}
+
+/// The buckets of all callers. Nothing is allocated once it is made.
+#[derive(Clone, Debug)]
+pub struct CallerLimiter {
+    refill: Refill,
+    /// When each bucket is full again, as [`Refill`] writes it.
+    full_at: SetCache<u128>,
+    latest: Nanos,
+    /// If others let the same callers in.
+    shared: Option<Box<SharedBuckets>>,
+}
+
+impl CallerLimiter {
+    /// All buckets are full. A limit, length or burst of 0 counts as 1.
+    pub fn new(rule: CallerRule) -> Self {
+        let refill = Refill { limit: rule.limit.max(1), per: rule.per.max(Nanos(1)), capacity: rule.burst.max(1) };
+        Self { refill, full_at: SetCache::new(rule.entries), latest: Nanos::ZERO, shared: None }
+    }
+
+    /// The same, where several gates share the rate: nothing of it is ours until [`Self::set_fractions`] says so. Keys
+    /// have to be the same at all gates; `salt` is this one's own.
+    pub fn shared(rule: CallerRule, salt: u64) -> Self {
+        let callers = Self::new(rule);
+        let shared = Some(Box::new(SharedBuckets::new(callers.refill, salt)));
+        Self { refill: callers.refill.fraction(Fraction::NONE), shared, ..callers }
+    }
+
+    /// From now on this portion is ours of what each caller may send, and another one of those that are named, in
+    /// order of their keys. Does nothing to callers that are not shared.
+    pub fn set_fractions(&mut self, now: Nanos, usual: Fraction, claims: impl Iterator<Item = (u64, Fraction)>) {
+        self.latest = self.latest.max(now);
+        if let Some(together) = &mut self.shared {
+            self.refill = together.set_fractions(self.latest, usual, claims, &mut self.full_at);
+        }
+    }
+
+    /// What callers could use of the rate, in the parts of a portion, since this was asked last: of those that have a
+    /// portion of their own, and of those that were rejected.
+    pub fn demand(&mut self, now: Nanos) -> Vec<(u64, u32)> {
+        self.shared.as_mut().map_or_else(Vec::new, |together| together.demand(now))
+    }
+
+    /// Whether the caller with this key may send a call of this weight now; if so, it is paid. A weight of 0 is always
+    /// allowed. A time before the latest counts as the latest.
+    ///
+    /// # Errors
+    /// After which time it would be allowed, and not a nanosecond earlier, if nothing else came from this caller until
+    /// then; [`Nanos::NEVER`] if it weighs more than the burst. Where several gates share the rate, that is as far as
+    /// this one's portion stays as it is; while it holds less than this, what all of the rate takes to bring it back.
+    pub fn allows(&mut self, now: Nanos, key: u64, weight: u64) -> Result<(), Nanos> {
+        self.latest = self.latest.max(now);
+        if weight == 0 {
+            return Ok(());
+        }
+        let Some(together) = &mut self.shared else {
+            if weight > self.refill.capacity {
+                return Err(Nanos::NEVER);
+            }
+            // An unknown caller has a full bucket and is not rejected, so a rejection never evicts another caller.
+            return take(&self.refill, self.full_at.get_or_insert(key, |full| *full), self.latest, weight)
+                .map_err(|at| at - now);
+        };
+        let place = together.cache_key(key);
+        let (refill, full) = match together.own_bucket(key, weight) {
+            Some(own) => own,
+            None => (self.refill, self.full_at.get_or_insert(place, |full| *full)),
+        };
+        // With a smaller part it may have been emptied for longer than a larger one takes to fill.
+        *full = (*full).min(refill.empty_at(self.latest));
+        let taken = if weight > refill.capacity { Err(Nanos::NEVER) } else { take(&refill, full, self.latest, weight) };
+        taken.map_err(|at| if at == Nanos::NEVER { together.wait_for(weight) } else { at - now }).inspect_err(|_| {
+            together.rejected(key, weight);
+        })
+    }
+}
+
+/// Takes so much out of a bucket, or says when it is there.
+fn take(refill: &Refill, full: &mut u128, now: Nanos, weight: u64) -> Result<(), Nanos> {
+    let room = refill.available_at(*full, weight);
+    if room > now {
+        return Err(room);
+    }
+    *full = refill.take(*full, now, weight);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weir_base::rng::SeededRng;
+
+    /// All that a caller was ever allowed.
+    #[derive(Clone, Default)]
+    struct NaiveCaller(Vec<(u64, u64)>);
+
+    impl NaiveCaller {
+        /// In any span that ends now, the burst and what came back in it are the most.
+        fn allows(&self, rule: CallerRule, now: u64, weight: u64) -> bool {
+            let (limit, per, burst) = (u128::from(rule.limit), u128::from(rule.per.0), u128::from(rule.burst));
+            let spent =
+                |from: u64| self.0.iter().filter(|(at, _)| *at >= from).map(|(_, w)| u128::from(*w)).sum::<u128>();
+            self.0
+                .iter()
+                .map(|(from, _)| *from)
+                .chain([now])
+                .all(|from| (spent(from) + u128::from(weight)) * per <= burst * per + limit * u128::from(now - from))
+        }
+    }
+
+    #[test]
+    fn a_burst_goes_through_and_then_the_rate() {
+        let mut callers = CallerLimiter::new(CallerRule { burst: 5, ..CallerRule::new(3, Nanos::SECOND) });
+        assert!((0..5).all(|_| callers.allows(Nanos::ZERO, 1, 1).is_ok()));
+        assert_eq!(callers.allows(Nanos::ZERO, 1, 1), Err(Nanos(333_333_334)), "a third of a second, rounded up");
+        assert_eq!(callers.allows(Nanos::ZERO, 1, 6), Err(Nanos::NEVER), "more than the burst");
+        assert_eq!(callers.allows(Nanos::ZERO, 1, 0), Ok(()));
+        assert_eq!(callers.allows(Nanos::ZERO, 2, 5), Ok(()), "another caller");
+        let allowed = (0..10_000_u64).filter(|ms| callers.allows(Nanos::from_millis(*ms), 1, 1).is_ok()).count();
+        assert_eq!(allowed, 29, "3 a second, the next one after 10 s");
+    }
+
+    #[test]
+    fn a_million_callers_take_no_more_memory_and_push_out_nobody_who_is_at_its_limit() {
+        let mut callers = CallerLimiter::new(CallerRule { entries: 1024, ..CallerRule::new(10, Nanos::SECOND) });
+        let places = callers.full_at.values().count();
+        let mut rng = SeededRng::new(3, 3);
+        let (mut now, mut allowed) = (Nanos::ZERO, 0);
+        for _ in 0..1_000_000 {
+            now += Nanos(10_000);
+            assert_eq!(callers.allows(now, rng.bits(), 1), Ok(()), "callers do not pay for one another");
+            allowed += u32::from(callers.allows(now, 42, 1).is_ok());
+        }
+        assert_eq!(callers.full_at.values().count(), places);
+        // 10 s at 10 a second, and the burst.
+        assert!((109..=110).contains(&allowed), "{allowed}");
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_meant_is_told_with_its_remedy() {
+        let rule = CallerRule::new(100, Nanos::SECOND);
+        assert_eq!(rule.fault(), None);
+        let faults = [
+            CallerRule { limit: 0, ..rule },
+            CallerRule { per: Nanos::ZERO, ..rule },
+            CallerRule { burst: 0, ..rule },
+            CallerRule { entries: 0, ..rule },
+        ];
+        let told =
+            faults.map(|rule| rule.fault().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+        assert_eq!(
+            told,
+            [
+                "a limit of 0 is not possible; it is at least 1 and at most 999999999999999; write it as e.g. 100/1s",
+                "a limit needs a length of time, e.g. 20/1s; write it as e.g. 100/1s",
+                "a burst of 0 is not possible; make it 1 at least and 999999999999999 at most",
+                "0 callers cannot be remembered; make it 1 at least and 16777216 at most, e.g. 65536",
+            ]
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+        /// Up to 16 callers have a place each; of 40 some are forgotten, which can only be to their advantage.
+        #[test]
+        fn every_span_has_the_burst_and_the_rate_at_most_and_the_wait_is_exact(
+            limit in 1_u64..9, per in prop_oneof![1_u64..20, 900_u64..1100], burst in 1_u64..12, many: bool,
+            steps in prop::collection::vec((0_u64..6, 0_u64..400, 0_u64..40, 0_u64..13), 1..150),
+        ) {
+            let rule = CallerRule { limit, per: Nanos(per), burst, entries: 16 };
+            let mut callers = CallerLimiter::new(rule);
+            let mut naive = vec![NaiveCaller::default(); 40];
+            let mut now = 0;
+            for (gap, later, key, weight) in steps {
+                now += if gap == 0 { later } else { gap / 3 };
+                let key = if many { key } else { key % 16 };
+                let known = &mut naive[key as usize];
+                let expected = known.allows(rule, now, weight) || weight == 0;
+                let before = callers.clone();
+                match callers.allows(Nanos(now), key, weight) {
+                    Ok(()) => {
+                        prop_assert!(expected || many, "allowed, at {now}");
+                        known.0.push((now, weight));
+                    }
+                    Err(wait) => {
+                        prop_assert!(!expected, "rejected, at {now}");
+                        prop_assert_eq!(wait == Nanos::NEVER, weight > burst);
+                        if wait != Nanos::NEVER {
+                            let at = Nanos(now) + wait;
+                            let allowed = |at: Nanos| before.clone().allows(at, key, weight).is_ok();
+                            prop_assert!(allowed(at), "{wait:?} is too short");
+                            prop_assert!(!allowed(at - Nanos(1)), "{wait:?} is too long");
+                        }
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn no_rule_and_no_instants_upset_it(
+            rule: (u64, u64, u64), steps in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 1..60),
+        ) {
+            let (limit, per, burst) = rule;
+            let mut callers = CallerLimiter::new(CallerRule { limit, per: Nanos(per), burst, entries: 1 });
+            for (now, key, weight) in steps {
+                let _ = callers.allows(Nanos(now), key % 20, weight >> (weight % 64));
+            }
+        }
+    }
+}

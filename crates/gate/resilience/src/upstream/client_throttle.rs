@@ -1,0 +1,252 @@
+//! Client-side throttling: a fraction of the calls is not sent to an upstream that rejects calls for overload.
+//!
+//! A rejection costs the upstream something, too: with enough callers it does nothing else. So a fraction of the calls
+//! is dropped before it is sent, by the formula of Google's "Site Reliability Engineering" (2016, ch. 21, "Client-Side
+//! Throttling"): of all requests of a window, `max(0, (requests - k * accepts) / (requests + 1))`. The upstream then
+//! gets about `k` times what it accepts: enough to notice when it accepts more. Gateways need no coordination: each
+//! decides by its own calls.
+//!
+//! Two differences from the book: a request counts when its outcome is known, not when it is sent, since otherwise the
+//! first second of a slow upstream would look like rejections. And a fraction of the requests is always sent, since
+//! nothing else shows that the upstream has recovered.
+//!
+//! The cost: after a recovery calls are dropped until accepted ones outweigh the rejections of the window; after an
+//! outage that was longer than the window, for about two windows (tested below). A smaller `k` drops more, including
+//! calls that would have been accepted while the upstream rejects a few.
+
+use weir_base::Nanos;
+use weir_base::sliding_count::SlidingCount;
+
+/// Configuration of the throttle of an upstream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThrottleRule {
+    /// Requests sent per request accepted; at least 1.
+    pub k: f64,
+    /// Length of the window over which requests are counted.
+    pub window: Nanos,
+    /// Maximum fraction of dropped requests, 0 to below 1.
+    pub max_fraction: f64,
+    /// Requests in the window below which none is dropped.
+    pub min_requests: u64,
+}
+
+impl Default for ThrottleRule {
+    /// Twice the accepted requests, over 10 s; at least one request in ten is sent.
+    fn default() -> Self {
+        Self { k: 2.0, window: Nanos::from_secs(10), max_fraction: 0.9, min_requests: 20 }
+    }
+}
+
+impl ThrottleRule {
+    /// Problem of an invalid rule, and the remedy.
+    pub fn validation_error(&self) -> Option<(String, String)> {
+        let Self { k, window, max_fraction: most, .. } = self;
+        if !(*k >= 1.0 && k.is_finite()) {
+            Some((format!("a k of {k} would drop calls that the upstream takes"), "make it 1 at least, e.g. 2".into()))
+        } else if *window == Nanos::ZERO {
+            Some((format!("a window of {window} remembers nothing"), "make it longer, e.g. 30s".into()))
+        } else if !(0.0..1.0).contains(most) {
+            let what = format!("with a maximum drop fraction of {most} a recovered upstream is never detected");
+            Some((what, "make it 0 at least and below 1, e.g. 0.9".into()))
+        } else {
+            None
+        }
+    }
+}
+
+/// Indices of the counts.
+const ACCEPTED: usize = 0;
+const REJECTED: usize = 1;
+
+/// Throttle of one upstream. Memory is fixed; nothing is allocated.
+#[derive(Clone, Debug)]
+pub struct Throttle {
+    rule: ThrottleRule,
+    counts: SlidingCount<2>,
+}
+
+impl Throttle {
+    /// A throttle without requests; it drops none.
+    pub fn new(rule: ThrottleRule) -> Self {
+        Self { rule, counts: SlidingCount::new(rule.window) }
+    }
+
+    /// Whether a request may be sent; `draw` is uniform in [0, 1). The outcome of a sent request is reported by
+    /// [`Self::accepted`] or [`Self::rejected`]; a cancelled one is not reported.
+    pub fn allows(&mut self, now: Nanos, draw: f64) -> bool {
+        let dropped = draw < self.dropped_fraction(now);
+        if dropped {
+            self.counts.count(now, REJECTED);
+        }
+        !dropped
+    }
+
+    /// Records a request that the upstream did not reject for overload, with or without a response.
+    pub fn accepted(&mut self, now: Nanos) {
+        self.counts.count(now, ACCEPTED);
+    }
+
+    /// Records a rejection for overload.
+    pub fn rejected(&mut self, now: Nanos) {
+        self.counts.count(now, REJECTED);
+    }
+
+    /// Fraction of requests that is dropped now, in [0, 1).
+    pub fn dropped_fraction(&mut self, now: Nanos) -> f64 {
+        self.counts.advance(now);
+        let [accepted, rejected] = self.counts.totals();
+        let requests = accepted + rejected;
+        if requests < self.rule.min_requests {
+            return 0.0;
+        }
+        let excess = (requests as f64 - self.rule.k * accepted as f64) / (requests as f64 + 1.0);
+        excess.max(0.0).min(self.rule.max_fraction)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weir_base::rng::SeededRng;
+
+    /// Calls at a rate to an upstream that accepts a number per second (in ten windows) and responds after 200 ms.
+    /// Returns sent and accepted calls, second by second.
+    fn run(throttle: &mut Throttle, rate: u64, seconds: u64, accepts_per_s: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
+        let mut rng = SeededRng::new(1, 1);
+        let mut responses = std::collections::VecDeque::new();
+        let mut capacity = 0;
+        let mut by_second = vec![(0, 0); seconds as usize];
+        for call in 0..rate * seconds {
+            let now = Nanos(call * 1_000_000_000 / rate);
+            let second = (now.0 / 1_000_000_000) as usize;
+            if call % (rate / 10) == 0 {
+                capacity = accepts_per_s(second as u64) / 10;
+            }
+            while let Some((_, accepted)) = responses.pop_front_if(|(at, _)| *at <= now) {
+                if accepted { throttle.accepted(now) } else { throttle.rejected(now) }
+            }
+            if throttle.allows(now, 1.0 - rng.unit()) {
+                responses.push_back((now + Nanos::from_millis(200), capacity > 0));
+                by_second[second].0 += 1;
+                by_second[second].1 += u64::from(capacity > 0);
+                capacity = capacity.saturating_sub(1);
+            }
+        }
+        by_second
+    }
+
+    #[test]
+    fn an_upstream_that_accepts_all_gets_all() {
+        let mut throttle = Throttle::new(ThrottleRule::default());
+        let by_second = run(&mut throttle, 1000, 40, |_| 1000);
+        assert!(by_second.iter().all(|one| *one == (1000, 1000)), "{by_second:?}");
+    }
+
+    #[test]
+    fn an_overloaded_upstream_gets_about_k_times_what_it_accepts() {
+        for k in [1.5, 2.0, 3.0] {
+            let mut throttle = Throttle::new(ThrottleRule { k, ..ThrottleRule::default() });
+            let by_second = run(&mut throttle, 1000, 120, |_| 200);
+            let (sent, accepted) = by_second[60..].iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            let ratio = sent as f64 / accepted as f64;
+            assert!((ratio / k - 1.0).abs() < 0.05, "{ratio} for {k}");
+            assert!(accepted >= 60 * 195, "what it takes it gets: {accepted}");
+        }
+    }
+
+    #[test]
+    fn two_windows_after_an_outage_calls_flow_as_before() {
+        for window in [10, 30] {
+            let mut throttle =
+                Throttle::new(ThrottleRule { window: Nanos::from_secs(window), ..ThrottleRule::default() });
+            let by_second = run(&mut throttle, 500, 6 * window, |second| if second < 3 * window { 0 } else { 500 });
+            let down = &by_second[2 * window as usize..3 * window as usize];
+            let sent = down.iter().map(|one| one.0).sum::<u64>() as f64 / (500 * window) as f64;
+            assert!((0.08..0.12).contains(&sent), "one in ten goes through: {sent}");
+            let back = by_second[3 * window as usize..].iter().position(|one| one.0 >= 475);
+            assert!(back.is_some_and(|second| second as u64 <= 2 * window), "{back:?} s");
+        }
+    }
+
+    #[test]
+    fn an_invalid_rule_is_reported_with_its_remedy() {
+        let rule = ThrottleRule::default();
+        assert_eq!(rule.validation_error(), None);
+        let faults = [
+            ThrottleRule { k: 0.5, ..rule },
+            ThrottleRule { k: f64::NAN, ..rule },
+            ThrottleRule { window: Nanos::ZERO, ..rule },
+            ThrottleRule { max_fraction: 1.0, ..rule },
+        ];
+        let told = faults
+            .map(|rule| rule.validation_error().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+        assert_eq!(
+            told,
+            [
+                "a k of 0.5 would drop calls that the upstream takes; make it 1 at least, e.g. 2",
+                "a k of NaN would drop calls that the upstream takes; make it 1 at least, e.g. 2",
+                "a window of 0ns remembers nothing; make it longer, e.g. 30s",
+                "with a maximum drop fraction of 1 a recovered upstream is never detected; \
+                 make it 0 at least and below 1, e.g. 0.9",
+            ]
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+        /// A partly expired interval may count or not: the fraction lies between the two.
+        #[test]
+        fn the_fraction_is_that_of_a_recount(
+            k in 1.0..4.0, most in 0.0..1.0, floor in 0_u64..10, window in 100_u64..10_000,
+            steps in prop::collection::vec((0_u64..400, 0_u8..6, 0.0..1.0), 1..150),
+        ) {
+            let mut throttle = Throttle::new(ThrottleRule { k, window: Nanos(window), max_fraction: most, min_requests: floor });
+            let (mut log, mut now) = (Vec::new(), 0_u64);
+            for (later, what, draw) in steps {
+                now += later * window / 1000;
+                // A partly expired interval may count whole, or in part.
+                let share = |oldest: u64| {
+                    let inside = log.iter().filter(|(at, _)| *at >= oldest);
+                    let (n, a) = inside.fold((0_u64, 0_u64), |(n, a), (_, ok)| (n + 1, a + u64::from(*ok)));
+                    if n < floor { 0.0 } else { ((n as f64 - k * a as f64) / (n as f64 + 1.0)).max(0.0).min(most) }
+                };
+                let edge = (now + 1).saturating_sub(window);
+                let possible: Vec<f64> = (edge.saturating_sub(window.div_ceil(63))..=edge).map(share).collect();
+                let dropped = throttle.dropped_fraction(Nanos(now));
+                let is_one = possible.iter().any(|share| (share - dropped).abs() < 1e-12);
+                prop_assert!(is_one, "{dropped} is none of {possible:?}");
+                match what {
+                    0..3 => {
+                        let allowed = throttle.allows(Nanos(now), draw);
+                        prop_assert_eq!(allowed, draw >= dropped);
+                        if !allowed {
+                            log.push((now, false));
+                        }
+                    }
+                    3 => {
+                        throttle.accepted(Nanos(now));
+                        log.push((now, true));
+                    }
+                    _ => {
+                        throttle.rejected(Nanos(now));
+                        log.push((now, false));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn no_rule_and_no_times_make_it_panic(
+            k: f64, max_fraction: f64, min_requests: u64, window: u64,
+            steps in prop::collection::vec((any::<u64>(), any::<f64>()), 1..40),
+        ) {
+            let mut throttle = Throttle::new(ThrottleRule { k, window: Nanos(window), max_fraction, min_requests });
+            for (now, draw) in steps {
+                throttle.allows(Nanos(now), draw);
+                throttle.rejected(Nanos(now / 2));
+                throttle.accepted(Nanos(now / 3));
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Requests of one HTTP/2 connection: on streams, and waiting for one.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+
+use weir_base::Nanos;
+use weir_http2::connection::{ClientConnection, ClientSettings, OpenError, ResponseNotes, StreamRequest};
+use weir_http2::error_code::ErrorCode;
+use weir_http2::request::RequestHeadError;
+use weir_net::stream::Stream;
+use weir_net::wire::{HeadNotes, ResponseObserver, WireRequest};
+
+use super::StreamExchange;
+use super::stream_groups::StreamGroup;
+
+/// Requests of one HTTP/2 connection, by keys that the protocol's events have.
+#[derive(Debug)]
+pub(crate) struct ConnectionStreams {
+    pub(crate) protocol: ClientConnection,
+    /// Users whose requests it carries; `None` if it carries those of all.
+    pub(crate) group: Option<StreamGroup>,
+    /// Whether it is in the list of connections that take further requests.
+    pub(crate) is_listed: bool,
+    /// Whether it is in the list of connections to be written.
+    pub(crate) is_dirty: bool,
+    /// Whether no further request is given to it.
+    pub(crate) is_retired: bool,
+    /// Whether it has carried a request.
+    pub(crate) has_opened: bool,
+    /// Time when the transport was there, and the settings were sent.
+    pub(crate) began: Nanos,
+    /// Time when the last bytes came.
+    pub(crate) received: Nanos,
+    /// Time when a PING was sent that has no acknowledgement.
+    pub(crate) pinged: Option<Nanos>,
+    /// Maximum number of streams, whatever more the service permits.
+    max_streams: usize,
+    exchanges: Vec<Option<StreamExchange>>,
+    vacant: Vec<u32>,
+    /// Keys of requests that wait for a stream, the oldest first.
+    waiting: VecDeque<u32>,
+    /// Requests whose head cannot be sent over HTTP/2.
+    unsendable: Vec<(StreamExchange, RequestHeadError)>,
+}
+
+impl ConnectionStreams {
+    /// Streams of a connection, at most `max_streams` at the same time.
+    pub(crate) fn new(settings: &ClientSettings, max_streams: usize, group: Option<StreamGroup>) -> Self {
+        Self {
+            protocol: ClientConnection::new(settings),
+            group,
+            is_listed: false,
+            is_dirty: false,
+            is_retired: false,
+            has_opened: false,
+            began: Nanos::ZERO,
+            received: Nanos::ZERO,
+            pinged: None,
+            max_streams,
+            exchanges: Vec::new(),
+            vacant: Vec::new(),
+            waiting: VecDeque::new(),
+            unsendable: Vec::new(),
+        }
+    }
+
+    /// Number of its requests.
+    pub(crate) fn len(&self) -> usize {
+        self.exchanges.len() - self.vacant.len()
+    }
+
+    /// Whether it has no requests.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether another request would have a stream, as far as it is known.
+    pub(crate) fn has_room(&self) -> bool {
+        let permitted = self.max_streams.min(self.protocol.peer_settings().max_streams as usize);
+        // Before the settings a connection takes what it is made for. Where none is permitted one request waits, so that
+        // its timeout says so; without it a load would wait for a stream without end.
+        let max = if self.protocol.peer_settings().is_received { permitted.max(1) } else { self.max_streams };
+        !self.is_retired && self.len() < max
+    }
+
+    /// Whether the service permits no stream at all.
+    pub(crate) fn permits_none(&self) -> bool {
+        let settings = self.protocol.peer_settings();
+        settings.is_received && settings.max_streams == 0
+    }
+
+    /// Request of a key.
+    #[inline]
+    pub(crate) fn get(&mut self, key: u32) -> Option<&mut StreamExchange> {
+        self.exchanges.get_mut(key as usize)?.as_mut()
+    }
+
+    /// Adds a request, which waits for a stream.
+    pub(crate) fn push(&mut self, exchange: StreamExchange) {
+        let key = self.vacant.pop().unwrap_or_else(|| {
+            self.exchanges.push(None);
+            self.exchanges.len() as u32 - 1
+        });
+        self.exchanges[key as usize] = Some(exchange);
+        self.waiting.push_back(key);
+    }
+
+    /// Takes the request of a key, which has ended.
+    #[inline]
+    pub(crate) fn take(&mut self, key: u32) -> Option<StreamExchange> {
+        let exchange = self.exchanges.get_mut(key as usize)?.take()?;
+        self.vacant.push(key);
+        Some(exchange)
+    }
+
+    /// Takes all requests, in the order of their keys.
+    pub(crate) fn take_all(&mut self) -> Vec<StreamExchange> {
+        self.waiting.clear();
+        self.vacant.clear();
+        let unsendable = std::mem::take(&mut self.unsendable).into_iter().map(|(exchange, _)| exchange);
+        std::mem::take(&mut self.exchanges).into_iter().flatten().chain(unsendable).collect()
+    }
+
+    /// Takes the requests that have no stream yet, the oldest first.
+    pub(crate) fn take_waiting(&mut self) -> Vec<StreamExchange> {
+        let keys = std::mem::take(&mut self.waiting);
+        keys.into_iter().filter_map(|key| self.take(key)).collect()
+    }
+
+    /// Takes the requests that could not be sent.
+    pub(crate) fn take_unsendable(&mut self) -> Vec<(StreamExchange, RequestHeadError)> {
+        std::mem::take(&mut self.unsendable)
+    }
+
+    /// Its requests that wait for a stream.
+    pub(crate) fn waiting_exchanges(&mut self) -> impl Iterator<Item = &mut StreamExchange> {
+        self.exchanges.iter_mut().flatten().filter(|exchange| exchange.stream.is_none())
+    }
+
+    /// Takes the head of a response, and what it notes; returns its text, if that was wanted.
+    #[inline]
+    pub(crate) fn receive_head(&mut self, key: u32, notes: &ResponseNotes, (at, now): (Nanos, Nanos)) -> &[u8] {
+        let text = self.protocol.head_text();
+        if let Some(Some(exchange)) = self.exchanges.get_mut(key as usize) {
+            let flight = &mut exchange.flight;
+            // A timestamp may be older than the send by the clocks' difference.
+            flight.first_byte.get_or_insert(at.max(flight.sent.min(now)));
+            if let Some(step) = exchange.step.as_mut().filter(|step| step.is_kept) {
+                ResponseObserver::head(
+                    step.as_mut(),
+                    text,
+                    HeadNotes { sets_cookie: notes.sets_cookie, is_encoded: notes.is_encoded },
+                );
+            }
+        }
+        text
+    }
+
+    /// Text of the head that came last, if it was wanted, and a request.
+    pub(crate) fn head_text_and(&mut self, key: u32) -> (&[u8], Option<&mut StreamExchange>) {
+        (self.protocol.head_text(), self.exchanges.get_mut(key as usize).and_then(Option::as_mut))
+    }
+
+    /// Whether the timeout of a request is over; `starts` are the earliest and the latest start of a timeout.
+    pub(crate) fn has_expired(&self, timeout: Nanos, starts: (Nanos, Nanos), now: Nanos) -> bool {
+        self.exchanges.iter().flatten().any(|exchange| exchange.is_over(timeout, starts, now))
+    }
+
+    /// Takes the requests whose timeout is over, and ends their streams; `starts` are the earliest and the latest start
+    /// of a timeout.
+    pub(crate) fn take_expired(&mut self, timeout: Nanos, starts: (Nanos, Nanos), now: Nanos) -> Vec<StreamExchange> {
+        self.take_where(|exchange| exchange.is_over(timeout, starts, now))
+    }
+
+    /// Takes requests, and ends their streams.
+    pub(crate) fn take_where(&mut self, is_taken: impl Fn(&mut StreamExchange) -> bool) -> Vec<StreamExchange> {
+        let keys = self.exchanges.iter_mut().enumerate().filter_map(|(key, slot)| Some((key, slot.as_mut()?)));
+        let keys: Vec<u32> = keys.filter_map(|(key, exchange)| is_taken(exchange).then_some(key as u32)).collect();
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        self.waiting.retain(|key| !keys.contains(key));
+        let taken: Vec<StreamExchange> = keys.into_iter().filter_map(|key| self.take(key)).collect();
+        for stream in taken.iter().filter_map(|exchange| exchange.stream) {
+            self.protocol.cancel(stream, ErrorCode::CANCEL);
+        }
+        taken
+    }
+
+    /// Opens streams for requests that wait, and writes what there is to write, as far as the service and the socket
+    /// permit. `opens`: whether streams may be opened; `knows_server`: whether no head is wanted but those that steps
+    /// look into; `now` is the time of sending.
+    ///
+    /// # Errors
+    /// The connection's error.
+    pub(crate) fn write(
+        &mut self,
+        stream: &mut Stream,
+        requests: &[WireRequest],
+        (opens, knows_server): (bool, bool),
+        now: Nanos,
+    ) -> io::Result<()> {
+        loop {
+            if opens {
+                self.open_waiting(requests, knows_server, now);
+                self.send_bodies(requests);
+            }
+            let output = self.protocol.output();
+            if output.is_empty() {
+                return stream.flush();
+            }
+            match stream.write(&[IoSlice::new(output)]) {
+                Ok(written) => self.protocol.advance(written),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn open_waiting(&mut self, requests: &[WireRequest], knows_server: bool, now: Nanos) {
+        while let Some(&key) = self.waiting.front() {
+            let Self { protocol, exchanges, has_opened, .. } = self;
+            let Some(exchange) = exchanges.get_mut(key as usize).and_then(Option::as_mut) else {
+                self.waiting.pop_front();
+                continue;
+            };
+            let before = protocol.output().len();
+            let opened = protocol.open(&StreamRequest {
+                head: exchange.head(requests),
+                body_length: exchange.body_length(requests),
+                key,
+                template: exchange.template(),
+                wants_head: !knows_server || exchange.step.as_ref().is_some_and(|step| step.is_kept),
+            });
+            match opened {
+                Ok(stream) => {
+                    exchange.stream = Some(stream);
+                    *has_opened = true;
+                    exchange.flight.sent = now;
+                    exchange.bytes_out += (protocol.output().len() - before) as u64;
+                    self.waiting.pop_front();
+                }
+                // The rest is sent when a stream has ended, or is moved to another connection.
+                Err(OpenError::Busy | OpenError::Spent) => return,
+                Err(OpenError::Head(error)) => {
+                    self.waiting.pop_front();
+                    if let Some(exchange) = self.take(key) {
+                        self.unsendable.push((exchange, error));
+                    }
+                }
+            }
+        }
+    }
+
+    fn send_bodies(&mut self, requests: &[WireRequest]) {
+        while let Some(pending) = self.protocol.next_body() {
+            let Some(Some(exchange)) = self.exchanges.get_mut(pending.key as usize) else {
+                // Streams and requests end together.
+                self.protocol.cancel(pending.stream, ErrorCode::INTERNAL_ERROR);
+                continue;
+            };
+            let before = self.protocol.output().len();
+            if self.protocol.send_body(pending.stream, exchange.body_from(requests, pending.sent)) == 0 {
+                return;
+            }
+            exchange.bytes_out += (self.protocol.output().len() - before) as u64;
+        }
+    }
+}

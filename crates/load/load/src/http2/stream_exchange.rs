@@ -1,0 +1,122 @@
+//! A request on a stream, or one that waits for a stream.
+
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_http2::connection::StreamId;
+use weir_net::wire::WireRequest;
+
+use crate::connection::Flight;
+use crate::event_streams::StreamObserver;
+use crate::steps::StepExchange;
+
+/// A request on a stream of a connection, or one that waits for a stream.
+#[derive(Debug)]
+pub(crate) struct StreamExchange {
+    pub(crate) flight: Flight,
+    /// User that waits for the response.
+    pub(crate) user: u32,
+    /// Request of a scenario's step; `None` for requests of the plan.
+    pub(crate) step: Option<Box<StepExchange>>,
+    /// Observer of the response to a request of the plan; `None` if it is not observed, or has not come.
+    pub(crate) observer: Option<Box<StreamObserver>>,
+    /// Time when it was given to its connection.
+    pub(crate) joined: Nanos,
+    /// Its stream; `None` while it waits for one.
+    pub(crate) stream: Option<StreamId>,
+    /// Bytes of frames that it has caused.
+    pub(crate) bytes_out: u64,
+    /// How often a service did not process the request, and its connection ended.
+    pub(crate) resends: u8,
+    /// Length of its head.
+    head_length: usize,
+}
+
+impl StreamExchange {
+    /// Request of the plan, or of a step, that is given to a connection at `joined`.
+    pub(crate) fn new(
+        flight: Flight,
+        user: u32,
+        step: Option<Box<StepExchange>>,
+        requests: &[WireRequest],
+        joined: Nanos,
+    ) -> Self {
+        let mut exchange =
+            Self { flight, user, step, observer: None, joined, stream: None, bytes_out: 0, resends: 0, head_length: 0 };
+        exchange.head_length = head_length(exchange.parts(requests, 0)[0]);
+        exchange
+    }
+
+    /// Place of the observer of its response.
+    pub(crate) fn observer(&mut self) -> &mut Option<Box<StreamObserver>> {
+        match &mut self.step {
+            Some(step) => &mut step.observer,
+            None => &mut self.observer,
+        }
+    }
+
+    /// Kind of failure, if this one ends the response.
+    pub(crate) fn failure_kind(&mut self, kind: FailureKind) -> FailureKind {
+        self.observer().as_ref().map_or(kind, |observer| observer.failure_kind(kind))
+    }
+
+    /// Head of the request, as HTTP/1.1.
+    pub(crate) fn head<'a>(&'a self, requests: &'a [WireRequest]) -> &'a [u8] {
+        self.parts(requests, 0)[0].get(..self.head_length).unwrap_or_default()
+    }
+
+    /// Length of the body in bytes.
+    pub(crate) fn body_length(&self, requests: &[WireRequest]) -> u64 {
+        let length = match &self.step {
+            Some(step) => step.length_of(self.flight.request),
+            None => requests[self.flight.request as usize].bytes.len(),
+        };
+        (length - self.head_length) as u64
+    }
+
+    /// Body from an offset on: a part of it that is in one piece, not empty before its end.
+    pub(crate) fn body_from<'a>(&'a self, requests: &'a [WireRequest], sent: u64) -> &'a [u8] {
+        let [first, second] = self.parts(requests, self.head_length + sent as usize);
+        if first.is_empty() { second } else { first }
+    }
+
+    /// Number of what the head was rendered from.
+    pub(crate) fn template(&self) -> u32 {
+        self.step.as_ref().map_or(self.flight.request, |step| step.step)
+    }
+
+    /// Whether its timeout is over: its step's, or this one; `earliest` and `latest` bound the start of a timeout.
+    pub(crate) fn is_over(&self, timeout: Nanos, (earliest, latest): (Nanos, Nanos), now: Nanos) -> bool {
+        let own = self.step.as_ref().and_then(|step| step.timeout).unwrap_or(timeout);
+        now - self.flight.timeout_start(earliest.max(self.flight.ready)).min(latest) > own
+    }
+
+    /// Notes that its connection has ended without carrying a request.
+    pub(crate) fn note_refusal(&mut self) {
+        self.resends = self.resends.saturating_add(1);
+    }
+
+    /// Prepares it to be sent again, since it was not processed.
+    pub(crate) fn reset(&mut self, now: Nanos) {
+        self.stream = None;
+        self.resends = self.resends.saturating_add(1);
+        self.flight.sent = Nanos::NEVER;
+        self.flight.first_byte = None;
+        // From now on only weir itself could delay it; until now the service has.
+        self.flight.ready = now;
+        if let Some(step) = &mut self.step {
+            step.prepare_next();
+        }
+    }
+
+    fn parts<'a>(&'a self, requests: &'a [WireRequest], offset: usize) -> [&'a [u8]; 2] {
+        match &self.step {
+            Some(step) => step.request.parts_from(offset),
+            None => [requests[self.flight.request as usize].bytes.get(offset..).unwrap_or_default(), &[]],
+        }
+    }
+}
+
+/// Length of the head that a request begins with; all of it if no empty line ends it.
+fn head_length(bytes: &[u8]) -> usize {
+    memchr::memmem::find(bytes, b"\r\n\r\n").map_or(bytes.len(), |at| at + 4)
+}

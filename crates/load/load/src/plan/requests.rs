@@ -1,0 +1,81 @@
+//! Requests of a plan: one for each body, with its weight.
+
+use std::borrow::Cow;
+
+use super::PlanError;
+use crate::options::{Options, RequestBodySource};
+use weir_machine::input_file;
+use weir_net::target::Target;
+use weir_net::wire::{WireRequest, parse_header};
+use weir_request::basic_auth::{basic_authorization, typed_credentials};
+use weir_request::request_framing::has_close;
+
+pub(super) fn requests(
+    options: &Options,
+    target: &Target,
+    method: &str,
+    keep_alive: bool,
+) -> Result<Vec<WireRequest>, PlanError> {
+    let mut headers = options.headers.clone();
+    if let Some(authorization) = authorization(options, target)? {
+        headers.push(format!("Authorization: {authorization}"));
+    }
+    let bodies = options.bodies.iter().map(read_body).collect::<Result<Vec<_>, _>>()?;
+    let weights = weights(options, bodies.len())?;
+    let bodies = if bodies.is_empty() { vec![Vec::new()] } else { bodies };
+    let host = target.host_header();
+    let build = |(body, weight): (&Vec<u8>, f64)| {
+        let request = WireRequest::build(method, &target.path, &host, &headers, body, keep_alive)?;
+        Ok(WireRequest { weight, ..request })
+    };
+    bodies.iter().zip(weights).map(build).collect()
+}
+
+/// Credentials of the options as people type them: `user:password`.
+///
+/// # Errors
+/// There are none in the text.
+pub(crate) fn typed_auth(options: &Options) -> Result<Option<Cow<'_, str>>, PlanError> {
+    options.auth.as_deref().map(typed_credentials).transpose().map_err(|why| PlanError::Value("auth", why.to_owned()))
+}
+
+/// Value of `Authorization` of all requests: the credentials of the options, or else those of the URL.
+pub(super) fn authorization(options: &Options, target: &Target) -> Result<Option<String>, PlanError> {
+    let typed = typed_auth(options)?;
+    let credentials = typed.as_ref().map(|typed| typed.as_bytes()).or(target.userinfo.as_deref());
+    Ok(credentials.map(basic_authorization))
+}
+
+/// Whether connections take further requests: neither an option nor a header of all requests says otherwise.
+pub(super) fn keeps_alive(options: &Options) -> bool {
+    let closes = |line: &String| {
+        parse_header(line)
+            .is_ok_and(|(name, value)| name.eq_ignore_ascii_case("connection") && has_close(value.as_bytes()))
+    };
+    !options.no_keepalive && !options.headers.iter().any(closes)
+}
+
+/// Weights of the bodies; one without a body.
+pub(crate) fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, PlanError> {
+    let given = &options.weights;
+    if given.is_empty() {
+        return Ok(vec![1.0; bodies.max(1)]);
+    }
+    let wrong = |why: String| Err(PlanError::Value("weights", why));
+    if given.len() != bodies {
+        return wrong(format!("{} weights for {bodies} bodies; give one for each", given.len()));
+    }
+    if given.iter().any(|w| !w.is_finite() || *w < 0.0) || given.iter().sum::<f64>() <= 0.0 {
+        return wrong("weights are numbers from 0 on, and not all 0".into());
+    }
+    Ok(given.clone())
+}
+
+pub(super) fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> {
+    match body {
+        RequestBodySource::Bytes(bytes) => Ok(bytes.clone()),
+        RequestBodySource::File(path) => {
+            input_file::read(path).map_err(|e| PlanError::File(path.to_string_lossy().into_owned(), e.to_string()))
+        }
+    }
+}

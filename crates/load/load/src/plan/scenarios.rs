@@ -1,0 +1,119 @@
+//! Plans of scenarios.
+
+use super::http2::http2;
+use super::requests::keeps_alive;
+use super::run_length::{RunLength, check_warmup};
+use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, pacing, positive_time, threads};
+use crate::event_streams::StreamOptions;
+use crate::options::Options;
+use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource, target_of, without_user};
+use weir_base::Nanos;
+use weir_net::target::Target;
+use weir_pace::shard::Shard;
+use weir_pace::source::RequestSource;
+
+/// Maximum number of connections of a user: one for each host of its scenario, as a browser's with requests one after
+/// the other.
+const MAX_HOSTS_PER_USER: u64 = 16;
+
+impl LoadPlan {
+    /// Validates a load of scenarios: compiles them and resolves their hosts.
+    pub(super) fn of_scenarios(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
+        check_conflicts(options)?;
+        let seed = options.seed.unwrap_or(0);
+        let keep_alive = keeps_alive(options);
+        let mix = ScenarioMix::compile(options, keep_alive, seed)?;
+        let length = RunLength::of(options)?;
+        let (pacing, users) = pacing(options, seed)?;
+        let warmup = Nanos::from(options.warmup.unwrap_or_default());
+        check_warmup(warmup, length.of_arrivals(&pacing))?;
+        let until = length.of_iterations(&pacing);
+        mix.check_loop(matches!(pacing, Pacing::Closed(_)).then_some(users))?;
+        let data_end = data_end(&mix, &pacing, length.requests);
+        let shard = Shard::WHOLE.split(position.index, position.count);
+        let users = shard.count(users);
+        let hosts = u64::try_from(mix.origins().count()).unwrap_or(1).clamp(1, MAX_HOSTS_PER_USER);
+        let first = mix.origins().next();
+        let (target, ResolvedOrigin { addresses, tls }) = match first {
+            Some((origin, address)) => (target_of(origin), address.clone()),
+            // Only variables name hosts: whether they respond shows in the run.
+            None => {
+                (Target::of_host(false, "localhost", 80), ResolvedOrigin { addresses: Vec::new().into(), tls: None })
+            }
+        };
+        Ok(Self {
+            target: Target { url: shown_url(options, &target), ..target },
+            addresses,
+            tls,
+            method: shown_method(options),
+            requests: Vec::new(),
+            source: RequestSource::new(&[], seed),
+            threads: threads(options, &pacing, users, position)?,
+            shard,
+            connections: users.saturating_mul(hosts),
+            users,
+            until,
+            limit: data_end.as_ref().map(|(iterations, _)| *iterations).or(length.requests),
+            data_end: data_end.map(|(_, name)| name),
+            warmup,
+            timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
+            keep_alive,
+            pipeline: 1,
+            http2: http2(options, None, true)?,
+            // A step that ends its response by its events needs them to be read.
+            streams: options.streams.or_else(|| (!mix.stream_ends().is_empty()).then(StreamOptions::default)),
+            preconnect: 0,
+            pacing,
+            spin: options.spin,
+            seed,
+            interval: Nanos::SECOND,
+            scenarios: Some(mix),
+            program: None,
+            user_stages: options.user_stages.clone(),
+            ends_with_requests: length.ends_with_requests,
+            control: None,
+            trace: None,
+            mask: options.secret_mask(),
+            tracing: None,
+        })
+    }
+}
+
+/// Number of iterations that rows of data allow, and the file that limits them, if nothing ends the load before.
+fn data_end(mix: &ScenarioMix, pacing: &Pacing, requests: Option<u64>) -> Option<(u64, String)> {
+    let (iterations, name) = mix.data_end()?;
+    let of_loops = match pacing {
+        Pacing::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
+        Pacing::Open(_) | Pacing::Recorded => None,
+    };
+    let is_first = requests.into_iter().chain(of_loops).all(|limit| iterations < limit);
+    is_first.then(|| (iterations, name.to_owned()))
+}
+
+/// Scenarios and their host, for the result.
+fn shown_url(options: &Options, target: &Target) -> String {
+    if let Some(source) = options.scenarios.iter().find(|source| source.request_line().is_some()) {
+        return source.request_line().map_or_else(|| target.url.clone(), |(_, url)| without_user(url));
+    }
+    let mut names: Vec<&str> = options.scenarios.iter().map(ScenarioSource::file_name).collect();
+    names.dedup();
+    format!("{} at {}", names.join(", "), target.url.trim_end_matches('/'))
+}
+
+/// Method of a single request; steps of files have their own.
+fn shown_method(options: &Options) -> String {
+    let line = options.scenarios.first().and_then(ScenarioSource::request_line);
+    line.map_or_else(String::new, |(method, _)| method.to_owned())
+}
+
+fn check_conflicts(options: &Options) -> Result<(), PlanError> {
+    let rules = [
+        (options.method.is_some(), "--method and --scenario do not go together; each step has its method"),
+        (!options.bodies.is_empty(), "--body and --scenario do not go together; each step has its body"),
+        (
+            options.pipeline.unwrap_or(1) > 1,
+            "--pipeline does not go with scenarios, templates and checks; a user waits for each response",
+        ),
+    ];
+    rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))
+}

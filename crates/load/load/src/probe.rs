@@ -1,0 +1,125 @@
+//! Check before the start whether the service accepts connections.
+//!
+//! One connection (with its TLS handshake) is made and closed; no request is sent, since a POST may have effects. Of
+//! several addresses, such as `localhost`'s IPv6 and IPv4, the run prefers the first that connects.
+
+use std::io;
+
+use super::http2::Http2Preference;
+use super::origin_addresses::ConnectAttempts;
+use super::plan::LoadPlan;
+use super::{LoadError, ProgressCallback};
+use weir_base::Nanos;
+use weir_machine::clock::Clock;
+use weir_machine::system::Poller;
+use weir_measure::RunProgress;
+use weir_net::target::SocketAddress;
+
+/// Interval of checks for an interrupt.
+const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
+
+/// Service that accepts connections.
+#[derive(Debug)]
+pub(super) struct Reachable {
+    /// Whether the service has chosen HTTP/1.1, though HTTP/2 over TLS was offered.
+    pub(super) is_http1: bool,
+}
+
+/// Connects to the plan's addresses in turn: the run prefers the first one that accepts a connection.
+pub(super) fn probe(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result<Reachable, LoadError> {
+    if plan.addresses.all().is_empty() {
+        return match &plan.scenarios {
+            Some(mix) if mix.origins().next().is_none() => Ok(Reachable { is_http1: false }),
+            _ => Err(LoadError::Unreachable(plan.target.host.clone(), "it has no address".into())),
+        };
+    }
+    match connect_once(plan, watch) {
+        Ok(is_http2) => {
+            let preference = plan.http2.and_then(|http2| http2.over_tls).filter(|_| plan.tls.is_some());
+            if preference == Some(Http2Preference::Required) && !is_http2 {
+                let why = "it does not offer HTTP/2 (ALPN); without 'only' HTTP/1.1 is used";
+                return Err(LoadError::Handshake(format_address(plan), why.into()));
+            }
+            Ok(Reachable { is_http1: preference.is_some() && !is_http2 })
+        }
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Err(LoadError::Interrupted),
+        Err(e) if e.kind() == io::ErrorKind::InvalidData => {
+            Err(LoadError::Handshake(format_address(plan), describe_tls_error(&e)))
+        }
+        Err(e) => Err(LoadError::Unreachable(format_address(plan), describe_io_error(&e))),
+    }
+}
+
+/// Connects; whether the service has chosen HTTP/2.
+fn connect_once(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> io::Result<bool> {
+    let poller = Poller::new()?;
+    let clock = Clock::starting_in(Nanos::ZERO);
+    let (mut stream, mut attempts) = ConnectAttempts::begin(&plan.addresses, false, clock.now())?;
+    poller.add(&stream, 0)?;
+    let mut waits = |pending: Option<&ConnectAttempts>| -> io::Result<()> {
+        let elapsed = clock.now();
+        if elapsed >= plan.timeout {
+            return Err(match pending {
+                Some(attempts) => io::Error::other(attempts.pending_text()),
+                None => io::ErrorKind::TimedOut.into(),
+            });
+        }
+        if !watch(&RunProgress::default()) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        poller.wait(POLL_INTERVAL.min(plan.timeout - elapsed), &mut Vec::new())
+    };
+    loop {
+        let is_connected = match &mut attempts {
+            Some(attempts) => attempts.advance(&mut stream, clock.now(), |stream| poller.add(stream, 0))?,
+            None => {
+                stream.connected()?;
+                stream.is_connected()
+            }
+        };
+        if is_connected {
+            break;
+        }
+        waits(attempts.as_deref())?;
+    }
+    if let Some(tls) = &plan.tls {
+        stream.start_tls(tls).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        while !stream.handshake()? {
+            waits(None)?;
+        }
+    }
+    Ok(stream.is_http2())
+}
+
+/// Host, with its address if it has one alone or one has connected; what was attempted of several is in the reason.
+fn format_address(plan: &LoadPlan) -> String {
+    match plan.addresses.all() {
+        [SocketAddress::Inet(inet)] if inet.ip().to_string() != plan.target.host => {
+            format!("{} ({inet})", plan.target.host)
+        }
+        [only] => only.to_string(),
+        _ => plan.target.host_header(),
+    }
+}
+
+/// TLS error, with a hint.
+fn describe_tls_error(error: &io::Error) -> String {
+    let why = error.to_string();
+    let remedy = match &why {
+        _ if why.contains("NoApplicationProtocol") => "; it does not offer HTTP/2, without 'only' HTTP/1.1 is used",
+        _ if why.contains("certificate") => "; give its CA with --cacert, or -k to accept any",
+        _ if why.contains("corrupt message") => "; does it speak TLS there? Try http://",
+        _ => "",
+    };
+    format!("{why}{remedy}")
+}
+
+fn describe_io_error(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut => "no response in time".to_owned(),
+        io::ErrorKind::UnexpectedEof => {
+            "it closed the connection during the TLS handshake; does it speak TLS there?".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}

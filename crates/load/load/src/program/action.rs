@@ -1,0 +1,81 @@
+//! What a program does next with a user.
+
+use weir_base::Nanos;
+use weir_scenario::plan::OriginId;
+
+/// What a program does next with a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProgramAction {
+    /// Sends the request of the call.
+    Send(ProgramSend),
+    /// Waits; [`woken`](super::ThreadProgram::woken) is called at this time.
+    WaitUntil(Nanos),
+    /// Nothing: other responses to the same send, or events of the response, are still to come.
+    Await,
+    /// Ends the response that is read as a stream of events where it is; [`response`](super::ThreadProgram::response)
+    /// follows.
+    EndStream,
+    /// Ends the iteration; `ok`: it counts as a success.
+    End {
+        /// Whether the iteration counts as a success.
+        ok: bool,
+    },
+    /// Ends this thread; the others go on.
+    StopThread,
+    /// Ends the run, since the program cannot go on, with the reason.
+    Abort(String),
+}
+
+/// How the request of a call is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramSend {
+    /// Index of the step that the request is counted under.
+    pub step: u32,
+    /// Where it goes: 0 is the target of the load, others are those of
+    /// [`ThreadProgram::origin`](super::ThreadProgram::origin).
+    pub origin: OriginId,
+    /// Time at which it should have been sent.
+    pub intended: Nanos,
+    /// Timeout, if it has one of its own.
+    pub timeout: Option<Nanos>,
+    /// Whether the response has no body in any case: to a HEAD.
+    pub is_bodyless: bool,
+    /// What is kept of the response.
+    pub keeps: KeptParts,
+}
+
+/// What is kept of a response for the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeptParts {
+    /// Nothing but the status: the response costs as in a plain load.
+    #[default]
+    Nothing,
+    /// Its head.
+    Head,
+    /// Its head, and the start of its body if its status is 400 or above.
+    HeadAndErrorBody,
+    /// Its head and body.
+    HeadAndBody,
+    /// Its head, and the events of its body as they arrive: [`events`](super::ThreadProgram::events).
+    Events,
+}
+
+/// One of several requests that are sent together on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipelinedRequest {
+    /// Offset of its end in the bytes of all of them.
+    pub end: usize,
+    /// Whether its response has no body in any case: to a HEAD.
+    pub is_bodyless: bool,
+}
+
+/// Decision about a response whose record was held back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReleasedRecord {
+    /// Number that the record was held back under.
+    pub number: u64,
+    /// Whether the response is a success, if the program has decided; otherwise its status does.
+    pub is_success: Option<bool>,
+    /// Why it is a failure.
+    pub failures: Vec<String>,
+}

@@ -1,0 +1,65 @@
+//! Events of users and what follows, for compiled steps and programs alike.
+
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_scenario::plan::OriginId;
+
+use super::StepExchange;
+use crate::program::KeptParts;
+
+/// Event of a user.
+#[derive(Debug)]
+pub(crate) enum FlowEvent<'a> {
+    /// An iteration begins.
+    Begin,
+    /// A wait is over.
+    Woken,
+    /// The load is over, and the user ends.
+    Stop,
+    /// A request of a step has failed; `remaining` further ones of the same send fail as well.
+    Failed { step: u32, kind: FailureKind, remaining: usize },
+    /// The head or events of a response that is read as a stream, `service` after its send.
+    Events { exchange: &'a StepExchange, status: u16, service: Nanos },
+    /// A whole response, which took `service`; `remaining` further ones of the same send are to come.
+    Response { exchange: &'a StepExchange, status: u16, service: Nanos, remaining: usize },
+}
+
+impl FlowEvent<'_> {
+    /// Index of the step of the request that the event is about.
+    pub(crate) fn step(&self) -> Option<u32> {
+        match self {
+            Self::Begin | Self::Woken | Self::Stop => None,
+            Self::Failed { step, .. } => Some(*step),
+            Self::Events { exchange, .. } | Self::Response { exchange, .. } => Some(exchange.step),
+        }
+    }
+}
+
+/// What follows an event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FlowNext {
+    /// The request of the buffers is sent.
+    Send(FlowSend),
+    /// The user waits until this time.
+    WaitUntil(Nanos),
+    /// Nothing: further responses, or events, are to come.
+    Await,
+    /// The response that is read as a stream ends where it is.
+    EndStream,
+    /// The iteration ends.
+    End { ok: bool },
+    /// The thread ends.
+    Stop,
+}
+
+/// How a request is sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowSend {
+    /// Index of the step among all steps.
+    pub(crate) step: u32,
+    pub(crate) origin: OriginId,
+    pub(crate) intended: Nanos,
+    pub(crate) timeout: Option<Nanos>,
+    pub(crate) is_bodyless: bool,
+    pub(crate) keeps: KeptParts,
+}

@@ -1,0 +1,76 @@
+//! Addresses of the hosts that scenarios name.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use weir_net::target::{SocketAddress, Target, TargetError};
+use weir_net::tls::{Tls, TlsError};
+use weir_scenario::plan::RequestOrigin;
+
+use crate::options::Options;
+use crate::origin_addresses::OriginAddresses;
+use crate::plan::PlanError;
+
+/// Where the requests of an origin go.
+#[derive(Clone, Debug)]
+pub(crate) struct ResolvedOrigin {
+    /// Addresses; never empty.
+    pub(crate) addresses: OriginAddresses,
+    /// TLS, for https.
+    pub(crate) tls: Option<Tls>,
+}
+
+/// Resolver of origins, with the options of the load that change the way to them.
+#[derive(Clone, Debug)]
+pub(crate) struct OriginResolver {
+    connect_to: Option<String>,
+    unix_socket: Option<PathBuf>,
+    server_name: Option<String>,
+    tls: Tls,
+}
+
+impl OriginResolver {
+    pub(crate) fn new(options: &Options) -> Result<Self, PlanError> {
+        Ok(Self {
+            connect_to: options.connect_to.clone(),
+            unix_socket: options.unix_socket.clone(),
+            server_name: options.sni.clone(),
+            // The name is replaced for each origin.
+            tls: options.http2.offer(Tls::new("localhost", &options.tls)?),
+        })
+    }
+
+    /// Addresses of an origin, from the system's resolver.
+    pub(crate) fn resolve(&self, origin: &RequestOrigin) -> Result<ResolvedOrigin, PlanError> {
+        let target = target_of(origin);
+        let addresses = match &self.unix_socket {
+            Some(path) => vec![SocketAddress::Unix(path.clone())],
+            None => target.resolve(self.connect_to.as_deref())?,
+        };
+        if addresses.is_empty() {
+            return Err(TargetError::Resolve(target.host, "it has no address".into()).into());
+        }
+        Ok(ResolvedOrigin { addresses: addresses.into(), tls: self.tls_of(origin)? })
+    }
+
+    /// The address in place of those of the origin.
+    pub(crate) fn at(&self, origin: &RequestOrigin, address: SocketAddress) -> Result<ResolvedOrigin, PlanError> {
+        Ok(ResolvedOrigin { addresses: vec![address].into(), tls: self.tls_of(origin)? })
+    }
+
+    fn tls_of(&self, origin: &RequestOrigin) -> Result<Option<Tls>, PlanError> {
+        let target = target_of(origin);
+        let name = self.server_name.as_ref().unwrap_or(&target.host);
+        let tls = target.tls.then(|| {
+            let server = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name.clone()))?;
+            Ok::<Tls, TlsError>(Tls { config: Arc::clone(&self.tls.config), name: server })
+        });
+        Ok(tls.transpose()?)
+    }
+}
+
+/// Target of an origin's requests.
+pub(crate) fn target_of(origin: &RequestOrigin) -> Target {
+    Target::of_host(origin.is_tls, origin.host.trim_start_matches('[').trim_end_matches(']'), origin.port)
+}

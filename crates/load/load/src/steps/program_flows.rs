@@ -1,0 +1,295 @@
+//! Users of one thread that a program drives.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_base::Nanos;
+use weir_machine::clock;
+use weir_measure::run_steps::StepFacts;
+use weir_net::target::SocketAddress;
+use weir_net::tls::Tls;
+use weir_pace::arrival_queue::ArrivalQueue;
+use weir_request::secret_mask::SecretMask;
+use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin, StepFindings, StepVerdict};
+
+use super::flow_event::{FlowEvent, FlowNext, FlowSend};
+use super::{OriginResolver, ResolvedOrigin, StepExchange};
+use crate::program::{
+    PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, StreamPart, ThreadProgram,
+    UserProgram,
+};
+
+/// Program of a load, and the way to its hosts.
+#[derive(Clone, Debug)]
+pub struct ProgramPlan {
+    pub(crate) program: Arc<dyn UserProgram>,
+    pub(crate) resolver: OriginResolver,
+    /// What samples of failures leave out.
+    pub(crate) mask: SecretMask,
+}
+
+impl ProgramPlan {
+    /// Steps so far, in the order of their indices.
+    pub fn steps(&self) -> Vec<StepFacts> {
+        self.program.steps()
+    }
+}
+
+/// Users of one thread that a program drives.
+#[derive(Debug)]
+pub(crate) struct ProgramFlows<'a> {
+    plan: &'a ProgramPlan,
+    program: Box<dyn ThreadProgram>,
+    /// Where requests without an origin of their own go.
+    target: ResolvedOrigin,
+    target_name: String,
+    origins: HashMap<OriginId, (RequestOrigin, ResolvedOrigin)>,
+    /// Whether the program has said if the last response is a success.
+    decides_success: bool,
+    /// Whether the program has said that the last response is a failure.
+    says_failed: bool,
+    /// Reason of the program to end the run.
+    abort: Option<String>,
+    script_time: ScriptTime,
+    /// Number under which the record of the last response is held back.
+    held_as: Option<u64>,
+    released: Vec<ReleasedRecord>,
+}
+
+/// Time within calls of a program, during which its thread does nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScriptTime {
+    /// Sum over all calls.
+    pub(crate) total: Nanos,
+    /// Longest call since the last look.
+    pub(crate) longest: Nanos,
+}
+
+/// Where a call of a program puts its request and findings.
+#[derive(Debug)]
+pub(crate) struct CallBuffers<'a> {
+    pub(crate) request: &'a mut RequestBytes,
+    pub(crate) pipelined: &'a mut Vec<PipelinedRequest>,
+    pub(crate) findings: &'a mut StepFindings,
+}
+
+/// User and iteration of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallSubject {
+    pub(crate) user: u32,
+    pub(crate) scenario: u32,
+    pub(crate) iteration: u64,
+    pub(crate) intended: Nanos,
+}
+
+impl<'a> ProgramFlows<'a> {
+    /// Users of a thread; `target` is where requests without an origin of their own go.
+    pub(crate) fn new(
+        plan: &'a ProgramPlan,
+        program: Box<dyn ThreadProgram>,
+        target: ResolvedOrigin,
+        target_name: String,
+    ) -> Self {
+        Self {
+            plan,
+            program,
+            target,
+            target_name,
+            origins: HashMap::new(),
+            decides_success: false,
+            says_failed: false,
+            abort: None,
+            script_time: ScriptTime::default(),
+            held_as: None,
+            released: Vec::new(),
+        }
+    }
+
+    /// Calls the program with an event of a user; returns the user's scenario, the intended start of its iteration, and
+    /// what it does next.
+    pub(crate) fn call(
+        &mut self,
+        subject: CallSubject,
+        event: &FlowEvent<'_>,
+        now: Nanos,
+        buffers: CallBuffers<'_>,
+    ) -> (u32, Nanos, FlowNext) {
+        let CallBuffers { request, pipelined, findings } = buffers;
+        let step = event.step();
+        findings.clear(step.unwrap_or(0));
+        let mut call = ProgramCall {
+            user: subject.user,
+            iteration: subject.iteration,
+            intended: subject.intended,
+            now,
+            scenario: subject.scenario,
+            step: step.unwrap_or(0),
+            is_success: None,
+            held_as: None,
+            released: &mut self.released,
+            request,
+            pipelined,
+            failures: &mut findings.failures,
+        };
+        let begun = clock::monotonic();
+        let action = match event {
+            FlowEvent::Begin => self.program.begin(&mut call),
+            FlowEvent::Woken => self.program.woken(&mut call),
+            FlowEvent::Stop => self.program.stop(&mut call),
+            FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
+            FlowEvent::Events { exchange, status, service } => {
+                let (head, events) = (exchange.head(), &exchange.arrived);
+                self.program.events(&StreamPart { status: *status, service: *service, head, events }, &mut call)
+            }
+            FlowEvent::Response { exchange, status, service, remaining } => {
+                let response = response(exchange, *status, *service, *remaining);
+                self.program.response(&response, &mut call)
+            }
+        };
+        let (scenario, intended) = (call.scenario, call.intended);
+        let took = clock::monotonic() - begun;
+        self.script_time.total += took;
+        self.script_time.longest = self.script_time.longest.max(took);
+        let (call_step, is_success) = (call.step, call.is_success);
+        self.held_as = call.held_as;
+        if let FlowEvent::Failed { kind, .. } = event {
+            findings.failures.push(FlowFailure::Transfer(*kind));
+        }
+        // The program says what failed, or nothing did.
+        findings.step = step.unwrap_or(call_step);
+        self.decides_success = is_success.is_some();
+        let is_failed = !findings.failures.is_empty() || is_success == Some(false);
+        self.says_failed = is_failed;
+        let is_failed_by_status =
+            matches!(event, FlowEvent::Response { status, .. } if is_success.is_none() && *status >= 400);
+        let verdict = if is_failed || is_failed_by_status { StepVerdict::Failed } else { StepVerdict::Passed };
+        findings.verdict = step.map(|_| verdict);
+        (scenario, intended, self.next(action))
+    }
+
+    fn next(&mut self, action: ProgramAction) -> FlowNext {
+        match action {
+            ProgramAction::Send(send) => FlowNext::Send(FlowSend {
+                step: send.step,
+                origin: send.origin,
+                intended: send.intended,
+                timeout: send.timeout,
+                is_bodyless: send.is_bodyless,
+                keeps: send.keeps,
+            }),
+            ProgramAction::WaitUntil(at) => FlowNext::WaitUntil(at),
+            ProgramAction::Await => FlowNext::Await,
+            ProgramAction::EndStream => FlowNext::EndStream,
+            ProgramAction::End { ok } => FlowNext::End { ok },
+            ProgramAction::StopThread => FlowNext::Stop,
+            ProgramAction::Abort(reason) => {
+                self.abort = Some(reason);
+                FlowNext::Stop
+            }
+        }
+    }
+
+    /// Number under which the record of the last response is held back, if it is.
+    pub(crate) fn held_as(&self) -> Option<u64> {
+        self.held_as
+    }
+
+    /// Decisions about records that were held back.
+    pub(crate) fn take_released(&mut self) -> Vec<ReleasedRecord> {
+        std::mem::take(&mut self.released)
+    }
+
+    /// Time within calls of the program so far, and the longest one since the last look.
+    pub(crate) fn take_script_time(&mut self) -> ScriptTime {
+        let taken = self.script_time;
+        self.script_time.longest = Nanos::ZERO;
+        taken
+    }
+
+    /// Whether responses may be read as streams of events.
+    pub(crate) fn may_read_events(&self) -> bool {
+        self.plan.program.may_read_events()
+    }
+
+    /// Whether users do something at their end.
+    pub(crate) fn stops_users(&self) -> bool {
+        self.program.stops_users()
+    }
+
+    /// Reason of the program to end the run, if it has one.
+    pub(crate) fn abort_reason(&mut self) -> Option<String> {
+        self.abort.take()
+    }
+
+    /// Whether the program has said if the last response is a success.
+    pub(crate) fn decides_success(&self) -> bool {
+        self.decides_success
+    }
+
+    /// Whether the program has said that the last response is a failure.
+    pub(crate) fn says_failed(&self) -> bool {
+        self.says_failed
+    }
+
+    /// What samples of failures leave out.
+    pub(crate) fn secret_mask(&self) -> &SecretMask {
+        &self.plan.mask
+    }
+
+    /// Earliest start of a user's next iteration.
+    pub(crate) fn next_start(&self, user: u32) -> Option<Nanos> {
+        self.program.next_start(user)
+    }
+
+    /// Moves arrivals that the program has into the queue.
+    pub(crate) fn refill(&mut self, queue: &mut ArrivalQueue) {
+        self.program.refill(queue);
+    }
+
+    /// Takes note that an iteration is cut off.
+    pub(crate) fn cut(&mut self, user: u32) {
+        self.program.cut(user);
+    }
+
+    /// Addresses of an origin; one that is new is resolved now, once.
+    pub(crate) fn address(&mut self, origin: OriginId) -> Result<&ResolvedOrigin, String> {
+        if origin.0 == 0 {
+            return Ok(&self.target);
+        }
+        if !self.origins.contains_key(&origin) {
+            let named = self.program.origin(origin).ok_or("unknown origin")?;
+            let resolver = &self.plan.resolver;
+            let resolved = match named.address {
+                Some(address) => resolver.at(&named.origin, SocketAddress::Inet(address)),
+                None => resolver.resolve(&named.origin),
+            };
+            let resolved = resolved.map_err(|error| error.to_string())?;
+            self.origins.insert(origin, (named.origin, resolved));
+        }
+        self.origins.get(&origin).map(|(_, resolved)| resolved).ok_or_else(|| "unknown origin".to_owned())
+    }
+
+    /// TLS of an origin whose addresses are known.
+    pub(crate) fn tls(&self, origin: OriginId) -> Option<&Tls> {
+        if origin.0 == 0 { self.target.tls.as_ref() } else { self.origins.get(&origin)?.1.tls.as_ref() }
+    }
+
+    /// Origin as text.
+    pub(crate) fn origin_name(&self, origin: OriginId) -> String {
+        match self.origins.get(&origin) {
+            Some((named, _)) => named.to_string(),
+            None => self.target_name.clone(),
+        }
+    }
+
+    /// Name of a step.
+    pub(crate) fn step_name(&self, step: u32) -> String {
+        self.plan.program.steps().into_iter().nth(step as usize).map(|facts| facts.name).unwrap_or_default()
+    }
+}
+
+fn response(exchange: &StepExchange, status: u16, service: Nanos, remaining: usize) -> ProgramResponse<'_> {
+    let (head, body) = (exchange.head(), exchange.body());
+    let llm = exchange.observer.as_ref().map(|observer| *observer.llm_timeline());
+    ProgramResponse { status, service, head, body, remaining, llm, events: &exchange.arrived }
+}

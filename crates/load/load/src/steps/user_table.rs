@@ -1,0 +1,319 @@
+//! Users of one thread: their iterations, their waits, and what they send next.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use weir_base::Nanos;
+use weir_pace::arrival_queue::ArrivalQueue;
+use weir_pace::feed::DueRequest;
+use weir_scenario::plan::{RequestBytes, StepFindings};
+
+use super::ExchangePool;
+use super::flow_event::{FlowEvent, FlowNext};
+use super::program_flows::{CallBuffers, CallSubject, ScriptTime};
+use super::step_flows::FlowBuffers;
+use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
+use super::user_connections::UserConnections;
+use super::user_flows::UserFlows;
+use crate::program::PipelinedRequest;
+
+/// Users of one thread.
+#[derive(Debug)]
+pub(crate) struct UserTable<'a> {
+    pub(super) flows: UserFlows<'a>,
+    users: Vec<LoadUser>,
+    /// Users of the open loop that have no iteration.
+    idle: Vec<u32>,
+    max_users: usize,
+    timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Users that wait to be allowed to connect.
+    connecting: VecDeque<u32>,
+    /// Request to send, rendered.
+    pub(crate) request: RequestBytes,
+    /// Requests in it that are sent together; none if it is one.
+    pub(crate) pipelined: Vec<PipelinedRequest>,
+    /// What the last call of a flow found.
+    pub(crate) findings: StepFindings,
+    /// Buffers of exchanges.
+    pub(crate) exchanges: ExchangePool,
+}
+
+/// User of a thread.
+#[derive(Debug, Default)]
+struct LoadUser {
+    scenario: u32,
+    /// Number of the iteration among all of the load, and its intended start.
+    iteration: u64,
+    intended: Nanos,
+    /// Time from which only weir itself could delay the first request.
+    ready: Nanos,
+    /// Whether the iteration has sent a request, and whether one has reached its service.
+    has_sent: bool,
+    has_reached: bool,
+    /// Wait between two iterations.
+    rest: Option<UserRest>,
+    /// Open connections, by scenario and origin.
+    connections: UserConnections,
+    /// Request that waits to be allowed to connect.
+    pending: Option<PendingRequest>,
+}
+
+impl<'a> UserTable<'a> {
+    /// Users of a thread that has at most `max_users` of them.
+    pub(crate) fn new(flows: UserFlows<'a>, max_users: usize) -> Self {
+        Self {
+            flows,
+            users: Vec::new(),
+            idle: Vec::new(),
+            max_users,
+            timers: BinaryHeap::new(),
+            connecting: VecDeque::new(),
+            request: RequestBytes::default(),
+            pipelined: Vec::new(),
+            findings: StepFindings::default(),
+            exchanges: ExchangePool::default(),
+        }
+    }
+
+    /// Whether a user is free for an iteration that arrives.
+    pub(crate) fn has_free(&self) -> bool {
+        !self.idle.is_empty() || self.users.len() < self.max_users
+    }
+
+    /// Allows another number of users.
+    pub(crate) fn set_max(&mut self, max_users: usize) {
+        self.max_users = max_users;
+    }
+
+    /// A free user; one that is new is made by [`begin`](Self::begin).
+    pub(crate) fn take_free(&mut self) -> u32 {
+        self.idle.pop().unwrap_or_else(|| u32::try_from(self.users.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Frees a user for the next iteration that arrives.
+    pub(crate) fn free(&mut self, user: u32) {
+        self.idle.push(user);
+    }
+
+    /// Time of the next wake.
+    pub(crate) fn next_due(&self) -> Option<Nanos> {
+        self.timers.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Next user whose wait is over.
+    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<u32> {
+        let Reverse((at, user)) = *self.timers.peek()?;
+        if at > now {
+            return None;
+        }
+        self.timers.pop();
+        Some(user)
+    }
+
+    /// Whether no user waits.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.timers.is_empty() && self.connecting.is_empty()
+    }
+
+    /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off. Returns the number of requests
+    /// that waited to be allowed to connect.
+    pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) -> u64 {
+        let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
+        let connecting = std::mem::take(&mut self.connecting);
+        let requests = |user: &u32| self.users.get(*user as usize)?.pending.as_ref().map(PendingRequest::requests);
+        let withdrawn = connecting.iter().filter_map(requests).sum();
+        for user in waits.chain(connecting) {
+            if let Some(slot) = self.users.get(user as usize).filter(|slot| slot.rest.is_none()) {
+                cut_off(slot.scenario);
+                if let UserFlows::Program(flows) = &mut self.flows {
+                    flows.cut(user);
+                }
+            }
+        }
+        withdrawn
+    }
+
+    /// Pauses a user between two iterations.
+    pub(crate) fn rest(&mut self, user: u32, until: Nanos, rest: UserRest) {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            slot.rest = Some(rest);
+            self.timers.push(Reverse((until, user)));
+        }
+    }
+
+    /// Ends the rest of a user that was woken, if it rests between two iterations.
+    pub(crate) fn end_rest(&mut self, user: u32) -> Option<UserRest> {
+        self.users.get_mut(user as usize)?.rest.take()
+    }
+
+    /// Earliest start of a user's next iteration, if its scenario has a pace or its program a wait; `NEVER` without one.
+    pub(crate) fn paced_start(&self, user: u32) -> Option<Nanos> {
+        match &self.flows {
+            UserFlows::Steps(flows) => Some(self.users.get(user as usize)?.intended + flows.pacing(user)?),
+            UserFlows::Program(flows) => flows.next_start(user),
+        }
+    }
+
+    /// Begins an iteration; only weir itself could delay its first request from `ready` on.
+    pub(crate) fn begin(&mut self, user: u32, start: &DueRequest, ready: Nanos, now: Nanos, unix_s: i64) -> UserAction {
+        let number = start.arrival.number;
+        let scenario = match &mut self.flows {
+            UserFlows::Steps(flows) => flows.prepare(user, number),
+            UserFlows::Program(_) => Some(0),
+        };
+        let Some(scenario) = scenario else { return UserAction::Wait };
+        if self.users.len() <= user as usize {
+            self.users.resize_with(user as usize + 1, LoadUser::default);
+        }
+        let Some(slot) = self.users.get_mut(user as usize) else { return UserAction::Wait };
+        slot.scenario = scenario;
+        (slot.iteration, slot.intended, slot.ready) = (number, start.arrival.intended, ready);
+        (slot.has_sent, slot.has_reached) = (false, false);
+        self.follow(user, &FlowEvent::Begin, now, unix_s)
+    }
+
+    /// Continues after a wait.
+    pub(crate) fn woken(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
+        self.follow(user, &FlowEvent::Woken, now, unix_s)
+    }
+
+    /// Whether responses may be read as streams of events.
+    pub(crate) fn may_read_events(&self) -> bool {
+        matches!(&self.flows, UserFlows::Program(flows) if flows.may_read_events())
+    }
+
+    /// Whether users do something at their end.
+    pub(crate) fn stops_users(&self) -> bool {
+        matches!(&self.flows, UserFlows::Program(flows) if flows.stops_users())
+    }
+
+    /// Time within calls of a program so far, and the longest call since the last look.
+    pub(crate) fn take_script_time(&mut self) -> ScriptTime {
+        match &mut self.flows {
+            UserFlows::Steps(_) => ScriptTime::default(),
+            UserFlows::Program(flows) => flows.take_script_time(),
+        }
+    }
+
+    /// Moves arrivals that a program has into the queue.
+    #[cold]
+    pub(crate) fn refill(&mut self, queue: &mut ArrivalQueue) {
+        match &mut self.flows {
+            UserFlows::Steps(_) => queue.close(),
+            UserFlows::Program(flows) => flows.refill(queue),
+        }
+    }
+
+    /// Number of users so far.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.users.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Ends a user: it does what it does at its end.
+    pub(crate) fn stop(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            (slot.rest, slot.pending) = (None, None);
+        }
+        self.follow(user, &FlowEvent::Stop, now, unix_s)
+    }
+
+    /// Takes a failed request.
+    pub(crate) fn failed(&mut self, user: u32, event: &FlowEvent<'_>, now: Nanos, unix_s: i64) -> UserAction {
+        self.follow(user, event, now, unix_s)
+    }
+
+    /// Takes a response that was complete at `at`, or a part of one.
+    pub(crate) fn response(&mut self, user: u32, event: &FlowEvent<'_>, at: Nanos, unix_s: i64) -> UserAction {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            slot.has_reached = true;
+        }
+        self.follow(user, event, at, unix_s)
+    }
+
+    fn follow(&mut self, user: u32, event: &FlowEvent<'_>, now: Nanos, unix_s: i64) -> UserAction {
+        let Self { flows, users, timers, request, pipelined, findings, .. } = self;
+        let Some(slot) = users.get_mut(user as usize) else { return UserAction::Wait };
+        let next = match flows {
+            UserFlows::Steps(flows) => {
+                let buffers = FlowBuffers { request, findings, unix_s };
+                flows.call(user, event, (slot.intended, now), buffers)
+            }
+            UserFlows::Program(flows) => {
+                let (iteration, intended) = (slot.iteration, slot.intended);
+                let subject = CallSubject { user, scenario: slot.scenario, iteration, intended };
+                let buffers = CallBuffers { request, pipelined, findings };
+                let (scenario, intended, next) = flows.call(subject, event, now, buffers);
+                (slot.scenario, slot.intended) = (scenario, intended);
+                Some(next)
+            }
+        };
+        match next {
+            Some(FlowNext::Send(send)) => {
+                slot.has_sent = true;
+                UserAction::Send(Send {
+                    user,
+                    scenario: slot.scenario,
+                    step: send.step,
+                    origin: send.origin,
+                    intended: send.intended,
+                    // Later steps are ready when they are intended: their connection belongs to the user.
+                    ready: if slot.has_reached { send.intended } else { slot.ready.max(send.intended) },
+                    number: slot.iteration,
+                    timeout: send.timeout,
+                    is_bodyless: send.is_bodyless,
+                    keeps: send.keeps,
+                    context: None,
+                })
+            }
+            Some(FlowNext::WaitUntil(until)) => {
+                timers.push(Reverse((until.max(now), user)));
+                UserAction::Wait
+            }
+            Some(FlowNext::End { ok }) => UserAction::End(EndedIteration {
+                scenario: slot.scenario,
+                intended: slot.intended,
+                ok,
+                has_sent: slot.has_sent,
+                has_reached: slot.has_reached,
+            }),
+            Some(FlowNext::EndStream) => UserAction::EndStream,
+            Some(FlowNext::Stop) => UserAction::Stop,
+            Some(FlowNext::Await) | None => UserAction::Wait,
+        }
+    }
+
+    /// Scenario of a user's iteration.
+    pub(crate) fn scenario_of(&self, user: u32) -> u32 {
+        self.users.get(user as usize).map_or(0, |slot| slot.scenario)
+    }
+
+    /// Number of requests of the table's request.
+    pub(crate) fn requests(&self) -> usize {
+        self.pipelined.len().max(1)
+    }
+
+    /// Open connections of a user, which may have ended meanwhile.
+    pub(crate) fn connections(&mut self, user: u32) -> Option<&mut UserConnections> {
+        self.users.get_mut(user as usize).map(|slot| &mut slot.connections)
+    }
+
+    /// Stores the request of the table until a connection may be made.
+    pub(crate) fn await_connection(&mut self, send: Send) {
+        if let Some(slot) = self.users.get_mut(send.user as usize) {
+            slot.pending =
+                Some(PendingRequest { send, bytes: self.request.clone(), pipelined: self.pipelined.clone() });
+            self.connecting.push_back(send.user);
+        }
+    }
+
+    /// Next request that waits to be allowed to connect.
+    pub(crate) fn take_awaiting(&mut self) -> Option<PendingRequest> {
+        let user = self.connecting.pop_front()?;
+        self.users.get_mut(user as usize)?.pending.take()
+    }
+
+    /// Whether requests wait to be allowed to connect.
+    pub(crate) fn is_awaiting(&self) -> bool {
+        !self.connecting.is_empty()
+    }
+}

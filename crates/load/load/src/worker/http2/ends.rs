@@ -1,0 +1,206 @@
+//! Ends: of requests without a response, of connections, and of those that speak HTTP/1.1 instead.
+
+use super::super::Worker;
+use super::super::connect::CONNECT_RETRY_DELAY;
+use super::MovedRequest;
+use crate::connection::ConnectionPhase;
+use crate::http2::{Http2Preference, StreamExchange};
+use crate::steps::FlowEvent;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_http2::error_code::ErrorCode;
+use weir_pace::feed::Feed;
+
+impl Worker<'_> {
+    /// Records a request without a response. True for one of the plan, whose user the caller continues; users of
+    /// scenarios go on by themselves.
+    pub(super) fn fail_exchange(&mut self, exchange: StreamExchange, kind: FailureKind, now: Nanos) -> bool {
+        self.fail_exchange_by(exchange, kind, None, now)
+    }
+
+    /// The same, with the code that has ended its stream, for the log.
+    pub(super) fn fail_exchange_by(
+        &mut self,
+        mut exchange: StreamExchange,
+        kind: FailureKind,
+        code: Option<ErrorCode>,
+        now: Nanos,
+    ) -> bool {
+        let intended = exchange.flight.intended;
+        let kind = self.fail_observed(exchange.observer().as_mut(), kind, intended, now);
+        let StreamExchange { flight, user, step, observer, bytes_out, .. } = exchange;
+        self.put_observer(observer);
+        let outcome = flight.failed(kind, now, bytes_out as usize);
+        let Some(mut step) = step else {
+            self.counters.end(&outcome);
+            if let Some(log) = &mut self.log {
+                let message = code.map(|code| code.to_string()).unwrap_or_default();
+                log.push(&outcome, user, self.connections.in_use(), 0, &message);
+            }
+            return true;
+        };
+        step.reset_code = code;
+        let left = self.split_sends.end_request(user);
+        let event = FlowEvent::Failed { step: step.step, kind, remaining: left };
+        let action = self.step_failed(user, &outcome, &event, Some(&step), now);
+        self.recycle(Some(step));
+        self.act_on_last(user, action, left, now);
+        false
+    }
+
+    /// Fails a connection with streams, and all requests on it.
+    pub(in crate::worker) fn fail_streams(&mut self, index: u32, kind: FailureKind, detail: impl FnOnce() -> String) {
+        let now = self.clock.now();
+        let Some(slot) = self.connections.get(index) else { return };
+        let (phase, owner) = (slot.phase, slot.user);
+        let Some(streams) = &mut slot.streams else { return };
+        let mut exchanges = streams.take_all();
+        let capped = self.connections.is_exhausted();
+        self.connections.close(index);
+        // The end of an idle connection is not a failure.
+        if exchanges.is_empty() {
+            return;
+        }
+        // Those within a stream have broken off.
+        if exchanges.iter_mut().any(|exchange| exchange.failure_kind(kind) == kind) {
+            self.counters.record_detail(kind, detail);
+        }
+        let mut users: Vec<u32> = exchanges.iter().map(|exchange| exchange.user).collect();
+        let mut is_of_plan = false;
+        for exchange in exchanges {
+            is_of_plan |= self.fail_exchange(exchange, kind, now);
+        }
+        if !is_of_plan || matches!(self.feed, Feed::Open(_)) {
+            return;
+        }
+        // The streams of a connection are one user's, or one of each user.
+        if !self.shares_users() {
+            users = vec![owner];
+        }
+        for user in users {
+            if phase != ConnectionPhase::Open {
+                self.feed.pause_user(user, now + CONNECT_RETRY_DELAY);
+                continue;
+            }
+            self.refill_permits();
+            if let Some(start) = self.feed.next_on(user, now) {
+                let ready = self.counters.ready(start.arrival.intended, capped, now);
+                self.start_request(&start, ready, now);
+            }
+        }
+    }
+
+    /// Gives a connection no further requests. Those that wait on it go elsewhere.
+    pub(super) fn retire(&mut self, index: u32) {
+        self.connections.retire(index);
+        let Some(slot) = self.connections.get(index) else { return };
+        let origin = slot.origin;
+        let Some(streams) = &mut slot.streams else { return };
+        let mut waiting = streams.take_waiting();
+        if !streams.has_opened {
+            waiting.iter_mut().for_each(StreamExchange::note_refusal);
+        }
+        self.moved.extend(waiting.into_iter().map(|exchange| MovedRequest { exchange, origin }));
+    }
+
+    /// Ends a connection that takes no further requests and has none.
+    pub(super) fn close_if_drained(&mut self, index: u32) {
+        let Some(streams) = self.streams_of(index) else { return };
+        if streams.is_retired && streams.is_empty() {
+            streams.protocol.shut_down();
+            self.write_streams(index);
+            self.connections.close(index);
+        }
+    }
+
+    /// Continues by HTTP/1.1 on a connection whose service has chosen that.
+    pub(in crate::worker) fn fall_back(&mut self, index: u32) {
+        let is_required =
+            self.shared.http2.as_ref().is_some_and(|http2| http2.over_tls == Some(Http2Preference::Required));
+        if is_required {
+            return self.fail(index, FailureKind::Tls, || "the service does not offer HTTP/2 (ALPN)".into());
+        }
+        let Some(slot) = self.connections.get(index) else { return };
+        let Some(origin) = slot.origin else {
+            let why = "the service has chosen HTTP/1.1 for a connection, after HTTP/2 for others";
+            return self.fail(index, FailureKind::Protocol, || why.into());
+        };
+        self.groups.set_http1(origin);
+        let Some(streams) = &mut slot.streams else { return };
+        let mut exchanges = streams.take_all().into_iter();
+        slot.streams = None;
+        if let Some(first) = exchanges.next() {
+            slot.user = first.user;
+            slot.step = first.step;
+            slot.push(first.flight);
+        }
+        self.moved.extend(exchanges.map(|exchange| MovedRequest { exchange, origin: Some(origin) }));
+        self.opened(index);
+        self.place_moved(self.clock.now());
+    }
+
+    /// Fails requests whose timeout is over; the connection goes on, unless it is silent.
+    pub(in crate::worker) fn expire_streams(&mut self, index: u32, now: Nanos) {
+        let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
+        let Some(slot) = self.connections.get(index) else { return };
+        let (starts, is_open) = ((slot.opened, latest), slot.phase == ConnectionPhase::Open);
+        let Some(streams) = &mut slot.streams else { return };
+        let late = || format!("no response within {timeout}");
+        if !is_open {
+            if streams.has_expired(timeout, starts, now) {
+                self.fail(index, FailureKind::Timeout, late);
+            }
+            return;
+        }
+        let received = streams.received;
+        let expired = streams.take_expired(timeout, starts, now);
+        if expired.is_empty() {
+            return;
+        }
+        let is_silent = expired.iter().any(|exchange| exchange.stream.is_some() && exchange.flight.sent > received);
+        let permits_none = streams.permits_none() && expired.iter().any(|exchange| exchange.stream.is_none());
+        if is_silent || permits_none {
+            self.retire(index);
+        }
+        self.counters.record_detail(FailureKind::Timeout, || match permits_none {
+            true => format!("no stream within {timeout}: the service permits none (MAX_CONCURRENT_STREAMS 0)"),
+            false => late(),
+        });
+        self.fail_expired(index, expired, FailureKind::Timeout, now);
+    }
+
+    /// Fails requests whose streams were ended; the connection goes on.
+    pub(in crate::worker) fn fail_expired(
+        &mut self,
+        index: u32,
+        expired: Vec<StreamExchange>,
+        kind: FailureKind,
+        now: Nanos,
+    ) {
+        let key = self.connections.key(index);
+        self.note_unused(index, now);
+        for exchange in expired {
+            let user = exchange.user;
+            if self.fail_exchange(exchange, kind, now) && self.connections.key(index) == key {
+                self.next_on_streams(index, user, now, now);
+            }
+        }
+        self.mark_dirty(index);
+        self.settle_streams(index, key, now);
+    }
+
+    /// Fails requests that have found no connection within their timeout.
+    pub(in crate::worker) fn expire_moved(&mut self, now: Nanos) {
+        let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
+        let is_over =
+            |moved: &MovedRequest| now - moved.exchange.joined.max(moved.exchange.flight.ready).min(latest) > timeout;
+        while self.moved.front().is_some_and(is_over) {
+            let Some(MovedRequest { exchange, .. }) = self.moved.pop_front() else { return };
+            self.counters.record_detail(FailureKind::Timeout, || format!("no connection within {timeout}"));
+            let user = exchange.user;
+            if self.fail_exchange(exchange, FailureKind::Timeout, now) {
+                self.feed.pause_user(user, now + CONNECT_RETRY_DELAY);
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Connections with HTTP/2: what their events mean for the requests on them.
+
+mod care;
+mod ends;
+mod placing;
+mod split_sends;
+
+pub(super) use self::placing::MovedRequest;
+pub(super) use self::split_sends::SplitSends;
+
+use super::Worker;
+use super::receive::MAX_READS;
+use crate::connection::ConnectionPhase;
+use crate::http2::StreamExchange;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_http2::connection::{Event, ResetSide, ResponseTotals, StreamReset};
+use weir_machine::readiness_event::ReadinessEvent;
+use weir_net::wire::{DecodedResponse, ResponseObserver};
+use weir_pace::feed::Feed;
+
+/// How often a request is sent to other connections, since a service says that it did not process it.
+const MAX_RESENDS: u8 = 10;
+/// Maximum reads in a row that leave nothing unread, before the requests that follow are written.
+const MAX_DRAINED_READS: usize = 3;
+
+impl Worker<'_> {
+    /// Begins HTTP/2 on a connection whose transport is there.
+    pub(super) fn begin_streams(&mut self, index: u32) {
+        let now = self.clock.now();
+        let Some(slot) = self.connections.get(index) else { return };
+        slot.phase = ConnectionPhase::AwaitingSettings;
+        if let Some(streams) = &mut slot.streams {
+            (streams.began, streams.received) = (now, now);
+        }
+        self.write_streams(index);
+    }
+
+    /// Reads a connection with streams, and writes what follows from it.
+    ///
+    /// While several requests are in flight, it is read until nothing is left: a service writes head and content, and
+    /// one response after the other, and what comes while the first ones are handled spares a wake-up and a write.
+    pub(in crate::worker) fn read_streams(&mut self, event: ReadinessEvent, index: u32) {
+        let key = self.connections.key(index);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut reads = 0;
+        while let Some((received, taken)) = self.receive(index, &mut buffer) {
+            let now = self.clock.now();
+            if received.bytes == 0 {
+                self.closed_by_peer(index, now);
+                break;
+            }
+            let at = self.arrival(&received, now);
+            if !self.process_streams(index, key, &buffer[..taken], at, now) {
+                break;
+            }
+            reads += 1;
+            let has_others = self.streams_of(index).is_some_and(|streams| streams.len() > 1);
+            if received.drained && !event.hung_up && (!has_others || reads >= MAX_DRAINED_READS) {
+                break;
+            }
+            if reads >= MAX_READS {
+                // The poller reports only new events, and this is not one.
+                self.unread.push(event);
+                break;
+            }
+        }
+        self.buffer = buffer;
+        self.settle_streams(index, key, self.clock.now());
+    }
+
+    /// Takes bytes that came at `at` on a connection with streams; true if it is still open.
+    fn process_streams(&mut self, index: u32, key: u64, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
+        if let Some(streams) = self.streams_of(index) {
+            streams.received = now;
+        }
+        loop {
+            // What a request's end has led to may have ended the connection, and its place may have another one.
+            if self.connections.key(index) != key {
+                return false;
+            }
+            let Some(streams) = self.streams_of(index) else { return false };
+            let step = match streams.protocol.receive(bytes) {
+                Ok(step) => step,
+                Err(error) => {
+                    // The peer is told why, as far as the socket accepts it.
+                    self.write_streams(index);
+                    self.fail(index, FailureKind::Protocol, || error.to_string());
+                    return false;
+                }
+            };
+            bytes = &bytes[step.used..];
+            let Some(event) = step.event else { return true };
+            self.take_event(index, event, at, now);
+        }
+    }
+
+    fn take_event(&mut self, index: u32, event: Event<'_>, at: Nanos, now: Nanos) {
+        match event {
+            Event::Data { key, bytes } if self.observes_stream(index, key) => {
+                self.observe_data(index, key, bytes, (at, now));
+                self.pass_events_on_stream(index, key, (at, now));
+            }
+            Event::Data { key, bytes } => {
+                let streams = self.connections.get(index).and_then(|slot| slot.streams.as_mut());
+                let step = streams.and_then(|streams| streams.get(key)?.step.as_mut());
+                if let Some(step) = step.filter(|step| step.is_kept) {
+                    ResponseObserver::body(step.as_mut(), bytes);
+                }
+            }
+            Event::Head { key, head } => {
+                let Some(slot) = self.connections.get(index) else { return };
+                let Some(streams) = &mut slot.streams else { return };
+                let text = streams.receive_head(key, &head, (at, now));
+                if self.counters.counts().server.is_none() {
+                    self.counters.find_server_field(text);
+                }
+                if self.observes_stream(index, key) {
+                    self.observe_head(index, key, &head, at);
+                    self.pass_events_on_stream(index, key, (at, now));
+                }
+            }
+            Event::Ended { key, totals } => self.stream_ended(index, key, &totals, at, now),
+            Event::Reset { key, reset } => self.stream_reset(index, key, &reset, now),
+            Event::Settings => self.settings_received(index, now),
+            Event::PingAck { .. } => {
+                if let Some(streams) = self.connections.get(index).and_then(|slot| slot.streams.as_mut()) {
+                    streams.pinged = None;
+                }
+            }
+            Event::GoAway { .. } => {
+                // A service may say it twice: that it will end the connection, and when.
+                if self.streams_of(index).is_some_and(|streams| !streams.is_retired) {
+                    self.counters.counts().http2.goaways += 1;
+                }
+                self.retire(index);
+            }
+        }
+    }
+
+    /// Opens a connection: its settings have come. Later ones may permit more streams, or fewer.
+    fn settings_received(&mut self, index: u32, now: Nanos) {
+        let Some(slot) = self.connections.get(index) else { return };
+        let is_first = slot.phase == ConnectionPhase::AwaitingSettings;
+        let (opened, user) = (slot.opened, slot.user);
+        let Some(streams) = &mut slot.streams else { return };
+        let permitted = streams.protocol.peer_settings().max_streams;
+        let (settings_time, is_unused, has_group) = (now - streams.began, streams.is_empty(), streams.group.is_some());
+        if is_first {
+            for exchange in streams.waiting_exchanges() {
+                exchange.flight.connect = now - exchange.joined;
+                // A late start of connecting is weir's own delay, its duration is not.
+                exchange.flight.ready += exchange.flight.connect;
+            }
+            self.connections.set_open(index);
+        }
+        self.counters.counts().http2.permit(permitted);
+        if is_first {
+            self.counters.counts().http2.settings.record(settings_time);
+            self.note_protocol(index);
+            if is_unused {
+                self.counters.preconnected(now - opened);
+            }
+        }
+        self.mark_dirty(index);
+        if self.users.is_some() {
+            return;
+        }
+        match &self.feed {
+            // Without a group it was made before the start, and no user has it yet.
+            Feed::Closed(_) if has_group => self.fill_streams(index, user, now, now),
+            Feed::Closed(_) => self.connections.list(index),
+            Feed::Open(_) => self.fill_streams(index, user, now, now),
+        }
+    }
+
+    /// Takes a whole response.
+    pub(super) fn stream_ended(&mut self, index: u32, key: u32, totals: &ResponseTotals, at: Nanos, now: Nanos) {
+        let Some(slot) = self.connections.get(index) else { return };
+        let Some(exchange) = slot.streams.as_mut().and_then(|streams| streams.take(key)) else { return };
+        self.note_unused(index, now);
+        if !self.shared.plan.keep_alive {
+            self.retire(index);
+        }
+        let StreamExchange { flight, user, step, observer, bytes_out, .. } = exchange;
+        let at = at.max(flight.sent.min(now));
+        let (status, body, wire) = (totals.status, totals.body, totals.wire);
+        let answer = DecodedResponse { status, body, wire, keep_alive: true };
+        let timeout = step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
+        let mut outcome = flight.completed(&answer, at, bytes_out as usize, timeout);
+        match step {
+            Some(step) => {
+                let left = self.split_sends.end_request(user);
+                let (action, exchange) = self.examine_response(user, step, &flight, outcome, at, left);
+                self.recycle(exchange);
+                self.act_on_last(user, action, left, now);
+            }
+            None => {
+                self.end_observed(observer, &mut outcome);
+                self.end(&outcome, user);
+                self.next_on_streams(index, user, at, now);
+            }
+        }
+    }
+
+    /// Takes the end of a stream without a whole response.
+    fn stream_reset(&mut self, index: u32, key: u32, reset: &StreamReset, now: Nanos) {
+        let Some(slot) = self.connections.get(index) else { return };
+        let Some(streams) = &mut slot.streams else { return };
+        let is_going_away = streams.protocol.is_going_away();
+        let Some(mut exchange) = streams.take(key) else { return };
+        let origin = slot.origin;
+        self.note_unused(index, now);
+        if reset.is_unprocessed && is_going_away && exchange.resends < MAX_RESENDS {
+            self.counters.counts().http2.resent += 1;
+            exchange.reset(now);
+            self.moved.push_back(MovedRequest { exchange, origin });
+            return;
+        }
+        let code = reset.code;
+        self.counters.counts().http2.record_error(code.name());
+        let (kind, why) = match (reset.side, reset.reason) {
+            (ResetSide::Client, reason) => {
+                let reason = reason.unwrap_or("the response is malformed");
+                (FailureKind::Protocol, format!("{reason} ({code})"))
+            }
+            (ResetSide::Peer, _) if reset.is_unprocessed && is_going_away => {
+                let times = exchange.resends + 1;
+                (FailureKind::Closed, format!("{times} connections ended without processing the request ({code})"))
+            }
+            (ResetSide::Peer, _) => (FailureKind::Reset, format!("the service reset the stream ({code})")),
+        };
+        let kind = exchange.failure_kind(kind);
+        self.counters.record_detail(kind, || why);
+        let user = exchange.user;
+        if self.fail_exchange_by(exchange, kind, Some(code), now) {
+            self.next_on_streams(index, user, now, now);
+        }
+    }
+
+    /// Writes what the events of a connection have led to, and ends it if nothing is left on it.
+    fn settle_streams(&mut self, index: u32, key: u64, now: Nanos) {
+        self.place_moved(now);
+        if self.connections.key(index) == key {
+            // Acknowledgements, and bodies that windows permit again, have no event.
+            self.mark_dirty(index);
+        }
+        self.flush_streams();
+        if self.connections.key(index) == key {
+            self.close_if_drained(index);
+        }
+    }
+
+    /// Notes that a connection is without requests, if it is.
+    fn note_unused(&mut self, index: u32, now: Nanos) {
+        let Some(slot) = self.connections.get(index) else { return };
+        if slot.is_unused() {
+            slot.idle_since = Some(now);
+        }
+    }
+}

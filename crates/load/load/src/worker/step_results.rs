@@ -1,0 +1,204 @@
+//! Requests of steps that have ended: what users make of them, and their records.
+
+use std::collections::VecDeque;
+
+use super::Worker;
+use super::held_record::HeldRecord;
+use crate::connection::{Flight, WriteProgress};
+use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, UserTable, failure_message, failure_sample};
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_measure::outcome::{Outcome, RequestEnd};
+use weir_net::wire::DecodedResponse;
+use weir_scenario::plan::FlowFailure;
+
+impl Worker<'_> {
+    /// Takes a whole response of a step that arrived at `at`; `is_reusable`: its connection is open, and may be used
+    /// again. With further requests in flight on it the user waits for them.
+    pub(super) fn step_response(
+        &mut self,
+        index: u32,
+        flight: &Flight,
+        answer: &DecodedResponse,
+        (at, now): (Nanos, Nanos),
+        is_reusable: bool,
+    ) {
+        let timeout = self.shared.plan.timeout;
+        let Some(slot) = self.connections.get(index) else { return };
+        let (user, origin, pipelined) = (slot.user, slot.origin, slot.flights.len());
+        let Some(exchange) = slot.step.take() else { return };
+        let length = exchange.length_of(flight.request);
+        let outcome = flight.completed(answer, at, length, exchange.timeout.unwrap_or(timeout));
+        let elsewhere = self.split_sends.end_request(user);
+        let (action, exchange) = self.examine_response(user, exchange, flight, outcome, at, pipelined + elsewhere);
+        if pipelined > 0 {
+            if let Some(slot) = self.connections.get(index) {
+                slot.step = exchange;
+            }
+            if matches!(action, UserAction::Stop) {
+                self.act(user, Some(action), now);
+            }
+            return;
+        }
+        if is_reusable
+            && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
+            && let Some((scenario, origin)) = origin
+        {
+            slot.idle_since = Some(now);
+            if let Some(connections) = users.connections(user) {
+                connections.keep(scenario, origin, index);
+            }
+        } else {
+            self.connections.close(index);
+        }
+        self.recycle(exchange);
+        self.act_on_last(user, action, elsewhere, now);
+    }
+
+    /// Keeps the buffers of an exchange that has ended.
+    pub(super) fn recycle(&mut self, exchange: Option<Box<StepExchange>>) {
+        if let (Some(exchange), Some(users)) = (exchange, &mut self.users) {
+            users.exchanges.put(exchange);
+        }
+    }
+
+    /// Does what a user does next, unless other requests of the same send are `left`: then only an end counts.
+    pub(super) fn act_on_last(&mut self, user: u32, action: UserAction, left: usize, now: Nanos) {
+        if left == 0 || matches!(action, UserAction::Stop) {
+            self.act(user, Some(action), now);
+        }
+    }
+
+    /// Lets a user look at a whole response that arrived at `at`, and records it; returns what the user does next. With
+    /// `remaining` requests of the same send in flight the exchange comes back for them.
+    pub(super) fn examine_response(
+        &mut self,
+        user: u32,
+        mut exchange: Box<StepExchange>,
+        flight: &Flight,
+        mut outcome: Outcome,
+        at: Nanos,
+        remaining: usize,
+    ) -> (UserAction, Option<Box<StepExchange>>) {
+        let StepExchange { observer, arrived, passes_events, .. } = exchange.as_mut();
+        self.settle_observed(observer.as_mut(), passes_events.then_some(arrived), &mut outcome);
+        if let (RequestEnd::Response(_), Some(reason)) = (outcome.end, exchange.cut_reason()) {
+            outcome.end = RequestEnd::Failed(FailureKind::Body);
+            self.counters.record_detail(FailureKind::Body, || reason.to_owned());
+        }
+        let action = match outcome.end {
+            RequestEnd::Response(status) => {
+                let event = FlowEvent::Response { exchange: &exchange, status, service: at - flight.sent, remaining };
+                self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s))
+            }
+            RequestEnd::Failed(kind) => {
+                let event = FlowEvent::Failed { step: exchange.step, kind, remaining };
+                self.ask(user, |users, unix_s| users.failed(user, &event, at, unix_s))
+            }
+            RequestEnd::Checked { .. } => UserAction::Wait,
+        };
+        let Some(users) = &self.users else { return (action, None) };
+        if let RequestEnd::Response(status) = outcome.end {
+            let passed = users.has_passed();
+            if !passed || users.decides_success(user) {
+                outcome.end = RequestEnd::Checked { status, passed };
+            }
+        }
+        self.record_observed(exchange.observer.as_mut(), &outcome);
+        let held_as = self.users.as_ref().and_then(UserTable::held_as).filter(|_| remaining == 0);
+        if held_as.is_none() {
+            self.record_step(user, &outcome, Some(&exchange));
+        }
+        if remaining > 0 {
+            exchange.prepare_next();
+            return (action, Some(exchange));
+        }
+        match (held_as, &mut self.users) {
+            (Some(number), _) => self.hold(number, HeldRecord { user, outcome, exchange }),
+            (None, Some(users)) => users.exchanges.put(exchange),
+            (None, None) => {}
+        }
+        (action, None)
+    }
+
+    /// Takes the failed requests of a step, whose connection has ended.
+    pub(super) fn step_failed_on(
+        &mut self,
+        user: u32,
+        flights: &VecDeque<Flight>,
+        kind: FailureKind,
+        exchange: &StepExchange,
+        (written, now): (WriteProgress, Nanos),
+    ) {
+        let mut last = None;
+        for (nth, flight) in flights.iter().enumerate() {
+            let bytes_out = written.bytes_of(nth, exchange.length_of(flight.request));
+            let left = flights.len() - nth - 1 + self.split_sends.end_request(user);
+            let event = FlowEvent::Failed { step: exchange.step, kind, remaining: left };
+            let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), &event, Some(exchange), now);
+            last = Some((action, left));
+        }
+        if let Some((action, left)) = last {
+            self.act_on_last(user, action, left, now);
+        }
+    }
+
+    pub(super) fn step_failed(
+        &mut self,
+        user: u32,
+        outcome: &Outcome,
+        event: &FlowEvent<'_>,
+        exchange: Option<&StepExchange>,
+        now: Nanos,
+    ) -> UserAction {
+        let action = self.ask(user, |users, unix_s| users.failed(user, event, now, unix_s));
+        // A sample of a response that never came has none.
+        self.record_step(user, outcome, exchange);
+        action
+    }
+
+    /// Records a request of a step, with what the flow found.
+    fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
+        self.counters.leave(outcome);
+        self.record_left(user, outcome, exchange);
+    }
+
+    /// Records a request of a step that has left the system, with what the flow found.
+    pub(super) fn record_left(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
+        let Some(users) = &self.users else { return };
+        let findings = &users.findings;
+        let step = users.found_step(user);
+        let checks = users.step_checks(step);
+        self.counters
+            .end_step(step, outcome, findings, || failure_sample(findings, checks, exchange, users.secret_mask(user)));
+        if let Some(trace) = &self.trace {
+            // The receiver is gone once the run is abandoned.
+            let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
+        }
+        let is_sampled = exchange.is_some_and(|exchange| exchange.span.is_some());
+        let message = match exchange.and_then(|exchange| exchange.reset_code) {
+            _ if self.log.is_none() && !is_sampled => String::new(),
+            // What failed is no more than that.
+            Some(code) if findings.failures.iter().all(|it| matches!(it, FlowFailure::Transfer(_))) => code.to_string(),
+            _ => failure_message(findings, checks, exchange, || users.secret_mask(user)),
+        };
+        self.report_span(outcome, step, exchange, &message);
+        self.finish_request(outcome, user, step, &message);
+    }
+
+    /// Records a request that could not be rendered.
+    pub(super) fn record_unsent(&mut self, user: u32, now: Nanos) {
+        let Some(users) = &self.users else { return };
+        let findings = &users.findings;
+        if findings.failures.is_empty() {
+            return;
+        }
+        let step = users.found_step(user);
+        if let Some(trace) = &self.trace {
+            let _ = trace.send(StepTrace::of_findings(users, user));
+        }
+        self.counters.record_unsent(step, now, || {
+            failure_sample(findings, users.step_checks(step), None, users.secret_mask(user))
+        });
+    }
+}

@@ -1,0 +1,167 @@
+//! One exchange over HTTP/1.1, polled by its caller without a task of its own.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+
+use super::body::IncomingBody;
+use super::body_reader::BodyReader;
+use super::client_state::ClientState;
+use super::error::SendError;
+use super::pool::PooledConnection;
+use super::progress_timeout::{ProgressTimeout, poll_progress};
+use super::request::{RequestWriter, UploadError};
+use super::response::{HeadParser, ResponseHead};
+use super::upgraded::UpgradedConnection;
+use weir_base::failure::FailureKind;
+
+/// Failure of an exchange, and the request if it may be sent again.
+pub(super) struct ExchangeError {
+    pub(super) error: SendError,
+    /// The request, if a new connection may take it in place of a reused one that had been closed: the other end took
+    /// no byte of it.
+    pub(super) resend: Option<RequestWriter>,
+}
+
+/// Sends a request over a connection and awaits the response's head; calls `left` when all of the request is written.
+pub(super) async fn exchange<'a>(
+    shared: &'a Rc<ClientState>,
+    lease: PooledConnection,
+    heads: HeadParser,
+    upload: RequestWriter,
+    left: Option<&'a mut dyn FnMut()>,
+) -> Result<Response<IncomingBody>, ExchangeError> {
+    let stall = Some(ProgressTimeout::new(&lease.pool().progress_timeouts));
+    let mut exchange = Exchange {
+        client_state: shared,
+        connection: Some(lease),
+        upload,
+        head_parser: heads,
+        write_error: None,
+        closed: false,
+        progress: stall,
+        on_sent: left,
+    };
+    let answer = poll_fn(|cx| exchange.poll(cx)).await;
+    answer.map_err(|error| exchange.into_error(error))
+}
+
+struct Exchange<'a> {
+    client_state: &'a Rc<ClientState>,
+    connection: Option<PooledConnection>,
+    upload: RequestWriter,
+    head_parser: HeadParser,
+    write_error: Option<SendError>,
+    /// Whether the other end has closed the connection in an orderly way.
+    closed: bool,
+    /// Timeout, until the head has come.
+    progress: Option<ProgressTimeout>,
+    /// Callback for when the request is written.
+    on_sent: Option<&'a mut dyn FnMut()>,
+}
+
+impl Exchange<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response<IncomingBody>, SendError>> {
+        let Some(socket) = self.connection.as_mut().and_then(|lease| lease.socket.as_mut()) else {
+            return Poll::Ready(Err(SendError::new(FailureKind::Connect, "no connection")));
+        };
+        if !self.upload.is_done() && self.write_error.is_none() {
+            match self.upload.poll(cx, socket) {
+                // The peer may have responded before it closed: the response is read first.
+                Poll::Ready(Err(UploadError::Socket(error))) => {
+                    self.write_error = Some(SendError::connection_lost(&error));
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
+                Poll::Ready(Ok(())) => self.on_sent.take().into_iter().for_each(|left| left()),
+                Poll::Pending => {}
+            }
+        }
+        let mut scratch = self.client_state.read_buffer();
+        loop {
+            let read = match socket.poll_read_into(cx, &mut scratch) {
+                Poll::Ready(read) => read,
+                Poll::Pending => return poll_progress(cx, self.progress.as_ref(), &mut self.upload),
+            };
+            let n = match read {
+                Ok(0) => {
+                    self.closed = true;
+                    return Poll::Ready(Err(SendError::new(
+                        FailureKind::Closed,
+                        "connection closed before a response",
+                    )));
+                }
+                Ok(n) => n,
+                Err(error) => return Poll::Ready(Err(SendError::connection_lost(&error))),
+            };
+            self.progress.iter().for_each(ProgressTimeout::on_received);
+            let bytes = &scratch[..n];
+            if let Some((head, used)) = self.head_parser.push_with(bytes, &mut || self.client_state.header_map())? {
+                let filled = n == scratch.len();
+                return Poll::Ready(self.response(head, &bytes[used..], filled));
+            }
+        }
+    }
+
+    /// The response of a head and the bytes behind it.
+    fn response(&mut self, head: ResponseHead, rest: &[u8], filled: bool) -> Result<Response<IncomingBody>, SendError> {
+        let Some(lease) = self.connection.take() else {
+            return Err(SendError::new(FailureKind::Connect, "no connection"));
+        };
+        let (upload, stall) = (std::mem::take(&mut self.upload), self.progress.take());
+        let ResponseHead { status, version, headers, mut body, keep_alive } = head;
+        let incoming = if status == StatusCode::SWITCHING_PROTOCOLS {
+            self.client_state.recycle(upload);
+            IncomingBody::from_upgrade(UpgradedConnection::new(lease, Bytes::copy_from_slice(rest)))
+        } else {
+            let brought = body.push(rest)?;
+            let keep_alive = keep_alive && !upload.closes;
+            let clean = keep_alive && brought.used == rest.len();
+            let shared = Rc::clone(self.client_state);
+            let mut receiving = BodyReader {
+                client_state: shared,
+                connection: Some(lease),
+                upload,
+                body,
+                is_reusable: clean,
+                progress: stall,
+            };
+            if receiving.upload.is_done() {
+                self.client_state.recycle(std::mem::take(&mut receiving.upload));
+            } else if !keep_alive || !status.is_success() {
+                // A server that responds so does not want the rest (RFC 9112, 9.5).
+                receiving.is_reusable = false;
+                receiving.upload = RequestWriter::default();
+            }
+            receiving.finish(filled);
+            if receiving.body.is_ended() {
+                IncomingBody::complete(brought.data, brought.trailers)
+            } else {
+                IncomingBody::http1(receiving, brought.data)
+            }
+        };
+        let mut response = Response::new(incoming);
+        *response.status_mut() = status;
+        *response.version_mut() = version;
+        *response.headers_mut() = headers;
+        Ok(response)
+    }
+
+    /// A reused connection may have been closed before the request reached the other end. It is replaced only if that
+    /// is certain: otherwise one request could become two, unknown to budgets and counts.
+    fn into_error(mut self, error: SendError) -> ExchangeError {
+        let reused = self.connection.as_ref().is_some_and(|lease| lease.reused);
+        let died = matches!(error.kind, FailureKind::Closed | FailureKind::Reset) && self.head_parser.is_empty();
+        let upload = std::mem::take(&mut self.upload);
+        // A reset proves nothing: data that is read is acknowledged later, and a reset acknowledges nothing.
+        let socket = self.connection.as_ref().and_then(|lease| lease.socket.as_ref());
+        let untaken = match upload.sent_bytes() {
+            0 => self.write_error.is_some() || self.closed,
+            sent => self.closed && socket.is_some_and(|socket| socket.is_unacknowledged(sent)),
+        };
+        let again = reused && died && upload.is_resendable() && untaken;
+        ExchangeError { error: self.write_error.take().unwrap_or(error), resend: again.then_some(upload) }
+    }
+}

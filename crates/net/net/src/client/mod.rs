@@ -1,0 +1,221 @@
+//! HTTP client for upstreams on one event loop, with connection pools; dropping a request cancels it at once.
+//!
+//! An HTTP/1.1 connection is a plain value, polled by the caller of the request: there is no task per connection and no
+//! channel, so an exchange is one write and one read, and dropping the future closes the connection. HTTP/2 is hyper's,
+//! with a task per connection.
+//!
+//! - [`Client`]: one per event loop; [`Origin`]: the upstream; [`OutgoingRequest`] to [`IncomingBody`]
+//! - `pool`: the connections to an origin; `connect`: a new one; `pending`: addresses that it waits for; `socket`: its
+//!   bytes; `progress_timeout`: its progress timeout
+//! - `proxy_header`: the PROXY protocol before a connection's first byte
+//! - `request`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
+//!   the unwanted rest of one; `http2`: the same over HTTP/2
+//! - [`PostTarget`]: messages that are posted, such as those to a collector
+//! - `client_state`: what all requests of a client share
+
+mod body;
+mod body_drain;
+mod body_reader;
+mod client_state;
+mod connect;
+mod error;
+mod http1;
+mod http2;
+mod origin;
+mod pending;
+mod pool;
+mod post_target;
+mod progress_timeout;
+mod proxy_header;
+mod request;
+pub mod response;
+mod socket;
+mod upgraded;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::{HeaderMap, Response};
+use tokio::net::TcpStream;
+
+pub use self::body::IncomingBody;
+use self::client_state::ClientState;
+pub use self::error::SendError;
+pub use self::origin::{ConnectOptions, Http2Limits, Origin, Protocol};
+pub use self::pending::PendingAddresses;
+pub use self::pool::ClientCounts;
+use self::pool::{Checkout, PooledConnection, update_counts};
+pub use self::post_target::{PostTarget, wait_of};
+pub use self::proxy_header::ProxyVersion;
+use self::request::RequestWriter;
+pub use self::request::{BodyStream, OutgoingBody, OutgoingRequest};
+use self::response::HeadParser;
+use self::socket::ClientSocket;
+pub use self::upgraded::UpgradedConnection;
+use weir_base::Nanos;
+use weir_machine::timer::Timer;
+
+/// Connection options of a client.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Idle time after which [`Client::sweep`] closes a connection.
+    pub idle_timeout: Nanos,
+    /// Maximum idle connections to an origin.
+    pub max_idle: usize,
+    /// Maximum unwanted rest of a body, in bytes, that is read to reuse its connection.
+    pub max_drained_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { idle_timeout: Nanos::from_secs(60), max_idle: 1024, max_drained_bytes: 64 * 1024 }
+    }
+}
+
+/// HTTP client of one event loop, used within a `LocalSet`.
+#[derive(Clone, Debug)]
+pub struct Client {
+    state: Rc<ClientState>,
+}
+
+impl Client {
+    /// A client without connections.
+    pub fn new(timer: Timer, options: Options) -> Self {
+        Self { state: Rc::new(ClientState::new(timer, options)) }
+    }
+
+    /// Sends a request and awaits the head of its response. Dropping the future cancels it at once, and closes the
+    /// connection if there is no response yet. A reused connection that had been closed before it took any byte of the
+    /// request is replaced; nothing that the other end may have taken is sent twice.
+    ///
+    /// # Errors
+    /// The failure, if there is no response.
+    ///
+    /// # Panics
+    /// If called outside of a `LocalSet`.
+    pub async fn send(
+        &self,
+        to: &Arc<Origin>,
+        request: OutgoingRequest<'_>,
+    ) -> Result<Response<IncomingBody>, SendError> {
+        let shared = &self.state;
+        shared.start_drains();
+        request.check_target()?;
+        let pool = shared.pool(to);
+        let mut request = request;
+        if pool.may_speak_http2() {
+            match http2::send(shared, &pool, request).await? {
+                Ok(answer) => return Ok(answer),
+                Err(unsent) => request = unsent,
+            }
+        }
+        let lease = match pool.check_out() {
+            Checkout::Connection(lease) => lease,
+            Checkout::Wait(waiting) => waiting.await,
+        };
+        let lease = self.ensure_connected(lease).await?;
+        if lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
+            // The origin spoke HTTP/1.1 the last time.
+            http2::adopt(lease, shared.last_sweep()).await?;
+            let answer = http2::send(shared, &pool, request).await?;
+            return answer.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
+        }
+        let (asked, protocol) = (request.response_context(), request.protocol());
+        let heads = || HeadParser::new(asked).asking_for(protocol.clone());
+        let upload = RequestWriter::new(to, request, shared.buffer())?;
+        let failed = match http1::exchange(shared, lease, heads(), upload, None).await {
+            Ok(answer) => return Ok(answer),
+            Err(failed) => failed,
+        };
+        let Some(mut upload) = failed.resend else { return Err(failed.error) };
+        update_counts(&shared.counts, |counts| counts.resent += 1);
+        upload.rewind();
+        let lease = match pool.check_out_new() {
+            Checkout::Connection(lease) => lease,
+            Checkout::Wait(waiting) => waiting.await.without_socket(),
+        };
+        let lease = self.ensure_connected(lease).await?;
+        // Boxed, since this is rare.
+        let again = Box::pin(http1::exchange(shared, lease, heads(), upload, None)).await;
+        again.map_err(|failed| failed.error)
+    }
+
+    /// Sends a request once, over HTTP/1.1, and calls `left` when its last byte is written. Unlike [`Self::send`] it
+    /// never sends again after a failure of a reused connection, so that the caller counts each request that a service
+    /// may get.
+    ///
+    /// # Errors
+    /// The failure, if there is no response.
+    ///
+    /// # Panics
+    /// If called outside of a `LocalSet`.
+    pub async fn send_once(
+        &self,
+        to: &Arc<Origin>,
+        request: OutgoingRequest<'_>,
+        mut left: impl FnMut(),
+    ) -> Result<Response<IncomingBody>, SendError> {
+        let shared = &self.state;
+        shared.start_drains();
+        request.check_target()?;
+        let lease = match shared.pool(to).check_out() {
+            Checkout::Connection(lease) => lease,
+            Checkout::Wait(waiting) => waiting.await,
+        };
+        let lease = self.ensure_connected(lease).await?;
+        if lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
+            return Err(SendError::protocol("the service speaks HTTP/2 where HTTP/1.1 was asked for"));
+        }
+        let heads = HeadParser::new(request.response_context()).asking_for(request.protocol());
+        let upload = RequestWriter::new(to, request, shared.buffer())?;
+        let exchange = http1::exchange(shared, lease, heads, upload, Some(&mut left));
+        exchange.await.map_err(|failed| failed.error)
+    }
+
+    /// Connects, unless there is a connection.
+    async fn ensure_connected(&self, mut lease: PooledConnection) -> Result<PooledConnection, SendError> {
+        if lease.socket.is_none() {
+            let origin = Arc::clone(&lease.pool().origin);
+            // Of a burst of requests, all are queued before any of them connects, since their time runs.
+            tokio::task::yield_now().await;
+            let socket = connect::connect_origin(&origin, &self.state.timer).await?;
+            update_counts(&self.state.counts, |counts| counts.connected += 1);
+            lease.socket = Some(socket);
+            lease.connected = self.state.last_sweep();
+        }
+        Ok(lease)
+    }
+
+    /// Connects to an origin, TLS included, and closes the connection.
+    ///
+    /// # Errors
+    /// The failure, if there is no connection.
+    pub async fn probe(&self, to: &Origin) -> Result<(), SendError> {
+        connect::connect_origin(to, &self.state.timer).await.map(drop)
+    }
+
+    /// Connects to a host, whose addresses are attempted in turn, for bytes that are not the client's requests.
+    ///
+    /// # Errors
+    /// If the name has no address, or none of them accepts a connection.
+    pub async fn connect_host(&self, host: &str, port: u16) -> Result<TcpStream, SendError> {
+        connect::connect_host(host, port, &self.state.timer).await
+    }
+
+    /// Takes the headers of a request that has ended, whose memory the next response's may use.
+    pub fn recycle_headers(&self, headers: HeaderMap) {
+        self.state.recycle_headers(headers);
+    }
+
+    /// Counts of connections and requests.
+    pub fn counts(&self) -> ClientCounts {
+        self.state.counts.get()
+    }
+
+    /// Closes connections that are idle for too long, closed by the peer or without an origin, and ends requests that
+    /// exceed their progress timeout ([`ConnectOptions::stall_timeout`]). Called periodically; idle times count from
+    /// the last call before.
+    pub fn sweep(&self, now: Nanos) {
+        self.state.sweep(now);
+    }
+}

@@ -1,0 +1,211 @@
+//! A service on one thread: the state that its connections share, and the handling of a request.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
+use http_body::Body as _;
+use slab::Slab;
+use tokio::sync::Notify;
+
+use super::body::ResponseBody;
+use super::connection_limits::{ExceededLimit, caller_address};
+use super::connection_state::{CloseMode, ConnectionState};
+use super::framing::{self, InvalidTransferCoding};
+use super::http1::buffers::Http1Buffers;
+use super::metrics::MetricsHandle;
+use super::request_body::RequestBody;
+use super::request_context::RequestContext;
+use super::request_log::{RequestAccounting, RequestRecord};
+use super::server_state::ServerState;
+use super::static_body::StaticBody;
+use super::stream_progress::StreamProgress;
+use super::{BuiltinPaths, Logger, Service, ServiceReply};
+use crate::timeouts::Timeouts;
+use weir_base::Nanos;
+use weir_machine::memory;
+use weir_machine::timer::Timer;
+
+/// A service's state on one thread.
+pub(super) struct ThreadContext<S: Service> {
+    pub(super) service: Arc<S>,
+    pub(super) local: S::Local,
+    pub(super) static_body: Option<Arc<StaticBody>>,
+    pub(super) timeouts: Timeouts,
+    pub(super) max_head_bytes: usize,
+    pub(super) max_header_fields: usize,
+    pub(super) builtin_paths: BuiltinPaths,
+    pub(super) uses_receive_timestamps: bool,
+    pub(super) accounting: Rc<RequestAccounting>,
+    pub(super) state: Arc<ServerState>,
+    pub(super) timer: Timer,
+    pub(super) logger: Logger,
+    pub(super) connections: RefCell<Slab<Rc<ConnectionState>>>,
+    /// Records the end of a connection.
+    pub(super) connection_ended: Notify,
+    pub(super) memory_reclaimer: MemoryReclaimer,
+    pub(super) http1_buffers: Rc<Http1Buffers>,
+    /// Where the next search for an idle connection begins.
+    pub(super) next_inspected: Cell<usize>,
+}
+
+/// Connections that a search for an idle one looks at.
+const MAX_INSPECTED: usize = 1000;
+/// Idle time from which a connection may end for a new one; a client that sends one request after the other is not idle.
+const MIN_EVICTED_IDLE: Nanos = Nanos::from_secs(1);
+
+/// Error of a request without a response, which resets the connection.
+#[derive(Debug)]
+pub(super) struct NoResponse;
+
+impl std::error::Error for NoResponse {}
+
+impl std::fmt::Display for NoResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("deliberately no response")
+    }
+}
+
+/// Freed memory of connections that the allocator still holds.
+#[derive(Debug, Default)]
+pub(super) struct MemoryReclaimer {
+    /// Connections that freed memory in this round, and since it was returned.
+    freed_in_round: Cell<u32>,
+    freed_total: Cell<u32>,
+    rounds: Cell<u32>,
+}
+
+impl MemoryReclaimer {
+    /// Records a connection that has ended, or freed its extra memory.
+    pub(super) fn record_freed(&self) {
+        self.freed_in_round.set(self.freed_in_round.get().saturating_add(1));
+    }
+
+    /// Returns the memory to the system after a burst; while connections come and go it would be needed again at once.
+    /// Called in each round.
+    pub(super) fn on_sweep(&self) {
+        const MIN_FREED_CONNECTIONS: u32 = 64;
+        const MIN_SWEEP_ROUNDS: u32 = 8;
+        let now = self.freed_in_round.take();
+        self.freed_total.set(self.freed_total.get().saturating_add(now));
+        self.rounds.set(self.rounds.get().saturating_add(1));
+        if self.freed_total.get() >= MIN_FREED_CONNECTIONS
+            && now < MIN_FREED_CONNECTIONS
+            && self.rounds.get() >= MIN_SWEEP_ROUNDS
+        {
+            self.freed_total.set(0);
+            self.rounds.set(0);
+            memory::release();
+        }
+    }
+}
+
+impl<S: Service> ThreadContext<S> {
+    /// Handles one request, from its head to its response.
+    pub(super) async fn handle(
+        self: Rc<Self>,
+        watch: Rc<ConnectionState>,
+        stream: Option<Rc<StreamProgress>>,
+        request: Request<RequestBody>,
+    ) -> Result<Response<ResponseBody>, NoResponse> {
+        let mut entry = RequestRecord::open(&self.accounting, &watch, stream, &request);
+        let version = request.version();
+        let whole = request.body().is_end_stream();
+        watch.set_unread_body(!whole);
+        let last = has_connection_close(request.headers()) || is_http10_without_keep_alive(version, request.headers());
+        let reply = if let Some(bad) = InvalidTransferCoding::of(request.headers()) {
+            ServiceReply::Response(bad.response())
+        } else if request.headers().len() > self.max_header_fields {
+            ServiceReply::Response(framing::too_many_fields())
+        } else if version == Version::HTTP_2 && framing::has_padded_value(request.headers()) {
+            ServiceReply::Response(framing::padded_value())
+        } else if let Some(page) = self.builtin_response(&self.service.builtin_path(request.uri().path())) {
+            ServiceReply::Response(page)
+        } else {
+            let turn = RequestContext::new(&self.accounting, &self.timer, &watch, &entry);
+            self.service.handle(&self.local, request, &turn).await
+        };
+        match reply {
+            ServiceReply::Response(mut answer) => {
+                if version < Version::HTTP_2 && self.state.closes_connections() {
+                    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
+                entry.set_status(answer.status().as_u16());
+                if whole && version < Version::HTTP_2 && (last || has_connection_close(answer.headers())) {
+                    watch.close_after_response();
+                }
+                Ok(answer.map(|body| body.with_record(entry)))
+            }
+            ServiceReply::Upgrade(answer, tunnel) => {
+                entry.set_status(answer.status().as_u16());
+                watch.set_tunnel(tunnel);
+                Ok(answer.map(|body| body.with_record(entry)))
+            }
+            ServiceReply::Reset => {
+                entry.set_reset();
+                // In HTTP/2 hyper resets the stream.
+                if version < Version::HTTP_2 {
+                    watch.set_reset();
+                }
+                Err(NoResponse)
+            }
+        }
+    }
+
+    /// Ends the connection that has been idle for the longest time, of those that a limit counts; false if there is none.
+    pub(super) fn end_idle_connection(&self, now: Nanos, limit: ExceededLimit, listener: Option<usize>) -> bool {
+        let connections = self.connections.borrow();
+        let counts = |connection: &ConnectionState| {
+            listener.is_none_or(|listener| connection.listener == listener)
+                && match limit {
+                    ExceededLimit::Total => true,
+                    ExceededLimit::Address(address) => caller_address(connection.peer().ip()) == address,
+                }
+        };
+        // Not all of many thousands, for a flood of connections would cost all the more.
+        let skipped = self.next_inspected.get().min(connections.len());
+        self.next_inspected.set(if skipped == connections.len() { 0 } else { skipped + MAX_INSPECTED });
+        let inspected = connections.iter().skip(skipped).chain(connections.iter()).take(MAX_INSPECTED);
+        let idle = inspected.filter(|(_, connection)| counts(connection));
+        let longest = idle.max_by_key(|(_, connection)| connection.idle_time(now));
+        let Some((_, connection)) = longest.filter(|(_, connection)| connection.idle_time(now) >= MIN_EVICTED_IDLE)
+        else {
+            return false;
+        };
+        connection.set_close_mode(CloseMode::Abort);
+        true
+    }
+
+    fn builtin_response(&self, path: &str) -> Option<Response<ResponseBody>> {
+        let is = |page: &str| !page.is_empty() && page == path;
+        if is(&self.builtin_paths.metrics) {
+            Some(self.metrics_response())
+        } else if is(&self.builtin_paths.health) {
+            let mut answer = Response::new(if self.state.is_draining() { "draining\n" } else { "ok\n" }.into());
+            if self.state.is_draining() {
+                *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            }
+            Some(answer)
+        } else {
+            None
+        }
+    }
+
+    fn metrics_response(&self) -> Response<ResponseBody> {
+        let mut answer = Response::new(self.accounting.metrics.render().into());
+        let kind = HeaderValue::from_static(MetricsHandle::CONTENT_TYPE);
+        answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+        answer
+    }
+}
+
+/// Whether these headers certainly close the connection.
+fn has_connection_close(headers: &HeaderMap) -> bool {
+    headers.get(header::CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
+}
+
+/// Whether the request's version closes connections by default.
+fn is_http10_without_keep_alive(version: Version, headers: &HeaderMap) -> bool {
+    version == Version::HTTP_10 && !headers.contains_key(header::CONNECTION)
+}

@@ -1,0 +1,289 @@
+//! Bulk delivery: a file of jobs in, a file of results out.
+//!
+//! - `input`: reads jobs into the store, on a thread of its own
+//! - `results`: results file, a line for each job at its end; `earlier_results`: what it had before
+//! - `counters`: counters of jobs and requests
+//! - `failures`: failed requests by cause
+//! - `limit_text`: what limits a delivery, in words; `remaining_time`: the time that is left
+//! - `pause_notes`: notes about pauses
+//! - `progress`: log lines and live view during the run
+//! - `summary`: text or JSON at the end
+
+mod counters;
+mod earlier_results;
+mod failures;
+mod input;
+mod limit_text;
+mod numbers;
+mod pause_notes;
+mod progress;
+mod remaining_time;
+mod results;
+mod summary;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use self::counters::SendStats;
+use self::failures::FailureCounts;
+pub use self::input::InputCounts;
+use self::input::{JobInput, JobReader};
+use self::limit_text::LimitFacts;
+use self::pause_notes::PauseNotes;
+use self::progress::SendMonitor;
+use self::results::ResultsFile;
+pub use self::summary::SendSummary;
+use weir_base::Nanos;
+use weir_live::dashboard::Dashboard;
+use weir_machine::clock::Clock;
+use weir_machine::lock::lock;
+use weir_send::store::{JobOrder, QueueBounds, Store, StoreUrl};
+use weir_send::{self as send, JobDefaults, Sender, SenderError, wall_ms};
+
+/// Options of a bulk delivery.
+#[derive(Debug)]
+pub struct BulkOptions {
+    /// File of jobs, one JSON object per line; `-` is stdin.
+    pub jobs: PathBuf,
+    /// Results file, if there is one.
+    pub out: Option<PathBuf>,
+    /// Whether jobs are sent again that were submitted after their results came into the file.
+    pub resends: bool,
+    /// Job store; created if it is missing.
+    pub store: StoreUrl,
+    /// Order of queued jobs.
+    pub order: JobOrder,
+    /// Defaults of all jobs.
+    pub job_defaults: JobDefaults,
+    /// Options of the sender.
+    pub sender: send::Options,
+    /// Timeout of requests in flight at a graceful shutdown.
+    pub grace: Nanos,
+    /// Whether progress is shown: on a terminal as a live view, elsewhere as notes.
+    pub shows_progress: bool,
+}
+
+/// Message during a delivery, as one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BulkMessage<'a> {
+    /// State of the delivery.
+    Note(&'a str),
+    /// Error that does not end the delivery at once.
+    Error(&'a str),
+}
+
+/// Delivery whose files and store are open.
+pub struct BulkDelivery {
+    input: JobInput,
+    job_defaults: JobDefaults,
+    sender: send::Options,
+    store: StoreHandle,
+    results: ResultsFile,
+    stats: Arc<Mutex<SendStats>>,
+    /// Disconnected when the sender has ended.
+    sender_ended: Receiver<()>,
+    grace: Nanos,
+    shows_progress: bool,
+}
+
+impl fmt::Debug for BulkDelivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BulkDelivery").field("sender", &self.sender).finish_non_exhaustive()
+    }
+}
+
+/// End of a delivery.
+#[derive(Debug)]
+pub struct BulkOutcome {
+    /// Counters and jobs left.
+    pub summary: SendSummary,
+    /// Counts of the lines of jobs.
+    pub input: InputCounts,
+    /// Whether the jobs could not be read to their end.
+    pub is_input_incomplete: bool,
+    /// Error that ended the sender.
+    pub sender_error: Option<SenderError>,
+}
+
+type StoreHandle = Arc<dyn Store>;
+
+/// Interval of checks for signals, and of frames of the live view.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Interval of progress lines without a terminal.
+const PROGRESS_LINE_INTERVAL: Nanos = Nanos::from_secs(10);
+/// Backpressure of a store in memory: jobs beyond these bounds wait in the input stream.
+const MEMORY_BOUNDS: QueueBounds = QueueBounds { jobs: 100_000, bytes: 256 << 20 };
+
+impl BulkDelivery {
+    /// Opens the file of jobs, the store and the results file.
+    ///
+    /// # Errors
+    /// One line, if one of them cannot be opened.
+    pub fn open(options: BulkOptions) -> Result<Self, String> {
+        let BulkOptions { jobs, out, resends, store, order, job_defaults, sender, grace, shows_progress } = options;
+        let input = JobInput::open(&jobs, out.as_deref())?;
+        let bounds = if matches!(store, StoreUrl::Memory) { MEMORY_BOUNDS } else { QueueBounds::default() };
+        let store = store.open(true, bounds, order).map_err(|error| error.to_string())?;
+        let keys = sender.keys.iter().map(|key| key.name().to_owned()).collect();
+        let stats = Arc::new(Mutex::new(SendStats::new(keys, FailureCounts::new(&sender, &job_defaults))));
+        let (alive, sender_ended) = mpsc::channel();
+        let results = ResultsFile::open(out.as_deref(), resends, Arc::clone(&stats), &store, alive)?;
+        Ok(Self { input, job_defaults, sender, store, results, stats, sender_ended, grace, shows_progress })
+    }
+
+    /// Delivers until all jobs have ended; once `is_interrupted`, until the requests in flight have ended.
+    ///
+    /// # Errors
+    /// One line, if the sender or the reader cannot be started.
+    pub fn run(
+        self,
+        is_interrupted: &dyn Fn() -> bool,
+        report: &mut dyn FnMut(BulkMessage<'_>),
+    ) -> Result<BulkOutcome, String> {
+        let Self { input, job_defaults, sender, store, results, stats, sender_ended, grace, shows_progress } = self;
+        let keys = sender.keys.clone();
+        let clock = Clock::starting_in(Nanos::ZERO);
+        let facts = LimitFacts::of_options(&sender);
+        let sender = Sender::start(Arc::clone(&store), sender, Box::new(results)).map_err(|why| why.to_string())?;
+        if sender.recovered().maybe_sent > 0 {
+            let recovered = sender.recovered();
+            report(BulkMessage::Note(&format!(
+                "recovered after a crash: {} jobs continue, {} of them may have been sent already",
+                recovered.jobs, recovered.maybe_sent
+            )));
+        }
+        for (hint, jobs) in store.queued_by_key().map_err(|why| why.to_string())? {
+            if let Some(hint) = hint.filter(|hint| !keys.iter().any(|key| key.matches(hint))) {
+                report(BulkMessage::Note(&format!(
+                    "{jobs} of the jobs in the store are pinned to key {hint}, which is not given; they stay there"
+                )));
+            }
+        }
+        let counts = Arc::new(Mutex::new(InputCounts::default()));
+        let (reading, read) = mpsc::channel();
+        let reader = JobReader { input, job_defaults, keys, store: Arc::clone(&store), counts: Arc::clone(&counts) };
+        let begun = thread::Builder::new().name("weir-jobs".into()).spawn(move || {
+            let _ = reading.send(reader.run());
+        });
+        begun.map_err(|error| format!("cannot read the jobs: {error}"))?;
+        let monitor = SendMonitor::new(Arc::clone(&stats), Arc::clone(&store), clock, facts);
+        let mut view = ProgressView {
+            monitor,
+            board: shows_progress.then(Dashboard::new),
+            clock,
+            next_line: PROGRESS_LINE_INTERVAL,
+            report,
+        };
+        let (mut is_draining, mut is_input_incomplete, mut is_unreachable) = (false, false, false);
+        let (mut pause_notes, mut has_noted_results) = (PauseNotes::default(), false);
+        loop {
+            match sender_ended.recv_timeout(POLL_INTERVAL) {
+                Err(RecvTimeoutError::Disconnected) => break,
+                Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+            }
+            if is_interrupted() && !is_draining {
+                is_draining = true;
+                let text = "waiting for requests in flight; press Ctrl-C again to end at once";
+                view.print(BulkMessage::Note(text));
+                sender.drain(grace);
+            }
+            match read.try_recv() {
+                Ok(Ok(())) => sender.finish(),
+                Ok(Err(why)) => {
+                    view.print(BulkMessage::Error(&why));
+                    is_input_incomplete = true;
+                    sender.finish();
+                }
+                Err(_) => {}
+            }
+            let unreachable = store.unreachable_reason();
+            if unreachable.is_some() != is_unreachable {
+                is_unreachable = unreachable.is_some();
+                view.print(BulkMessage::Note(&reachability(unreachable.as_deref())));
+            }
+            for note in std::mem::take(&mut lock(&counts).notes) {
+                view.print(BulkMessage::Note(&note));
+            }
+            if !has_noted_results && lock(&stats).in_results_unmarked > 0 {
+                has_noted_results = true;
+                view.print(BulkMessage::Note(RESULTS_NOTE));
+            }
+            if let Some(note) = lock(&stats).failures.note() {
+                view.print(BulkMessage::Note(&note));
+            }
+            let progress = sender.progress();
+            for note in pause_notes.of(&progress, wall_ms()) {
+                view.print(BulkMessage::Note(&note));
+            }
+            view.monitor.poll(progress, lock(&counts).is_complete);
+            view.update();
+        }
+        let mut monitor = view.finish();
+        let sender_error = match sender.join() {
+            Ok(progress) => {
+                monitor.poll(progress, lock(&counts).is_complete);
+                None
+            }
+            Err(why) => Some(why),
+        };
+        monitor.refresh_counts();
+        let input = lock(&counts).clone();
+        let summary = SendSummary::new(&monitor, &input, is_interrupted());
+        Ok(BulkOutcome { summary, input, is_input_incomplete, sender_error })
+    }
+}
+
+/// Note about jobs that are new to the store, and have results.
+const RESULTS_NOTE: &str = "jobs that are new to the store have results in --out: they are not sent again; give --resend to send \
+     such jobs, or another --out";
+
+/// Whether the store is reachable, as a note.
+fn reachability(unreachable: Option<&str>) -> String {
+    match unreachable {
+        Some(reason) => {
+            format!("the store is unreachable ({reason}); leased jobs go on until the leases of their keys expire")
+        }
+        None => "the store is reachable again".into(),
+    }
+}
+
+/// Output during a delivery: a live view with messages above, or progress lines among the messages.
+struct ProgressView<'a> {
+    monitor: SendMonitor,
+    board: Option<Dashboard>,
+    clock: Clock,
+    next_line: Nanos,
+    report: &'a mut dyn FnMut(BulkMessage<'_>),
+}
+
+impl ProgressView<'_> {
+    fn print(&mut self, message: BulkMessage<'_>) {
+        match &mut self.board {
+            Some(board) => board.print_above(|| (self.report)(message)),
+            None => (self.report)(message),
+        }
+    }
+
+    fn update(&mut self) {
+        let (Some(board), monitor) = (&mut self.board, &mut self.monitor) else { return };
+        if board.is_shown() {
+            let lines = monitor.lines(board.rows());
+            board.update(monitor.ended_jobs(), monitor.total_jobs(), &monitor.headline(), &lines);
+        } else if self.clock.now() >= self.next_line {
+            self.next_line = self.clock.now() + PROGRESS_LINE_INTERVAL;
+            (self.report)(BulkMessage::Note(&monitor.next_progress_line()));
+        }
+    }
+
+    /// Clears the live view.
+    fn finish(self) -> SendMonitor {
+        if let Some(board) = self.board {
+            board.finish();
+        }
+        self.monitor
+    }
+}

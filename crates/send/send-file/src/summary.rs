@@ -1,0 +1,176 @@
+//! Summary of a run, as text or JSON.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use super::input::InputCounts;
+use super::numbers::{count, rate};
+use super::progress::SendMonitor;
+use weir_base::Nanos;
+use weir_base::duration_text::duration_text;
+use weir_live::single_line;
+use weir_machine::lock::lock;
+use weir_measure::histogram::Histogram;
+use weir_measure::percentiles::{NOT_MEASURED, Percentiles};
+use weir_send::PauseRecord;
+use weir_send::state::State;
+use weir_send::store::JobCounts;
+
+/// Summary of a run, in both formats.
+#[derive(Debug)]
+pub struct SendSummary {
+    json: Value,
+    text: String,
+    counts: JobCounts,
+}
+
+/// Version of the object that `--format json` prints (docs/send.schema.json).
+const SCHEMA_VERSION: u32 = 2;
+
+impl SendSummary {
+    pub(super) fn new(watch: &SendMonitor, taken: &InputCounts, interrupted: bool) -> Self {
+        let tally = lock(&watch.stats);
+        let duration_s = watch.elapsed().as_secs_f64();
+        let rate_per_s = tally.done as f64 / duration_s.max(1e-9);
+        let counts = watch.counts;
+        let main_failure = tally.failures.top();
+        let limit_s: Map<String, Value> = watch.limit_seconds().fold(Map::new(), |mut all, (name, s)| {
+            let before = all.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+            all.insert(name.to_owned(), json!(round(before + s)));
+            all
+        });
+        let per_key: Map<String, Value> = tally
+            .keys()
+            .iter()
+            .zip(&tally.per_key)
+            .map(|(name, of_key)| {
+                let rate = of_key.done as f64 / duration_s.max(1e-9);
+                let value = json!({
+                    "done": of_key.done, "failed": of_key.failed, "rejected": of_key.rejected,
+                    "rate_per_s": round(rate), "disabled": of_key.disabled_reason,
+                });
+                (name.clone(), value)
+            })
+            .collect();
+        let json = json!({
+            "weir": env!("CARGO_PKG_VERSION"),
+            "schema": SCHEMA_VERSION,
+            "done": tally.done,
+            "failed": tally.failed,
+            "rejected": { "429": tally.rejected_by_status[0], "400": tally.rejected_by_status[1] },
+            "expired": tally.expired,
+            "dead_lettered": tally.dead_lettered,
+            "retried": tally.retries,
+            "accepted": taken.accepted,
+            "duplicates": taken.duplicates,
+            "invalid": taken.invalid,
+            "in_results": tally.in_results,
+            "interrupted": interrupted,
+            "duration_s": round(duration_s),
+            "rate_per_s": round(rate_per_s),
+            "response_ms": tally.response_time.percentiles(),
+            "service_ms": tally.service_time.percentiles(),
+            "lateness_ms": tally.lateness.percentiles(),
+            "queue": {
+                "queued": counts.jobs_in(State::Queued),
+                "leased": counts.jobs_in(State::Leased),
+                "retrying": counts.jobs_in(State::Retrying),
+                "mean": round(watch.mean_open_jobs()),
+            },
+            "per_key": per_key,
+            "paused": pauses_json(watch.pauses()),
+            "limited_by": watch.main_limit().map(|(limit, _)| limit.name()),
+            "limit_s": limit_s,
+            "main_failure": main_failure.as_ref().map(|top| {
+                json!({ "cause": top.cause, "requests": top.count, "body": top.body, "remedy": top.remedy })
+            }),
+        });
+        let mut text = String::new();
+        // Writing to memory does not fail.
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<14}{value}");
+        };
+        let duration = duration_text(Nanos::from_secs_f64(duration_s));
+        line("done", format!("{} in {duration}, {}/s", count(tally.done), rate(rate_per_s)));
+        let [limited, nonces] = tally.rejected_by_status.map(count);
+        line(
+            "failed",
+            format!(
+                "{} requests ({limited} x 429, {nonces} x 400), {} retried; jobs: {} dead-lettered, {} expired",
+                count(tally.failed),
+                count(tally.retries),
+                count(tally.dead_lettered),
+                count(tally.expired)
+            ),
+        );
+        if let Some(top) = &main_failure {
+            line("", format!("most of them {}", top.text()));
+        }
+        drop(tally);
+        if let Some(limit) = watch.main_limit_text() {
+            line("limited by", single_line(&limit));
+        }
+        let tally = lock(&watch.stats);
+        let jobs = format!("{} new, {} duplicate, {} invalid", taken.accepted, taken.duplicates, taken.invalid);
+        let known =
+            if tally.in_results > 0 { format!(", {} in the results already", tally.in_results) } else { String::new() };
+        line("jobs", jobs + &known);
+        line("response", percentiles_text(&tally.response_time));
+        line("service", percentiles_text(&tally.service_time));
+        line("lateness", percentiles_text(&tally.lateness));
+        line("queue", format!("{} now, mean {:.0}", count(counts.open_jobs()), watch.mean_open_jobs()));
+        if tally.keys().len() > 1 {
+            for (name, of_key) in tally.keys().iter().zip(&tally.per_key) {
+                let disabled = of_key.disabled_reason.as_ref();
+                let disabled = disabled.map_or_else(String::new, |reason| format!(", disabled: {reason}"));
+                let rate = of_key.done as f64 / duration_s.max(1e-9);
+                line(
+                    "key",
+                    format!("{name}: {} done, {rate:.1}/s, {} rejected{disabled}", of_key.done, of_key.rejected),
+                );
+            }
+        }
+        for pause in watch.pauses() {
+            let _ = writeln!(text, "{:<14}{}", "paused", single_line(&pause.phrase()));
+        }
+        Self { json, text, counts }
+    }
+
+    /// Jobs in each state at the end of the run.
+    pub fn counts(&self) -> &JobCounts {
+        &self.counts
+    }
+
+    /// Lines of text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// JSON object (docs/send.schema.json).
+    pub fn json(&self) -> &Value {
+        &self.json
+    }
+}
+
+/// Pauses as JSON objects.
+fn pauses_json<'a>(pauses: impl Iterator<Item = &'a PauseRecord>) -> Vec<Value> {
+    let object = |pause: &PauseRecord| {
+        let key = (!pause.is_of_all_keys).then_some(&pause.key);
+        json!({ "key": key, "host": pause.host, "until_ms": pause.until().0, "cause": pause.cause })
+    };
+    pauses.map(object).collect()
+}
+
+fn round(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+fn percentiles_text(histogram: &Histogram) -> String {
+    let Percentiles { mean: Some(mean), p50: Some(p50), p99: Some(p99), max: Some(max), .. } = histogram.percentiles()
+    else {
+        return NOT_MEASURED.to_owned();
+    };
+    let text = |ms: f64| duration_text(Nanos::from_secs_f64(ms / 1e3));
+    format!("mean {}, p50 {}, p99 {}, max {}", text(mean), text(p50), text(p99), text(max))
+}

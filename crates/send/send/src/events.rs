@@ -1,0 +1,110 @@
+//! Events of a sender.
+
+use std::fmt;
+use std::io;
+
+use super::job::{JobEntry, UnixMs};
+use super::state::State;
+use weir_base::Nanos;
+
+/// Finished attempt.
+#[derive(Clone, Debug)]
+pub struct AttemptRecord {
+    /// Number of the key among the sender's.
+    pub key: usize,
+    /// Wall-clock time of the decision to send.
+    pub sent_at: UnixMs,
+    /// Delay of its last byte beyond what the limits allowed; None if it was not sent.
+    pub lateness: Option<Nanos>,
+    /// Time from the decision to the end of the response, or to the failure.
+    pub service_time: Nanos,
+    /// Status of the response, or the failure in prose.
+    pub outcome: Result<u16, String>,
+    /// Whether it delivered the job.
+    pub succeeded: bool,
+    /// Whether it was not the first attempt of its job.
+    pub is_retry: bool,
+    /// Body of a response that did not deliver the job; empty otherwise.
+    pub failure_body: bytes::Bytes,
+}
+
+/// Event of a sender.
+#[derive(Debug)]
+pub enum SenderEvent {
+    /// An attempt has ended.
+    AttemptEnded(AttemptRecord),
+    /// A job has ended.
+    JobEnded(Box<FinishedJob>),
+    /// A key, by its number, was disabled, for this reason.
+    KeyUnusable(usize, String),
+}
+
+/// Job at its end.
+#[derive(Debug)]
+pub struct FinishedJob {
+    /// Job as it was claimed.
+    pub entry: JobEntry,
+    /// Final state: done, dead-lettered or expired.
+    pub state: State,
+    /// Reason, in prose.
+    pub reason: String,
+    /// Wall-clock time of the end.
+    pub ended_at: UnixMs,
+    /// Last attempt, if there was one.
+    pub last_attempt: Option<AttemptRecord>,
+    /// Body of the last response; empty without one.
+    pub body: bytes::Bytes,
+    /// Number of attempts.
+    pub attempts: u32,
+}
+
+impl FinishedJob {
+    /// Status of the last response; None without one.
+    pub fn status(&self) -> Option<u16> {
+        self.last_attempt.as_ref()?.outcome.as_ref().ok().copied()
+    }
+
+    /// Reason why it was not delivered, in prose; None if it was.
+    pub fn failure(&self) -> Option<&str> {
+        match self.last_attempt.as_ref().map(|last| &last.outcome) {
+            _ if self.state == State::Done => None,
+            Some(Err(why)) if self.state == State::DeadLettered => Some(why),
+            _ => Some(&self.reason),
+        }
+    }
+}
+
+/// Receiver of the events of a sender.
+pub trait Listener: Send {
+    /// Receives events *before* they are recorded: those that were not recorded at a crash come again, unless
+    /// [`Self::reported_state`] has them.
+    ///
+    /// # Errors
+    /// The events cannot be written, and none of them is; the sender then stops. Without space (`StorageFull`,
+    /// `QuotaExceeded`, `FileTooLarge`) it claims no more jobs, and repeats the events until there is space.
+    fn on_events(&mut self, news: &[SenderEvent]) -> io::Result<()>;
+
+    /// Whether earlier events were reported, so that claimed jobs may have a [`Self::reported_state`].
+    fn has_reports(&self) -> bool {
+        false
+    }
+
+    /// Final state of a claimed job, if it was reported before.
+    fn reported_state(&mut self, entry: &JobEntry) -> Option<State> {
+        let _ = entry;
+        None
+    }
+}
+
+/// Listener that ignores all events.
+impl Listener for () {
+    fn on_events(&mut self, _: &[SenderEvent]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for dyn Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
