@@ -1,7 +1,7 @@
 //! Percent-encoding: bytes as `%20`.
 
 /// Appends a byte as an escape.
-pub(super) fn push_escaped(byte: u8, out: &mut String) {
+pub fn push_escaped(byte: u8, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.push('%');
     out.push(char::from(DIGITS[usize::from(byte >> 4)]));

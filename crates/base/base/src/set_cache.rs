@@ -16,20 +16,20 @@ const SET_SIZE: usize = 16;
 
 /// The cache; a key that is not in it has the default value.
 #[derive(Clone, Debug)]
-pub(crate) struct SetCache<V> {
+pub struct SetCache<V> {
     keys: Vec<[u64; SET_SIZE]>,
     values: Vec<[V; SET_SIZE]>,
 }
 
 impl<V: Copy + Default> SetCache<V> {
     /// An empty cache with at least `slots` slots, rounded up to 16 times a power of two, at most 2^24.
-    pub(crate) fn new(slots: usize) -> Self {
+    pub fn new(slots: usize) -> Self {
         let sets = slots.clamp(1, 1 << 24).div_ceil(SET_SIZE).next_power_of_two();
         Self { keys: vec![[0; SET_SIZE]; sets], values: vec![[V::default(); SET_SIZE]; sets] }
     }
 
     /// The key's value; a new key evicts the entry of its set with the lowest worth.
-    pub(crate) fn get_or_insert<W: PartialOrd>(&mut self, key: u64, worth: impl Fn(&V) -> W) -> &mut V {
+    pub fn get_or_insert<W: PartialOrd>(&mut self, key: u64, worth: impl Fn(&V) -> W) -> &mut V {
         let set = (key as usize) & (self.keys.len() - 1);
         let (keys, values) = (&mut self.keys[set], &mut self.values[set]);
         if let Some(way) = keys.iter().position(|of| *of == key) {
@@ -48,12 +48,12 @@ impl<V: Copy + Default> SetCache<V> {
     }
 
     /// All values, those of free slots included.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+    pub fn values(&self) -> impl Iterator<Item = &V> {
         self.values.iter().flatten()
     }
 
     /// All values, mutable.
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.values.iter_mut().flatten()
     }
 }

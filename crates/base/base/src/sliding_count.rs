@@ -15,7 +15,7 @@ const INTERVALS: usize = 64;
 ///
 /// A time before the latest counts as the latest.
 #[derive(Clone, Debug)]
-pub(crate) struct SlidingCount<const KINDS: usize> {
+pub struct SlidingCount<const KINDS: usize> {
     window: u64,
     /// Length of an interval: 63 intervals are at least as long as the window.
     length: u64,
@@ -33,7 +33,7 @@ pub(crate) struct SlidingCount<const KINDS: usize> {
 
 impl<const KINDS: usize> SlidingCount<KINDS> {
     /// No events yet.
-    pub(crate) fn new(window: Nanos) -> Self {
+    pub fn new(window: Nanos) -> Self {
         let window = window.0.max(1);
         let length = window.div_ceil(INTERVALS as u64 - 1);
         let (ring, sums) = ([[0; KINDS]; INTERVALS], [0; KINDS]);
@@ -41,13 +41,13 @@ impl<const KINDS: usize> SlidingCount<KINDS> {
     }
 
     /// Counts an event of this kind at `now`.
-    pub(crate) fn count(&mut self, now: Nanos, kind: usize) {
+    pub fn count(&mut self, now: Nanos, kind: usize) {
         self.advance(now);
         self.add(self.current, kind);
     }
 
     /// Counts an event of the time `at`, which is not later than `now`, unless it has expired.
-    pub(crate) fn count_at(&mut self, now: Nanos, at: Nanos, kind: usize) {
+    pub fn count_at(&mut self, now: Nanos, at: Nanos, kind: usize) {
         self.advance(now);
         let number = at.0 / self.length;
         if number >= self.oldest {
@@ -56,19 +56,19 @@ impl<const KINDS: usize> SlidingCount<KINDS> {
     }
 
     /// Counts per kind, including the partly expired interval.
-    pub(crate) fn totals(&self) -> [u64; KINDS] {
+    pub fn totals(&self) -> [u64; KINDS] {
         self.sums
     }
 
     /// Counts per kind in the interval that contains the start of the window; zeros without one.
-    pub(crate) fn partly_expired(&self) -> [u64; KINDS] {
+    pub fn partly_expired(&self) -> [u64; KINDS] {
         // The window excludes its start: an event exactly one window ago has expired.
         let is_partly_expired = self.oldest.saturating_mul(self.length).saturating_add(self.window) <= self.latest;
         if is_partly_expired { self.ring[slot(self.oldest)] } else { [0; KINDS] }
     }
 
     /// Drops the fully expired intervals.
-    pub(crate) fn advance(&mut self, now: Nanos) {
+    pub fn advance(&mut self, now: Nanos) {
         self.latest = self.latest.max(now.0);
         if self.latest < self.next_change {
             return;
@@ -88,7 +88,7 @@ impl<const KINDS: usize> SlidingCount<KINDS> {
     }
 
     /// Clears all counts, but not the time.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         (self.ring, self.sums) = ([[0; KINDS]; INTERVALS], [0; KINDS]);
     }
 

@@ -2,7 +2,8 @@
 
 use std::time::UNIX_EPOCH;
 
-use super::{Nanos, WallNanos};
+use weir_base::{Nanos, WallNanos};
+
 use crate::deadline::DeadlineFormat;
 
 /// Largest plain number that is a duration in seconds; larger ones are times since 1970 (in seconds it is 2001).

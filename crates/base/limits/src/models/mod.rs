@@ -22,7 +22,7 @@ mod aligned_window;
 mod concurrency;
 mod sliding_counter;
 mod sliding_log;
-pub(crate) mod token_bucket;
+pub mod token_bucket;
 mod window;
 
 use self::aligned_window::AlignedWindow;

@@ -9,10 +9,13 @@ use crate::fraction::Fraction;
 /// be full again, so nothing is rounded. A token takes per / limit, which is not a whole number of nanoseconds; so the
 /// instant is stored times the limit, in 128 bits, where a token takes exactly `per`. 0 is a full bucket.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Refill {
-    pub(crate) limit: u64,
-    pub(crate) per: Nanos,
-    pub(crate) capacity: u64,
+pub struct Refill {
+    /// Tokens per `per`.
+    pub limit: u64,
+    /// Time in which `limit` tokens are added.
+    pub per: Nanos,
+    /// Maximum number of tokens.
+    pub capacity: u64,
 }
 
 impl Refill {
@@ -21,20 +24,20 @@ impl Refill {
     }
 
     /// The first instant at which this weight, at most the capacity, is available.
-    pub(crate) fn available_at(&self, full: u128, weight: u64) -> Nanos {
+    pub fn available_at(&self, full: u128, weight: u64) -> Nanos {
         let ahead = times(self.capacity.saturating_sub(weight), self.per.0);
         let at = full.saturating_sub(ahead).div_ceil(u128::from(self.limit));
         Nanos(u64::try_from(at).unwrap_or(u64::MAX))
     }
 
     /// The state after this weight was taken.
-    pub(crate) fn take(&self, full: u128, now: Nanos, weight: u64) -> u128 {
+    pub fn take(&self, full: u128, now: Nanos, weight: u64) -> u128 {
         full.max(self.scaled(now)).saturating_add(times(weight, self.per.0))
     }
 
     /// Bucket for a fraction of this limit: that fraction of the refill and of the capacity, at least one token if it
     /// is not zero. The same state means the same fullness in both.
-    pub(crate) fn fraction(&self, fraction: Fraction) -> Self {
+    pub fn fraction(&self, fraction: Fraction) -> Self {
         let min = u64::from(fraction > Fraction::NONE);
         let holds = fraction.of_whole(self.capacity).max(min);
         Self { limit: self.limit, per: Nanos(fraction.whole_of(self.per.0)), capacity: holds }
@@ -42,7 +45,7 @@ impl Refill {
 
     /// State of a bucket that becomes another fraction of the same limit and keeps its tokens, as far as they fit, in
     /// place of its fullness.
-    pub(crate) fn convert(&self, to: &Self, full: u128, now: Nanos) -> u128 {
+    pub fn convert(&self, to: &Self, full: u128, now: Nanos) -> u128 {
         // In 65,536ths of a token, rounded down.
         let per = u128::from(self.per.0.max(1));
         let there = times(self.capacity, self.per.0).saturating_sub(full.saturating_sub(self.scaled(now)));
@@ -52,7 +55,7 @@ impl Refill {
     }
 
     /// State of an empty bucket.
-    pub(crate) fn empty_at(&self, now: Nanos) -> u128 {
+    pub fn empty_at(&self, now: Nanos) -> u128 {
         self.scaled(now).saturating_add(times(self.capacity, self.per.0))
     }
 
