@@ -5,81 +5,19 @@
 //! arguments; edges read the clock, move bytes and call them. `docs/design` has the reasons, `docs/glossary.md` the
 //! terms.
 //!
-//! The crates and their dependencies:
+//! Four products stand on one floor, each in its folder. An arrow leads to what a crate depends on; all may use what is
+//! in `crates/base`, which is left out. `load`, `gate` and `send` never name one another. A pure crate has no clock, no
+//! socket, no file and no thread.
 //!
-//! ```text
-//! cli ──► live ─────────────────────► measure, decide
-//!  │ ├──► tui ──► live ──────────────► measure, decide
-//!  │ ├──► web ───► server, report, page, load, machine, measure, decide
-//!  │ ├──► otlp ───► server, http, machine, decide
-//!  │ ├──► outputs ► server, http, machine, measure, decide
-//!  │ ├──► bulk ──► send, live, machine, measure, decide
-//!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
-//!  │ ├──► capacity ─► agents, load, machine, measure, decide
-//!  │ ├──► agents ─► load, machine, measure, decide
-//!  │ ├──► simulate ─────────────────► decide
-//!  │ ├──► report ─► page ───────────► measure, decide
-//!  │ ├──► llm ──────────────────────► events, json, decide
-//!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
-//!  │ ├──► load ──► scenario, hurl, events, http, machine, measure, decide
-//!  │ ├──► record ─► import, http, machine, decide
-//!  │ ├──► serve ─► server, events ──► machine, decide
-//!  │ ├──► gate ──► otlp, server, page, call, http, document, redis
-//!  │ │                     └────────► http, machine, decide
-//!  │ └──► send ──► call, http, redis, machine, decide
-//!  │                            └───► http
-//!  └────────────► machine ──────────► decide
-//!                 accesslog ───────► decide
-//!                 import ──────────► scenario, hurl, decide
-//!                 scenario ────────► hurl, json, decide
-//!                 events ──────────► json
-//!                 http2
-//!                 page
-//! ```
+//! # The crates
 //!
-//! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
-//!   ([`decide::admission`]), hedges and retries ([`decide::call::hedge`]), rate limits
-//!   ([`decide::delivery::key_window`]), dispatch of jobs ([`decide::delivery::dispatch`])
-//! - [`measure`] PURE: the record of a request ([`measure::Outcome`]), histograms, runs, trust, objectives, comparisons
-//! - [`simulate`] PURE: overload in virtual time: callers, gateways, an upstream, published limiters
-//! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared
-//! - [`document`] TOML configuration: typed reading, errors with their position
-//! - [`http`] HTTP/1.1, HTTP/2 and TLS: wire format, the load generator's connections, the pooled client
-//! - [`http2`] PURE: HTTP/2 of a client without sockets: frames, HPACK, flow control, streams
-//! - [`call`] one call and its attempts, under deadline, hedging, retries and budget
-//! - [`gate`] the gateway: overload protection, hedging, retries, balancing, limits shared by a cluster
-//! - [`send`] the job sender: durable job stores, and delivery through the rate limits of a service
-//! - [`bulk`] bulk delivery: a file of jobs in, a file of results out
-//! - [`redis`] Redis client: address, connection, protocol
-//! - [`hurl`] PURE: parser and printer of `.hurl` files
-//! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
-//! - [`accesslog`] PURE: readers of access logs, and the times of their requests
-//! - [`import`] PURE: readers of files of other tools (cURL, HAR, Postman, OpenAPI, JMX ...), which become scenarios
-//! - [`record`] a recording proxy: what goes through it becomes a HAR file, and with [`import`] a scenario
-//! - [`json`] PURE: JSONPath and a scanner of JSON texts, without a tree
-//! - [`events`] PURE: events of streamed responses; what those of language models hold
-//! - [`llm`] PURE: requests to language models: data sets, random prompts, conversations, bodies of each API
-//! - [`load`] the load generator: one event loop per thread
-//! - [`lua`] Lua scripts with the interface of wrk as users of a load
-//! - [`agents`] several processes, on one machine or many, that generate one load together
-//! - [`capacity`] search for the highest load at which all objectives are met
-//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
-//! - [`page`] style and charts of all pages
-//! - [`web`] page on which a load is watched and changed while it runs
-//! - [`otlp`] OpenTelemetry traces: spans, and their export to a collector
-//! - [`outputs`] outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD
-//! - [`history`] store of saved runs, and their trends
-//! - [`live`] progress of a run on the terminal while it goes
-//! - [`tui`] full-screen view of a load in the terminal while it runs
-//! - [`serve`] the test server: services with fault injection
-//! - [`server`] HTTP server framework: event loops, connections, timeouts, exact timers, access log, metrics
-//! - [`machine`] clocks, CPU cores, memory, limits of the system, child processes
-//! - [`cli`] command line: arguments to checked plans
 //!
-//! The path of one request in `weir load`: the command line becomes [`load::Options`], checked into a
-//! [`load::LoadPlan`]. [`load::run`] starts workers. A worker gets from its [`decide::load::feed::Feed`] what to start,
-//! writes bytes that were built before the run ([`http::wire::WireRequest`]), passes received bytes to a
-//! [`http::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
+//! # The path of a request
+//!
+//! In `weir load` the command line becomes [`load::Options`], checked into a
+//! [`load::LoadPlan`]. [`load::run`] starts workers. A worker gets from its [`pace::feed::Feed`] what to start,
+//! writes bytes that were built before the run ([`net::wire::WireRequest`]), passes received bytes to a
+//! [`net::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
 //! become a [`measure::Run`], which [`report`] renders.
 
 pub use weir_accesslog as accesslog;

@@ -152,7 +152,7 @@ _LABELS = re.compile(r'&\[("[a-z_", ]+)\]')
 
 def metrics() -> Iterator[str]:
     """Yield metrics and labels as sources have them; where they are scraped, counters end with `_total`."""
-    for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
+    for path in sorted(ROOT.glob("crates/**/src/**/*.rs")):
         text = path.read_text("utf-8")
         if not re.search(r"encode_descriptor|MetricType|registry\.register|: MetricInfo", text):
             continue

@@ -82,7 +82,7 @@ def _properties(schema: Any) -> Iterator[str]:
 
 def metrics() -> Iterator[Name]:
     """Yield the names and labels of metrics."""
-    for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
+    for path in sorted(ROOT.glob("crates/**/src/**/*.rs")):
         text = path.read_text("utf-8")
         found = _METRIC.findall(text)
         labels = _LABEL.findall(text) if found and path.name == "metrics.rs" else []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from naming import ROOT
 
-PAGES = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "design").glob("*.md"))]
+PAGES = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "design").rglob("*.md"))]
 
 _FOLDERS = "src|crates|tests|python|docs|benches|fuzz|studies|examples|scripts"
 _PATH = re.compile(rf"`((?:{_FOLDERS})/[\w./*-]*)`")

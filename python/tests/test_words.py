@@ -96,7 +96,8 @@ REPLACED = [
 SEARCHED = [
     "docs",
     "src",
-    "crates/*/src",
+    "crates/*/*/src",
+    "crates/cli/src",
     "python",
     "examples",
     "include",

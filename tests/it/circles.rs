@@ -8,15 +8,12 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
 use crate::names::is_test;
+use crate::workspace::{crates, root};
 
 /// Folders of crates' sources.
-fn sources() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src"));
-    let mut all: Vec<PathBuf> = crates.chain([root.join("python/src")]).filter(|path| path.is_dir()).collect();
-    all.sort();
-    assert!(all.len() > 15, "{all:?}");
-    all
+fn folders() -> Vec<PathBuf> {
+    let crates = crates().into_iter().map(|one| one.path.join("src"));
+    crates.chain([root().join("python/src")]).collect()
 }
 
 /// Circles that may stay, by a member each, with the reason. At most five.
@@ -154,7 +151,7 @@ fn circles(all: &BTreeMap<Module, PathBuf>) -> BTreeSet<BTreeSet<Module>> {
 fn files_that_import_one_another_are_argued() {
     let mut unknown = Vec::new();
     let mut left: BTreeSet<&str> = ARGUED.iter().map(|(member, _)| *member).collect();
-    for folder in sources() {
+    for folder in folders() {
         let parent = folder.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
         for circle in circles(&modules(&folder)) {
             let members: Vec<String> = circle.iter().map(|module| format!("{parent}/{}", module.join("/"))).collect();

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use weir_testing::{Reply, Server};
 
+use crate::workspace::crates;
+
 /// Output of an example for this URL.
 fn run(example: &str, url: &str) -> String {
     // scripts/test.sh has built all of them, and builds other things while this runs: cargo would wait for their end.
@@ -75,8 +77,7 @@ fn has_documented_example(text: &str) -> bool {
 fn examples_in_documentation_are_run_where_there_are_any() {
     assert!(has_documented_example("/// ```\n/// f();\n/// ```\n"));
     assert!(!has_documented_example("/// ```text\n/// f();\n/// ```\n"));
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
-    for one in fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path()) {
+    for one in crates().into_iter().map(|one| one.path) {
         let mut folders = vec![one.join("src")];
         let mut has_any = false;
         while let Some(folder) = folders.pop() {

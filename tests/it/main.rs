@@ -4,3 +4,5 @@ mod arrows;
 mod circles;
 mod examples;
 mod names;
+mod sources;
+mod workspace;

@@ -79,17 +79,18 @@ fn to_unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
-/// Random integers for simulations in tests.
-#[cfg(test)]
-pub(crate) struct TestRng(pub(crate) SeededRng);
+/// Random integers, by remainder, for the simulations in tests of all crates.
+#[derive(Debug)]
+pub struct TestRng(pub SeededRng);
 
-#[cfg(test)]
 impl TestRng {
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
+    /// In [0, n).
+    pub fn below(&mut self, n: u64) -> u64 {
         self.0.bits() % n
     }
 
-    pub(crate) fn one_in(&mut self, n: u64) -> bool {
+    /// True once in n.
+    pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 }

@@ -8,7 +8,7 @@ use weir_retry::policy::{BudgetRule, RetryPolicy, RetryableMethodClass};
 pub struct Policy {
     /// Time from the call's start to its response at the latest; [`Nanos::NEVER`] for no limit.
     pub deadline: Nanos,
-    /// Timeout of each attempt ([`FailureKind::Timeout`]); [`Nanos::NEVER`] for none.
+    /// Timeout of each attempt ([`FailureKind::Timeout`](weir_base::failure::FailureKind::Timeout)); [`Nanos::NEVER`] for none.
     pub attempt_timeout: Nanos,
     /// Hedge stages: further attempts beside the first one; each stage waits for the one before.
     pub stages: Vec<HedgeStage>,

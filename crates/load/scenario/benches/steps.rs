@@ -1,6 +1,11 @@
 //! Cost of a step: rendering its request and evaluating its response, in nanoseconds of one core.
 #![allow(missing_docs, reason = "a program, not a library")]
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    reason = "a benchmark reads the clock"
+)]
 #![allow(clippy::unwrap_used, reason = "a failed precondition ends the benchmark")]
 
 use std::hint::black_box;

@@ -4,6 +4,7 @@
 //! ```console
 //! $ cargo run --release -p weir-http2 --example hpack_vectors -- FOLDER
 //! ```
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "it reads files")]
 #![allow(clippy::print_stdout, reason = "its result")]
 
 use std::collections::BTreeMap;

@@ -6,7 +6,12 @@
 //! $ cargo run --release -p weir-http2 --example seeded_frames -- 1 SEED      # the connection of a seed again
 //! ```
 #![allow(clippy::print_stdout, reason = "its result")]
-#![allow(clippy::disallowed_methods, reason = "it reads the clock to print its speed")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    reason = "it reads the clock to print its speed"
+)]
 
 #[path = "../tests/seeded_peer/mod.rs"]
 mod seeded_peer;

@@ -34,7 +34,7 @@ const FIELDS_PER_FRAME: f64 = 4.0;
 
 /// Frames of one connection, seen as bytes.
 #[derive(Clone, Debug)]
-pub struct ControlFrameBudget {
+pub(crate) struct ControlFrameBudget {
     splitter: FrameSplitter,
     block: HeaderBlockScan,
     /// Whether a header block has begun and not ended.
@@ -51,7 +51,7 @@ pub struct ControlFrameBudget {
 
 impl ControlFrameBudget {
     /// The full budget of a new connection.
-    pub fn new(now: Nanos) -> Self {
+    pub(crate) fn new(now: Nanos) -> Self {
         Self {
             splitter: FrameSplitter::default(),
             block: HeaderBlockScan::default(),
@@ -66,7 +66,7 @@ impl ControlFrameBudget {
     }
 
     /// Counts received bytes.
-    pub fn received(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn received(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             match self.splitter.next(&mut bytes) {
                 Some(FramePart::Head(head)) => self.begin_frame(head),
@@ -99,23 +99,23 @@ impl ControlFrameBudget {
     }
 
     /// Counts sent bytes.
-    pub fn sent(&mut self, bytes: usize) {
+    pub(crate) fn sent(&mut self, bytes: usize) {
         self.sent_bytes = self.sent_bytes.saturating_add(bytes as u64);
     }
 
     /// Whether a request's head has begun: a header block whose end has not come.
-    pub fn is_in_head(&self) -> bool {
+    pub(crate) fn is_in_head(&self) -> bool {
         self.is_in_block || self.splitter.is_in_payload_of(HEADERS) || self.splitter.is_in_payload_of(CONTINUATION)
     }
 
     /// Highest stream of a request so far.
-    pub fn last_stream(&self) -> u32 {
+    pub(crate) fn last_stream(&self) -> u32 {
         self.last_stream
     }
 
     /// Frames since the last call of this that came beside the budget. To be called after each [`Self::received`], or
     /// each few; `now` may be coarse.
-    pub fn is_exceeded(&mut self, now: Nanos) -> bool {
+    pub(crate) fn is_exceeded(&mut self, now: Nanos) -> bool {
         if self.control_frames == 0 && self.surplus_fields == 0 {
             return false;
         }
@@ -198,7 +198,7 @@ impl FrameSplitter {
 
 /// Whether bytes that are sent end between two frames.
 #[derive(Clone, Debug)]
-pub struct FrameBoundary(FrameSplitter);
+pub(crate) struct FrameBoundary(FrameSplitter);
 
 impl Default for FrameBoundary {
     /// Before the first frame; a server sends no preface.
@@ -209,14 +209,14 @@ impl Default for FrameBoundary {
 
 impl FrameBoundary {
     /// Passes over sent bytes.
-    pub fn pass(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let _ = self.0.next(&mut bytes);
         }
     }
 
     /// Whether the last frame is complete.
-    pub fn is_between_frames(&self) -> bool {
+    pub(crate) fn is_between_frames(&self) -> bool {
         !self.0.is_in_frame()
     }
 }

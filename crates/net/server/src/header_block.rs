@@ -25,7 +25,7 @@ type Strings = u8;
 
 /// Fields of the block that passes.
 #[derive(Clone, Debug, Default)]
-pub struct HeaderBlockScan {
+pub(crate) struct HeaderBlockScan {
     expected: Expected,
     /// Bytes of the present string that are still to come.
     text_left: u64,
@@ -40,19 +40,19 @@ pub struct HeaderBlockScan {
 
 impl HeaderBlockScan {
     /// Begins the block of a HEADERS frame with these flags and length.
-    pub fn begin_block(&mut self, flags: u8, length: u32) {
+    pub(crate) fn begin_block(&mut self, flags: u8, length: u32) {
         let is_padded = flags & PADDED != 0;
         let prefix_left = usize::from(is_padded) + if flags & PRIORITY != 0 { 5 } else { 0 };
         *self = Self { prefix_left, is_padded, frame_left: length as usize, ..Self::default() };
     }
 
     /// Begins a frame that goes on with the block.
-    pub fn begin_continuation(&mut self, length: u32) {
+    pub(crate) fn begin_continuation(&mut self, length: u32) {
         (self.frame_left, self.prefix_left, self.is_padded) = (length as usize, 0, false);
     }
 
     /// Scans bytes of a frame; how many fields beyond `free` fields of the block they begin.
-    pub fn scan(&mut self, mut bytes: &[u8], free: u64) -> u64 {
+    pub(crate) fn scan(&mut self, mut bytes: &[u8], free: u64) -> u64 {
         let before = self.fields.max(free);
         while let Some((first, rest)) = bytes.split_first() {
             if self.prefix_left > 0 {

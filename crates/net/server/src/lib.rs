@@ -52,7 +52,7 @@ mod systemd;
 mod thread_context;
 pub mod timeouts;
 pub mod tls;
-mod transfer_pace;
+pub mod transfer_pace;
 
 use std::borrow::Cow;
 use std::fmt;

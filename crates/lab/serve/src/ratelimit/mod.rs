@@ -9,7 +9,7 @@
 //! 5. nonce not above the key's last one: 400; it counts in the limits
 //! 6. one-way delay out, before errors, too
 //!
-//! Steps 3 to 5 are [`decide::service::key_quota`](weir_limits::key_quota). `GET /stats` has the counts of
+//! Steps 3 to 5 are [`weir_limits::key_quota`]. `GET /stats` has the counts of
 //! all outcomes.
 
 mod accounts;

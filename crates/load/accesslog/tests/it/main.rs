@@ -1,4 +1,5 @@
 //! Access logs that are damaged in every way: the body of the fuzz target on mutated seeds.
+#![allow(clippy::disallowed_methods, reason = "it reads seeds")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed precondition fails the test")]
 
 use std::fs;

@@ -1,5 +1,6 @@
 //! Imports take processor time in proportion to their files, also of hostile ones: a file that is eight times as large takes
 //! not much more than eight times as long. What grows with the square would take 64 times as long.
+#![allow(clippy::disallowed_methods, reason = "it reads the processor time that an import took")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;

@@ -6,7 +6,7 @@ use super::in_flight::InTransit;
 /// Token bucket that refills `rate` per `per`, fed with the latest possible arrivals.
 ///
 /// In *every* interval at most capacity + length x `rate` / `per` arrives, whatever the delays; later arrivals leave
-/// the bucket emptier, so the latest instants are the safe ones. As the server's own bucket (`decide::limit`) it stores
+/// the bucket emptier, so the latest instants are the safe ones. As the server's own bucket (`weir_limits`) it stores
 /// the instant when it would be full again, times `rate`, and never rounds.
 #[derive(Clone, Debug)]
 pub(super) struct WorstCaseBucket {

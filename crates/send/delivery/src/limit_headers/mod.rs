@@ -16,9 +16,9 @@
 
 mod fields;
 
-use weir_retry::retry_after;
 use weir_base::{Nanos, WallNanos};
 use weir_limits::limit_unit::LimitUnit;
+use weir_retry::retry_after;
 
 /// Rate-limit headers of one response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,8 @@ pub struct Quota {
 const MAX_QUOTAS: usize = 16;
 
 impl RateLimitHeaders {
-    /// Parses a response's headers; names in any case. `now`, by the [`service_clock`], turns times into durations.
+    /// Parses a response's headers; names in any case. `now`, by the
+    /// [`service_clock`](weir_retry::retry_after::service_clock), turns times into durations.
     pub fn read<'a>(headers: impl IntoIterator<Item = (&'a str, &'a [u8])>, now: WallNanos) -> Self {
         let mut reported = Self::default();
         for (name, value) in headers.into_iter().filter(|(name, _)| is_candidate(name)) {

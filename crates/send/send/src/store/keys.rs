@@ -2,7 +2,7 @@
 //!
 //! A key is *leased* to one sender, under a token that grows with each owner, until a time that only the store knows
 //! exactly. The sender counts from before its call, so its lease ends earlier by its own clock, and sending needs no
-//! round trip to the store. [`decide::delivery::key_lease`](weir_delivery::key_lease) decides the owners.
+//! round trip to the store. [`weir_delivery::key_lease`] decides the owners.
 
 use std::fmt;
 

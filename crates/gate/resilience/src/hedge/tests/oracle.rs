@@ -1,6 +1,6 @@
 //! Naive model of a call without retries: computes the verdict from the whole schedule at once.
 
-use super::simulation::{Case, HedgeTrace};
+use super::simulation::{Case, HedgeTrace, RandomCase};
 use crate::hedge::{CallVerdict, HedgeAction, ResendRule};
 use crate::policy::StageTrigger;
 use weir_base::Nanos;

@@ -1,6 +1,6 @@
 //! Rules that hold for every call, tested on a hundred thousand random ones.
 
-use super::simulation::{AuditedBudget, Case, EmptyBudget, HedgeTrace};
+use super::simulation::{AuditedBudget, Case, EmptyBudget, HedgeTrace, RandomCase};
 use crate::hedge::{CallVerdict, Event, HedgeAction, LaunchReason, ResendRule};
 use crate::policy::StageTrigger;
 use weir_base::Nanos;

@@ -39,7 +39,15 @@ pub(crate) struct Case {
 /// Events in order, each with its actions; the first entry is the start.
 pub(crate) type HedgeTrace = Vec<(Nanos, Option<Event>, Vec<HedgeAction>)>;
 
-impl TestRng {
+/// Random values of calls.
+pub(crate) trait RandomCase {
+    /// Any failure.
+    fn failure(&mut self) -> AttemptFailure;
+    /// Random call that starts then; its times are up to about `range` long.
+    fn case(&mut self, start: Nanos, range: u64) -> Case;
+}
+
+impl RandomCase for TestRng {
     fn failure(&mut self) -> AttemptFailure {
         match self.below(2 * FailureKind::ALL.len() as u64) as usize {
             n if n < FailureKind::ALL.len() => AttemptFailure::Kind(FailureKind::ALL[n]),
@@ -48,8 +56,7 @@ impl TestRng {
         }
     }
 
-    /// Random call that starts then; its times are up to about `range` long.
-    pub(crate) fn case(&mut self, start: Nanos, range: u64) -> Case {
+    fn case(&mut self, start: Nanos, range: u64) -> Case {
         let stages = (0..self.below(4)).map(|_| HedgeStage {
             after: match self.below(4) {
                 0 => StageTrigger::Failure,

@@ -1,7 +1,7 @@
 //! Rate limit per caller.
 //!
 //! One caller's loop must not use up the capacity for all. So each has a token bucket, which is refilled evenly
-//! ([`super::models`] has the other models of limits): in any interval a caller gets at most the burst plus the refill
+//! ([`weir_limits::models`] has the other models of limits): in any interval a caller gets at most the burst plus the refill
 //! of that interval. A rejection carries the wait after which the same call would be allowed, to the nanosecond.
 //!
 //! Callers are identified by a hash of a header or an address, and their number is unbounded. Memory is fixed: 24 bytes
