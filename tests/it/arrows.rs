@@ -116,8 +116,7 @@ fn map() -> String {
     let all = crates();
     let mut map = String::new();
     let line = |one: &Crate| {
-        let name = &one.name;
-        let link = name.replace('-', "_");
+        let name = one.name.replace('-', "_");
         let pure = if one.is_pure() { ", pure" } else { "" };
         let what = one.value("package", "description").unwrap();
         // What all may name says nothing about a crate.
@@ -129,7 +128,7 @@ fn map() -> String {
             .map(String::as_str)
             .collect();
         let arrow = if named.is_empty() { String::new() } else { format!(" ──► {}", named.join(", ")) };
-        format!("//! - [`{name}`]({link}){pure}: {what}{arrow}\n")
+        format!("//! - [`{name}`]{pure}: {what}{arrow}\n")
     };
     for (family, _) in FAMILIES {
         let page = fs::read_to_string(root().join("crates").join(family).join("README.md")).unwrap();
