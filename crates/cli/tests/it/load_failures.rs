@@ -297,7 +297,7 @@ fn more_than_a_hundredth_of_failures_is_in_the_headline_with_their_kinds() {
     });
     let output = Weir::new().run(&["load", &server.url("/"), "-n", "200", "-c", "1"]);
     assert_eq!(output.code, 0);
-    assert_eq!(output.stdout.lines().next(), Some("15.0% OF REQUESTS FAILED: 20 5xx, 10 closed"));
+    assert_eq!(output.stdout.lines().next(), Some("15.0% OF REQUESTS FAILED: 20 x 503, 10 closed"));
 }
 
 #[test]
