@@ -82,7 +82,7 @@ fn a_recorder_on_localhost_has_both_families() {
 #[test]
 fn a_name_of_which_one_address_is_open_to_others_is_rejected_by_a_recorder() {
     let weir = Weir::new();
-    weir.write("hosts", "127.0.0.1 name.test\n0.0.0.0 name.test\n");
+    weir.write("hosts", "127.0.0.1 name.test\n:: name.test\n");
     let mut command = Serving::command_with_hosts(&weir, &["record", "--listen", "name.test:0", "-o", "a.hurl"]);
     command.stdout(std::process::Stdio::piped());
     let output = Running::new(&mut command).finish();
