@@ -156,7 +156,7 @@ const REQUESTS_HEADING: &str = "Requests";
 const LIMITS_HEADING: &str = "Keys and limits";
 const JOBS_HEADING: &str = "Jobs";
 
-/// Results file. A store finds in it what was sent, so that it is no stream.
+/// Results file, which the next run reads, unlike a stream.
 fn results_file(text: &str) -> Result<PathBuf, String> {
     match text {
         "-" => Err("results are added to a file, which the next run reads; write e.g. results.jsonl".to_owned()),
