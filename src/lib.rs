@@ -22,7 +22,7 @@
 //!  │ ├──► llm ──────────────────────► events, json, decide
 //!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
 //!  │ ├──► load ──► scenario, hurl, events, http, machine, measure, decide
-//!  │ ├──► record ─► import, http, machine, decide
+//!  │ ├──► record ─► server, import, http, machine, decide
 //!  │ ├──► serve ─► server, events ──► machine, decide
 //!  │ ├──► gate ──► otlp, server, page, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
