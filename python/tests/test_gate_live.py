@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import subprocess
@@ -67,6 +68,11 @@ policy = "patient"
 [[routes]]
 match = {{ path = "/{{*rest}}", headers = {{ x-evil = {condition} }} }}
 upstream = "{NAME}"
+[[routes]]
+match = {{ path = "/limited" }}
+upstream = "{NAME}"
+caller = {{ header = "x-tenant" }}
+rate_limit = "1/1h"
 [[routes]]
 match = {{ path = "/robots.txt" }}
 respond = {{ body = "none" }}
@@ -214,6 +220,37 @@ def test_hostile_names_are_text(browser: Browser, gateway: Gateway) -> None:
     assert EVIL in browser.evaluate("document.getElementById('question').textContent")
     assert "caught" not in browser.evaluate("document.title")
     assert browser.evaluate("document.querySelectorAll('body img, main script').length") == 0
+    assert browser.complaints() == []
+
+
+def test_callers_with_the_most_rejections_are_a_table(browser: Browser, gateway: Gateway) -> None:
+    browser.size(1280, 900)
+    browser.open(gateway.page)
+    wait(browser, "document.querySelector('#routes tbody th') !== null")
+    assert browser.evaluate("document.getElementById('callers-section').hidden")
+
+    def call(tenant: str, times: int) -> list[int]:
+        connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"))
+        statuses = []
+        for _ in range(times):
+            connection.request("GET", "/limited", headers={"X-Tenant": tenant})
+            response = connection.getresponse()
+            response.read()
+            statuses.append(response.status)
+        connection.close()
+        return statuses
+
+    hostile = EVIL.split("=", maxsplit=1)[0]
+    assert call(hostile, 3)[1:] == call("ann", 3)[1:] == [429, 429]
+    wait(browser, "document.querySelectorAll('#callers tbody tr').length === 2")
+    # The page counts on while it is open, and sorts anew.
+    assert call("ann", 3) == [429] * 3
+    wait(browser, "document.querySelector('#callers tbody th').textContent === 'ann'")
+    rows = cells(browser, "callers")
+    assert [row[:3] for row in rows] == [["ann", "/limited", "5"], [hostile, "/limited", "2"]]
+    assert rows[0][3] == rows[1][3] == "rate limited"
+    assert browser.evaluate("document.querySelectorAll('body img, main script').length") == 0
+    assert axe(browser).bad == []
     assert browser.complaints() == []
 
 

@@ -1,8 +1,11 @@
 """The live page in Chromium: a load is watched, changed and stopped in it as a person does."""
 
+import contextlib
 import json
 import re
+import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,6 +190,40 @@ def test_hostile_names_are_text(browser: Browser, service: Service, start: Start
     wait(browser, "!document.getElementById('end').hidden")
     assert "caught" not in browser.evaluate("document.title")
     assert browser.evaluate("document.querySelectorAll('main img, main script').length") == 0
+    assert browser.complaints() == []
+
+
+@pytest.fixture
+def closing() -> Iterator[str]:
+    """URL of a service that closes each connection at once."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                listener.accept()[0].close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+def test_failures_have_the_names_and_messages_of_the_report(browser: Browser, closing: str, start: Start) -> None:
+    live = start(closing, "--rate", "40", "-d", "60s")
+    browser.open(live.url)
+    wait(browser, f"{figure('failed')} > 40")
+    browser.evaluate("document.getElementById('stop').click()")
+    wait(browser, "!document.getElementById('end').hidden")
+    rows = browser.evaluate("""
+        Array.from(document.querySelectorAll("#failures tbody tr"),
+            (row) => [row.cells[0].textContent, row.cells[3].textContent])
+    """)
+    details = live.result()["target"]["failure_details"]
+    assert details
+    assert dict(rows) == details
     assert browser.complaints() == []
 
 

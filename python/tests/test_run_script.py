@@ -1,6 +1,7 @@
 """`weir run FILE.py`: one task of a user, with each request and response."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,13 @@ def test_mistakes_are_one_line(service: Service, tmp_path: Path) -> None:
     assert not service.seen
     hurl = finished(sys.executable, "-c", START, "run", "no.hurl", "--user", "A", cwd=tmp_path)
     assert "--user is for Python scripts" in hurl.stderr
+
+
+@pytest.mark.parametrize("encoding", [{}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}], ids=["utf-8", "ascii"])
+def test_a_name_beyond_ascii_is_found_in_any_locale(service: Service, tmp_path: Path, encoding: dict[str, str]) -> None:
+    text = 'import weir\n\nclass Käufer(weir.User):\n    @weir.task\n    async def straße(self): await self.get("/")\n'
+    (tmp_path / "käufer.py").write_text(text, "utf-8")
+    command = [sys.executable, "-c", START, "run", "käufer.py".encode(), service.url]
+    env = {**os.environ, "LC_ALL": "C", **encoding}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=TIMEOUT_S, check=False)
+    assert (done.returncode, b"passed: 1 step" in done.stdout) == (0, True), done

@@ -23,7 +23,10 @@ def test_a_scenario_has_metrics_for_each_limiter() -> None:
         ("deadline", "static:50", 1),
     ]
     static = both.run(limiter="static:50")
-    assert static.headline == static.scored.goodput > 0.9
+    assert static.headline is not None
+    assert static.headline == static.scored.goodput
+    assert static.headline > 0.9
+    assert static.scored.p99_ratio is not None
     assert static.scored.p99_ratio <= 1.01
     assert static.scored.goodput_by_priority[0] is None
     assert static.scored.goodput_by_priority[1] == pytest.approx(0.5, abs=0.05)
@@ -36,9 +39,22 @@ def test_flags_make_a_custom_simulation() -> None:
     calm = weir.simulate(load=0.5, limiter="none", **SMALL).run()
     assert (calm.scenario, calm.scored.rejected, calm.scored.overload) == ("custom", 0, False)
     full = weir.simulate(load=5, limiter="none", deadline=timedelta(milliseconds=200), **SMALL).run()
+    assert full.scored.goodput is not None
     assert full.scored.goodput < 0.2
     assert full.scored.p99_ms == pytest.approx(200)
     assert full.series[0].t_s == 0.5
+
+
+def test_a_phase_without_calls_has_none_where_nothing_was_measured() -> None:
+    simulation = weir.simulate(load="0/5s,3/5s", warmup="0s", limiter="static:4", slots=5, service_time="20ms")
+    idle, busy = simulation.run().phases
+    assert (idle.goodput, idle.p50_ms, idle.p99_ms, idle.p99_ratio, idle.rejected, idle.timed_out) == (None,) * 6
+    assert busy.p99_ms is not None
+    nothing = weir.simulate(rate=0.001, **SMALL)
+    assert nothing.run().headline is None
+    assert repr(nothing) == "<weir.Simulation custom with auto: ->"
+    for some in (simulation, nothing):
+        assert list(Draft202012Validator(SCHEMA).iter_errors(some.to_dict())) == []
 
 
 def test_a_seed_repeats_a_simulation() -> None:

@@ -114,7 +114,7 @@ class Run:
         llm: Requests to a language model; None if they were not such.
         replay: Log that was replayed; None if there was none.
         lateness_ms: Lateness of the generator itself, in milliseconds.
-        cpu_us_per_request: User and system time of the generator per request, in microseconds.
+        cpu_us_per_request: User and system time of the generator per request, in microseconds; None without requests.
         cpu_utilization: CPU utilization of the busiest generator thread, in [0, 1].
         in_flight_mean: Requests in the system, averaged over time.
         trust: Whether the run is valid.
@@ -160,7 +160,7 @@ class Run:
     llm: Llm | None = None
     replay: Replay | None = None
     lateness_ms: Percentiles
-    cpu_us_per_request: float
+    cpu_us_per_request: float | None
     cpu_utilization: float
     in_flight_mean: float
     trust: Trust

@@ -224,7 +224,7 @@ class Agent:
         rate_per_s: Responses per second.
         response_ms: Time from the intended start to the whole response, over its successes, in milliseconds.
         lateness_ms: Lateness of the agent, in milliseconds.
-        cpu_us_per_request: User and system time of the agent per request, in microseconds.
+        cpu_us_per_request: User and system time of the agent per request, in microseconds; None without requests.
         cpu_utilization: CPU utilization of its busiest thread, in [0, 1].
         start_offset_ms: Offset of its start from the common start, in milliseconds.
         clock_error_ms: Maximum error of its clock, in milliseconds.
@@ -238,7 +238,7 @@ class Agent:
     rate_per_s: float
     response_ms: Percentiles
     lateness_ms: Percentiles
-    cpu_us_per_request: float
+    cpu_us_per_request: float | None
     cpu_utilization: float
     start_offset_ms: float
     clock_error_ms: float

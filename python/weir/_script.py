@@ -103,11 +103,12 @@ def load_module(path: str, is_shown: bool = True) -> ModuleType:
         SystemExit: The file cannot be imported.
     """
     name = os.path.splitext(os.path.basename(path))[0]
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isfile(path):
+    # An interpreter that does not name files in UTF-8 (PYTHONUTF8=0 in the C locale) has their bytes as surrogates.
+    file = os.fsdecode(path.encode("utf-8", "surrogateescape"))
+    if not os.path.isfile(file):
         raise SystemExit(f"cannot read the script '{path}': no such file")
-    sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(name, path)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
+    spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise SystemExit(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)

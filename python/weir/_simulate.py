@@ -27,15 +27,16 @@ class Metrics:
         attempts_per_s: All attempts of callers, per second.
         capacity_per_s: Mean capacity of the upstream, per second.
         goodput_per_s: Responses in time, per second.
-        goodput: Responses in time as a fraction of the calls, or of the capacity where that is less.
-        p50_ms: Median response time of accepted calls, from the caller's attempt, in milliseconds.
+        goodput: Responses in time as a fraction of the calls, or of the capacity where that is less; None without
+            calls.
+        p50_ms: Median response time of accepted calls, from the caller's attempt, in milliseconds; None without any.
         p99_ms: 99th percentile of response times of accepted calls, in milliseconds; a call that reaches its deadline
-            at the upstream counts with that.
-        p99_ratio: p99 divided by the unloaded p99.
-        rejected: Fraction of attempts that the gateway rejected.
-        upstream_rejected: Fraction of attempts that the upstream rejected.
-        timed_out: Fraction of attempts without a response at their deadline.
-        rejected_wait_p99_ms: 99th percentile of the wait of rejected calls, in milliseconds.
+            at the upstream counts with that; None without any.
+        p99_ratio: p99 divided by the unloaded p99; None without accepted calls.
+        rejected: Fraction of attempts that the gateway rejected; None without attempts.
+        upstream_rejected: Fraction of attempts that the upstream rejected; None without attempts.
+        timed_out: Fraction of attempts without a response at their deadline; None without attempts.
+        rejected_wait_p99_ms: 99th percentile of the wait of rejected calls, in milliseconds; None without any.
         limit: Mean limit over all gateways; None without one.
         in_flight: Calls at the upstream, on average.
         optimal_in_flight: Optimal number of calls at the upstream: full throughput without a queue.
@@ -54,14 +55,14 @@ class Metrics:
     attempts_per_s: float
     capacity_per_s: float
     goodput_per_s: float
-    goodput: float
-    p50_ms: float
-    p99_ms: float
-    p99_ratio: float
-    rejected: float
-    upstream_rejected: float
-    timed_out: float
-    rejected_wait_p99_ms: float
+    goodput: float | None
+    p50_ms: float | None
+    p99_ms: float | None
+    p99_ratio: float | None
+    rejected: float | None
+    upstream_rejected: float | None
+    timed_out: float | None
+    rejected_wait_p99_ms: float | None
     limit: float | None
     in_flight: float
     optimal_in_flight: float
@@ -112,7 +113,7 @@ class SimulationRun:
         limiter: Name of the limiter.
         seed: Seed of the run.
         headline_metric: Headline metric of the scenario: responses in time to all calls, or to critical ones.
-        headline: Value of the headline metric, as a fraction of what is possible.
+        headline: Value of the headline metric, as a fraction of what is possible; None without calls.
         scored: Metrics of the run without the warm-up.
         phases: Metrics of each phase.
         series: Time series, warm-up included.
@@ -122,7 +123,7 @@ class SimulationRun:
     limiter: str
     seed: int
     headline_metric: Literal["goodput", "critical"]
-    headline: float
+    headline: float | None
     scored: Metrics
     phases: tuple[Metrics, ...]
     series: tuple[Sample, ...]
@@ -216,8 +217,12 @@ class Simulation:
 
     def __repr__(self) -> str:
         """Return scenarios, limiters and headline metrics in one line."""
-        shown = ", ".join(f"{run.scenario} with {run.limiter}: {run.headline:.1%}" for run in self.runs[:3])
+        shown = ", ".join(f"{run.scenario} with {run.limiter}: {_percent(run.headline)}" for run in self.runs[:3])
         return f"<weir.Simulation {shown}{', ...' if len(self.runs) > 3 else ''}>"
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{fraction:.1%}"
 
 
 def simulate(*, seed: int | None = None, **flags: Flag) -> Simulation:

@@ -62,19 +62,19 @@ pub fn count(text: &str) -> Result<u64, String> {
     if is_whole { Ok(number as u64) } else { Err(wrong()) }
 }
 
-/// Parses `500`, `500/s`, `6000/m`, `10k/h` as a number per second.
+/// Parses `500`, `500/s`, `500rps`, `6000/m`, `10k/h` as a number per second.
 ///
 /// # Errors
 /// The invalid text, and what to write instead.
 pub fn rate(text: &str) -> Result<f64, String> {
     let wrong = || format!("invalid rate '{text}'; write e.g. 500, 0.5, 10k, 500/s or 6000/m");
     let (number, per_s) = match text.split_once('/') {
-        None | Some((_, "s")) => (text, 1.0),
-        Some((_, "m" | "min")) => (text, 60.0),
-        Some((_, "h")) => (text, 3600.0),
+        None => (text.strip_suffix("rps").unwrap_or(text), 1.0),
+        Some((number, "s")) => (number, 1.0),
+        Some((number, "m" | "min")) => (number, 60.0),
+        Some((number, "h")) => (number, 3600.0),
         Some(_) => return Err(wrong()),
     };
-    let number = number.split_once('/').map_or(number, |(number, _)| number);
     scaled(number).map(|number| number / per_s).ok_or_else(wrong)
 }
 
@@ -132,9 +132,9 @@ mod tests {
         for wrong in ["", "k", "-1", "1.5", "1e99", "nan", "10 k", "1kk", "99999999999G"] {
             assert!(count(wrong).is_err(), "{wrong}");
         }
-        let read = ["500", "0.5", "500/s", "6000/m", "6000/min", "3.6k/h", "10k"].map(rate);
-        assert_eq!(read, [Ok(500.0), Ok(0.5), Ok(500.0), Ok(100.0), Ok(100.0), Ok(1.0), Ok(10_000.0)]);
-        for wrong in ["", "/s", "500/", "500/d", "s", "inf", "1//s"] {
+        let read = ["500", "0.5", "500/s", "500rps", "6000/m", "6000/min", "3.6k/h", "10k"].map(rate);
+        assert_eq!(read, [Ok(500.0), Ok(0.5), Ok(500.0), Ok(500.0), Ok(100.0), Ok(100.0), Ok(1.0), Ok(10_000.0)]);
+        for wrong in ["", "/s", "500/", "500/d", "s", "inf", "1//s", "rps", "5rps/s", "5 rps"] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }
     }

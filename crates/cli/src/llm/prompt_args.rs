@@ -104,6 +104,13 @@ impl PromptArgs {
             if set.skipped() > 0 {
                 notes.push(format!("{} conversations without a message of a user are left out", set.skipped()));
             }
+            let unsent: Vec<&str> = set.unsent_members().collect();
+            if !unsent.is_empty() {
+                let names = unsent.join(", ");
+                notes.push(format!(
+                    "members of records that are not sent: {names}; --extra-body adds them to all bodies"
+                ));
+            }
             if set.kind() == DatasetKind::Batch && prefix > 0 {
                 return Err("--prefix-tokens does not go with a batch, whose bodies are whole".to_owned());
             }

@@ -32,8 +32,7 @@ pub(crate) fn exit_code(run: &Run, strict: bool, written: u8, messages: &Message
         let first = run.target.failure_details.iter().next();
         let why = match first {
             Some((kind, words)) => format!("{kind}: {words}"),
-            None if run.requests.total == 0 => "none was sent".to_owned(),
-            None => run.failed_by_kind(),
+            None => run.why_none_succeeded(),
         };
         messages.error(&format!("none of {} requests succeeded; {why}", run.requests.total));
         return exit::UNTRUSTED;

@@ -79,6 +79,12 @@ impl RateFromArgs {
         let stages = cut(profile.stages(scale, speed), length.map(Nanos::from));
         let expected: f64 = stages.iter().map(LoadStage::expected).sum();
         let lasts = stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.length);
+        if expected < 1.0 {
+            return Err(format!(
+                "--rate-from: the first {:.1} s of the log have {expected:.1} requests; give a longer -d or a higher --scale",
+                lasts.as_secs_f64()
+            ));
+        }
         let replay = reader.tally().to_replay();
         let summary = format!(
             "--rate-from: {} requests in {:.1} s of the log ({}, {} of {} lines left out); {expected:.0} in {:.1} s",

@@ -133,7 +133,7 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "FILE|memory|redis://...", help_heading = JOBS_HEADING)]
     store: Option<PathBuf>,
     /// results file, appended to; invalid lines go to FILE.invalid
-    #[arg(short, long, value_name = "FILE", help_heading = JOBS_HEADING)]
+    #[arg(short, long, value_name = "FILE", value_parser = results_file, help_heading = JOBS_HEADING)]
     out: Option<PathBuf>,
     /// sending of new jobs whose results are in --out already
     #[arg(long, requires = "out", help_heading = JOBS_HEADING)]
@@ -156,6 +156,14 @@ Reference: docs/send.md"#;
 const REQUESTS_HEADING: &str = "Requests";
 const LIMITS_HEADING: &str = "Keys and limits";
 const JOBS_HEADING: &str = "Jobs";
+
+/// Results file, which the next run reads, unlike a stream.
+fn results_file(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("results are added to a file, which the next run reads; write e.g. results.jsonl".to_owned()),
+        path => Ok(PathBuf::from(path)),
+    }
+}
 
 impl SendArgs {
     /// File of jobs; required without a subcommand.

@@ -48,7 +48,7 @@ pub(super) struct CustomScenarioArgs {
     #[arg(long, value_name = "LOAD", value_parser = LoadShape::read, help_heading = CALLERS)]
     load: Option<LoadShape>,
     /// offered load in calls per second, e.g. 100/30s,500/30s
-    #[arg(long, value_name = "RATE", value_parser = LoadShape::read, conflicts_with = "load", help_heading = CALLERS)]
+    #[arg(long, value_name = "RATE", value_parser = LoadShape::of_rate, conflicts_with = "load", help_heading = CALLERS)]
     rate: Option<LoadShape>,
     /// duration [default: that of --load, or 1m]
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = CALLERS)]
@@ -116,6 +116,16 @@ impl LoadShape {
         }
         let error = || format!("invalid load '{text}'; write a number, e.g. 2, or stages, e.g. 0.5/30s,10/30s");
         text.parse().ok().filter(|load: &f64| load.is_finite() && *load >= 0.0).map(Self::Constant).ok_or_else(error)
+    }
+
+    /// A rate as all commands have it, or stages of it.
+    fn of_rate(text: &str) -> Result<Self, String> {
+        match units::rate(text) {
+            Ok(rate) if rate >= 0.0 => Ok(Self::Constant(rate)),
+            _ if text.contains('/') => notation::stages(text).map(Self::Stages),
+            Ok(_) => Err(format!("invalid rate '{text}'; write e.g. 500, 500/s or stages, e.g. 100/30s,500/30s")),
+            Err(why) => Err(format!("{why}, or stages, e.g. 100/30s,500/30s")),
+        }
     }
 }
 

@@ -107,7 +107,7 @@ fn a_connection_takes_no_request_after_one_that_closes_it() {
     }
     assert_eq!(weir.run(&["run", "step.hurl"]).code, 0);
     weir.write("jobs.jsonl", format!("{{\"url\":\"{url}\",\"headers\":{{\"Connection\":\"close\"}}}}\n").repeat(3));
-    assert_eq!(weir.run(&["send", "jobs.jsonl", "--out", "-"]).code, 0);
+    assert_eq!(weir.run(&["send", "jobs.jsonl", "--out", "results.jsonl"]).code, 0);
     let seen = server.seen();
     for closing in seen.iter().filter(|seen| seen.head.to_lowercase().contains("connection: ")) {
         let follows = |other: &&weir_testing::Seen| other.connection == closing.connection && other.turn > closing.turn;

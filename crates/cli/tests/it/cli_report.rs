@@ -121,7 +121,7 @@ fn the_figures_of_a_run_agree_with_each_other() {
         );
         assert!(close(run.rate_per_s.achieved * run.duration_s, run.response_count() as f64, 0.05));
         assert!(
-            run.cpu_utilization > 0.0 && run.cpu_utilization <= 1.01 && run.cpu_us_per_request > 0.0,
+            run.cpu_utilization > 0.0 && run.cpu_utilization <= 1.01 && run.cpu_us_per_request > Some(0.0),
             "{}",
             run.cpu_utilization
         );

@@ -39,6 +39,33 @@ fn lines_are_in_the_formats_of_other_servers() {
 }
 
 #[test]
+fn a_template_names_the_caller_and_shows_no_key() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    weir.write(
+        "gate.toml",
+        format!(
+            "[upstreams.a]\nurls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/keys/{{*rest}}\" }}\nupstream = \"a\"\n\
+             caller = {{ header = \"x-api-key\" }}\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\nupstream = \"a\"\n",
+            server.url("")
+        ),
+    );
+    let format = "$status $caller $request_uri";
+    let args = ["--config", "gate.toml", "--access-log", "log", "--access-log-format", format];
+    let gate = Serving::gate_in(weir, &args);
+    let mut connection = gate.connect();
+    connection.send("GET /keys/a HTTP/1.1\r\nHost: test\r\nX-Api-Key: s3cr3t-of-ann-ABCD\r\n\r\n");
+    connection.answer();
+    connection.get("/b");
+    until("both lines", PATIENCE, || gate.weir.path("log").exists() && gate.weir.read("log").lines().count() == 2);
+    let log = gate.weir.read("log");
+    let (first, second) = log.split_once('\n').unwrap();
+    assert!(first.starts_with("200 ABCD-") && first.ends_with(" /keys/a") && !first.contains("s3cr3t"), "{first}");
+    assert_eq!(second, "200 127.0.0.1 /b\n");
+    gate.stop();
+}
+
+#[test]
 fn a_template_has_what_the_operator_wants() {
     let server = Server::hello();
     let gate = gate(&server, &["--access-log-format", "$status $request_method $route $http_x_id $ssl_protocol"]);

@@ -207,6 +207,32 @@ fn a_circuit_is_logged_when_it_opens_tries_and_closes() {
 }
 
 #[test]
+fn throttling_is_logged_when_it_begins_and_when_it_ends_without_a_call() {
+    let (status, server) = switched();
+    let throttle = "throttle = { k = 1, window = \"50ms\", min_samples = 1 }";
+    let gate = gate(&format!("{}\nhealth.consecutive_failures = 0\n{throttle}", urls(&[&server])));
+    let is_throttling = || get(&gate, "/upstreams").json()[0]["throttling"].as_bool().unwrap();
+    assert!(!is_throttling());
+    status.store(503, Ordering::Relaxed);
+    let mut throttled = 0;
+    until("a call that is not sent", PATIENCE, || {
+        throttled += u32::from(gate.get("/").text().contains("throttled"));
+        throttled == 3
+    });
+    until("the end", PATIENCE, || !is_throttling());
+    let all = lines(&gate.stop().stderr);
+    let is_begin =
+        |line: &String| line.starts_with("a: throttling: ") && line.ends_with(" attempts within T got 429 or 503");
+    assert!(is_begin(&all[0]), "{all:?}");
+    let last = all.last().unwrap();
+    assert!(
+        last.starts_with("a: throttling ended") && (last.contains(" were not sent") || last.contains(" was not sent")),
+        "{all:?}"
+    );
+    assert!(all.iter().all(|line| is_begin(line) || line.contains("throttling ended")), "{all:?}");
+}
+
+#[test]
 fn hosts_that_dns_a_reload_and_an_operator_change_are_lines() {
     let [one, two] = at_one_port(["one", "two"], Reply::ok);
     let port = one.port();

@@ -68,6 +68,28 @@ fn a_gateway_on_localhost_has_both_families_also_in_a_new_process() {
 }
 
 #[test]
+fn a_recorder_on_localhost_has_both_families() {
+    let service = Serving::start(&["httpbin"]);
+    let args = ["record", "--listen", "localhost:0", "--upstream", &service.url, "-o", "two.hurl"];
+    let recorder = Serving::with_hosts(weir(), &args);
+    for _ in 0..3 {
+        responds_at_both(&recorder);
+    }
+    let output = recorder.stop();
+    assert_eq!(output.code, 0, "{output:?}");
+}
+
+#[test]
+fn a_name_of_which_one_address_is_open_to_others_is_rejected_by_a_recorder() {
+    let weir = Weir::new();
+    weir.write("hosts", "127.0.0.1 name.test\n:: name.test\n");
+    let mut command = Serving::command_with_hosts(&weir, &["record", "--listen", "name.test:0", "-o", "a.hurl"]);
+    command.stdout(std::process::Stdio::piped());
+    let output = Running::new(&mut command).finish();
+    assert!(output.code == 2 && output.one_line().contains("lets other machines use this proxy"), "{output:?}");
+}
+
+#[test]
 fn an_address_of_a_name_that_is_in_use_is_an_error() {
     let taken = TcpListener::bind("[::1]:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();

@@ -24,7 +24,7 @@ fn a_key_that_is_wrong_and_a_model_that_is_not_there_are_one_line() {
     assert_eq!(output.code, 3);
     let line = output.one_line();
     assert!(line.starts_with("none of 3 requests succeeded; status 404: ") && line.contains("other"), "{line}");
-    assert!(output.stdout.contains("NONE OF 3 REQUESTS SUCCEEDED: 3 4xx"), "{}", output.stdout);
+    assert!(output.stdout.contains("NONE OF 3 REQUESTS SUCCEEDED: 3 x 404"), "{}", output.stdout);
 }
 
 /// Server with one response to all requests.

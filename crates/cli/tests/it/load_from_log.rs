@@ -41,6 +41,7 @@ fn mistakes_of_a_rate_from_a_log() {
         (&["--rate-from", "words"][..], "words:1: unknown log format"),
         (&["--rate-from", "access.log", "--rate", "5"], "'--rate <RATE>'"),
         (&["--rate-from", "access.log", "--users", "5"], "'--users <N>'"),
+        (&["--rate-from", "access.log", "-d", "100ms"], "--rate-from: the first 0.1 s of the log have 0.2 requests"),
         (&["--scale", "2"], "--rate-from"),
         (&["--rate-from", "access.log", "--log-pattern", "x"], "--log-pattern: unknown format 'x'"),
     ] {

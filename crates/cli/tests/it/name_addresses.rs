@@ -55,7 +55,7 @@ fn all_ways_succeed(weir: &Weir, port: u16) {
         &["load", "-s", "wrk.lua", &url, "-n", "4"],
         &["load", &url, "-n", "4", "-c", "2"],
         &["load", &url, "-n", "4", "--rate", "50"],
-        &["send", "jobs.jsonl", "--out", "-"],
+        &["send", "jobs.jsonl", "--out", "results.jsonl"],
     ] {
         let Some(output) = run_with_hosts(weir, BOTH, args) else { return };
         assert_eq!(output.code, 0, "{args:?}: {output:?}");

@@ -112,3 +112,22 @@ fn a_model_that_is_down_has_no_times() {
     let text = weir.run(&["llm", &url, "--model", "m", "-n", "3", "-c", "1", "-q"]).stdout;
     assert!(text.contains("no times: no request succeeded"), "{text}");
 }
+
+#[test]
+fn a_run_without_a_request_has_no_figure_of_requests() {
+    let weir = Weir::new();
+    let server = Server::start(|_| Reply::ok("hello"));
+    weir.write("late.lua", "function delay() return 600000 end\n");
+    let url = server.url("/");
+    let files = ["--out", "run.json", "--junit", "junit.xml", "--csv", "series.csv", "--out-jsonl", "run.jsonl"];
+    let load = ["load", "-q", "-s", "late.lua", url.as_str(), "-c", "1", "-d", "300ms"];
+    let output = weir.run(&[&load[..], &files].concat());
+    assert_eq!((output.code, server.requests()), (3, 0), "{output:?}");
+    let run: Value = serde_json::from_str(&weir.read("run.json")).unwrap();
+    assert_eq!((&run["cpu_us_per_request"], &run["response_ms"]["p99"]), (&Value::Null, &Value::Null));
+    assert!(
+        weir.read("junit.xml").contains("none of 0 requests succeeded; none was sent"),
+        "{}",
+        weir.read("junit.xml")
+    );
+}

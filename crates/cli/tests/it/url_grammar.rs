@@ -38,7 +38,7 @@ fn all_ways_to_a_service_send_the_same_request_line() {
             &["load", "-s", "wrk.lua", &url, "-n", "1", "-c", "1", "-q"],
             &["load", "-s", "one.hurl", "-n", "1", "-q"],
             &["run", "one.hurl"],
-            &["send", "jobs.jsonl", "--out", "-"],
+            &["send", "jobs.jsonl", "--out", "results.jsonl"],
         ] {
             let before = server.requests();
             let output = weir.run(args);
@@ -115,7 +115,7 @@ fn a_user_without_a_password_has_a_colon_and_no_credentials_are_an_error() {
         &["load", "-s", "wrk.lua", &with_user, "-n", "1", "-c", "1", "-q"],
         &["run", "one.hurl", "--auth", "me"],
         &["run", "user.hurl"],
-        &["send", "jobs.jsonl", "--out", "-"],
+        &["send", "jobs.jsonl", "--out", "results.jsonl"],
     ] {
         let output = weir.run(args);
         let seen = server.seen();

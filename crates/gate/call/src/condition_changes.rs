@@ -15,7 +15,7 @@ const MAX_WAITING: usize = 1024;
 pub struct UpstreamEvent {
     /// Time of the change.
     pub at: Nanos,
-    /// Kind of the change: `host`, `hosts`, `panic` or `circuit`.
+    /// Kind of the change: `host`, `hosts`, `panic`, `circuit` or `throttle`.
     pub kind: &'static str,
     /// Name of the host; None for the upstream as a whole.
     pub host: Option<String>,

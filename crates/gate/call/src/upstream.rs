@@ -259,6 +259,16 @@ impl Upstream {
         self.guard.dropped_fraction(now)
     }
 
+    /// Time at which client-side throttling ends if no further call is rejected by it; None without throttling.
+    pub fn throttling_until(&self) -> Option<Nanos> {
+        self.guard.throttling_until()
+    }
+
+    /// Ends client-side throttling if its time has come, which is a change for [`Self::take_changes`].
+    pub fn end_throttling(&self, now: Nanos) {
+        self.guard.end_throttling(now);
+    }
+
     /// Permits of attempts, if there is a concurrency limit.
     pub fn permits(&self) -> Option<&Arc<PermitPool>> {
         self.permits.as_ref()

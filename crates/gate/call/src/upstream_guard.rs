@@ -8,7 +8,7 @@ use weir_base::Nanos;
 use weir_machine::lock::lock;
 use weir_resilience::admission::{Rejection, RejectionReason};
 use weir_resilience::upstream::circuit_breaker::{Breaker, BreakerPermit, BreakerRule, State};
-use weir_resilience::upstream::client_throttle::{Throttle, ThrottleRule};
+use weir_resilience::upstream::client_throttle::{Throttle, ThrottleChange, ThrottleRule};
 
 /// Circuit breaker and throttle of an upstream; either may be missing.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ struct GuardThrottle {
     window: Nanos,
     /// End of the window of the last 429 or 503. Outside of it nothing is counted, and no call needs the lock.
     active_until: AtomicU64,
+    /// Time at which the throttling ends if no further call is rejected by it; 0 without throttling.
+    quiet_at: AtomicU64,
 }
 
 /// Outcome of an attempt, as evidence about its upstream.
@@ -45,6 +47,7 @@ impl UpstreamGuard {
             state: Mutex::new(Throttle::new(rule)),
             window: rule.window,
             active_until: AtomicU64::new(0),
+            quiet_at: AtomicU64::new(0),
         };
         Self { breaker: breaker.map(|rule| Mutex::new(Breaker::new(rule))), throttle: throttle.map(throttled), changes }
     }
@@ -52,7 +55,7 @@ impl UpstreamGuard {
     /// Admits or rejects a call; a permit is returned by [`Self::ended`]. `random` is uniform in [0, 1).
     pub(super) fn allows(&self, now: Nanos, random: impl FnOnce() -> f64) -> Result<Option<BreakerPermit>, Rejection> {
         if let Some(throttle) = self.throttle.as_ref().filter(|throttle| throttle.is_active(now))
-            && !lock(&throttle.state).allows(now, random())
+            && !self.throttle_allows(now, throttle, random())
         {
             return Err(Rejection { reason: RejectionReason::Throttled, retry_after: Nanos::SECOND });
         }
@@ -61,6 +64,41 @@ impl UpstreamGuard {
         let allowed = breaker.allows(now);
         self.note_change(now, &mut breaker);
         allowed.map(Some).map_err(|wait| Rejection { reason: RejectionReason::CircuitOpen, retry_after: wait })
+    }
+
+    fn throttle_allows(&self, now: Nanos, throttle: &GuardThrottle, random: f64) -> bool {
+        let mut state = lock(&throttle.state);
+        let allows = state.allows(now, random);
+        if !allows {
+            throttle.quiet_at.store(state.quiet_at().map_or(0, |at| at.0), Relaxed);
+            self.note_throttling(now, state.take_beginning());
+        }
+        allows
+    }
+
+    /// Passes on the beginning or end of throttling.
+    fn note_throttling(&self, now: Nanos, change: Option<ThrottleChange>) {
+        if let Some(change) = change.filter(|_| self.changes.is_read()) {
+            self.changes.push(UpstreamEvent { at: now, kind: "throttle", host: None, line: change.line() });
+        }
+    }
+
+    /// Time at which throttling ends if no further call is rejected by it; None without throttling.
+    pub(super) fn throttling_until(&self) -> Option<Nanos> {
+        let quiet_at = self.throttle.as_ref()?.quiet_at.load(Relaxed);
+        (quiet_at > 0).then_some(Nanos(quiet_at))
+    }
+
+    /// Ends throttling if its time has come.
+    pub(super) fn end_throttling(&self, now: Nanos) {
+        let Some(throttle) = self.throttle.as_ref().filter(|_| self.throttling_until().is_some_and(|at| at <= now))
+        else {
+            return;
+        };
+        let mut state = lock(&throttle.state);
+        let ended = state.end_if_quiet(now);
+        throttle.quiet_at.store(state.quiet_at().map_or(0, |at| at.0), Relaxed);
+        self.note_throttling(now, ended);
     }
 
     /// Records the outcome of an attempt.

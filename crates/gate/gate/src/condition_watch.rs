@@ -1,4 +1,4 @@
-//! Log of changes of hosts and circuits: one line per change, with its cause. One event loop writes it.
+//! Log of changes of hosts, circuits and throttling: one line per change, with its cause. One event loop writes it.
 
 use std::sync::Arc;
 
@@ -26,9 +26,12 @@ pub(super) fn start(current: Arc<ConfigCell>, timer: Timer, logger: Logger) {
             }
             watched = runtime.upstreams.iter().map(|(name, it)| (name.clone(), Arc::clone(&it.upstream))).collect();
             drop(runtime);
+            // Nothing else notices that calls are no longer throttled.
+            watched.iter().for_each(|(_, upstream)| upstream.end_throttling(timer.now()));
             log_changes(&watched, &mut log, &logger);
             log.due(timer.now()).iter().for_each(|line| logger.log(line));
-            let due = log.next_due();
+            let throttled = watched.iter().filter_map(|(_, upstream)| upstream.throttling_until());
+            let due = throttled.chain([log.next_due()]).min().unwrap_or(Nanos::NEVER);
             tokio::select! {
                 () = current.conditions_changed() => {}
                 () = timer.sleep_until(due), if due < Nanos::NEVER => {}

@@ -185,6 +185,7 @@ impl server::Service for Service {
         let key = hash_by.as_ref().and_then(|by| key_source::key(by, &headers, peer, &route.proxies, seed));
         let client = tls.and_then(|tls| tls.client.as_ref());
         let caller = route.caller_policy.caller(&headers, &captures, peer, client);
+        context.set_caller(|| caller.name());
         let routed = RoutedRequest {
             caller: &caller,
             call_logger: self.options.call_logger.as_ref(),

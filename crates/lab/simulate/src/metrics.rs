@@ -28,8 +28,8 @@ pub struct SimulationReport {
     pub seed: u64,
     /// Headline metric of the scenario.
     pub headline_metric: HeadlineMetric,
-    /// Value of the headline metric, as a fraction of what is possible.
-    pub headline: f64,
+    /// Value of the headline metric, as a fraction of what is possible; none without calls.
+    pub headline: Option<f64>,
     /// Metrics of the run without the warm-up.
     pub scored: PhaseMetrics,
     /// Metrics of each phase that the scenario names.
@@ -55,23 +55,23 @@ pub struct PhaseMetrics {
     pub capacity_per_s: f64,
     /// Responses in time, per second.
     pub goodput_per_s: f64,
-    /// Responses in time as a fraction of the calls, or of the capacity where that is less.
-    pub goodput: f64,
-    /// Median response time of accepted calls, from the caller's attempt, in milliseconds.
-    pub p50_ms: f64,
+    /// Responses in time as a fraction of the calls, or of the capacity where that is less; none without calls.
+    pub goodput: Option<f64>,
+    /// Median response time of accepted calls, from the caller's attempt, in milliseconds; none without any.
+    pub p50_ms: Option<f64>,
     /// 99th percentile of response times of accepted calls, in milliseconds; a call that reaches its deadline at the
-    /// upstream counts with that.
-    pub p99_ms: f64,
-    /// p99 divided by the unloaded p99.
-    pub p99_ratio: f64,
-    /// Fraction of attempts that the gate rejected.
-    pub rejected: f64,
-    /// Fraction of attempts that the upstream rejected.
-    pub upstream_rejected: f64,
-    /// Fraction of attempts without a response at their deadline.
-    pub timed_out: f64,
-    /// 99th percentile of the wait of rejected calls, in milliseconds.
-    pub rejected_wait_p99_ms: f64,
+    /// upstream counts with that; none without any.
+    pub p99_ms: Option<f64>,
+    /// p99 divided by the unloaded p99; none without accepted calls.
+    pub p99_ratio: Option<f64>,
+    /// Fraction of attempts that the gate rejected; none without attempts.
+    pub rejected: Option<f64>,
+    /// Fraction of attempts that the upstream rejected; none without attempts.
+    pub upstream_rejected: Option<f64>,
+    /// Fraction of attempts without a response at their deadline; none without attempts.
+    pub timed_out: Option<f64>,
+    /// 99th percentile of the wait of rejected calls, in milliseconds; none without any.
+    pub rejected_wait_p99_ms: Option<f64>,
     /// Mean limit over all gates; none without one.
     pub limit: Option<f64>,
     /// Mean number of calls at the upstream.
@@ -133,7 +133,7 @@ impl SimulationReport {
         Self {
             headline: match scenario.headline {
                 HeadlineMetric::Goodput => scored.goodput,
-                HeadlineMetric::Critical => critical.unwrap_or(1.0),
+                HeadlineMetric::Critical => critical,
             },
             headline_metric: scenario.headline,
             scenario: scenario.name.clone(),
@@ -171,7 +171,7 @@ impl MetricsWindow<'_> {
         let seconds = (self.to - self.from).as_secs_f64();
         let sum = |of: fn(&RecordWindow) -> u64| windows.iter().map(of).sum::<u64>() as f64;
         let (attempts, responses) = (sum(|w| w.attempts), sum(|w| w.responses));
-        let fraction = |n: f64| if attempts > 0.0 { n / attempts } else { 0.0 };
+        let fraction = |n: f64| (attempts > 0.0).then(|| n / attempts);
         let all = |of: fn(&RecordWindow) -> &Vec<f32>| windows.iter().flat_map(of).copied().collect::<Vec<f32>>();
         let (took, ratio, waited) = (all(|w| &w.response_ms), all(|w| &w.slowdown), all(|w| &w.rejected_wait_ms));
         let mean =
@@ -187,7 +187,7 @@ impl MetricsWindow<'_> {
             attempts_per_s: attempts / seconds,
             capacity_per_s: capacity / seconds,
             goodput_per_s: responses / seconds,
-            goodput: if servable > 0.0 { responses / servable } else { 1.0 },
+            goodput: (servable > 0.0).then(|| responses / servable),
             p50_ms: quantile(&took, 0.5),
             p99_ms: quantile(&took, 0.99),
             p99_ratio: quantile(&ratio, 0.99),
@@ -310,19 +310,19 @@ fn series(scenario: &Scenario, unloaded: UnloadedLatency, record: &SimulationRec
             in_flight: mean(|window| window.in_flight),
             optimal_in_flight: f64::from(capacity.slots),
             queue: mean(|window| window.queue),
-            p99_ms: (!took.is_empty()).then(|| quantile(&took, 0.99)),
+            p99_ms: quantile(&took, 0.99),
         }
     };
     record.windows.chunks(per_interval).enumerate().map(interval).collect()
 }
 
-/// Lowest value that at least the fraction `q` of all do not exceed; 0 without any.
-fn quantile(all: &[f32], q: f64) -> f64 {
+/// Lowest value that at least the fraction `q` of all do not exceed; none without any.
+fn quantile(all: &[f32], q: f64) -> Option<f64> {
     if all.is_empty() {
-        return 0.0;
+        return None;
     }
     let mut all = all.to_vec();
     let at = ((all.len() as f64 * q).ceil() as usize).clamp(1, all.len()) - 1;
     let (_, value, _) = all.select_nth_unstable_by(at, f32::total_cmp);
-    f64::from(*value)
+    Some(f64::from(*value))
 }

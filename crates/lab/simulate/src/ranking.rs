@@ -7,6 +7,8 @@
 //!    an empty one.
 //! 2. Else the p99 of accepted calls, if it is lower by 5%. Up to twice the unloaded p99 all values are equal.
 //! 3. Else the two tie.
+//!
+//! Where nothing was measured, a value counts as the best one: without calls there is nothing to lose.
 
 use std::cmp::Ordering;
 
@@ -38,12 +40,13 @@ pub struct LimiterPairing {
 
 /// Result of two reports of the same scenario: the first one wins (`Greater`), loses (`Less`) or ties (`Equal`).
 pub fn compare(one: &SimulationReport, other: &SimulationReport) -> Ordering {
-    let (mine, theirs) = (one.headline.min(1.0), other.headline.min(1.0));
+    let headline = |report: &SimulationReport| report.headline.map_or(1.0, |value| value.min(1.0));
+    let (mine, theirs) = (headline(one), headline(other));
     if (mine - theirs).abs() >= HEADLINE_TIE_FRACTION {
         return mine.total_cmp(&theirs);
     }
-    let (mine, theirs) =
-        (one.scored.p99_ratio.max(ACCEPTABLE_P99_RATIO), other.scored.p99_ratio.max(ACCEPTABLE_P99_RATIO));
+    let ratio = |report: &SimulationReport| report.scored.p99_ratio.unwrap_or_default().max(ACCEPTABLE_P99_RATIO);
+    let (mine, theirs) = (ratio(one), ratio(other));
     if (mine - theirs).abs() > P99_TIE_FRACTION * mine.max(theirs) { theirs.total_cmp(&mine) } else { Ordering::Equal }
 }
 

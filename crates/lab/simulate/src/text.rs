@@ -49,8 +49,8 @@ fn table(same: &[&SimulationReport], all: &LimiterComparison) -> String {
             let _ = writeln!(text, "  {:9} {}{losses}", report.limiter, row(metrics));
         }
         if report.headline_metric == HeadlineMetric::Critical {
-            let goodput = |fraction: &Option<f64>| fraction.map_or("-".to_owned(), percent);
-            let by_priority: Vec<String> = report.scored.goodput_by_priority.iter().map(goodput).collect();
+            let by_priority: Vec<String> =
+                report.scored.goodput_by_priority.iter().map(|goodput| or_dash(*goodput, percent)).collect();
             let _ = writeln!(text, "  {:9} goodput from low to critical: {}", "", by_priority.join(", "));
         }
     }
@@ -64,16 +64,21 @@ fn row(metrics: &PhaseMetrics) -> String {
         (true, None) => "never".to_owned(),
     };
     format!(
-        "{:12} {:>7.0} {:>7} {:>5.0}ms {:>5.2}x {:>8} {settled:>7} {:>6} {:>9}",
+        "{:12} {:>7.0} {:>7} {:>7} {:>6} {:>8} {settled:>7} {:>6} {:>9}",
         metrics.name,
         metrics.offered_per_s,
-        percent(metrics.goodput),
-        metrics.p99_ms,
-        metrics.p99_ratio,
-        percent(metrics.rejected),
-        metrics.limit.map_or("-".to_owned(), calls),
+        or_dash(metrics.goodput, percent),
+        or_dash(metrics.p99_ms, |ms| format!("{ms:.0}ms")),
+        or_dash(metrics.p99_ratio, |ratio| format!("{ratio:.2}x")),
+        or_dash(metrics.rejected, percent),
+        or_dash(metrics.limit, calls),
         calls(metrics.in_flight),
     )
+}
+
+/// Text of a value; a dash where nothing was measured.
+fn or_dash(value: Option<f64>, text: fn(f64) -> String) -> String {
+    value.map_or("-".to_owned(), text)
 }
 
 fn calls(number: f64) -> String {

@@ -24,8 +24,8 @@ pub struct Agent {
     /// Lateness of the agent.
     #[serde(deserialize_with = "deserialize_with_zeros")]
     pub lateness_ms: Percentiles,
-    /// User and system time of the agent per request, in microseconds.
-    pub cpu_us_per_request: f64,
+    /// User and system time of the agent per request, in microseconds; `None` without requests.
+    pub cpu_us_per_request: Option<f64>,
     /// CPU utilization of its busiest thread, in [0, 1].
     pub cpu_utilization: f64,
     /// Offset of its start from the common start, in milliseconds.
@@ -64,7 +64,7 @@ impl Agent {
             rate_per_s: counts.responses_in_window as f64 / duration_s,
             response_ms: counts.good.response.percentiles(),
             lateness_ms: counts.lateness.percentiles(),
-            cpu_us_per_request: counts.cpu.as_secs_f64() * 1e6 / counts.requests.max(1) as f64,
+            cpu_us_per_request: counts.cpu_us_per(counts.requests),
             cpu_utilization: counts.cpu_utilization,
             start_offset_ms: counts.began.as_millis_f64(),
             clock_error_ms: agent.clock_error.as_millis_f64(),

@@ -129,6 +129,11 @@ impl Counts {
         at(&mut self.steps, index)
     }
 
+    /// CPU time per request, in microseconds; `None` without requests.
+    pub fn cpu_us_per(&self, requests: u64) -> Option<f64> {
+        (requests > 0).then(|| self.cpu.as_secs_f64() * 1e6 / requests as f64)
+    }
+
     /// Adds later counts of the same thread or agent.
     pub fn add_later(&mut self, later: &Self) {
         self.add(later);

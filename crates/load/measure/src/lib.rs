@@ -34,6 +34,7 @@ pub mod compare;
 pub mod counts;
 pub mod end_reason;
 pub mod failure_sample;
+pub mod failure_text;
 pub mod goodput;
 pub mod histogram;
 pub mod http2_counts;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_counts::Agent;
 use super::end_reason::EndReason;
+use super::failure_text::failure_text;
 use super::histogram::Histogram;
 use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
@@ -82,8 +83,8 @@ pub struct Run {
     /// Lateness of the generator itself.
     #[serde(deserialize_with = "deserialize_with_zeros")]
     pub lateness_ms: Percentiles,
-    /// User and system time of the generator per request, in microseconds.
-    pub cpu_us_per_request: f64,
+    /// User and system time of the generator per request, in microseconds; `None` without requests.
+    pub cpu_us_per_request: Option<f64>,
     /// CPU utilization of the busiest generator thread, in [0, 1].
     pub cpu_utilization: f64,
     /// Requests in the system, averaged over time.
@@ -293,22 +294,17 @@ impl Run {
         self.status.values().sum()
     }
 
-    /// Failed requests by kind, the most frequent first: `120 5xx, 3 timeout`.
+    /// Failed requests by kind, the most frequent first: `120 x 503, 3 timeout`.
     pub fn failed_by_kind(&self) -> String {
         let mut kinds: Vec<(&String, &u64)> = self.failures.iter().collect();
         kinds.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        kinds.iter().map(|(kind, n)| format!("{n} {}", self.kind_label(kind))).collect::<Vec<_>>().join(", ")
+        let statuses = || self.status.keys().map(String::as_str).filter(|status| self.failed_by_status(status) > 0);
+        kinds.iter().map(|(kind, n)| failure_text(n, kind, statuses())).collect::<Vec<_>>().join(", ")
     }
 
-    /// Kind of failures as texts name it: `5xx` counts statuses above 599 as well.
-    fn kind_label(&self, kind: &str) -> String {
-        let of = |class: fn(&str) -> bool| self.status.keys().filter(move |status| class(status));
-        let odd: Vec<&String> = of(|status| ("600"..="999").contains(&status)).collect();
-        match (kind, odd.as_slice()) {
-            ("5xx", [only]) if of(|status| status.starts_with('5')).next().is_none() => format!("status {only}"),
-            ("5xx", [_, ..]) => "5xx and above".to_owned(),
-            _ => kind.to_owned(),
-        }
+    /// Reason why no request succeeded: the failures by kind, or that there was no request.
+    pub fn why_none_succeeded(&self) -> String {
+        if self.requests.total == 0 { "none was sent".to_owned() } else { self.failed_by_kind() }
     }
 
     /// Fraction of failed requests, in [0, 1]; 0 without requests.
@@ -367,7 +363,7 @@ mod tests {
     use weir_base::Nanos;
 
     #[test]
-    fn statuses_above_599_are_not_named_5xx() {
+    fn failures_are_named_by_their_status_if_there_is_one() {
         let words = |statuses: &[u16]| {
             let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
             for (number, status) in (0..).zip(statuses) {
@@ -389,8 +385,9 @@ mod tests {
             let facts = RunFacts { end: Nanos::SECOND, ..RunFacts::default() };
             Run::of(facts, &recorder.counts, &[], &RunSeries::default(), Manifest::default()).failed_by_kind()
         };
-        assert_eq!(words(&[503, 503, 404]), "2 5xx, 1 4xx");
-        assert_eq!(words(&[999, 999]), "2 status 999");
+        assert_eq!(words(&[503, 503, 404, 200]), "2 x 503, 1 x 404");
+        assert_eq!(words(&[503, 500, 404]), "2 5xx, 1 x 404");
+        assert_eq!(words(&[999, 999]), "2 x 999");
         assert_eq!(words(&[500, 600]), "2 5xx and above");
     }
 }

@@ -192,7 +192,7 @@ impl Run {
             llm: facts.run_llm(counts),
             replay: None,
             lateness_ms: counts.lateness.percentiles(),
-            cpu_us_per_request: counts.cpu.as_secs_f64() * 1e6 / total.max(1) as f64,
+            cpu_us_per_request: counts.cpu_us_per(total),
             cpu_utilization: counts.cpu_utilization,
             in_flight_mean: evidence.in_flight_mean,
             trust,

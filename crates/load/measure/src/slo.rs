@@ -18,6 +18,7 @@ pub use self::time_kind::TimeKind;
 use super::recorder::Interval;
 use super::run::{Run, SloResult};
 use weir_base::Nanos;
+use weir_base::units;
 
 mod figures;
 #[cfg(test)]
@@ -362,7 +363,7 @@ fn parse_limit(figure: SloMetric, text: &str) -> Option<f64> {
             Some(percent) => number(percent).map(|p| p / 100.0),
             None => number(text).filter(|fraction| *fraction <= 1.0),
         },
-        SloMetric::Rate => number(["/s", "rps"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text)),
+        SloMetric::Rate => units::rate(text).ok().filter(|rate| *rate >= 0.0),
         _ => {
             let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3.6e6)];
             let (unit, scale) = units.iter().find(|(unit, _)| text.ends_with(unit))?;

@@ -5,12 +5,13 @@ use crate::schedule::{Arrivals, Burstiness, LoadStage};
 use weir_base::Nanos;
 use weir_base::units;
 
-/// Parses `0-200/30s,200/1m`: from 0 to 200 per second within 30 s, then 200 per second for a minute.
+/// Parses `0-200/30s,200/1m`: from 0 to 200 per second within 30 s, then 200 per second for a minute. Rates are those of
+/// [`units::rate`]: `10k/30s`, `200rps/30s`, `6000/m/30s`.
 ///
 /// # Errors
 /// The invalid stage, and what to write instead.
 pub fn stages(text: &str) -> Result<Vec<LoadStage>, String> {
-    text.split(',').map(|part| stage(part.trim())).collect()
+    text.split(',').map(|part| stage(part.trim(), |rate| units::rate(rate).ok())).collect()
 }
 
 /// Parses stages as [`stages`] does, or stages of users: `0-50u/30s,50u/1m`, from 0 to 50 users within 30 s, then 50
@@ -29,7 +30,7 @@ pub fn stages_of_load(text: &str) -> Result<(LevelKind, Vec<LoadStage>), String>
     }
     let of_users = parts.iter().map(|part| {
         let wrong = || format!("invalid stage '{part}'; write USERS/TIME or FROM-TO/TIME, e.g. 0-50u/30s,50u/1m");
-        let parsed = stage(&part.replacen("u/", "/", 1)).map_err(|_| wrong())?;
+        let parsed = stage(&part.replacen("u/", "/", 1), |text| text.parse().ok()).map_err(|_| wrong())?;
         let is_whole = |level: f64| level <= MAX_USERS as f64;
         if is_whole(parsed.from_per_s) && is_whole(parsed.to_per_s) { Ok(parsed) } else { Err(wrong()) }
     });
@@ -63,13 +64,13 @@ fn exact_time(time: Nanos) -> String {
     }
 }
 
-fn stage(text: &str) -> Result<LoadStage, String> {
+fn stage(text: &str, level: fn(&str) -> Option<f64>) -> Result<LoadStage, String> {
     let wrong = || format!("invalid stage '{text}'; write RATE/TIME or FROM-TO/TIME, e.g. 0-200/30s,200/1m");
-    let (rates, length) = text.split_once('/').ok_or_else(wrong)?;
+    let (rates, length) = text.rsplit_once('/').ok_or_else(wrong)?;
     let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
     // `-0` is at least 0 as well.
     let is_signed = |text: &str| text.starts_with(['+', '-']);
-    let rate = |text: &str| text.parse::<f64>().ok().filter(|r| r.is_finite() && *r >= 0.0 && !is_signed(text));
+    let rate = |text: &str| level(text).filter(|r| r.is_finite() && *r >= 0.0 && !is_signed(text));
     let length = Nanos::from(units::time(length)?);
     match (rate(from), rate(to)) {
         (Some(from_per_s), Some(to_per_s)) if length > Nanos::ZERO => Ok(LoadStage { from_per_s, to_per_s, length }),
@@ -104,6 +105,8 @@ mod tests {
         let read = stages("0-200/30s, 200/1m").expect("valid");
         assert_eq!(read[0], LoadStage { from_per_s: 0.0, to_per_s: 200.0, length: Nanos::from_secs(30) });
         assert_eq!(read[1], LoadStage { from_per_s: 200.0, to_per_s: 200.0, length: Nanos::from_secs(60) });
+        let read = stages("0-1.2k/30s,90rps/1m,6000/m/1s").expect("valid");
+        assert_eq!(read.iter().map(|stage| stage.to_per_s).collect::<Vec<_>>(), [1200.0, 90.0, 100.0]);
         for wrong in ["", "200", "200/", "/30s", "a/1s", "1-/1s", "0--0/1s", "-0/1s", "-1/1s", "1/0s", "1/1s,"] {
             assert!(stages(wrong).is_err(), "{wrong}");
         }
@@ -117,7 +120,9 @@ mod tests {
         ];
         assert_eq!(stages_of_load("0-50u/30s,50u/1m"), Ok((LevelKind::Users, users)));
         assert_eq!(stages_of_load("5/1s").map(|(kind, _)| kind), Ok(LevelKind::Rate));
-        for wrong in ["5u/1s,5/1s", "u/1s", "5u", "5u/", "0u-5u/1s", "-5u/1s", "9999999u/1s", "5uu/1s"] {
+        for wrong in
+            ["5u/1s,5/1s", "u/1s", "5u", "5u/", "0u-5u/1s", "-5u/1s", "9999999u/1s", "5uu/1s", "5rpsu/1s", "5/su/1s"]
+        {
             let why = stages_of_load(wrong).expect_err(wrong);
             assert!(why.contains("invalid"), "{why}");
         }

@@ -6,10 +6,11 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 use weir_base::Nanos;
@@ -19,6 +20,7 @@ use weir_net::client;
 use weir_net::client::Client;
 use weir_net::target::Target;
 use weir_net::tls::TlsOptions;
+use weir_server::listen_on_host;
 
 use crate::body_capture::CaptureBudget;
 use crate::certificate_authority::{CertificateAuthority, date};
@@ -47,7 +49,7 @@ const MAX_LEAVES: usize = 1000;
 /// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Address or name to listen on.
+    /// Address to listen on, or a name: at all of its addresses.
     pub host: String,
     /// Port; 0 lets the system choose.
     pub port: u16,
@@ -77,7 +79,7 @@ pub struct Options {
 
 /// A recorder that listens and has not begun to accept connections.
 pub struct RecordingProxy {
-    listener: std::net::TcpListener,
+    listeners: Vec<std::net::TcpListener>,
     entrance: Entrance,
     context: ContextParts,
     duration: Nanos,
@@ -105,10 +107,12 @@ impl RecordingProxy {
     /// See [`RecordError`]; a journal that is created is empty.
     pub fn new(options: &Options, observer: Rc<dyn RecordObserver>) -> Result<Self, RecordError> {
         let upstreams = Upstreams::new(&options.tls).map_err(RecordError::Tls)?;
-        let (listener, address) = listen(options)?;
-        let url = format!("http://{address}");
+        let (listeners, addresses) = listen(options)?;
+        let url = format!("http://{}", addresses[0]);
         let entrance = match &options.upstream {
-            Some(target) if is_own(target, address) => return Err(RecordError::OwnUpstream(target.url.clone())),
+            Some(target) if addresses.iter().any(|own| is_own(target, *own)) => {
+                return Err(RecordError::OwnUpstream(target.url.clone()));
+            }
             Some(Target { tls, host, port, .. }) => {
                 Entrance::Reverse(ServicePlace { tls: *tls, host: host.clone(), port: *port, server_name: None })
             }
@@ -128,10 +132,10 @@ impl RecordingProxy {
         let recording =
             Rc::new(RecordingState::new(journal, budget, observer, options.keeps_static, options.max_requests));
         let context = ContextParts { recording, upstreams, scope: options.scope.clone(), authority, url };
-        Ok(Self { listener, entrance, context, duration: options.duration })
+        Ok(Self { listeners, entrance, context, duration: options.duration })
     }
 
-    /// Address: `http://127.0.0.1:8888`.
+    /// Address, the first one of a name: `http://127.0.0.1:8888`.
     pub fn url(&self) -> &str {
         &self.context.url
     }
@@ -160,11 +164,11 @@ impl RecordingProxy {
     }
 
     async fn accept(self, is_stopped: impl Fn() -> bool) -> io::Result<()> {
-        let Self { listener, entrance, context, duration } = self;
+        let Self { listeners, entrance, context, duration } = self;
         let ContextParts { recording, upstreams, scope, authority, url } = context;
         let (timer, rings) = Timer::new(recording.clock())?;
         spawn_task(rings);
-        let listener = TcpListener::from_std(listener)?;
+        let listeners = listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<Vec<_>>>()?;
         let (stop, stopping) = watch::channel(false);
         let open = Rc::new(Cell::new(0));
         let context = Rc::new(ProxyContext {
@@ -183,7 +187,7 @@ impl RecordingProxy {
         let mut turn = 0_u32;
         loop {
             tokio::select! {
-                accepted = listener.accept(), if open.get() < MAX_CONNECTIONS => match accepted {
+                accepted = accept_any(&listeners), if open.get() < MAX_CONNECTIONS => match accepted {
                     Ok((stream, _)) => {
                         let _ = stream.set_nodelay(true);
                         let (context, entrance) = (Rc::clone(&context), entrance.clone());
@@ -208,7 +212,7 @@ impl RecordingProxy {
                 }
             }
         }
-        drop(listener);
+        drop(listeners);
         let _ = stop.send(true);
         let drained = async {
             while open.get() > 0 {
@@ -221,23 +225,31 @@ impl RecordingProxy {
     }
 }
 
-/// Listens on the first address of the host.
-fn listen(options: &Options) -> Result<(std::net::TcpListener, SocketAddr), RecordError> {
+/// Next connection of any listener.
+async fn accept_any(listeners: &[TcpListener]) -> io::Result<(TcpStream, SocketAddr)> {
+    let accepted = |context: &mut Context<'_>| {
+        let mut all = listeners.iter().map(|listener| listener.poll_accept(context));
+        all.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    };
+    std::future::poll_fn(accepted).await
+}
+
+/// Listens on all addresses of the host, as servers do; they are in the order of the sockets.
+fn listen(options: &Options) -> Result<(Vec<std::net::TcpListener>, Vec<SocketAddr>), RecordError> {
     let name = match options.host.contains(':') {
         true => format!("[{}]:{}", options.host, options.port),
         false => format!("{}:{}", options.host, options.port),
     };
     let failed = |error: io::Error| RecordError::Listen(name.clone(), error);
-    let mut addresses = (options.host.as_str(), options.port).to_socket_addrs().map_err(failed)?;
-    let unknown = || failed(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
-    let address = addresses.next().ok_or_else(unknown)?;
-    if !address.ip().is_loopback() && !options.allows_remote {
+    let listeners = listen_on_host(&options.host, options.port).map_err(failed)?;
+    let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
+    if addresses.iter().any(|address| !address.ip().is_loopback()) && !options.allows_remote {
         return Err(RecordError::Remote(name));
     }
-    let listener = std::net::TcpListener::bind(address).map_err(failed)?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
+    for listener in &listeners {
+        listener.set_nonblocking(true)?;
+    }
+    Ok((listeners, addresses))
 }
 
 /// Whether a service is the recorder itself, which would send each request to itself without end.

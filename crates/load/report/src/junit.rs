@@ -13,7 +13,7 @@ pub fn render(run: &Run, strict: bool) -> String {
             0 => CaseOutcome::Failure(format!(
                 "none of {} requests succeeded; {}",
                 run.requests.total,
-                run.failed_by_kind()
+                run.why_none_succeeded()
             )),
             _ => CaseOutcome::Passed,
         },

@@ -3,6 +3,7 @@
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, count, ms, ms_like, percentage, rate, truncate, wrap};
 use weir_measure::Run;
+use weir_measure::failure_text::failure_text;
 use weir_measure::percentiles::Percentiles;
 use weir_measure::run_steps::{RunCheck, RunScenario, RunStep};
 
@@ -149,22 +150,17 @@ pub(crate) fn failure_reason<'a>(run: &'a Run, reason: &'a str) -> &'a str {
     run.target.failure_details.get(reason).map_or(reason, String::as_str)
 }
 
-/// Name of a kind of failures: of a class of statuses the status, if there was one alone.
-pub(crate) fn failure_name<'a>(step: &'a RunStep, kind: &'a str) -> &'a str {
-    let Some(class) = kind.strip_suffix("xx") else { return kind };
-    let mut of_class = step.status.keys().filter(|status| status.starts_with(class));
-    match (of_class.next(), of_class.next()) {
-        (Some(status), None) => status,
-        _ => kind,
-    }
+/// Failures of a step of one kind: `31 x 503`.
+pub(crate) fn failures_of_kind(step: &RunStep, kind: &str, n: u64) -> String {
+    failure_text(count(n), kind, step.status.keys().map(String::as_str))
 }
 
 /// Failures of a step by kind, the most frequent first, on a line of its own.
 fn failures(step: &RunStep) -> Option<String> {
-    let mut kinds: Vec<(&str, u64)> = step.failures.iter().map(|(kind, n)| (failure_name(step, kind), *n)).collect();
+    let mut kinds: Vec<(&str, u64)> = step.failures.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
     kinds.extend((step.unsent > 0).then_some(("not sent", step.unsent)));
     kinds.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let words: Vec<String> = kinds.iter().map(|(kind, n)| format!("{} {kind}", count(*n))).collect();
+    let words: Vec<String> = kinds.iter().map(|(kind, n)| failures_of_kind(step, kind, *n)).collect();
     (!words.is_empty()).then(|| truncate(&format!("  {}", words.join(", ")), TERMINAL_COLUMNS))
 }
 

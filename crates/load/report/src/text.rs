@@ -295,7 +295,7 @@ pub(super) fn generator(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let late = &run.lateness_ms;
     let facts = [
         format!("sent late by {} p50, {} p99", ms(late.p50), ms(late.p99)),
-        format!("{} CPU per request", ms(run.cpu_us_per_request / 1e3)),
+        format!("{} CPU per request", ms(run.cpu_us_per_request.map(|us| us / 1e3))),
         format!("busiest thread {:.0}%", run.cpu_utilization * 100.0),
     ];
     vec![paint.line("weir itself", &facts)]
@@ -324,7 +324,7 @@ mod tests {
     fn a_run_without_a_success_reports_that_first() {
         let report = render(&fixtures::broken(), false);
         let first = report.lines().next().unwrap_or_default();
-        assert_eq!(first, "NONE OF 400 REQUESTS SUCCEEDED: 300 5xx, 100 4xx");
+        assert_eq!(first, "NONE OF 400 REQUESTS SUCCEEDED: 300 x 500, 100 x 404");
         assert!(
             report.contains("no response times: no request succeeded") && report.contains("of failures"),
             "{report}"

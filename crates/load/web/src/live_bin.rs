@@ -40,6 +40,9 @@ pub(crate) struct LiveBin {
     pub(crate) accepted: BTreeMap<u16, u64>,
     /// Requests without a response, by kind.
     pub(crate) failures: BTreeMap<&'static str, u64>,
+    /// Message of the first failure of each kind that occurred in it first, as the report has it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) details: BTreeMap<&'static str, String>,
     /// CPU time of what generates the load, in nanoseconds.
     pub(crate) cpu: u64,
     /// Steps of scenarios.
@@ -117,6 +120,10 @@ impl BinTimes {
     }
 }
 
+fn named(details: &BTreeMap<FailureKind, String>) -> impl Iterator<Item = (&'static str, String)> {
+    details.iter().map(|(kind, message)| (kind.name(), message.clone()))
+}
+
 impl LiveBin {
     /// Interval number `n`.
     pub(crate) fn of(n: u64, interval: &Interval, cpu: Nanos) -> Self {
@@ -138,6 +145,7 @@ impl LiveBin {
             status: outcomes.map(|outcomes| outcomes.statuses.iter().collect()).unwrap_or_default(),
             accepted: outcomes.map(|outcomes| outcomes.accepted.iter().collect()).unwrap_or_default(),
             failures: kinds.filter(|(_, n)| *n > 0).map(|(kind, n)| (kind.name(), n)).collect(),
+            details: outcomes.into_iter().flat_map(|outcomes| named(&outcomes.details)).collect(),
             steps: interval
                 .steps
                 .iter()
@@ -165,6 +173,9 @@ impl LiveBin {
         later.status.iter().for_each(|(status, n)| *self.status.entry(*status).or_default() += n);
         later.accepted.iter().for_each(|(status, n)| *self.accepted.entry(*status).or_default() += n);
         later.failures.iter().for_each(|(kind, n)| *self.failures.entry(kind).or_default() += n);
+        for (kind, message) in &later.details {
+            self.details.entry(kind).or_insert_with(|| message.clone());
+        }
         if self.steps.len() < later.steps.len() {
             self.steps.resize(later.steps.len(), BinStep::default());
         }

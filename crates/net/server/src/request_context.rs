@@ -94,6 +94,14 @@ impl RequestContext {
         }
     }
 
+    /// Names the caller in the request's line in the access log, if lines have it.
+    pub fn set_caller(&self, name: impl FnOnce() -> String) {
+        let is_shown = self.accounting.access_log.as_ref().is_some_and(|log| log.format().has_caller());
+        if let Some(info) = self.log_info.as_ref().filter(|_| is_shown) {
+            info.caller.replace(Some(name()));
+        }
+    }
+
     /// Adds an attempt log to the request's line in the access log.
     pub fn log_attempts(&self, story: Box<RawValue>) {
         if let Some(asked) = &self.log_info {

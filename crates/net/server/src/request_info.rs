@@ -37,6 +37,8 @@ pub(super) struct RequestLogInfo {
     pub(super) headers: Vec<Option<Vec<u8>>>,
     pub(super) began: Nanos,
     pub(super) route: RefCell<Option<Arc<str>>>,
+    /// Name of the caller, by the service.
+    pub(super) caller: RefCell<Option<String>>,
     pub(super) stage: Cell<&'static str>,
 }
 

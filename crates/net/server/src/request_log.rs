@@ -67,6 +67,7 @@ impl RequestRecord {
                 headers: logged_headers(ledger, request.headers()),
                 began,
                 route: RefCell::default(),
+                caller: RefCell::default(),
                 stage: Cell::new("handling"),
             })
         };
@@ -167,7 +168,7 @@ impl RequestRecord {
     }
 
     fn write_line(&self, pen: &AccessLogWriter, asked: &RequestLogInfo, took: Nanos) {
-        let RequestLogInfo { method, uri, version, attempts: story, client, headers, route, .. } = asked;
+        let RequestLogInfo { method, uri, version, attempts: story, client, headers, route, caller, .. } = asked;
         let target = uri.path_and_query().map_or("", |target| target.as_str());
         let version = format!("{version:?}");
         if *pen.format() == AccessLogFormat::Json {
@@ -199,6 +200,7 @@ impl RequestRecord {
             status: self.status,
             bytes: self.bytes,
             route: route.borrow().as_deref(),
+            caller: caller.borrow().as_deref(),
             tls,
             headers,
         });

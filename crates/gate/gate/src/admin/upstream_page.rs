@@ -36,6 +36,7 @@ pub(super) fn upstreams(config_cell: &ConfigCell) -> Value {
             "failures": counts(upstream.counts.failures().filter(|(_, count)| *count > 0)),
             "circuit": circuit(upstream, now),
             "throttled_fraction": upstream.throttled_fraction(now),
+            "throttling": upstream.throttling_until().is_some(),
         })
     };
     runtime.upstreams.iter().map(of).collect()

@@ -54,6 +54,50 @@ impl ThrottleRule {
     }
 }
 
+/// Beginning or end of a time in which requests are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThrottleChange {
+    /// The first request was dropped.
+    Began {
+        /// Requests that the upstream rejected within the window.
+        rejected: u64,
+        /// All requests with an outcome within the window.
+        requests: u64,
+        /// Length of the window.
+        window: Nanos,
+    },
+    /// None was dropped for a window.
+    Ended {
+        /// Number of dropped requests.
+        dropped: u64,
+        /// Time from the first to the last one.
+        length: Nanos,
+    },
+}
+
+impl ThrottleChange {
+    /// Line of a log, without the name of the upstream.
+    pub fn line(&self) -> String {
+        match self {
+            Self::Began { rejected, requests, window } => {
+                format!("throttling: {rejected} of {requests} attempts within {window} got 429 or 503")
+            }
+            Self::Ended { dropped: 1, .. } => "throttling ended: 1 call was not sent".to_owned(),
+            Self::Ended { dropped, length } => {
+                format!("throttling ended after {length}: {dropped} calls were not sent")
+            }
+        }
+    }
+}
+
+/// Time in which requests are dropped: from the first one to a window after the last one.
+#[derive(Clone, Copy, Debug)]
+struct ThrottlingTime {
+    began: Nanos,
+    latest: Nanos,
+    dropped: u64,
+}
+
 /// Indices of the counts.
 const ACCEPTED: usize = 0;
 const REJECTED: usize = 1;
@@ -63,12 +107,14 @@ const REJECTED: usize = 1;
 pub struct Throttle {
     rule: ThrottleRule,
     counts: SlidingCount<2>,
+    throttling: Option<ThrottlingTime>,
+    began: Option<ThrottleChange>,
 }
 
 impl Throttle {
     /// A throttle without requests; it drops none.
     pub fn new(rule: ThrottleRule) -> Self {
-        Self { rule, counts: SlidingCount::new(rule.window) }
+        Self { rule, counts: SlidingCount::new(rule.window), throttling: None, began: None }
     }
 
     /// Whether a request may be sent; `draw` is uniform in [0, 1). The outcome of a sent request is reported by
@@ -76,9 +122,37 @@ impl Throttle {
     pub fn allows(&mut self, now: Nanos, draw: f64) -> bool {
         let dropped = draw < self.dropped_fraction(now);
         if dropped {
+            self.note_drop(now);
             self.counts.count(now, REJECTED);
         }
         !dropped
+    }
+
+    fn note_drop(&mut self, now: Nanos) {
+        if let Some(time) = &mut self.throttling {
+            (time.latest, time.dropped) = (time.latest.max(now), time.dropped + 1);
+            return;
+        }
+        let [accepted, rejected] = self.counts.totals();
+        self.throttling = Some(ThrottlingTime { began: now, latest: now, dropped: 1 });
+        self.began = Some(ThrottleChange::Began { rejected, requests: accepted + rejected, window: self.rule.window });
+    }
+
+    /// Beginning of the throttling, if it began since the last call of this.
+    pub fn take_beginning(&mut self) -> Option<ThrottleChange> {
+        self.began.take()
+    }
+
+    /// Time at which the throttling ends if no further request is dropped; None while none is dropped.
+    pub fn quiet_at(&self) -> Option<Nanos> {
+        self.throttling.map(|time| time.latest + self.rule.window)
+    }
+
+    /// Ends the throttling if none was dropped for a window.
+    pub fn end_if_quiet(&mut self, now: Nanos) -> Option<ThrottleChange> {
+        self.quiet_at().filter(|quiet| *quiet <= now)?;
+        let ThrottlingTime { began, latest, dropped } = self.throttling.take()?;
+        Some(ThrottleChange::Ended { dropped, length: latest - began })
     }
 
     /// Records a request that the upstream did not reject for overload, with or without a response.
@@ -167,6 +241,24 @@ mod tests {
             let back = by_second[3 * window as usize..].iter().position(|one| one.0 >= 475);
             assert!(back.is_some_and(|second| second as u64 <= 2 * window), "{back:?} s");
         }
+    }
+
+    #[test]
+    fn throttling_begins_with_the_first_drop_and_ends_a_window_after_the_last_one() {
+        let at = Nanos::from_millis;
+        let mut throttle = Throttle::new(ThrottleRule { min_requests: 2, ..ThrottleRule::default() });
+        throttle.accepted(at(0));
+        (0..4).for_each(|n| throttle.rejected(at(n)));
+        assert_eq!((throttle.allows(at(5), 0.99), throttle.take_beginning(), throttle.quiet_at()), (true, None, None));
+        assert!(!throttle.allows(at(6), 0.0));
+        let line = throttle.take_beginning().map(|change| change.line());
+        assert_eq!(line.as_deref(), Some("throttling: 4 of 5 attempts within 10s got 429 or 503"));
+        assert!(!throttle.allows(at(2006), 0.0));
+        assert_eq!((throttle.take_beginning(), throttle.quiet_at()), (None, Some(at(12_006))));
+        assert_eq!(throttle.end_if_quiet(at(12_005)), None);
+        let line = throttle.end_if_quiet(at(12_006)).map(|change| change.line());
+        assert_eq!(line.as_deref(), Some("throttling ended after 2s: 2 calls were not sent"));
+        assert_eq!((throttle.end_if_quiet(at(99_000)), throttle.quiet_at()), (None, None));
     }
 
     #[test]

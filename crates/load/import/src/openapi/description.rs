@@ -28,7 +28,7 @@ type MemberIndex = HashMap<String, usize>;
 /// Members from which on a map has an index.
 const MIN_INDEXED_MEMBERS: usize = 32;
 /// Values of all examples; with more, each has only a few.
-const MAX_ALL_VALUES: usize = 100_000;
+pub(super) const MAX_ALL_VALUES: usize = 100_000;
 
 impl<'a> ApiDescription<'a> {
     pub(super) fn new(root: &'a SourceNode<'a>, seed: u64) -> Self {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::description::ApiDescription;
+use super::description::{ApiDescription, MAX_ALL_VALUES};
 use super::style::ParameterValue;
 use super::{number, pattern};
 use crate::builder;
@@ -19,6 +19,12 @@ const MAX_VALUES: usize = 500;
 
 /// Values of one example at most, once all together have many.
 const MAX_LATE_VALUES: usize = 5;
+
+/// Items of an array and properties of an object that a lower bound asks for, at most.
+const MAX_ITEMS: f64 = 100.0;
+
+/// Characters of a text, at most.
+const MAX_CHARS: f64 = 4096.0;
 
 /// Words for texts that nothing describes.
 const WORDS: [&str; 12] =
@@ -73,9 +79,12 @@ impl<'a> ExampleMaker<'a> {
     }
 
     /// Members of an object's schema, with their schemas, those of `allOf` included.
-    pub(super) fn members(&self, schema: &'a SourceNode<'a>) -> Vec<(String, &'a SourceNode<'a>)> {
+    pub(super) fn members(&mut self, schema: &'a SourceNode<'a>) -> Vec<(String, &'a SourceNode<'a>)> {
         let mut found = MemberList::default();
         self.add_members(schema, &mut found, 0);
+        if found.is_cut {
+            self.add_cut("members");
+        }
         found.members
     }
 
@@ -83,12 +92,25 @@ impl<'a> ExampleMaker<'a> {
         if self.description.has_values_left() { MAX_VALUES } else { MAX_LATE_VALUES }
     }
 
+    /// Lists that a made-up value is shorter than its schema.
+    fn add_cut(&mut self, what: &str) {
+        let late = match self.description.has_values_left() {
+            true => String::new(),
+            false => format!(", since all of the file have {MAX_ALL_VALUES} already"),
+        };
+        self.problems.insert(format!("{what} beyond the first {} of a made-up value{late}", self.max_values()));
+    }
+
     fn add_members(&self, schema: &'a SourceNode<'a>, found: &mut MemberList<'a>, depth: usize) {
         let schema = self.description.resolve(schema);
         // Schemas may have one another in all directions.
         let is_new = found.visited.insert(std::ptr::from_ref(schema).addr());
         let max_values = self.max_values();
-        if !is_new || depth > MAX_DEPTH || found.members.len() > max_values {
+        if !is_new {
+            return;
+        }
+        if depth > MAX_DEPTH || found.members.len() > max_values {
+            found.is_cut = true;
             return;
         }
         for part in schema.items_of("allOf") {
@@ -96,6 +118,7 @@ impl<'a> ExampleMaker<'a> {
         }
         for (name, member) in schema.get("properties").into_iter().flat_map(SourceNode::members) {
             if found.members.len() > max_values {
+                found.is_cut = true;
                 break;
             }
             if found.names.insert(name.to_string()) {
@@ -116,7 +139,12 @@ impl<'a> ExampleMaker<'a> {
         let schema = self.description.resolve(schema);
         self.values += 1;
         self.description.count_value();
-        if depth > MAX_DEPTH || self.values > self.max_values() {
+        if depth > MAX_DEPTH {
+            self.problems.insert(format!("schemas more than {MAX_DEPTH} within one another, null instead"));
+            return "null".to_owned();
+        }
+        if self.values > self.max_values() {
+            self.add_cut("values");
             return "null".to_owned();
         }
         let given = ["example", "const", "default"].into_iter().find_map(|key| schema.get(key));
@@ -136,13 +164,13 @@ impl<'a> ExampleMaker<'a> {
         let alternatives = schema.items_of("oneOf").first().or_else(|| schema.items_of("anyOf").first());
         let members = self.members(schema);
         if !members.is_empty() {
-            return self.object(schema, members, depth);
+            return self.object(schema, name, members, depth);
         }
         if let Some(first) = alternatives.or_else(|| schema.items_of("allOf").first()) {
             return self.value(first, name, depth + 1);
         }
         match kind(schema).as_str() {
-            "object" => self.object(schema, Vec::new(), depth),
+            "object" => self.object(schema, name, Vec::new(), depth),
             "array" => self.array(schema, name, depth),
             kind @ ("integer" | "number") => match number::made(schema, kind == "integer", self.description) {
                 Some(number) => number,
@@ -160,6 +188,7 @@ impl<'a> ExampleMaker<'a> {
     fn object(
         &mut self,
         schema: &'a SourceNode<'a>,
+        name: &str,
         members: Vec<(String, &'a SourceNode<'a>)>,
         depth: usize,
     ) -> String {
@@ -173,7 +202,11 @@ impl<'a> ExampleMaker<'a> {
             let value = self.value(member, &name, depth + 1);
             written.push(format!("{}: {value}", serde_json::Value::from(name)));
         }
-        let least = schema.get("minProperties").and_then(SourceNode::number).unwrap_or(0.0).clamp(0.0, 100.0) as usize;
+        let least = schema.get("minProperties").and_then(SourceNode::number).unwrap_or(0.0);
+        if least > MAX_ITEMS {
+            self.add_problem(name, "minProperties");
+        }
+        let least = least.clamp(0.0, MAX_ITEMS) as usize;
         let more = schema.get("additionalProperties");
         let count = least.max(usize::from(written.is_empty() && more.is_some_and(SourceNode::is_map)));
         for number in written.len()..count {
@@ -188,7 +221,11 @@ impl<'a> ExampleMaker<'a> {
 
     fn array(&mut self, schema: &'a SourceNode<'a>, name: &str, depth: usize) -> String {
         let bound = |name: &str| schema.get(name).and_then(SourceNode::number);
-        let least = bound("minItems").unwrap_or(1.0).clamp(1.0, 100.0);
+        let least = bound("minItems").unwrap_or(1.0);
+        if least > MAX_ITEMS {
+            self.add_problem(name, "minItems");
+        }
+        let least = least.clamp(1.0, MAX_ITEMS);
         let count = bound("maxItems").map_or(least, |most| least.min(most.max(0.0))) as usize;
         let Some(items) = schema.get("items") else { return "[]".to_owned() };
         let made: Vec<String> = (0..count).map(|_| self.value(items, name, depth + 1)).collect();
@@ -205,8 +242,11 @@ impl<'a> ExampleMaker<'a> {
     }
 
     fn string(&mut self, schema: &SourceNode<'_>, name: &str) -> String {
-        let length =
-            |key: &str| schema.get(key).and_then(SourceNode::number).map(|length| length.clamp(0.0, 4096.0) as usize);
+        let bound = |key: &str| schema.get(key).and_then(SourceNode::number);
+        if bound("minLength").is_some_and(|least| least > MAX_CHARS) {
+            self.add_problem(name, "minLength");
+        }
+        let length = |key: &str| bound(key).map(|length| length.clamp(0.0, MAX_CHARS) as usize);
         let (least, most) = (length("minLength").unwrap_or(0), length("maxLength").unwrap_or(usize::MAX));
         let has_length = |text: &str| (least..=most).contains(&text.chars().count());
         if let Some(source) = schema.text_of("pattern") {
@@ -266,6 +306,8 @@ struct MemberList<'a> {
     names: HashSet<String>,
     /// Places in memory of the schemas that were looked into.
     visited: HashSet<usize>,
+    /// Whether there are more members than are listed.
+    is_cut: bool,
 }
 
 /// Type of a schema; the first one but null of several.

@@ -57,9 +57,14 @@ pub(super) fn apply<'a>(
         return builder::omit_at(step, content.line, OmissionKind::Body, &what, session);
     }
     set(description, &media_type, given, schema, content.get("encoding"), step, session);
+    omit_absent(&media_type, content.line, step, session);
+}
+
+/// Lists a body that could not be made.
+fn omit_absent(media_type: &str, line: u32, step: &mut ImportedStep, session: &mut ImportSession) {
     if matches!(step.request.body, ImportedBody::None) {
         let what = format!("a body of {media_type} without an example");
-        builder::omit_at(step, content.line, OmissionKind::Body, &what, session);
+        builder::omit_at(step, line, OmissionKind::Body, &what, session);
     }
 }
 
@@ -74,6 +79,7 @@ pub(super) fn apply_swagger<'a>(
     let media_type = if media_type.contains('*') || media_type.is_empty() { "application/json" } else { media_type };
     let given = parameter.get("x-example").or_else(|| parameter.get("example"));
     set(description, media_type, given, parameter.get("schema"), None, step, session);
+    omit_absent(media_type, parameter.line, step, session);
 }
 
 /// Example of a media type.

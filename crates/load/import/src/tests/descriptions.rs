@@ -90,3 +90,66 @@ fn the_same_seed_makes_the_same_values() {
     assert_ne!(made(1), made(2));
     assert!(made(1).starts_with("POST {{base_url}}/a\n[Form]\nn: "), "{}", made(1));
 }
+
+/// Omissions of an import of a description with this schema as the body of an operation.
+fn omissions_of_body(schemas: &str, schema: &str) -> Vec<String> {
+    let text = format!(
+        "openapi: 3.0.1\npaths:\n  /a:\n    post:\n      requestBody: {{content: {{application/json: {{schema: {schema}}}}}}}\n      \
+         responses: {{200: {{description: ok}}}}\ncomponents:\n  schemas:\n    None: {{}}\n{schemas}"
+    );
+    let settings = ImportSettings { all: true, ..ImportSettings::default() };
+    omissions(&import([ImportFile { name: "a.yaml", text: text.into(), kind: None }], &settings).unwrap())
+}
+
+#[test]
+fn what_a_made_up_value_does_not_have_of_its_schema_is_listed() {
+    let wide: String = (0..600).map(|n| format!("p{n}: {{type: integer}}, ")).collect();
+    let wide = format!("{{type: object, properties: {{{wide}}}}}");
+    let circle = "    A: {type: object, required: [a], properties: {a: {$ref: '#/components/schemas/A'}}}\n";
+    for (schemas, schema, expected) in [
+        ("", wide.as_str(), "members beyond the first 500 of a made-up value"),
+        (
+            "",
+            "{type: array, minItems: 90, items: {type: array, minItems: 90, items: {type: integer}}}",
+            "values beyond the first 500",
+        ),
+        (circle, "{$ref: '#/components/schemas/A'}", "schemas more than 8 within one another, null instead"),
+        ("", "{type: array, minItems: 101, items: {type: integer}}", "minItems"),
+        ("", "{type: object, minProperties: 200}", "minProperties"),
+        ("", "{type: object, properties: {s: {type: string, minLength: 5000}}}", "minLength of s"),
+    ] {
+        let found = omissions_of_body(schemas, schema);
+        assert!(found.iter().any(|what| what.contains(expected)), "{expected}: {found:?}");
+    }
+    let optional = "    A: {type: object, properties: {a: {$ref: '#/components/schemas/A'}}}\n";
+    assert_eq!(omissions_of_body(optional, "{$ref: '#/components/schemas/A'}"), Vec::<String>::new());
+}
+
+#[test]
+fn bodies_that_are_short_since_the_file_has_too_many_are_listed() {
+    let wide: String = (0..400).map(|n| format!("p{n}: {{type: integer}}, ")).collect();
+    let operation = |n: usize| {
+        format!(
+            "  /a{n}:\n    post: {{requestBody: {{content: {{application/json: {{schema: {{$ref: '#/components/schemas/W'}}}}}}}}}}\n"
+        )
+    };
+    let paths: String = (0..300).map(operation).collect();
+    let text = format!(
+        "openapi: 3.0.1\npaths:\n{paths}components:\n  schemas:\n    W: {{type: object, properties: {{{wide}}}}}\n"
+    );
+    let settings = ImportSettings { all: true, ..ImportSettings::default() };
+    let import = import([ImportFile { name: "a.yaml", text: text.into(), kind: None }], &settings).unwrap();
+    let cut = "members beyond the first 5 of a made-up value, since all of the file have 100000 already";
+    let found: usize = omissions(&import).iter().filter(|what| what.contains(cut)).count();
+    assert!(found > 0, "{:?}", omissions(&import));
+}
+
+#[test]
+fn a_body_of_swagger_that_cannot_be_made_is_listed() {
+    let text = "swagger: '2.0'\nhost: h\npaths:\n  /a:\n    post:\n      consumes: [application/xml]\n      parameters:\n        \
+                - {name: b, in: body, schema: {type: object, properties: {a: {type: string}}}}\n";
+    let settings = ImportSettings { all: true, ..ImportSettings::default() };
+    let import = import([ImportFile { name: "a.yaml", text: text.into(), kind: None }], &settings).unwrap();
+    let found = omissions(&import);
+    assert!(found.iter().any(|what| what.contains("a body of application/xml without an example")), "{found:?}");
+}

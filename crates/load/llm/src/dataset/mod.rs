@@ -12,6 +12,7 @@ mod kind;
 mod read;
 mod record;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use weir_base::Nanos;
@@ -112,6 +113,8 @@ pub struct Dataset {
     /// Path of the batch's requests.
     batch_url: Option<String>,
     skipped: u64,
+    /// Names of members that a body could have, and that are not sent, in order.
+    unsent: BTreeSet<&'static str>,
 }
 
 impl Dataset {
@@ -131,6 +134,11 @@ impl Dataset {
     /// Number of records, >= 1.
     pub fn count(&self) -> usize {
         self.records.len()
+    }
+
+    /// Names of members of records that a body of the API could have, and that are not sent.
+    pub fn unsent_members(&self) -> impl Iterator<Item = &'static str> {
+        self.unsent.iter().copied()
     }
 
     /// Number of records that were left out, since they have no message of a user.

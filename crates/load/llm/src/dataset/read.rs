@@ -1,5 +1,7 @@
 //! Reader of a whole file.
 
+use std::collections::BTreeSet;
+
 use serde_json::value::RawValue;
 
 use super::images::{ImageFiles, ImageReader};
@@ -38,6 +40,7 @@ pub(super) fn dataset(name: &str, content: Vec<u8>, images: &mut ImageReader<'_>
         parts: Vec::new(),
         batch_url: None,
         skipped: 0,
+        unsent: BTreeSet::new(),
     };
     let (mut files, mut first) = (ImageFiles::default(), None);
     let (mut line, mut counted) = (1, 0);

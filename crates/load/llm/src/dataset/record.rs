@@ -17,6 +17,35 @@ const MAX_TOKENS_NAMES: [&[u8]; 5] =
 const IMAGE_NAMES: [&[u8]; 3] = [b"image", b"images", b"image_url"];
 /// Names of members of traces that would change the load, and are not read.
 const UNUSED_NAMES: [&[u8]; 4] = [b"timestamp", b"arrival_time", b"arrival_timestamp", b"arrived_at"];
+/// Names of members that a body of an API could have, and that are not taken from records.
+const BODY_NAMES: [&str; 26] = [
+    "best_of",
+    "frequency_penalty",
+    "ignore_eos",
+    "logit_bias",
+    "logprobs",
+    "min_p",
+    "min_tokens",
+    "model",
+    "n",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "reasoning_effort",
+    "repetition_penalty",
+    "response_format",
+    "sampling_params",
+    "seed",
+    "stop",
+    "stop_token_ids",
+    "stream",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_logprobs",
+    "top_p",
+    "user",
+];
 /// Maximum of a think time of a data set: a day.
 const MAX_THINK_MS: f64 = 86_400_000.0;
 
@@ -25,6 +54,11 @@ pub(super) struct RecordReader<'d, 'r, 'i> {
     pub(super) set: &'d mut Dataset,
     pub(super) files: &'d mut ImageFiles,
     pub(super) images: &'r mut ImageReader<'i>,
+}
+
+/// The name, if it is one of [`BODY_NAMES`].
+fn body_name(name: &[u8]) -> Option<&'static str> {
+    BODY_NAMES.into_iter().find(|known| known.as_bytes() == name)
 }
 
 impl RecordReader<'_, '_, '_> {
@@ -38,6 +72,10 @@ impl RecordReader<'_, '_, '_> {
             return Err(format!(
                 "{name} is not used: requests begin by --rate or --concurrency; remove it, e.g. with jq -c 'del(.{name})'"
             ));
+        }
+        if !matches!(self.set.kind, DatasetKind::Strings | DatasetKind::Batch) {
+            let known = members(&record).into_iter().filter_map(|(name, _)| body_name(name));
+            self.set.unsent.extend(known);
         }
         let max_tokens = max_tokens(&record)?;
         let first_message = self.set.messages.len();

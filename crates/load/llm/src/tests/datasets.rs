@@ -96,6 +96,17 @@ fn conversations_without_a_user_are_skipped_and_counted() {
 }
 
 #[test]
+fn members_that_a_body_could_have_and_that_are_not_sent_are_named() {
+    let unsent = |content: &str| dataset(content).unsent_members().collect::<Vec<_>>();
+    let prompts = "{\"prompt\": \"a\", \"top_p\": 1, \"id\": 7}\n{\"prompt\": \"b\", \"seed\": 1, \"max_tokens\": 5}\n";
+    assert_eq!(unsent(prompts), ["seed", "top_p"]);
+    let chat = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": [], \"model\": \"m\"}";
+    assert_eq!(unsent(chat), ["model", "tools"]);
+    let batch = "{\"custom_id\": \"1\", \"method\": \"POST\", \"url\": \"/v1/completions\", \"body\": {\"seed\": 1}}";
+    assert!(unsent(batch).is_empty() && unsent("\"seed\"").is_empty());
+}
+
+#[test]
 fn an_image_file_is_read_once_and_becomes_a_data_url() {
     let mut reads = Vec::new();
     let content =

@@ -155,8 +155,8 @@ fn failures(run: &Run, paint: AnsiPaint) -> Vec<String> {
 /// Lateness and CPU time of weir, also per chunk.
 fn itself(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
     let mut lines = generator(run, paint);
-    if llm.chunks > 0 {
-        let per_chunk = run.cpu_us_per_request * run.requests.total as f64 / llm.chunks as f64;
+    if let Some(per_request) = run.cpu_us_per_request.filter(|_| llm.chunks > 0) {
+        let per_chunk = per_request * run.requests.total as f64 / llm.chunks as f64;
         lines.push(
             paint.line("", &[format!("{} CPU per chunk, all work of its request included", ms(per_chunk / 1e3))]),
         );

@@ -57,7 +57,7 @@ function showFigures() {
   const failedOf = ([status, n]) => [status, n - (all.accepted[status] ?? 0)];
   const statuses = Object.entries(all.status).filter(([status]) => status >= 400).map(failedOf).filter(([, n]) => n > 0);
   const failures = [...statuses, ...Object.entries(all.failures)];
-  fill("failures", failures.sort((a, b) => b[1] - a[1]).map(([kind, n]) => [kind, units.count.show(n), units.fraction.show(n / ended)]));
+  fill("failures", failures.sort((a, b) => b[1] - a[1]).map(([kind, n]) => [kind, units.count.show(n), units.fraction.show(n / ended), page.store.details[kind] ?? ""]), 1);
 }
 
 /// Text of an element, written only if it is another: the layout of what stays is not done again.

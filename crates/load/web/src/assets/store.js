@@ -4,18 +4,20 @@ const POINT_QUANTILES = [0.5, 0.95, 0.99, 1], STREAM_TIMES = ["first", "gaps"], 
 
 class Store {
   constructor(maxBins, interval) {
-    Object.assign(this, { maxBins, interval, bins: [], shift: 1, next: null, end: Infinity, whole: new Total(), part: new Total(), kept: null });
+    Object.assign(this, { maxBins, interval, bins: [], shift: 1, next: null, end: Infinity, details: {}, whole: new Total(), part: new Total(), kept: null });
   }
 
   /// Takes bins from the server; `all`: they are all that there is.
   take({ all, next, bins }) {
-    if (all) Object.assign(this, { bins: [], shift: 1, whole: this.whole.clear() });
+    if (all) Object.assign(this, { bins: [], shift: 1, details: {}, whole: this.whole.clear() });
     for (const bin of bins) {
       // What the server has in lists of lists, in arrays of numbers: a day of it is some megabytes.
       bin.times = unpackTimes(bin.times);
       bin.steps = Float64Array.from(bin.steps.flat());
       delete bin.failed_times;
       if (bin.streams) for (const name of STREAM_TIMES) bin.streams[name] = unpackTimes(bin.streams[name]);
+      // The first failure of a kind stands for all of them, also where only later ones are chosen.
+      this.details = { ...bin.details, ...this.details };
       this.whole.add(bin);
       this.add(bin);
     }

@@ -31,8 +31,8 @@ fn at_twice_the_capacity_a_limit_of_one_rejects_half() {
     let metrics = &report.scored;
     assert_eq!((metrics.offered_per_s, metrics.capacity_per_s), (20.0, 10.0));
     // The last call is still in service at the end.
-    assert_eq!((metrics.goodput_per_s, metrics.rejected), (9.9, 0.5));
-    assert_eq!((metrics.p99_ms, metrics.p99_ratio), (100.0, 1.0));
+    assert_eq!((metrics.goodput_per_s, metrics.rejected), (9.9, Some(0.5)));
+    assert_eq!((metrics.p99_ms, metrics.p99_ratio), (Some(100.0), Some(1.0)));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn waits_match_queueing_theory() {
     // Little's law: calls in service plus queued calls.
     let in_flight = load + erlang_c(slots, load) * load / (f64::from(slots) - load);
     assert!((report.scored.in_flight / in_flight - 1.0).abs() < 0.02, "{} {in_flight}", report.scored.in_flight);
-    assert!((report.scored.p50_ms / 1000.0 / mean) < 1.0);
+    assert!(report.scored.p50_ms.is_some_and(|ms| ms / 1000.0 / mean < 1.0));
 }
 
 #[test]
@@ -214,7 +214,10 @@ proptest! {
         }
         let report = SimulationReport::new(&scenario, &limiter, unloaded, &simulation.record);
         for metrics in report.phases.iter().chain([&report.scored]) {
-            for value in [metrics.rejected, metrics.upstream_rejected, metrics.goodput, metrics.in_flight] {
+            let measured = [metrics.rejected, metrics.upstream_rejected, metrics.goodput];
+            let is_idle = metrics.attempts_per_s == 0.0;
+            prop_assert!(measured[..2].iter().all(|value| value.is_none() == is_idle), "{:?}", metrics);
+            for value in measured.into_iter().flatten().chain([metrics.in_flight]) {
                 prop_assert!(value.is_finite() && value >= 0.0, "{:?}", metrics);
             }
         }

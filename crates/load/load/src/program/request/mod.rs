@@ -3,6 +3,7 @@
 //! - [`write_request`]: the bytes of a request, with what a session adds: header lines and cookies
 //! - [`redirect`]: requests that follow redirects
 
+mod credential_values;
 pub mod redirect;
 mod writer;
 

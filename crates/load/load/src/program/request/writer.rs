@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use super::credential_values::CredentialValues;
 use weir_request::basic_auth::basic_authorization;
 use weir_request::request_framing::{CallerFraming, CallerHeader};
 use weir_request::secret_names::is_secret_name;
@@ -33,9 +34,15 @@ pub struct SentForm<'a> {
 }
 
 impl SentForm<'_> {
-    /// Whether a header stays at the origin that a redirect has left.
-    fn leaves_out(&self, name: &[u8]) -> bool {
-        self.has_left_origin && std::str::from_utf8(name).is_ok_and(is_secret_name)
+    /// Whether a header stays at the origin that a redirect has left: by its name, or since it repeats a credential.
+    /// Lines about the body do not.
+    fn leaves_out(&self, name: &[u8], value: &[u8], credentials: &CredentialValues<'_>) -> bool {
+        self.has_left_origin
+            && std::str::from_utf8(name).is_ok_and(|name| {
+                is_secret_name(name)
+                    || (!name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"))
+                        && credentials.are_in(value))
+            })
     }
 
     /// Whether a line of the session does not belong to the origin of the URL.
@@ -118,18 +125,22 @@ pub fn write_request(
         form.url.write_host_field(out);
         out.extend_from_slice(b"\r\n");
     }
+    let credentials = match form.has_left_origin {
+        true => CredentialValues::of(head, request.headers),
+        false => CredentialValues::default(),
+    };
     let is_plain = request.headers.is_empty() && !form.has_left_origin && form.withheld.is_empty();
     if is_plain {
         out.extend_from_slice(head);
     } else {
         for line in head.split_inclusive(|byte| *byte == b'\n') {
             let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
-            if !form.leaves_out(name) && !form.withholds(line) && !replaces(name) {
+            if !form.leaves_out(name, line, &credentials) && !form.withholds(line) && !replaces(name) {
                 out.extend_from_slice(line);
             }
         }
     }
-    let framing = write_headers(request, form, out)?;
+    let framing = write_headers(request, (form, &credentials), out)?;
     write_credentials(request, head, form, out);
     write_cookies(request, (jar, unix_s), form, out);
     let body = request.body.filter(|_| form.sends_body);
@@ -144,7 +155,11 @@ pub fn write_request(
 }
 
 /// Writes the headers of a request but for its length; returns what they say of its framing.
-fn write_headers(request: RequestParts<'_>, form: SentForm<'_>, out: &mut Vec<u8>) -> Result<CallerFraming, String> {
+fn write_headers(
+    request: RequestParts<'_>,
+    (form, credentials): (SentForm<'_>, &CredentialValues<'_>),
+    out: &mut Vec<u8>,
+) -> Result<CallerFraming, String> {
     let mut framing = CallerFraming::default();
     for (name, value) in request.headers {
         let Some(value) = value else { continue };
@@ -153,7 +168,7 @@ fn write_headers(request: RequestParts<'_>, form: SentForm<'_>, out: &mut Vec<u8
             "host" => form.has_left_origin,
             // With those of the jar.
             "cookie" => true,
-            _ => form.leaves_out(name.as_bytes()),
+            _ => form.leaves_out(name.as_bytes(), value.as_bytes(), credentials),
         };
         if is_left_out {
             continue;
@@ -321,6 +336,29 @@ mod tests {
         let text = String::from_utf8_lossy(&out);
         let lines = "Host: shop.example:81\r\nUser-Agent: weir\r\nX-Other: o\r\nCookie: jar=1\r\n\r\n";
         assert_eq!(text, format!("GET / HTTP/1.1\r\n{lines}"), "cookies of the jar have their own rules");
+    }
+
+    #[test]
+    fn no_header_that_repeats_a_credential_follows_a_redirect_to_another_origin() {
+        let head = b"Authorization: Bearer abcdefgh-1\r\nX-Trace: run-7\r\nX-Copy: t=abcdefgh-1\r\n";
+        let given = headers(&[
+            ("Cookie", Some("a=1; sid=session-22")),
+            ("X-Session", Some("session-22")),
+            ("X-Page", Some("1")),
+            ("Content-Type", Some("text/abcdefgh-1")),
+        ]);
+        let (url, mut out) = (absolute("", "http://other.example/").expect("valid"), Vec::new());
+        let parts = RequestParts { headers: &given, body: None };
+        for (has_left_origin, sent) in [(true, false), (false, true)] {
+            let form = SentForm { method: "GET", url: &url, sends_body: true, has_left_origin, withheld: b"" };
+            write_request(parts, (head, &mut CookieJar::default(), 0), form, &mut out).expect("valid");
+            let text = String::from_utf8_lossy(&out);
+            for name in ["X-Copy", "X-Session"] {
+                assert_eq!(text.contains(name), sent, "{text}");
+            }
+            assert!(text.contains("X-Trace: run-7\r\n") && text.contains("X-Page: 1\r\n"), "{text}");
+            assert!(text.contains("Content-Type: text/abcdefgh-1\r\n"), "{text}");
+        }
     }
 
     #[test]

@@ -57,11 +57,9 @@ pub(super) fn method(run: &Run) -> Section {
     }
     let [p50, p99] = [run.lateness_ms.p50, run.lateness_ms.p99].map(|ms| ValueUnit::Milliseconds.format(ms));
     facts.push(("sent late by", format!("{p50} (p50), {p99} (p99)")));
-    let cpu = ValueUnit::Milliseconds.format(run.cpu_us_per_request / 1e3);
-    facts.push((
-        "weir's own CPU",
-        format!("{cpu} per request, busiest thread {:.0}% of a core", run.cpu_utilization * 100.0),
-    ));
+    let cpu = run.cpu_us_per_request.map(|us| format!("{} per request, ", ValueUnit::Milliseconds.format(us / 1e3)));
+    let busiest = format!("busiest thread {:.0}% of a core", run.cpu_utilization * 100.0);
+    facts.push(("weir's own CPU", cpu.unwrap_or_default() + &busiest));
     let made = run.changes.iter().flat_map(|changes| &changes.made).map(change).collect::<Vec<_>>();
     if let Some(changes) = &run.changes {
         facts.push(("changed while it ran", shortened(made)));

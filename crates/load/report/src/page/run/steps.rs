@@ -2,7 +2,7 @@
 
 use crate::number_format;
 use crate::page::{BarChart, BarRow, Block, PageTable, Section, TableCell, Tone, ValueUnit};
-use crate::steps::{failure_name, failure_reason};
+use crate::steps::{failure_reason, failures_of_kind};
 use weir_measure::Run;
 use weir_measure::percentiles::Percentiles;
 use weir_measure::run_steps::{RunCheck, RunIterations, RunStep};
@@ -84,11 +84,7 @@ fn steps(run: &Run) -> PageTable {
     let columns = ["step", "requests", "failed", "", "per second", "p50", "p95", "p99", "max", "redirects", "retries"];
     let row = |step: &RunStep| {
         let times = &step.response_ms;
-        let mut kinds: Vec<String> = step
-            .failures
-            .iter()
-            .map(|(kind, n)| format!("{} {}", number_format::count(*n), failure_name(step, kind)))
-            .collect();
+        let mut kinds: Vec<String> = step.failures.iter().map(|(kind, n)| failures_of_kind(step, kind, *n)).collect();
         kinds.extend((step.unsent > 0).then(|| format!("{} not sent", number_format::count(step.unsent))));
         let kinds = match kinds.is_empty() {
             true => TableCell::Empty,
