@@ -39,8 +39,8 @@ OPTIONAL_FIELDS = {
 }
 """Fields that are absent without HTTP/2, streams or scenarios, and of runs that end in time, that replay no log, that
 have lost no line of one, or that nothing has changed."""
-OPTIONAL_PARTS = {"interval": {"streams", "max_in_flight"}, "stream_point": {"llm"}}
-"""Fields of other objects that are absent without streams, without a language model, or in earlier versions."""
+OPTIONAL_PARTS = {"interval": {"streams"}, "stream_point": {"llm"}}
+"""Fields of other objects that are absent without streams or without a language model."""
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ use super::foreign_flags::{foreign_flag, one_dash};
 use weir_decide::base::secret_mask::MASK;
 use weir_document::problem::nearest;
 
-/// Names of flags in other tools, and in earlier versions, with weir's names. A suggestion needs weir's name to be a
+/// Names of flags in other tools, with weir's names. A suggestion needs weir's name to be a
 /// flag of the command.
-const FLAG_SYNONYMS: [(&str, &str); 37] = [
+const FLAG_SYNONYMS: [(&str, &str); 25] = [
     ("concurrency", "connections"),
     ("concurrency", "max-concurrency"),
     ("clients", "connections"),
@@ -35,20 +35,8 @@ const FLAG_SYNONYMS: [(&str, &str); 37] = [
     ("user", "auth"),
     ("parallel", "max-concurrency"),
     ("max-requests", "requests"),
-    ("share", "cluster"),
-    ("limit", "limiter"),
     ("retry", "retries"),
-    ("queue", "max-queue"),
-    ("repeat", "retry-methods"),
-    ("fresh", "no-keepalive"),
     ("keep-alive", "keepalive"),
-    ("capacity", "slots"),
-    ("model", "algorithm"),
-    ("refuse", "overflow"),
-    ("key", "cert-key"),
-    ("key", "last-key"),
-    ("key", "pinned-key"),
-    ("fresh", "rerun"),
 ];
 
 /// Commands that this build leaves out, with what it would need.

@@ -39,7 +39,6 @@ enum Service {
     /// unreliable upstream: slow, failing, overloaded: /api/work /stats
     Work(Box<work::WorkArgs>),
     /// API with rate limits per key: /api/request /stats
-    #[command(alias = "exchange")]
     Ratelimit(Box<ratelimit::RatelimitArgs>),
     /// thread-pool server of functions, also in C: /square /cube /arithmetic/...
     Functions(Box<functions::FunctionsArgs>),
@@ -52,7 +51,6 @@ enum Service {
     /// language model of known times, with the APIs of OpenAI and Anthropic: /v1/chat/completions /v1/messages ...
     Llm(Box<llm::LlmArgs>),
     /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
-    #[command(alias = "body")]
     Httpbin(httpbin::HttpbinArgs),
     /// HTTP/2 against its rules, for tests of clients: every path, /stats
     HostileH2(hostile_h2::HostileH2Args),
