@@ -185,6 +185,7 @@ fn body_escaping(headers: &HeaderMap, body: &str) -> Escaping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::template_parts::JobBodyKind;
 
     fn render(request: &JobRequest, fields: &TemplateFields<'_>) -> Result<RenderedRequest, String> {
         let hosts = KeyHosts::new(None, &["http://h".into(), "https://h".into()]).unwrap();
