@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import programs
 import pytest
 from conftest import running_service
+from http2_service import resetting_service
 from jsonschema import Draft202012Validator
 
 import weir
@@ -76,8 +77,8 @@ def runs_of(url: str) -> dict[str, weir.Run]:
 
 def http2_run() -> weir.Run:
     """Run of a service that speaks HTTP/2, and resets streams."""
-    with weir.serve("hostile-h2", violation="0%", reset="50%") as service:
-        return weir.load(service.url, h2c=True, connections=1, requests=20)
+    with resetting_service() as url:
+        return weir.load(url, h2c=True, connections=1, requests=20)
 
 
 def stream_run() -> weir.Run:

@@ -107,7 +107,6 @@ def serve(
         "llm",
         "sleep",
         "httpbin",
-        "hostile-h2",
     ],
     *,
     host: str = "127.0.0.1",
@@ -122,8 +121,7 @@ def serve(
         service: ``"work"``, unreliable upstream; ``"ratelimit"``, API with rate limits per key; ``"functions"``,
             thread-pool server of functions; ``"shop"``, shop with login, items, cart and purchase; ``"stream"``,
             events with known gaps; ``"llm"``, language model with the APIs of OpenAI and Anthropic; ``"sleep"``,
-            blocking and non-blocking delays; ``"httpbin"``, request and response bodies; ``"hostile-h2"``, HTTP/2
-            against its rules.
+            blocking and non-blocking delays; ``"httpbin"``, request and response bodies.
         host: Listen address.
         port: Listen port; 0 picks a free one.
         seed: Seed of all random choices, per request number.
@@ -144,7 +142,7 @@ def serve(
     {200: 897, 500: 103}
     """
     if isinstance(service, str) and service.startswith("-"):
-        known = "work, ratelimit, functions, shop, stream, llm, sleep, httpbin or hostile-h2"
+        known = "work, ratelimit, functions, shop, stream, llm, sleep or httpbin"
         raise UsageError(f"unknown service {service!r}; choose {known}")
     args = [service, *arguments({"host": host, "port": port, "seed": seed, **flags})]
     return Service(service, _weir.serve(args), grace)

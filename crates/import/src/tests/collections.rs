@@ -1,6 +1,6 @@
 //! Postman, Bruno.
 
-use super::{hurl, imported, omissions, value};
+use super::{hurl, omissions};
 use crate::{ImportFile, ImportSettings, import, to_hurl};
 
 const POSTMAN: &str = r#"{
