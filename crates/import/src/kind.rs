@@ -38,11 +38,6 @@ impl ImportKind {
             Self::Bruno => "bruno",
         }
     }
-
-    /// Kind of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
 }
 
 /// Noun with its article, for messages.

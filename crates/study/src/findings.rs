@@ -191,11 +191,6 @@ impl<'a> Findings<'a> {
     pub fn verdicts_of_pair(&self, measure: usize, pair: (usize, usize)) -> impl Iterator<Item = &PairVerdict> {
         self.verdicts.iter().filter(move |it| it.metric == measure && (it.base, it.other) == pair)
     }
-
-    /// Whether a verdict on a primary metric has this finding.
-    pub fn has_finding(&self, finding: Finding) -> bool {
-        self.verdicts.iter().any(|it| self.metrics[it.metric].is_primary && it.verdict.finding == finding)
-    }
 }
 
 impl RunRange {
