@@ -8,7 +8,6 @@ import urllib.error
 import urllib.request
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 

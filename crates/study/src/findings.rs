@@ -5,9 +5,7 @@ use serde::Serialize;
 use super::StudyOutcome;
 use super::definition::{Definition, StudyLoad};
 use super::measurement::Measurement;
-use weir_measure::compare::{
-    Better, ComparisonVerdict, Finding, Metric, MetricSample, Pair, RunFigure, Settings, judge,
-};
+use weir_measure::compare::{Better, ComparisonVerdict, Metric, MetricSample, Pair, RunFigure, Settings, judge};
 
 /// Metric that a study compares, of a load or of the whole variant.
 #[derive(Clone, Debug)]
@@ -281,7 +279,7 @@ mod tests {
     use super::super::text;
     use super::*;
     use crate::tests::fixtures::{STEADY_RATES_PER_S, definition, outcome};
-    use weir_measure::compare::UnclearReason;
+    use weir_measure::compare::{Finding, UnclearReason};
 
     fn twice() -> [Option<f64>; 7] {
         STEADY_RATES_PER_S.map(|rate| rate.map(|rate| rate * 2.0))

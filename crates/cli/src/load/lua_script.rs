@@ -7,6 +7,7 @@ use std::time::Duration;
 use weir_decide::load::shard::Shard;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options};
+#[cfg(feature = "lua")]
 use weir_machine::input_file;
 use weir_measure::Run;
 
