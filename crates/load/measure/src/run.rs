@@ -9,7 +9,7 @@ use super::end_reason::EndReason;
 use super::histogram::Histogram;
 use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
-use super::percentiles::{Percentiles, deserialize_with_zeros};
+use super::percentiles::Percentiles;
 pub use super::rate::Rate;
 use super::run_changes::RunChanges;
 use super::run_http2::RunHttp2;
@@ -80,7 +80,6 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<RunReplay>,
     /// Lateness of the generator itself.
-    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub lateness_ms: Percentiles,
     /// User and system time of the generator per request, in microseconds.
     pub cpu_us_per_request: f64,
@@ -165,7 +164,6 @@ pub struct RunTarget {
     /// TLS version and cipher, with TLS.
     pub tls: Option<String>,
     /// Version of HTTP, such as `HTTP/2`; `None` if no connection was made.
-    #[serde(default)]
     pub http: Option<String>,
     /// Message of the first failure of each kind.
     pub failure_details: BTreeMap<String, String>,
