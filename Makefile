@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-portable soak studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native try-packages package-lists audit audit-advisories release clean
+.PHONY: help demo test test-portable check-portable soak studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native try-packages package-lists audit audit-advisories release clean
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -24,7 +24,11 @@ test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets
 
 test-portable: ## the tests in Rust, with the interfaces of other systems than Linux
 	scripts/setup.sh check
-	WEIR_EXAMPLES_BUILT=1 RUST_TEST_THREADS=$$((4 * $$(nproc))) cargo test --workspace --locked --no-fail-fast --features weir-cli/portable --target-dir target/portable
+	WEIR_EXAMPLES_BUILT=1 RUST_TEST_THREADS=$$((4 * $$(nproc))) RUSTFLAGS="--cfg weir_portable" cargo test --workspace --locked --no-fail-fast --target-dir target/portable
+
+check-portable: ## the command's crates, type-checked for macOS and FreeBSD; fetches the standard libraries of both
+	scripts/setup.sh check
+	scripts/check_portable.sh
 
 soak: ## what takes long: properties with 1,000 values, agents on a Ray cluster, imports beside their tools, a minute of fuzzing per target
 	scripts/setup.sh soak

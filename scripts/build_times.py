@@ -179,12 +179,6 @@ GATE_FILE, DECISION_FILE = "crates/gate/gate/src/routes.rs", "crates/gate/resili
 STEPS = [
     Step("`make demo` in a fresh clone, to its end", SECOND, 180, cold("make demo")),
     Step("`make test` in a fresh clone", SECOND, 900, cold("make test")),
-    Step(
-        "`cargo build -p weir-cli --no-default-features --release`",
-        SECOND,
-        60,
-        cold("cargo build --locked -p weir-cli --no-default-features --release"),
-    ),
     Step("`cargo build -p weir-cli --release`", SECOND, None, cold("cargo build --locked -p weir-cli --release")),
     Step(
         "change of a file of gate, then `cargo test -p weir-gate --lib`",

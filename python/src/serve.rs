@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use weir::machine::lock::lock;
-use weir::serve::running::RunningService;
-use weir::server::Logger;
+use weir::server::{Logger, RunningServer};
 
 use crate::errors;
 
 /// Running service, stopped when Python drops it.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct ServiceHandle {
-    running: Mutex<Option<RunningService>>,
+    running: Mutex<Option<RunningServer>>,
     #[pyo3(get)]
     host: String,
     #[pyo3(get)]

@@ -1,20 +1,27 @@
 //! Simulation for Python, without the GIL and interruptible by Ctrl-C.
 
-use std::ffi::OsString;
-
 use pyo3::prelude::*;
 use weir::cli::simulate;
 use weir::simulate::text;
 
 use crate::errors;
 
-/// Runs the simulation of `weir simulate ARGS...`; returns it as JSON and as text.
+/// Runs the scenarios with the limiters, by name; returns the simulation as JSON and as text.
 #[pyfunction]
 #[pyo3(name = "simulate")]
-pub(crate) fn run_simulation(py: Python<'_>, args: Vec<OsString>) -> PyResult<(String, String)> {
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
+pub(crate) fn run_simulation(
+    py: Python<'_>,
+    scenarios: Vec<String>,
+    limiters: Vec<String>,
+    seed: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, String)> {
+    let seed = seed
+        .map(|seed| seed.extract::<u64>().map_err(|error| errors::argument(py, "seed", &seed, &error)))
+        .transpose()?;
+    let plan = simulate::SimulationPlan::new(&scenarios, &limiters, seed).map_err(|reason| errors::usage(&reason))?;
     let mut raised: Option<PyErr> = None;
     let result = py.detach(|| {
-        let plan = simulate::parse(args).and_then(|args| args.plan()).map_err(|reason| errors::flags(&reason))?;
         let mut go_on = || {
             #[expect(
                 clippy::redundant_closure_for_method_calls,

@@ -72,7 +72,9 @@ def test_a_release_needs_changes_and_dates_them(scripts: Path) -> None:
         "## [Unreleased]\n", "## [Unreleased]\n\n## [0.2.0] - 2026-02-02\n"
     )
     assert module.with_section(changes.replace("### Added\n\n- A thing.\n", ""), "0.2.0", "2026-02-02") is None
-    assert module.with_section((ROOT / "CHANGELOG.md").read_text("utf-8"), "9.9.9", "2026-02-02") is not None
+    prepared = "# Changes\n\n## [0.2.0]\n\n- A thing.\n"
+    assert module.with_section(prepared, "0.2.0", "2026-02-02") == prepared.replace("]", "] - 2026-02-02")
+    assert module.with_section((ROOT / "CHANGELOG.md").read_text("utf-8"), module.current(), "2026-02-02") is not None
 
 
 @pytest.mark.parametrize("version", ["1.2", "v1.2.3", "1.2.3-foo", "01.2.3", ""])

@@ -57,7 +57,7 @@ def _without_weir(data: dict[str, Any]) -> None:
     del data["weir"]
 
 
-def _newer(data: dict[str, Any]) -> None:
+def _of_another_schema(data: dict[str, Any]) -> None:
     data["schema"] = 99
 
 
@@ -69,7 +69,7 @@ def _damaged(data: dict[str, Any]) -> None:
     ("damage", "words"),
     [
         (_without_weir, "not a run of weir: missing field `weir`"),
-        (_newer, "saved by a newer weir"),
+        (_of_another_schema, "a run of schema 99; this weir reads schema 3: measure again"),
         (_damaged, "not an HdrHistogram"),
     ],
 )

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import programs
 import pytest
 from conftest import running_service
+from http2_service import resetting_service
 from jsonschema import Draft202012Validator
 
 import weir
@@ -39,8 +40,8 @@ OPTIONAL_FIELDS = {
 }
 """Fields that are absent without HTTP/2, streams or scenarios, and of runs that end in time, that replay no log, that
 have lost no line of one, or that nothing has changed."""
-OPTIONAL_PARTS = {"interval": {"streams", "max_in_flight"}, "stream_point": {"llm"}}
-"""Fields of other objects that are absent without streams, without a language model, or in earlier versions."""
+OPTIONAL_PARTS = {"interval": {"streams"}, "stream_point": {"llm"}}
+"""Fields of other objects that are absent without streams or without a language model."""
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +77,8 @@ def runs_of(url: str) -> dict[str, weir.Run]:
 
 def http2_run() -> weir.Run:
     """Run of a service that speaks HTTP/2, and resets streams."""
-    with weir.serve("hostile-h2", violation="0%", reset="50%") as service:
-        return weir.load(service.url, h2c=True, connections=1, requests=20)
+    with resetting_service() as url:
+        return weir.load(url, h2c=True, connections=1, requests=20)
 
 
 def stream_run() -> weir.Run:

@@ -39,7 +39,7 @@ def _answers(place: Path) -> bool:
 
 
 def test_who_submits_has_the_results_whichever_sender_sends(queue: str) -> None:
-    with weir.serve("body") as service:
+    with weir.serve("httpbin") as service:
         url = f"{service.url}/static"
         with weir.Sender(url, store=queue) as one, weir.Sender(url, store=queue) as other:
             # One key, and only one of the two can send by it.

@@ -8,7 +8,6 @@ import urllib.error
 import urllib.request
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -110,12 +109,6 @@ def test_an_invalid_flag_is_a_usage_error() -> None:
         weir.serve("--help")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="seed"):
         weir.serve("httpbin", seed=object())  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("alias", "name"), [("exchange", "ratelimit"), ("body", "httpbin")])
-def test_former_names_of_services_still_work(alias: Any, name: str) -> None:
-    with weir.serve(alias) as service:
-        assert repr(service) == f"<weir.Service {name} at {service.url}>"
 
 
 def test_a_port_that_is_taken_is_a_setup_error() -> None:

@@ -1,7 +1,6 @@
 """`weir.simulate`: overload protection in virtual time."""
 
 import json
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from test_schema import assert_closed, assert_same
 import weir
 
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "simulation.schema.json").read_text("utf-8"))
-SMALL: dict[str, Any] = {"slots": 5, "service_time": "10ms..50ms", "duration": "10s"}
+SMALL = "fails-fast"
 
 
 def test_a_scenario_has_metrics_for_each_limiter() -> None:
@@ -35,38 +34,15 @@ def test_a_scenario_has_metrics_for_each_limiter() -> None:
         both.run("ramp")
 
 
-def test_flags_make_a_custom_simulation() -> None:
-    calm = weir.simulate(load=0.5, limiter="none", **SMALL).run()
-    assert (calm.scenario, calm.scored.rejected, calm.scored.overload) == ("custom", 0, False)
-    full = weir.simulate(load=5, limiter="none", deadline=timedelta(milliseconds=200), **SMALL).run()
-    assert full.scored.goodput is not None
-    assert full.scored.goodput < 0.2
-    assert full.scored.p99_ms == pytest.approx(200)
-    assert full.series[0].t_s == 0.5
-
-
-def test_a_phase_without_calls_has_none_where_nothing_was_measured() -> None:
-    simulation = weir.simulate(load="0/5s,3/5s", warmup="0s", limiter="static:4", slots=5, service_time="20ms")
-    idle, busy = simulation.run().phases
-    assert (idle.goodput, idle.p50_ms, idle.p99_ms, idle.p99_ratio, idle.rejected, idle.timed_out) == (None,) * 6
-    assert busy.p99_ms is not None
-    nothing = weir.simulate(rate=0.001, **SMALL)
-    assert nothing.run().headline is None
-    assert repr(nothing) == "<weir.Simulation custom with auto: ->"
-    for some in (simulation, nothing):
-        assert list(Draft202012Validator(SCHEMA).iter_errors(some.to_dict())) == []
-
-
 def test_a_seed_repeats_a_simulation() -> None:
-    assert weir.simulate(seed=7, **SMALL) == weir.simulate(seed=7, **SMALL)
-    assert weir.simulate(seed=7, **SMALL) != weir.simulate(seed=8, **SMALL)
+    assert weir.simulate(scenario=SMALL, seed=7) == weir.simulate(scenario=[SMALL], seed=7)
+    assert weir.simulate(scenario=SMALL, seed=7) != weir.simulate(scenario=SMALL, seed=8)
 
 
 def test_a_simulation_prints_as_the_command() -> None:
-    simulation = weir.simulate(load=3, **SMALL)
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
-    assert str(simulation) == programs.weir("simulate", "--load=3", *flags).stdout
-    assert repr(simulation).startswith("<weir.Simulation custom with auto: ")
+    simulation = weir.simulate(scenario=SMALL)
+    assert str(simulation) == programs.weir("simulate", f"--scenario={SMALL}").stdout
+    assert repr(simulation).startswith("<weir.Simulation fails-fast with auto: ")
 
 
 @pytest.mark.parametrize(
@@ -74,9 +50,8 @@ def test_a_simulation_prints_as_the_command() -> None:
     [
         ({"scenario": "steps"}, "unknown scenario 'steps'"),
         ({"limiter": "static:0"}, "static:0"),
-        ({"scenario": "ramp", "slots": 3}, "scenario cannot be used with flags of a custom simulation"),
-        ({"colour": "blue"}, "colour"),
-        ({"deadline": "0s"}, "deadline"),
+        ({"limiter": "fast"}, "unknown limiter 'fast'"),
+        ({"seed": -1}, "seed: -1 is out of range"),
     ],
 )
 def test_an_invalid_value_is_a_usage_error_of_one_line(flags: dict[str, Any], named: str) -> None:
@@ -90,9 +65,8 @@ def test_every_simulation_matches_the_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert_closed(SCHEMA)
     validator = Draft202012Validator(SCHEMA)
-    scenarios: list[dict[str, Any]] = [{"scenario": "priorities"}, {"scenario": "long-overload", "limiter": "static"}]
-    for flags in [*scenarios, {**SMALL, "limiter": "all"}]:
-        data = weir.simulate(**flags).to_dict()
+    for scenario, limiter in [("priorities", "auto"), ("long-overload", "static"), (SMALL, "all")]:
+        data = weir.simulate(scenario=scenario, limiter=limiter).to_dict()
         assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(data)] == []
     assert not validator.is_valid({**data, "schema": 3})
 

@@ -116,9 +116,6 @@ EXCEPTIONS = {
 }
 """Files and folders that are not searched, with the reason."""
 
-_SECTION = "### Changed: names"
-"""Section of CHANGELOG.md with old and new names."""
-
 _TEST_NAME = re.compile(r"^\s*(?:async )?(?:def test_|fn )\w+")
 
 
@@ -132,11 +129,8 @@ def searched() -> Iterator[Path]:
 
 
 def lines_of(file: Path) -> Iterator[tuple[int, str]]:
-    is_skipped = False
     for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
-        if line.startswith("### "):
-            is_skipped = file.name == "CHANGELOG.md" and line == _SECTION
-        if not is_skipped and not _TEST_NAME.match(line):
+        if not _TEST_NAME.match(line):
             yield number, line
 
 

@@ -257,7 +257,7 @@ class Interval:
         responses: Whole responses in the interval, whatever their status.
         bytes_in: Bytes read in the interval.
         in_flight: Requests in flight at the end of the interval.
-        max_in_flight: Maximum of the requests in flight, of the threads together; None in runs of earlier versions.
+        max_in_flight: Maximum of the requests in flight, of the threads together.
         backlog: Arrivals waiting for a connection at the end of the interval.
         p50_ms: Median response time of the successes, in milliseconds; None without any.
         p99_ms: 99th percentile of these times, in milliseconds.
@@ -278,7 +278,7 @@ class Interval:
     responses: int
     bytes_in: int
     in_flight: int
-    max_in_flight: int | None = None
+    max_in_flight: int
     backlog: int
     p50_ms: float | None
     p99_ms: float | None

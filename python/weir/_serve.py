@@ -107,9 +107,6 @@ def serve(
         "llm",
         "sleep",
         "httpbin",
-        "hostile-h2",
-        "exchange",
-        "body",
     ],
     *,
     host: str = "127.0.0.1",
@@ -124,8 +121,7 @@ def serve(
         service: ``"work"``, unreliable upstream; ``"ratelimit"``, API with rate limits per key; ``"functions"``,
             thread-pool server of functions; ``"shop"``, shop with login, items, cart and purchase; ``"stream"``,
             events with known gaps; ``"llm"``, language model with the APIs of OpenAI and Anthropic; ``"sleep"``,
-            blocking and non-blocking delays; ``"httpbin"``, request and response bodies; ``"hostile-h2"``, HTTP/2
-            against its rules. ``"exchange"`` and ``"body"`` are old names of ``"ratelimit"`` and ``"httpbin"``.
+            blocking and non-blocking delays; ``"httpbin"``, request and response bodies.
         host: Listen address.
         port: Listen port; 0 picks a free one.
         seed: Seed of all random choices, per request number.
@@ -146,8 +142,7 @@ def serve(
     {200: 897, 500: 103}
     """
     if isinstance(service, str) and service.startswith("-"):
-        known = "work, ratelimit, functions, shop, stream, llm, sleep, httpbin or hostile-h2"
+        known = "work, ratelimit, functions, shop, stream, llm, sleep or httpbin"
         raise UsageError(f"unknown service {service!r}; choose {known}")
     args = [service, *arguments({"host": host, "port": port, "seed": seed, **flags})]
-    name = {"exchange": "ratelimit", "body": "httpbin"}.get(service, service)
-    return Service(name, _weir.serve(args), grace)
+    return Service(service, _weir.serve(args), grace)

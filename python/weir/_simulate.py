@@ -5,11 +5,11 @@ Names carry their units; fractions are in [0, 1].
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from weir import _weir
-from weir._flags import Flag, arguments
 from weir._run import _read
 
 __all__ = ["Metrics", "Pairing", "Rank", "Sample", "Simulation", "SimulationRun", "simulate"]
@@ -109,7 +109,7 @@ class SimulationRun:
     """A scenario with a limiter.
 
     Attributes:
-        scenario: Name of the scenario; ``custom`` for a custom simulation.
+        scenario: Name of the scenario.
         limiter: Name of the limiter.
         seed: Seed of the run.
         headline_metric: Headline metric of the scenario: responses in time to all calls, or to critical ones.
@@ -225,27 +225,33 @@ def _percent(fraction: float | None) -> str:
     return "-" if fraction is None else f"{fraction:.1%}"
 
 
-def simulate(*, seed: int | None = None, **flags: Flag) -> Simulation:
+def simulate(
+    *,
+    scenario: str | Sequence[str] = "all",
+    limiter: str | Sequence[str] = "auto",
+    seed: int | None = None,
+) -> Simulation:
     """Simulate overload protection: callers, gateways and an upstream in virtual time.
 
-    Without ``scenario`` and without flags of a custom simulation all scenarios run, which takes some seconds.
-
     Args:
-        seed: Seed of all random choices.
-        flags: Flags of ``weir simulate``, with ``_`` for ``-``: ``scenario="flash-crowd"``,
-            ``limiter=["auto", "static:50"]``; or those of a custom simulation: ``slots=50``,
-            ``service_time="20ms..90ms"``, ``load="0.5/30s,10/30s"``, ``deadline="1s"``; see ``weir simulate --help``.
+        scenario: Scenario, such as ``"flash-crowd"``, or several; ``"all"`` takes some seconds.
+        limiter: Limiter, or several: ``"auto"`` (weir's), ``"static"``, ``"static:50"``, ``"aimd"``, ``"vegas"``,
+            ``"gradient2"``, ``"envoy"``, ``"codel"``, ``"none"``; or ``"all"``.
+        seed: Seed of all random choices; by default that of each scenario.
 
     Returns:
         The runs, and the ranking of their limiters.
 
     Raises:
-        UsageError: Unknown flag, or an invalid value.
+        UsageError: Unknown scenario or limiter.
 
     >>> run = weir.simulate(scenario="flash-crowd").run()
     >>> run.scored.p99_ratio < 4
     True
     """
-    args = arguments({"seed": seed, **flags})
-    texts = _weir.simulate(args)
+    texts = _weir.simulate(_names(scenario), _names(limiter), seed)
     return _read(Simulation, json.loads(texts[0]), _texts=texts)
+
+
+def _names(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)

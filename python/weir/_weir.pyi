@@ -36,8 +36,8 @@ def run_script(args: Sequence[str], opener: Callable[..., object]) -> int:
 def serve(args: Sequence[str]) -> ServiceHandle:
     """Start the service of `weir serve ARGS...`; the GIL is released."""
 
-def simulate(args: Sequence[str]) -> tuple[str, str]:
-    """Run `weir simulate ARGS...`: JSON and text; the GIL is released."""
+def simulate(scenarios: Sequence[str], limiters: Sequence[str], seed: int | None) -> tuple[str, str]:
+    """Run the scenarios with the limiters, by name: JSON and text; the GIL is released."""
 
 def is_secret_name(name: str) -> bool:
     """Return whether a header, field, parameter or variable of this name is a secret."""

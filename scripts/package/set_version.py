@@ -49,7 +49,13 @@ def with_version(text: str, patterns: list[str], old: str, new: str) -> str | No
 
 
 def with_section(changes: str, version: str, date: str) -> str | None:
-    """Return the changes with a section of this version below an empty one; None if there are no changes."""
+    """Return the changes with a date at the section of this version; None if there are no changes.
+
+    Without such a section it is that of the unreleased changes, below an empty one.
+    """
+    own = f"\n## [{version}]\n"
+    if own in changes:
+        return changes.replace(own, f"\n## [{version}] - {date}\n")
     head, heading, rest = changes.partition("\n## [Unreleased]\n")
     if not heading or not rest.partition("\n## ")[0].strip():
         return None
@@ -71,7 +77,7 @@ def main(version: str, date: str) -> int:
         written[name] = text
     changes = with_section((ROOT / "CHANGELOG.md").read_text("utf-8"), version, date)
     if changes is None:
-        print("CHANGELOG.md: nothing under [Unreleased]; a release needs changes", file=sys.stderr)
+        print(f"CHANGELOG.md: nothing under [{version}] or [Unreleased]; a release needs changes", file=sys.stderr)
         return 2
     written["CHANGELOG.md"] = changes
     for name, text in written.items():

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, ValueEnum};
 
 use super::exit;
-#[cfg(feature = "history")]
+#[cfg(feature = "sqlite")]
 use super::history::stored_run;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
@@ -223,7 +223,7 @@ fn side_of_runs(name: &Path, runs: Vec<Run>) -> Result<Side, String> {
 /// Side from a file (one run) or a folder; files of a folder that are not runs are logged and ignored.
 fn read_side(path: &Path, note: &mut dyn FnMut(&str)) -> Result<Side, String> {
     let name = path.display().to_string();
-    #[cfg(feature = "history")]
+    #[cfg(feature = "sqlite")]
     if let Some((file, run)) = stored_run(path)? {
         return Ok(Side { runs: vec![SavedRun { file, result: ToolResult::of_run(run) }], name });
     }

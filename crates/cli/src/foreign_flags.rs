@@ -20,8 +20,9 @@ const fn foreign(flag: &'static str, tools: &'static str, own: &'static str) -> 
 const BODY_FILE: &str = "--body @FILE";
 const ALWAYS_PRINTED: &str = "leave it out; percentiles are always printed";
 
-/// Flags of ab, wrk, wrk2, hey, oha, bombardier, vegeta, k6, Locust, JMeter and autocannon.
-const FOREIGN_FLAGS: [ForeignFlag; 52] = [
+/// Flags of ab, wrk, wrk2, hey, oha, bombardier, vegeta, k6, Locust, JMeter and autocannon,
+/// and of load generators for language models.
+const FOREIGN_FLAGS: [ForeignFlag; 59] = [
     foreign("-R", "wrk2", "--rate"),
     foreign("-L", "wrk2", ALWAYS_PRINTED),
     foreign("--latency", "wrk", ALWAYS_PRINTED),
@@ -74,6 +75,13 @@ const FOREIGN_FLAGS: [ForeignFlag; 52] = [
     foreign("--amount", "autocannon", "--requests"),
     foreign("--workers", "autocannon and vegeta", "--threads"),
     foreign("--pipelining", "autocannon", "--pipeline"),
+    foreign("--backend", "vLLM", "--api"),
+    foreign("--max-concurrency", "vLLM", "--concurrency"),
+    foreign("--random-input-len", "vLLM", "--input-tokens"),
+    foreign("--random-output-len", "vLLM", "--output-tokens"),
+    foreign("--random-prefix-len", "vLLM", "--prefix-tokens"),
+    foreign("--request-count", "AIPerf", "--num-prompts"),
+    foreign("--request-rate", "vLLM and AIPerf", "--rate"),
 ];
 
 /// Flags that vegeta and other Go programs write with one dash.

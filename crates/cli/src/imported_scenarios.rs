@@ -4,7 +4,6 @@ use std::path::Path;
 
 use weir_load::steps::ScenarioSource;
 
-#[cfg(feature = "import")]
 pub(super) use super::import::import_scenarios;
 
 /// Scenarios of an imported file, and the load that it describes.
@@ -33,24 +32,4 @@ impl ImportedScenarios {
             Err(_) => Err(format!("{path} has {count} scenarios; write them with weir import {path} -o FILE.hurl")),
         }
     }
-}
-
-/// Extensions of files that `weir import` reads.
-#[cfg(not(feature = "import"))]
-const IMPORTED_EXTENSIONS: [&str; 8] = ["bru", "har", "http", "jmx", "json", "rest", "yaml", "yml"];
-
-/// No file is imported in this build: one that would be is an error.
-///
-/// # Errors
-/// One line, for a file of another tool.
-#[cfg(not(feature = "import"))]
-pub(super) fn import_scenarios(path: &Path, _: Option<&Path>) -> Result<Option<ImportedScenarios>, String> {
-    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
-    if extension.is_some_and(|extension| IMPORTED_EXTENSIONS.contains(&extension.as_str())) {
-        let path = path.display();
-        return Err(format!(
-            "this build of weir reads .hurl files alone, not {path}; build it with the feature import"
-        ));
-    }
-    Ok(None)
 }

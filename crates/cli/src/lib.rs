@@ -1,18 +1,4 @@
 //! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run()`].
-#![cfg_attr(
-    not(all(
-        feature = "gate",
-        feature = "import",
-        feature = "llm",
-        feature = "record",
-        feature = "send",
-        feature = "serve",
-        feature = "simulate",
-        feature = "study",
-        feature = "tokenizer"
-    )),
-    allow(dead_code, unused_imports, unused_mut, reason = "a command that is left out uses it")
-)]
 
 mod access_log;
 mod agent_args;
@@ -23,18 +9,15 @@ mod connection_args;
 mod doctor;
 mod foreign_flags;
 mod form_args;
-#[cfg(feature = "gate")]
 mod gate;
 mod help;
-#[cfg(feature = "history")]
+#[cfg(feature = "sqlite")]
 mod history;
 mod http2_args;
-#[cfg(feature = "import")]
 mod import;
 mod imported_scenarios;
 mod interrupt;
 mod live_session;
-#[cfg(feature = "llm")]
 pub mod llm;
 mod load;
 pub mod log_load;
@@ -46,7 +29,6 @@ mod objectives;
 mod output;
 pub mod python_host;
 mod python_process;
-#[cfg(feature = "record")]
 mod record;
 mod replay;
 mod report;
@@ -56,22 +38,15 @@ mod run_files;
 mod scenario_args;
 mod script_path;
 mod self_exec;
-#[cfg(feature = "send")]
 mod send;
-#[cfg(feature = "serve")]
 pub mod serve;
-#[cfg(any(feature = "gate", feature = "serve"))]
 mod server_args;
-#[cfg(any(feature = "gate", feature = "serve", all(feature = "history", feature = "web")))]
 mod server_lifecycle;
-#[cfg(any(feature = "gate", feature = "serve", all(feature = "history", feature = "web")))]
 mod service_manager;
-#[cfg(feature = "simulate")]
 pub mod simulate;
 mod stream_args;
-#[cfg(feature = "study")]
 mod study;
-#[cfg(all(feature = "history", feature = "web"))]
+#[cfg(feature = "sqlite")]
 mod ui;
 mod usage_error;
 mod variables_file;
@@ -142,7 +117,6 @@ enum CliCommand {
     /// Measure throughput, response times and errors under a given load
     Load(Box<load::LoadArgs>),
     /// Measure a language model's server: times of tokens, tokens per second
-    #[cfg(feature = "llm")]
     Llm(Box<llm::LlmCommandArgs>),
     /// Send the requests of access logs at their recorded times
     Replay(Box<replay::ReplayArgs>),
@@ -151,38 +125,31 @@ enum CliCommand {
     /// Find the highest load that meets the objectives
     Capacity(Box<capacity::CapacityArgs>),
     /// Turn files of other tools into scenarios
-    #[cfg(feature = "import")]
     Import(import::ImportArgs),
     /// Record a scenario: a proxy for a browser or a client
-    #[cfg(feature = "record")]
     Record(Box<record::RecordArgs>),
     /// Compare saved runs, also of other tools, with statistics
     Compare(compare::CompareArgs),
     /// Compare variants of a service by repeated, randomized measurements
-    #[cfg(feature = "study")]
     Study(study::StudyArgs),
     /// List saved runs
-    #[cfg(feature = "history")]
+    #[cfg(feature = "sqlite")]
     History(history::HistoryArgs),
     /// Find where saved runs have become worse or better
-    #[cfg(feature = "history")]
+    #[cfg(feature = "sqlite")]
     Trend(history::TrendArgs),
     /// Serve a page that starts loads, shows them, and finds them again
-    #[cfg(all(feature = "history", feature = "web"))]
+    #[cfg(feature = "sqlite")]
     Ui(ui::UiArgs),
     /// Print a saved run in any format
     Report(report::ReportArgs),
     /// Run a test server with fault injection
-    #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     /// Run a gateway: hedging, retries, deadlines, overload protection
-    #[cfg(feature = "gate")]
     Gate(Box<gate::GateArgs>),
     /// Deliver jobs through rate limits, resumable after a crash
-    #[cfg(feature = "send")]
     Send(Box<send::SendArgs>),
     /// Simulate overload protection in virtual time
-    #[cfg(feature = "simulate")]
     Simulate(Box<simulate::SimulateArgs>),
     /// Check this machine for what distorts a measurement
     Doctor(doctor::DoctorArgs),
@@ -191,7 +158,6 @@ enum CliCommand {
     /// Write manual pages, one per command
     Man(man_pages::ManArgs),
     /// Supervise a program that a study has started
-    #[cfg(feature = "study")]
     #[command(name = weir_study::GUARD, hide = true)]
     Guard,
     /// Generate one agent's part of a load
@@ -214,34 +180,25 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
     let messages = Messages::new(&cli.common);
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
-        #[cfg(feature = "llm")]
         CliCommand::Llm(asked) => llm::run(*asked, &args, &messages),
         CliCommand::Replay(asked) => replay::run(&asked, &args, &messages),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
-        #[cfg(feature = "import")]
         CliCommand::Import(asked) => import::run(&asked, &messages),
-        #[cfg(feature = "record")]
         CliCommand::Record(asked) => record::run(&asked, &messages),
-        #[cfg(feature = "serve")]
         CliCommand::Serve(asked) => serve::run(asked, &messages),
-        #[cfg(feature = "gate")]
         CliCommand::Gate(asked) => gate::run(&asked, &messages),
-        #[cfg(feature = "send")]
         CliCommand::Send(asked) => send::run(&asked, &messages),
-        #[cfg(feature = "simulate")]
         CliCommand::Simulate(asked) => simulate::run(&asked, &messages),
-        #[cfg(feature = "study")]
         CliCommand::Study(asked) => study::run(&asked, &args, &messages, host),
-        #[cfg(feature = "study")]
         CliCommand::Guard => study::guard(&messages),
         CliCommand::Agent => load::run_agent(&messages, host),
         CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages, host),
         CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
-        #[cfg(feature = "history")]
+        #[cfg(feature = "sqlite")]
         CliCommand::History(asked) => history::run(&asked, &messages),
-        #[cfg(feature = "history")]
+        #[cfg(feature = "sqlite")]
         CliCommand::Trend(asked) => history::run_trend(&asked, &messages),
-        #[cfg(all(feature = "history", feature = "web"))]
+        #[cfg(feature = "sqlite")]
         CliCommand::Ui(asked) => ui::run(&asked, &args, &messages),
         CliCommand::Report(asked) => report::run(&asked, &messages),
         CliCommand::Doctor(asked) => doctor::run(&asked, &messages),

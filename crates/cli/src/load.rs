@@ -25,7 +25,7 @@ pub(super) use self::agent_scripts::run_agent;
 pub(super) use self::defaults::SearchDefaults;
 pub(super) use self::exit_code::exit_code;
 use self::load_check::parse_flags;
-#[cfg(all(feature = "history", feature = "web"))]
+#[cfg(feature = "sqlite")]
 pub(super) use self::load_check::{check, command};
 pub(super) use self::load_check::{check_flags, flags, parse};
 pub(super) use self::lua_script::{LuaLoad, LuaRole};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::exit;
-#[cfg(feature = "history")]
+#[cfg(feature = "sqlite")]
 use super::history::stored_run;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
@@ -38,7 +38,7 @@ pub(super) struct ReportArgs {
 pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
     let shown = asked.file.display();
     let read = || {
-        #[cfg(feature = "history")]
+        #[cfg(feature = "sqlite")]
         if let Some((_, run)) = stored_run(&asked.file)? {
             return Ok(run);
         }

@@ -9,9 +9,9 @@ use super::foreign_flags::{foreign_flag, one_dash};
 use weir_document::problem::nearest;
 use weir_request::secret_mask::MASK;
 
-/// Names of flags in other tools, and in earlier versions, with weir's names. A suggestion needs weir's name to be a
+/// Names of flags in other tools, with weir's names. A suggestion needs weir's name to be a
 /// flag of the command.
-const FLAG_SYNONYMS: [(&str, &str); 37] = [
+const FLAG_SYNONYMS: [(&str, &str); 25] = [
     ("concurrency", "connections"),
     ("concurrency", "max-concurrency"),
     ("clients", "connections"),
@@ -35,47 +35,12 @@ const FLAG_SYNONYMS: [(&str, &str); 37] = [
     ("user", "auth"),
     ("parallel", "max-concurrency"),
     ("max-requests", "requests"),
-    ("share", "cluster"),
-    ("limit", "limiter"),
     ("retry", "retries"),
-    ("queue", "max-queue"),
-    ("repeat", "retry-methods"),
-    ("fresh", "no-keepalive"),
     ("keep-alive", "keepalive"),
-    ("capacity", "slots"),
-    ("model", "algorithm"),
-    ("refuse", "overflow"),
-    ("key", "cert-key"),
-    ("key", "last-key"),
-    ("key", "pinned-key"),
-    ("fresh", "rerun"),
 ];
 
-/// Commands that this build leaves out, with what it would need.
-const LEFT_OUT_COMMANDS: &[(&str, &str)] = &[
-    #[cfg(not(feature = "gate"))]
-    ("gate", "feature gate"),
-    #[cfg(not(feature = "history"))]
-    ("history", "feature history"),
-    #[cfg(not(feature = "import"))]
-    ("import", "feature import"),
-    #[cfg(not(feature = "llm"))]
-    ("llm", "feature llm"),
-    #[cfg(not(feature = "record"))]
-    ("record", "feature record"),
-    #[cfg(not(feature = "send"))]
-    ("send", "feature send"),
-    #[cfg(not(feature = "serve"))]
-    ("serve", "feature serve"),
-    #[cfg(not(feature = "simulate"))]
-    ("simulate", "feature simulate"),
-    #[cfg(not(feature = "study"))]
-    ("study", "feature study"),
-    #[cfg(not(feature = "history"))]
-    ("trend", "feature history"),
-    #[cfg(not(all(feature = "history", feature = "web")))]
-    ("ui", "features history and web"),
-];
+/// Commands of the feature `sqlite`.
+const SQLITE_COMMANDS: [&str; 3] = ["history", "trend", "ui"];
 
 /// Command that the arguments name, by its full name: `weir send list`.
 pub(super) fn target_command(mut command: Command, args: &[OsString]) -> Command {
@@ -100,9 +65,9 @@ pub(super) fn message(error: &clap::Error, asked: &Command, args: &[OsString]) -
     let line = line.trim_start_matches("error: ").trim_end_matches("For more information, try '--help'.").trim_end();
     let name = asked.get_bin_name().unwrap_or("weir");
     if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
-        && let Some((_, features)) = LEFT_OUT_COMMANDS.iter().find(|(name, _)| name == given)
+        && SQLITE_COMMANDS.contains(&given.as_str())
     {
-        return format!("this build of weir has no '{given}'; build it with the {features}");
+        return format!("this build of weir has no '{given}'; build it with the feature sqlite");
     }
     if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg)
         && flag.split('=').next() == Some("--on")

@@ -11,6 +11,7 @@ mod connection;
 mod disk;
 mod dns;
 mod frames;
+pub mod hostile;
 mod http2;
 mod http2_peer;
 mod http2_service;

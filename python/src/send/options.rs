@@ -116,7 +116,6 @@ impl SenderRequest {
             rules,
             host_limits,
             key_hosts: common.job_defaults.key_hosts.clone(),
-            body_fields: common.job_defaults.body_fields,
             response_rules: judge,
             keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
             keepalive,

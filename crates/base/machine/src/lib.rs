@@ -25,10 +25,10 @@ pub mod process_tree;
 pub mod processes;
 pub mod readiness_event;
 pub mod supervisor;
-#[cfg(all(target_os = "linux", not(feature = "portable")))]
+#[cfg(all(target_os = "linux", not(weir_portable)))]
 #[path = "linux/mod.rs"]
 pub mod system;
-#[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+#[cfg(not(all(target_os = "linux", not(weir_portable))))]
 #[path = "portable/mod.rs"]
 pub mod system;
 pub mod timer;

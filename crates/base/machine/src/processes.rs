@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(feature = "portable", ignore = "processes are sampled by Linux's build")]
+    #[cfg_attr(weir_portable, ignore = "processes are sampled by Linux's build")]
     fn children_of_children_are_found_by_family_and_by_what_they_were_started_with_and_all_are_ended() {
         let mark = format!("a family of {}", std::process::id());
         let command = "sh -c 'env -i cat <&3 & wait' & wait";

@@ -124,7 +124,6 @@ fn verdict(run: &StoredRun) -> String {
 }
 
 /// Run as the page of `weir ui` lists it: as in the JSON, with figures as text.
-#[cfg(feature = "web")]
 pub(crate) fn run_row(run: &StoredRun) -> serde_json::Value {
     let mut value = row(run);
     value["shown"] = json!({

@@ -10,20 +10,16 @@ mod list;
 mod save_args;
 mod stored_result;
 mod trend;
-#[cfg(feature = "web")]
 mod trend_page;
 mod trend_report;
 mod trend_text;
 
 pub(crate) use self::list::HistoryArgs;
-#[cfg(feature = "web")]
 pub(crate) use self::list::run_row;
-#[cfg(feature = "web")]
 pub(crate) use self::save_args::figures_of;
 pub(crate) use self::save_args::{RunSaver, SaveArgs};
 pub(crate) use self::stored_result::stored_run;
 pub(crate) use self::trend::TrendArgs;
-#[cfg(feature = "web")]
 pub(crate) use self::trend_page::trend_reports;
 use super::exit;
 use super::messages::Messages;

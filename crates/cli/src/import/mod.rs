@@ -62,7 +62,6 @@ enum FromKind {
     Openapi,
     Http,
     Jmx,
-    Insomnia,
     Bruno,
 }
 
@@ -83,7 +82,6 @@ impl FromKind {
             Self::Openapi => ImportKind::OpenApi,
             Self::Http => ImportKind::Http,
             Self::Jmx => ImportKind::Jmx,
-            Self::Insomnia => ImportKind::Insomnia,
             Self::Bruno => ImportKind::Bruno,
         }
     }

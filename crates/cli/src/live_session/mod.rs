@@ -8,12 +8,9 @@
 mod job_control;
 mod live_args;
 mod live_keys;
-#[cfg(feature = "tui")]
 mod live_tui;
-#[cfg(feature = "outputs")]
 mod out_args;
 mod out_session;
-#[cfg(feature = "outputs")]
 mod span_feed;
 
 use std::sync::{Arc, mpsc};
@@ -21,10 +18,8 @@ use std::sync::{Arc, mpsc};
 use self::job_control::JobControl;
 pub(crate) use self::live_args::LiveArgs;
 use self::live_keys::LiveKeys;
-#[cfg(feature = "tui")]
 use self::live_tui::LiveTui;
 pub(crate) use self::out_session::{OutEnd, OutFlags, OutSession};
-#[cfg(feature = "outputs")]
 use self::span_feed::SpanFeed;
 use crate::interrupt::Interrupt;
 use crate::messages::Messages;
@@ -33,7 +28,6 @@ use weir_base::Nanos;
 use weir_live::progress_bar::ProgressBar;
 use weir_load::{LoadControl, LoadPlan, Options};
 use weir_measure::{Run, RunProgress};
-#[cfg(feature = "web")]
 use weir_web::{LivePage, PageListener, PageSubject};
 
 /// What shows and changes a load while it runs.
@@ -47,11 +41,8 @@ pub(crate) struct LiveSession {
     is_suspended: bool,
     interrupt: Option<Arc<Interrupt>>,
     outputs: OutSession,
-    #[cfg(feature = "outputs")]
     spans: Option<SpanFeed>,
-    #[cfg(feature = "tui")]
     tui: Option<LiveTui>,
-    #[cfg(feature = "web")]
     page: Option<LivePage>,
 }
 
@@ -97,14 +88,10 @@ impl LiveSession {
 
     /// Whether the view has taken the screen.
     pub(crate) fn has_screen(&self) -> bool {
-        #[cfg(feature = "tui")]
-        return self.tui.is_some();
-        #[cfg(not(feature = "tui"))]
-        false
+        self.tui.is_some()
     }
 
     /// The plan with traces of requests, if they are asked for.
-    #[cfg(feature = "outputs")]
     fn open_spans(&mut self, args: &LiveArgs, plan: LoadPlan) -> Result<LoadPlan, String> {
         let Some(fraction) = args.trace else { return Ok(plan) };
         let (plan, spans) = SpanFeed::start(fraction, &args.out_flags.out_args, plan, &self.outputs.logger())?;
@@ -112,14 +99,7 @@ impl LiveSession {
         Ok(plan)
     }
 
-    #[cfg(not(feature = "outputs"))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with outputs")]
-    fn open_spans(&mut self, _: &LiveArgs, plan: LoadPlan) -> Result<LoadPlan, String> {
-        Ok(plan)
-    }
-
     /// Takes the screen if it is asked for; the keys that are sent to it.
-    #[cfg(feature = "tui")]
     fn open_tui(
         &mut self,
         args: &LiveArgs,
@@ -134,17 +114,6 @@ impl LiveSession {
         Ok(Some(forward))
     }
 
-    #[cfg(not(feature = "tui"))]
-    fn open_tui(
-        &mut self,
-        _: &LiveArgs,
-        _: (&Options, &LoadPlan),
-        _: &[String],
-    ) -> Result<Option<mpsc::Sender<u8>>, String> {
-        Ok(None)
-    }
-
-    #[cfg(feature = "web")]
     fn open_page(
         &mut self,
         args: &LiveArgs,
@@ -174,11 +143,6 @@ impl LiveSession {
         Ok(())
     }
 
-    #[cfg(not(feature = "web"))]
-    fn open_page(&mut self, _: &LiveArgs, _: (&Options, &LoadPlan), _: &[String], _: Messages) -> Result<(), String> {
-        Ok(())
-    }
-
     /// Takes the progress of the run of a plan.
     pub(crate) fn update(
         &mut self,
@@ -190,7 +154,6 @@ impl LiveSession {
         // What is left at the end belongs to the time before it.
         let level = load.map(|load| (load.kind(), load.level_at(progress.elapsed.min(load.until() - Nanos(1)))));
         self.outputs.update(progress, level, &|| plan.step_facts());
-        #[cfg(feature = "outputs")]
         if let Some(spans) = &mut self.spans {
             spans.update(&|| plan.step_facts());
         }
@@ -205,7 +168,6 @@ impl LiveSession {
         }
         self.stop_if_asked();
         self.draw(progress, plan);
-        #[cfg(feature = "web")]
         if let Some(page) = &self.page {
             page.update(progress, || plan.step_facts());
         }
@@ -215,7 +177,6 @@ impl LiveSession {
     fn stop_if_asked(&mut self) {
         let Some(jobs) = &self.jobs else { return };
         if jobs.take_request() {
-            #[cfg(feature = "tui")]
             if let Some(tui) = &mut self.tui {
                 tui.suspend();
             }
@@ -230,7 +191,6 @@ impl LiveSession {
             if let Some(keys) = &self.keys {
                 keys.resume();
             }
-            #[cfg(feature = "tui")]
             if let Some(tui) = &mut self.tui {
                 tui.resume();
             }
@@ -239,7 +199,6 @@ impl LiveSession {
 
     /// Shows a note on the screen, or prints it.
     fn note(&mut self, note: &str, messages: &Messages) {
-        #[cfg(feature = "tui")]
         if let Some(tui) = &mut self.tui {
             tui.note(note);
             return;
@@ -247,7 +206,6 @@ impl LiveSession {
         messages.note(note);
     }
 
-    #[cfg(feature = "tui")]
     fn draw(&mut self, progress: &RunProgress<'_>, plan: &LoadPlan) {
         // A second signal ends the process at once, and would leave the screen as it is.
         if self.interrupt.as_ref().is_some_and(|interrupt| interrupt.is_requested()) {
@@ -258,12 +216,8 @@ impl LiveSession {
         }
     }
 
-    #[cfg(not(feature = "tui"))]
-    fn draw(&mut self, _: &RunProgress<'_>, _: &LoadPlan) {}
-
     /// Gives the terminal back: the load is over.
     pub(crate) fn end_keys(&mut self) {
-        #[cfg(feature = "tui")]
         drop(self.tui.take());
         self.keys = None;
         self.jobs = None;
@@ -272,12 +226,10 @@ impl LiveSession {
     /// Shows the end of the run on the page, and delivers the rest of the outputs; returns the exit code.
     pub(crate) fn finish(self, run: Result<&Run, &str>, messages: &Messages) -> u8 {
         let end = || run.map_or_else(|why| OutEnd::Failure(why.to_owned()), |run| OutEnd::Run(run.to_json()));
-        #[cfg(feature = "outputs")]
         if let Some(spans) = self.spans {
             spans.finish(messages);
         }
         let code = self.outputs.finish(end, messages);
-        #[cfg(feature = "web")]
         if let Some(page) = self.page {
             page.finish(run);
         }

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 
 use clap::Args;
 
-#[cfg(feature = "outputs")]
 use super::out_args::OutArgs;
 use crate::exit;
 use crate::messages::Messages;
@@ -15,7 +14,6 @@ use weir_load::LoadPlan;
 use weir_machine::lock::lock;
 use weir_measure::RunProgress;
 use weir_measure::run_steps::StepFacts;
-#[cfg(feature = "outputs")]
 use weir_outputs::{OutputSubject, RunEnd, RunOutputs};
 use weir_pace::live_load::LevelKind;
 use weir_request::secret_mask::url_label;
@@ -23,7 +21,6 @@ use weir_request::secret_mask::url_label;
 /// Flags of outputs.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct OutFlags {
-    #[cfg(feature = "outputs")]
     #[command(flatten)]
     pub(super) out_args: OutArgs,
 }
@@ -33,7 +30,6 @@ pub(crate) struct OutFlags {
 pub(crate) struct OutSession {
     /// Notes that were not printed yet.
     notes: Arc<Mutex<Vec<String>>>,
-    #[cfg(feature = "outputs")]
     outputs: Option<RunOutputs>,
 }
 
@@ -51,30 +47,20 @@ pub(crate) enum OutEnd {
 impl OutFlags {
     /// File of the lines while the load runs, if it is asked for.
     pub(crate) fn jsonl(&self) -> Option<&Path> {
-        #[cfg(feature = "outputs")]
-        return self.out_args.out_jsonl.as_deref();
-        #[cfg(not(feature = "outputs"))]
-        None
+        self.out_args.out_jsonl.as_deref()
     }
 
     /// Whether there is an output.
     pub(crate) fn has_any(&self) -> bool {
-        #[cfg(feature = "outputs")]
-        return self.out_args.has_any();
-        #[cfg(not(feature = "outputs"))]
-        false
+        self.out_args.has_any()
     }
 
     /// Credentials, which messages and results leave out.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        #[cfg(feature = "outputs")]
-        return self.out_args.secrets();
-        #[cfg(not(feature = "outputs"))]
-        Vec::new()
+        self.out_args.secrets()
     }
 }
 
-#[cfg(feature = "outputs")]
 impl OutSession {
     /// Starts the outputs; `lines` is the file of JSON lines.
     ///
@@ -148,21 +134,6 @@ impl OutSession {
         // What was said at the end only.
         lock(&self.notes).drain(..).for_each(|note| messages.note(&note));
         code
-    }
-}
-
-#[cfg(not(feature = "outputs"))]
-impl OutSession {
-    pub(crate) fn start(_: &OutFlags, _: &LoadPlan, _: &[String], _: Option<&OutputFile>) -> Result<Self, String> {
-        Ok(Self::default())
-    }
-
-    pub(crate) fn begin_run(&mut self, _: Nanos) {}
-
-    pub(crate) fn update(&mut self, _: &RunProgress<'_>, _: Option<(LevelKind, f64)>, _: &dyn Fn() -> Vec<StepFacts>) {}
-
-    pub(crate) fn finish(self, _: impl FnOnce() -> OutEnd, _: &Messages) -> u8 {
-        exit::OK
     }
 }
 

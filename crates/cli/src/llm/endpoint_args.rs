@@ -30,7 +30,7 @@ pub(super) struct EndpointArgs {
     #[arg(long, value_name = "NAME", help_heading = ENDPOINT)]
     model: Option<String>,
     /// chat, completions, responses, embeddings, messages, ollama, ollama-generate, tgi [default: by path, or chat]
-    #[arg(long, value_name = "NAME", visible_alias = "backend", value_parser = str::parse::<RequestApi>, help_heading = ENDPOINT)]
+    #[arg(long, value_name = "NAME", value_parser = str::parse::<RequestApi>, help_heading = ENDPOINT)]
     api: Option<RequestApi>,
     /// path of requests, in place of the API's
     #[arg(long, value_name = "PATH", help_heading = ENDPOINT)]

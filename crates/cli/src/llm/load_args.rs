@@ -32,13 +32,13 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, Args)]
 pub(super) struct LlmLoadArgs {
     /// closed loop: conversations at a time [default: 8]; open loop: maximum [default: 1000]
-    #[arg(short, long, value_name = "N", visible_alias = "max-concurrency", value_parser = units::count, help_heading = LOAD)]
+    #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = LOAD)]
     concurrency: Option<u64>,
     /// closed loop: time over which conversations start, evenly [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
     ramp_up: Option<Duration>,
     /// open loop: conversations per second, independent of responses: 4, 0.5, 30/m
-    #[arg(short, long, value_name = "RATE", visible_alias = "request-rate", value_parser = units::rate, help_heading = LOAD)]
+    #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = LOAD)]
     rate: Option<f64>,
     /// arrival process: constant, poisson, gamma:BURSTINESS [default: poisson]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = LOAD)]
@@ -53,7 +53,7 @@ pub(super) struct LlmLoadArgs {
     #[arg(long, value_name = "FLAG", value_parser = str::parse::<SearchedLoad>, help_heading = LOAD)]
     capacity: Option<SearchedLoad>,
     /// number of conversations
-    #[arg(short = 'n', long, value_name = "N", visible_alias = "request-count", value_parser = units::count, help_heading = LOAD)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = LOAD)]
     num_prompts: Option<u64>,
     /// duration; bare numbers are seconds [default: 30s without -n]
     #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]

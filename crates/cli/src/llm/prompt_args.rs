@@ -27,13 +27,13 @@ pub(super) struct PromptArgs {
     #[arg(long, value_name = "FILE|random", default_value = RANDOM, help_heading = PROMPTS)]
     dataset: PathBuf,
     /// tokens of a random prompt: 550, 550+-150 or 400..700 [default: 550+-150]
-    #[arg(long, value_name = "TOKENS", visible_alias = "random-input-len", value_parser = str::parse::<TokenCount>, help_heading = PROMPTS)]
+    #[arg(long, value_name = "TOKENS", value_parser = str::parse::<TokenCount>, help_heading = PROMPTS)]
     input_tokens: Option<TokenCount>,
     /// maximum tokens of a response [default: the file's; random: 150+-10]
-    #[arg(long, value_name = "TOKENS", visible_alias = "random-output-len", value_parser = str::parse::<TokenCount>, help_heading = PROMPTS)]
+    #[arg(long, value_name = "TOKENS", value_parser = str::parse::<TokenCount>, help_heading = PROMPTS)]
     output_tokens: Option<TokenCount>,
     /// random words that prompts share, in front of each [default: 0]
-    #[arg(long, value_name = "N", visible_alias = "random-prefix-len", value_parser = units::count, help_heading = PROMPTS)]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = PROMPTS)]
     prefix_tokens: Option<u64>,
     /// number of different prefixes [default: 1]
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = PROMPTS)]

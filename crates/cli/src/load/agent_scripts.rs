@@ -2,7 +2,6 @@
 
 use super::lua_script::{LuaLoad, LuaRole};
 use crate::exit;
-#[cfg(feature = "llm")]
 use crate::llm::agent_plan;
 use crate::messages::Messages;
 use crate::python_host::{PythonHost, PythonScript, ScriptRole};
@@ -35,10 +34,7 @@ impl AgentScripts for HostedScripts<'_> {
         position: AgentPosition,
     ) -> Result<LoadPlan, String> {
         if script.is_llm {
-            #[cfg(feature = "llm")]
             return agent_plan(script, options, plan);
-            #[cfg(not(feature = "llm"))]
-            return Err("the agent's build of weir has no 'llm'; build it with the feature llm".to_owned());
         }
         if !is_python(&script.path) && script.classes.is_empty() {
             return LuaLoad::prepare(script, options, plan, LuaRole::Agent(position.count)).map(|(plan, _)| plan);

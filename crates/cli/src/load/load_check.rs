@@ -7,16 +7,16 @@ use clap::{Args, Command, FromArgMatches};
 use super::LoadArgs;
 use super::defaults::study_warnings;
 use super::study_scripts::StudyScripts;
-#[cfg(all(feature = "history", feature = "web"))]
+#[cfg(feature = "sqlite")]
 use crate::objectives::Objectives;
-#[cfg(all(feature = "history", feature = "web"))]
-#[cfg(all(feature = "history", feature = "web"))]
+#[cfg(feature = "sqlite")]
+#[cfg(feature = "sqlite")]
 use crate::script_path::{is_python, is_script};
 use weir_base::Nanos;
-#[cfg(all(feature = "history", feature = "web"))]
+#[cfg(feature = "sqlite")]
 use weir_load::LoadPlan;
 use weir_load::Options;
-#[cfg(all(feature = "history", feature = "web"))]
+#[cfg(feature = "sqlite")]
 use weir_request::secret_mask::SecretMask;
 
 /// Arguments of `weir load`, without the name of the program.
@@ -53,7 +53,7 @@ pub(crate) fn parse(
 ///
 /// # Errors
 /// One line with the first mistake.
-#[cfg(all(feature = "history", feature = "web"))]
+#[cfg(feature = "sqlite")]
 pub(crate) fn check(args: &[String]) -> Result<SecretMask, String> {
     let mut read = parse_args(args)?;
     let mask = read.request_args.secret_mask().with_values(&read.live_args.secrets());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options};
+#[cfg(feature = "lua")]
 use weir_machine::input_file;
 use weir_measure::Run;
 #[cfg(feature = "lua")]

@@ -44,7 +44,7 @@ impl RateFromArgs {
     }
 
     /// Whether a log is given.
-    #[cfg(all(feature = "history", feature = "web"))]
+    #[cfg(feature = "sqlite")]
     pub(super) fn is_given(&self) -> bool {
         !self.rate_from.is_empty()
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use self::run_file_args::RunFileArgs;
 use self::run_summary::{append_to_job_page, comparison_with};
 use crate::exit;
-#[cfg(feature = "history")]
+#[cfg(feature = "sqlite")]
 use crate::history::RunSaver;
 use crate::messages::Messages;
 use crate::output::{OutputFile, colors, print};
@@ -37,7 +37,7 @@ pub(crate) struct RunFiles {
     junit: Option<OutputFile>,
     /// Lines while the run goes on, which something else writes: until its end the file stays, also empty.
     jsonl: Option<OutputFile>,
-    #[cfg(feature = "history")]
+    #[cfg(feature = "sqlite")]
     saver: Option<RunSaver>,
     /// Saved runs that the summary compares with.
     base: Option<PathBuf>,
@@ -70,7 +70,7 @@ impl RunFiles {
             summary: open_page(&asked.summary_md)?,
             junit: open_page(&asked.junit)?,
             jsonl: OutputFile::open(jsonl)?,
-            #[cfg(feature = "history")]
+            #[cfg(feature = "sqlite")]
             saver: asked.save_args.open()?,
             base: asked.base.clone(),
             job_page,
@@ -171,7 +171,7 @@ impl RunFiles {
             self.jtl.take().zip(self.log_end.take()).map(|(output, end)| output.finish(end.result)),
             self.summary.take().zip(shown).map(|(output, shown)| output.write(&shown)),
             self.junit.take().map(|output| output.write(&junit::render(run, strict))),
-            #[cfg(feature = "history")]
+            #[cfg(feature = "sqlite")]
             self.saver.take().map(|saver| saver.save(run)),
         ];
         let mut code = exit::OK;

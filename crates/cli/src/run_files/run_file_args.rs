@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-#[cfg(feature = "history")]
+#[cfg(feature = "sqlite")]
 use crate::history::SaveArgs;
 
 const RESULT: &str = "Result";
@@ -33,7 +33,7 @@ pub(crate) struct RunFileArgs {
     /// file for the objectives as JUnit XML
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     pub(super) junit: Option<PathBuf>,
-    #[cfg(feature = "history")]
+    #[cfg(feature = "sqlite")]
     #[command(flatten)]
     pub(super) save_args: SaveArgs,
     /// saved runs that the summary compares with
@@ -56,7 +56,7 @@ impl RunFileArgs {
             ("--csv-steps", self.csv_steps.is_some()),
             ("--summary-md", self.summary_md.is_some()),
             ("--junit", self.junit.is_some()),
-            #[cfg(feature = "history")]
+            #[cfg(feature = "sqlite")]
             ("--save", self.save_args.path().is_some()),
             ("--base", self.base.is_some()),
         ];

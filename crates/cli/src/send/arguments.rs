@@ -266,7 +266,6 @@ impl SendArgs {
             rules,
             host_limits,
             key_hosts: form.key_hosts.clone(),
-            body_fields: self.body_fields,
             response_rules: judge,
             keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
             keepalive: !self.no_keepalive,

@@ -1,7 +1,6 @@
 //! Arguments of `weir serve`, and the service's process: it runs until a signal.
 
 mod functions;
-mod hostile_h2;
 mod httpbin;
 mod llm;
 mod ratelimit;
@@ -19,8 +18,7 @@ use super::exit;
 use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
-use weir_serve::running::RunningService;
-use weir_server::{Logger, MAX_WORKERS, Options};
+use weir_server::{Logger, MAX_WORKERS, Options, RunningServer};
 
 /// Arguments of `weir serve`: one service with its own.
 #[derive(Debug, Args)]
@@ -39,7 +37,6 @@ enum Service {
     /// unreliable upstream: slow, failing, overloaded: /api/work /stats
     Work(Box<work::WorkArgs>),
     /// API with rate limits per key: /api/request /stats
-    #[command(alias = "exchange")]
     Ratelimit(Box<ratelimit::RatelimitArgs>),
     /// thread-pool server of functions, also in C: /square /cube /arithmetic/...
     Functions(Box<functions::FunctionsArgs>),
@@ -52,10 +49,7 @@ enum Service {
     /// language model of known times, with the APIs of OpenAI and Anthropic: /v1/chat/completions /v1/messages ...
     Llm(Box<llm::LlmArgs>),
     /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
-    #[command(alias = "body")]
     Httpbin(httpbin::HttpbinArgs),
-    /// HTTP/2 against its rules, for tests of clients: every path, /stats
-    HostileH2(hostile_h2::HostileH2Args),
 }
 
 /// Arguments that all services share.
@@ -97,7 +91,6 @@ impl ServeArgs {
     fn service_args(&self) -> &ServiceArgs {
         match &self.service {
             Service::Httpbin(args) => args.service_args(),
-            Service::HostileH2(args) => args.service_args(),
             Service::Ratelimit(args) => args.service_args(),
             Service::Functions(args) => args.service_args(),
             Service::Shop(args) => args.service_args(),
@@ -112,8 +105,8 @@ impl ServeArgs {
     ///
     /// # Errors
     /// Reason why it cannot start, in one line.
-    pub fn start(self, logger: Logger) -> Result<RunningService, String> {
-        let server = match self.service {
+    pub fn start(self, logger: Logger) -> Result<RunningServer, String> {
+        match self.service {
             Service::Httpbin(args) => args.start(logger),
             Service::Ratelimit(args) => args.start(logger),
             Service::Functions(args) => args.start(logger),
@@ -122,9 +115,7 @@ impl ServeArgs {
             Service::Work(args) => args.start(logger),
             Service::Stream(args) => args.start(logger),
             Service::Llm(args) => args.start(logger),
-            Service::HostileH2(args) => return args.start(),
-        };
-        server.map(RunningService::from)
+        }
     }
 }
 
@@ -153,20 +144,13 @@ pub(super) fn run(args: ServeArgs, messages: &Messages) -> u8 {
 }
 
 fn try_run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
-    if let Service::HostileH2(args) = &args.service
-        && args.lists()
-    {
-        return args.list().map(|()| exit::OK);
-    }
     let mut lifecycle = ServerLifecycle::new(&[])?;
     let grace = args.service_args().server_args.grace;
     let running = args.start(Logger::new(move |text| messages.note(text)))?;
     let end = lifecycle.run_until_signal(&running.url())?;
     let stopper = running.stop_handle();
-    let at_once = || {
-        if let Some(stopper) = stopper {
-            stopper.stop(Duration::ZERO);
-        }
-    };
-    Ok(lifecycle.finish(end, at_once, || running.stop(grace)))
+    let at_once = move || stopper.stop(Duration::ZERO);
+    Ok(lifecycle.finish(end, at_once, || {
+        running.stop(grace);
+    }))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_testing::{Reply, Server, Serving, Weir};
 
 #[test]
-#[cfg_attr(feature = "portable", ignore = "CPU is sampled on Linux only")]
+#[cfg_attr(weir_portable, ignore = "CPU is sampled on Linux only")]
 fn a_service_of_few_slots_is_bracketed_and_its_cpu_is_seen() {
     // 2 slots of 20 ms: 100/s. How close the bounds are is for simulations; a busy machine is late.
     let serving =
@@ -125,7 +125,7 @@ fn what_a_service_says_to_a_single_user_that_it_rejects_is_named_without_secrets
 fn what_cannot_be_searched_is_one_line_and_exit_code_2() {
     let server = Server::start(|_| Reply::status(500, "broken"));
     let (url, unreachable) = (server.url("/"), "http://127.0.0.1:9/".to_owned());
-    let no_process = if cfg!(feature = "portable") { "on Linux only" } else { "no process 4194305" };
+    let no_process = if cfg!(weir_portable) { "on Linux only" } else { "no process 4194305" };
     for (args, words) in [
         ([unreachable.as_str(), "--slo", "p99<1s"].as_slice(), "cannot connect"),
         (&[&url, "--slo", "p99<1s"], "no request of a single user succeeds: status 500: broken"),

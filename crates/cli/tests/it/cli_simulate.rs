@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use serde_json::Value;
-use weir_testing::{Weir, close};
+use weir_testing::Weir;
 
-const SMALL: [&str; 5] = ["simulate", "--slots=5", "--service-time=10ms..50ms", "--duration=10s", "--deadline=500ms"];
+const SMALL: [&str; 2] = ["simulate", "--scenario=fails-fast"];
 
 fn run(args: &[&str]) -> String {
     let output = Weir::new().run(args);
@@ -32,38 +32,12 @@ fn the_list_names_all_scenarios() {
 }
 
 #[test]
-fn flags_define_a_custom_simulation() {
-    let of = json(&[&SMALL[..], &["--load=3", "--limiter=static,none", "--interval=1s"]].concat());
+fn each_scenario_runs_with_each_limiter() {
+    let of = json(&[&SMALL[..], &["--limiter=static,none"]].concat());
     let runs = of["runs"].as_array().unwrap();
     assert_eq!(runs.iter().map(|run| run["limiter"].as_str().unwrap()).collect::<Vec<_>>(), ["static", "none"]);
-    for run in runs {
-        assert_eq!((run["scenario"].as_str(), run["series"].as_array().unwrap().len()), (Some("custom"), 10));
-        assert!(close(number(&run["scored"]["capacity_per_s"]), 5.0 / 0.030, 0.01), "{}", run["scored"]);
-        assert!(close(number(&run["scored"]["offered_per_s"]), 500.0, 0.1), "{}", run["scored"]);
-    }
-    assert!(number(&runs[0]["headline"]) > 0.9 && number(&runs[1]["headline"]) < 0.3);
-    assert_eq!(of["pairings"][0]["wins"], 1);
-    let by_rate = json(&[&SMALL[..], &["--rate=50", "--gates=2", "--arrivals=constant", "--warmup=0s"]].concat());
-    assert_eq!(number(&by_rate["runs"][0]["scored"]["offered_per_s"]), 50.0);
-}
-
-#[test]
-fn stages_and_changes_are_phases_of_the_run() {
-    let args = [
-        "simulate",
-        "--service-time=20ms",
-        "--slots=4",
-        "--load=0.5/2s,3/4s",
-        "--change=4s slots=2",
-        "--warmup=0s",
-        "--limiter=static:4",
-    ];
-    let run = &json(&args)["runs"][0];
-    let phases = run["phases"].as_array().unwrap();
-    assert_eq!(phases.iter().map(|phase| number(&phase["end_s"])).collect::<Vec<_>>(), [2.0, 6.0]);
-    assert!(number(&phases[0]["rejected"]) < 0.2 && number(&phases[1]["rejected"]) > 0.6, "{phases:?}");
-    let optimum = |at: usize| number(&run["series"][at]["optimal_in_flight"]);
-    assert_eq!((optimum(7), optimum(8)), (4.0, 2.0));
+    assert!(number(&runs[0]["headline"]) > 0.9, "{}", runs[0]["scored"]);
+    assert_eq!(of["pairings"][0]["other"], "none");
 }
 
 #[test]
@@ -109,30 +83,9 @@ fn a_seed_changes_the_random_choices() {
 fn an_invalid_flag_is_named_in_one_line() {
     for (args, named) in [
         (&["--scenario=steps"][..], "unknown scenario 'steps'; choose step-down, "),
-        (&["--scenario=ramp", "--slots=3"], "--scenario cannot be used with flags of a custom simulation"),
         (&["--limiter=fast"], "unknown limiter 'fast'; choose auto, "),
         (&["--limiter=static:0"], "static:50"),
-        (&["--slots=0"], "'0'"),
-        (&["--load=much"], "invalid load 'much'"),
-        (&["--load=-1"], "invalid load '-1'"),
-        (&["--load=1/1s", "--duration=1s"], "--duration cannot be used with stages"),
-        (&["--load=1", "--rate=1"], "cannot be used with"),
-        (&["--load=1e9"], "exceed the maximum of 100000000"),
-        (&["--duration=10ms"], "too short"),
-        (&["--duration=1m", "--warmup=1m"], "--warmup"),
-        (&["--deadline=0s"], "--deadline 0s"),
-        (&["--interval=50ms"], "not a multiple of 100ms"),
-        (&["--change=30s"], "invalid change"),
-        (&["--change=30s slots=-1"], "invalid change"),
-        (&["--change=30s slower=0"], "invalid change"),
-        (&["--change=30s replica=1 slots=1"], "--replicas"),
-        (&["--priorities=1,2"], "weights"),
-        (&["--priorities=0,0,0,0"], "weights"),
-        (&["--honor-retry-after"], "--retries"),
-        (&["--max-queue=1", "--degrade"], "cannot be used with"),
-        (&["--service-time=soon"], "invalid time 'soon'"),
-        (&["--balance=rng"], "[possible values: least-in-flight, round-robin]"),
-        (&["--service-time=0ms"], "--service-time"),
+        (&["--slots=3"], "unexpected argument '--slots'"),
     ] {
         let output = Weir::new().run(&[&["simulate"], args].concat());
         assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{args:?}: {output:?}");

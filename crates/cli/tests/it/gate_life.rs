@@ -27,7 +27,7 @@ fn with(config: &str) -> Weir {
 
 #[test]
 fn requests_and_responses_are_forwarded() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let gate = Serving::gate(&["--upstream", &body.url]);
     assert!(gate.url.starts_with("http://127.0.0.1:"));
     let mut connection = gate.connect();

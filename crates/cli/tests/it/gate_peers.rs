@@ -30,7 +30,7 @@ fn request(address: &str, path: &str, body: Bytes) -> Request<Full<Bytes>> {
 
 #[test]
 fn http2_is_accepted_and_forwarded_as_either_version() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let large = Bytes::from(vec![b'y'; 1_000_000]);
     for protocol in ["http1", "http2"] {
         let gate = gate(Weir::new(), &body.url, &format!("protocol = \"{protocol}\""));
@@ -236,7 +236,7 @@ fn an_event_arrives_before_the_next_is_sent() {
 
 #[test]
 fn bodies_larger_than_memory_are_streamed() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut gate = gate(Weir::new(), &body.url, "");
     gate.get("/static?bytes=1000000");
     let before = gate.running().status_kib("VmHWM");

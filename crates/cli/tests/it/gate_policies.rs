@@ -189,7 +189,7 @@ fn a_disconnect_cancels_all_attempts() {
 #[test]
 fn disconnects_leak_no_memory() {
     const CALLERS: u32 = 4;
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let policy = ["--hedge", "5ms", "--retries", "1", "--deadline", "5s", "--max-in-flight", "none"];
     let mut gate = Serving::gate(&[&["--upstream", &body.url], &policy[..]].concat());
     let some = |calls: u32| {

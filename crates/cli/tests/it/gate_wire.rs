@@ -100,7 +100,7 @@ fn responses_without_a_body_have_none() {
 
 #[test]
 fn large_bodies_stream_through_in_both_directions() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let gate = Fronted::new(&format!("http://{}", body.address), Policy::default());
     let megabytes: Vec<u8> = (0..8_u32 << 20).map(|k| (k % 251) as u8).collect();
     let mut client = gate.connect();
@@ -297,7 +297,7 @@ fn a_disconnect_cancels_the_attempt() {
 
 #[test]
 fn expect_100_continue_is_handled() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let gate = Fronted::new(&format!("http://{}", body.address), Policy::default());
     let mut client = gate.connect();
     client.send("POST /echo HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");

@@ -116,7 +116,7 @@ fn what_is_no_store_is_one_line_before_anything_is_sent() {
     for (file, expected) in [
         ("notes.txt", "notes.txt: not a store of runs; name another file"),
         ("other.db", "other.db: not a store of runs; name another file"),
-        ("newer.db", "newer.db: version 9 of a store of runs, by a newer weir; update weir"),
+        ("newer.db", "newer.db: version 9 of a store of runs; this weir reads version 1: name another file"),
     ] {
         let flag = format!("--save={file}");
         let output = weir.run(&["load", &server.url("/"), "-n", "1", &flag]);

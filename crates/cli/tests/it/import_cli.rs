@@ -203,6 +203,7 @@ fn bad_files_have_their_line_and_what_is_expected() {
     weir.write("bad.jmx", "<jmeterTestPlan>\n<hashTree>\n</jmeterTestPlan>");
     weir.write("bad.yaml", "openapi: 3.0.0\npaths: [1\n");
     weir.write("none.txt", "hello\n");
+    weir.write("insomnia.json", "{\"_type\": \"export\", \"__export_format\": 4, \"resources\": []}");
     weir.write("empty.bru", "get {\n  url: x\n");
     for (file, expected) in [
         ("bad.har", "weir: bad.har:2: expected a JSON value, found '}'\n"),
@@ -210,7 +211,11 @@ fn bad_files_have_their_line_and_what_is_expected() {
         ("bad.yaml", "weir: bad.yaml:3: expected YAML, found "),
         (
             "none.txt",
-            "weir: none.txt:1: expected a file of a known kind (curl, har, postman, openapi, http, jmx, insomnia, bruno), found 'hello'\n",
+            "weir: none.txt:1: expected a file of a known kind (curl, har, postman, openapi, http, jmx, bruno; other tools export HAR or OpenAPI), found 'hello'\n",
+        ),
+        (
+            "insomnia.json",
+            "weir: insomnia.json:1: expected a file of a known kind (curl, har, postman, openapi, http, jmx, bruno; other tools export HAR or OpenAPI), found '{",
         ),
         ("empty.bru", "weir: empty.bru:1: expected the end of the block get, found the end of the file\n"),
         ("gone.har", "weir: cannot read 'gone.har': No such file or directory\n"),

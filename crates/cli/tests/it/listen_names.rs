@@ -41,16 +41,6 @@ fn a_server_on_localhost_has_both_families() {
 }
 
 #[test]
-fn a_service_that_breaks_the_rules_has_both_families() {
-    let serving = Serving::with_hosts(weir(), &["serve", "hostile-h2", "--host", "localhost"]);
-    let port = port(&serving);
-    for address in [format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
-        assert!(TcpStream::connect(&address).is_ok(), "{address}");
-    }
-    serving.stop();
-}
-
-#[test]
 fn a_gateway_on_localhost_has_both_families_also_in_a_new_process() {
     let upstream = Serving::start(&["httpbin"]);
     let args = ["gate", "--listen", "localhost:0", "--admin", "localhost:0", "--upstream", &upstream.url, "-w", "2"];

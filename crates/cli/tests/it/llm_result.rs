@@ -37,7 +37,7 @@ fn stamped_connection() -> TcpStream {
 }
 
 #[test]
-#[cfg_attr(feature = "portable", ignore = "arrival times are Linux's")]
+#[cfg_attr(weir_portable, ignore = "arrival times are Linux's")]
 fn the_own_part_of_the_first_token_is_measured_and_is_not_the_servers_time() {
     let _stamped = stamped_connection();
     for flags in [["--h2c", "--streams", "4"].as_slice(), &[], &["--rate", "100"]] {
@@ -59,7 +59,7 @@ fn the_own_part_of_the_first_token_is_measured_and_is_not_the_servers_time() {
 }
 
 #[test]
-#[cfg_attr(feature = "portable", ignore = "arrival times are Linux's")]
+#[cfg_attr(weir_portable, ignore = "arrival times are Linux's")]
 fn the_report_has_weirs_own_part_of_the_first_token() {
     let _stamped = stamped_connection();
     let serving = model();

@@ -23,7 +23,7 @@ fn ends(streams: &RunStreams) -> [u64; 6] {
 }
 
 #[test]
-#[cfg_attr(feature = "portable", ignore = "arrival times are Linux's")]
+#[cfg_attr(weir_portable, ignore = "arrival times are Linux's")]
 fn events_are_those_of_the_service_in_every_format() {
     for version in VERSIONS {
         for (path, flag) in
@@ -49,7 +49,7 @@ fn events_are_those_of_the_service_in_every_format() {
 }
 
 #[test]
-#[cfg_attr(feature = "portable", ignore = "arrival times are Linux's")]
+#[cfg_attr(weir_portable, ignore = "arrival times are Linux's")]
 fn the_times_of_a_load_are_those_of_the_service_s_own_record() {
     let flags = ["stream", "--events", "30", "--gap", "1ms..20ms", "--first-delay", "5ms..50ms", "--seed", "3"];
     for version in VERSIONS {

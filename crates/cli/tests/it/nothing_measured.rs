@@ -79,29 +79,6 @@ fn an_outage_has_no_times_of_successes_in_any_report() {
 }
 
 #[test]
-fn zeros_of_a_run_that_an_earlier_version_saved_are_read_as_nothing() {
-    let weir = Weir::new();
-    let server = Server::start(|_| Reply::nothing().close());
-    let url = server.url("/");
-    let output = weir.run(&["load", &url, "-q", "-n", "20", "-c", "2", "--format", "json"]);
-    let run = output.json();
-    assert_eq!(
-        (run.requests.ok, run.response_ms, run.responses.response_ms),
-        (0, Percentiles::default(), Percentiles::default())
-    );
-    assert_eq!((run.series[0].p50_ms, run.series[0].max_ms), (None, None));
-    let mut older: Value = serde_json::from_str(&output.stdout).unwrap();
-    let zero = |value: &mut Value, names: &[&str]| names.iter().for_each(|name| value[*name] = 0.0.into());
-    for name in ["response_ms", "service_ms", "first_byte_ms"] {
-        zero(&mut older[name], &["mean", "sd", "min", "p50", "p75", "p90", "p95", "p99", "p999", "max"]);
-    }
-    older["series"].as_array_mut().unwrap().iter_mut().for_each(|point| zero(point, &["p50_ms", "p99_ms", "max_ms"]));
-    weir.write("older.json", older.to_string());
-    let read = weir.run(&["report", "older.json", "--format", "json"]);
-    assert_eq!((read.code, read.json()), (0, run), "{}", read.stderr);
-}
-
-#[test]
 fn a_model_that_is_down_has_no_times() {
     let weir = Weir::new();
     let server = Server::start(|_| Reply::nothing().close());

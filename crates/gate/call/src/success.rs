@@ -7,25 +7,12 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
-#[cfg(feature = "schema")]
 use jsonschema::Validator;
 use serde::de::IgnoredAny;
 
 use weir_base::failure::FailureKind;
 use weir_retry::grpc::{Code, Codes, is_grpc};
 use weir_retry::policy::AttemptFailure;
-
-/// Stand-in of a build without the feature `schema`: no value of it exists.
-#[cfg(not(feature = "schema"))]
-#[derive(Debug)]
-pub(crate) enum Validator {}
-
-#[cfg(not(feature = "schema"))]
-impl Validator {
-    fn is_valid(&self, _: &serde_json::Value) -> bool {
-        match *self {}
-    }
-}
 
 /// Conditions of a successful response.
 #[derive(Clone, Debug)]
@@ -58,14 +45,8 @@ impl fmt::Display for InvalidSchema {
     }
 }
 
-#[cfg(feature = "schema")]
 fn validator(schema: &serde_json::Value) -> Result<Validator, InvalidSchema> {
     jsonschema::validator_for(schema).map_err(|error| InvalidSchema(format!(": {error}")))
-}
-
-#[cfg(not(feature = "schema"))]
-fn validator(_: &serde_json::Value) -> Result<Validator, InvalidSchema> {
-    Err(InvalidSchema(" that this build of weir can read; build it with the feature schema".into()))
 }
 
 impl Default for Success {
@@ -171,7 +152,6 @@ mod tests {
         assert_eq!(wanting("no").check_head(&head(200)), Err(AttemptFailure::Kind(FailureKind::Header)));
     }
 
-    #[cfg(feature = "schema")]
     #[test]
     fn a_body_must_be_json_and_match_the_schema() {
         let json = Success { json: true, ..Success::default() };
@@ -190,7 +170,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "schema")]
     #[test]
     fn an_invalid_schema_is_an_error() {
         let error = Success::default().with_schema(&serde_json::json!({"type": "whatever"})).unwrap_err();

@@ -6,8 +6,6 @@
 //! - [`shop`]: shop whose protocol has rules
 //! - [`sleep`]: blocking and non-blocking delays
 //! - [`httpbin`]: request and response bodies of all kinds
-//! - [`hostile_h2`]: violations of HTTP/2
-//! - [`running`]: a service of either kind, running
 //! - [`llm`]: language model of known times
 //! - [`stream`]: streams of events with known gaps
 //! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share;
@@ -26,14 +24,12 @@
 //! ```
 
 pub mod functions;
-pub mod hostile_h2;
 pub mod httpbin;
 pub mod llm;
 pub mod pool;
 pub mod ratelimit;
 mod record_log;
 pub mod responses;
-pub mod running;
 pub mod shop;
 pub mod sleep;
 pub mod stream;

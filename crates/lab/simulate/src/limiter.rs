@@ -19,8 +19,6 @@ use weir_resilience::admission::AdmissionConfig;
 pub enum SimulatedLimiter {
     /// weir's, with the defaults of `weir gate`.
     Auto,
-    /// weir's, with this configuration.
-    Custom(AdmissionConfig),
     /// Fixed limit over all gates; none: the initial slots of the upstream.
     Static(Option<u32>),
     /// [`super::peers::aimd`].
@@ -78,7 +76,6 @@ impl SimulatedLimiter {
         let slots = scenario.upstream.all_slots();
         match self {
             Self::Auto => Box::new(WeirGate::new(&AdmissionConfig::default())),
-            Self::Custom(config) => Box::new(WeirGate::new(config)),
             Self::Static(limit) => with_algorithm(FixedLimit(Some(per_gate(limit.unwrap_or(slots))))),
             Self::Aimd => with_algorithm(Aimd::default()),
             Self::Vegas => with_algorithm(Vegas::new(seed)),
@@ -93,7 +90,7 @@ impl SimulatedLimiter {
 impl fmt::Display for SimulatedLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Auto | Self::Custom(_) => f.pad("auto"),
+            Self::Auto => f.pad("auto"),
             Self::Static(None) => f.pad("static"),
             Self::Static(Some(limit)) => f.pad(&format!("static:{limit}")),
             Self::Aimd => f.pad("aimd"),

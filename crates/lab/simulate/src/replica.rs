@@ -5,8 +5,6 @@
 
 use std::collections::VecDeque;
 
-use weir_workload::station::StationOverflow;
-
 use super::gate::AttemptId;
 
 /// Slots and queue of a replica.
@@ -17,12 +15,12 @@ pub(super) struct Replica {
     pub(super) slowdown_factor: f64,
     pub(super) busy: u32,
     waiting: VecDeque<AttemptId>,
-    overflow: StationOverflow,
+    max_queue: usize,
 }
 
 impl Replica {
-    pub(super) fn new(slots: u32, overflow: StationOverflow) -> Self {
-        Self { slots, slowdown_factor: 1.0, busy: 0, waiting: VecDeque::new(), overflow }
+    pub(super) fn new(slots: u32, max_queue: usize) -> Self {
+        Self { slots, slowdown_factor: 1.0, busy: 0, waiting: VecDeque::new(), max_queue }
     }
 
     pub(super) fn in_flight(&self) -> u32 {
@@ -31,10 +29,7 @@ impl Replica {
 
     /// Whether another call is accepted.
     pub(super) fn accepts(&self) -> bool {
-        match self.overflow {
-            StationOverflow::Reject { queue } => self.busy < self.slots || self.waiting.len() < queue,
-            StationOverflow::Slow => true,
-        }
+        self.busy < self.slots || self.waiting.len() < self.max_queue
     }
 
     pub(super) fn enqueue(&mut self, id: AttemptId) {
@@ -49,16 +44,6 @@ impl Replica {
         let id = self.waiting.pop_front()?;
         self.busy += 1;
         Some(id)
-    }
-
-    /// Factor on the initial service time of a call that starts now.
-    pub(super) fn current_slowdown(&self) -> f64 {
-        match self.overflow {
-            StationOverflow::Reject { .. } => self.slowdown_factor,
-            StationOverflow::Slow => {
-                self.slowdown_factor * f64::from(self.in_flight().max(self.slots)) / f64::from(self.slots.max(1))
-            }
-        }
     }
 
     /// Removes a queued call.

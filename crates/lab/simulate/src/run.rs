@@ -14,7 +14,7 @@ use super::world::{Scenario, UnloadedLatency};
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_pace::schedule::{Schedule, ScheduledArrival};
-use weir_resilience::admission::{PauseTotal, Pulse, Rejection};
+use weir_resilience::admission::{PauseTotal, Pulse};
 
 /// Resolution of the record that metrics are computed from.
 const RECORD_INTERVAL: Nanos = Nanos::from_millis(100);
@@ -124,7 +124,7 @@ impl<'a> Simulation<'a> {
             next_change: 0,
             attempts: AttemptTable::default(),
             gates: (0..scenario.gates.max(1)).map(|index| limiter.gate(scenario, index)).collect(),
-            replicas: (0..upstream.replicas.max(1)).map(|_| Replica::new(upstream.slots, upstream.overflow)).collect(),
+            replicas: (0..upstream.replicas.max(1)).map(|_| Replica::new(upstream.slots, upstream.max_queue)).collect(),
             round_robin_index: 0,
             at_upstream: 0,
             queued: 0,
@@ -200,7 +200,7 @@ impl<'a> Simulation<'a> {
                 self.deadlines.push(Reverse((deadline, id, call.serial)));
                 self.events.push(Reverse((recheck_at.max(self.now), id, call.serial, Kind::GateRecheck)));
             }
-            GateDecision::Reject(rejection) => self.reject(id, Some(rejection)),
+            GateDecision::Reject(_) => self.reject(id, true),
         }
     }
 
@@ -210,21 +210,21 @@ impl<'a> Simulation<'a> {
         for decision in decisions.drain(..) {
             match decision {
                 WaiterDecision::Run(id) => self.send_upstream(id),
-                WaiterDecision::Reject(id, rejection) => self.reject(id, Some(rejection)),
+                WaiterDecision::Reject(id, _) => self.reject(id, true),
             }
         }
         self.waiter_decisions = decisions;
     }
 
-    /// Rejection by the gate, or by the upstream (none).
-    fn reject(&mut self, id: AttemptId, by_gate: Option<Rejection>) {
+    /// Rejection by the gate, or else by the upstream.
+    fn reject(&mut self, id: AttemptId, by_gate: bool) {
         let call = *self.attempts.get(id);
-        if by_gate.is_some() {
+        if by_gate {
             self.record.add_rejection(self.now, &call);
         } else {
             self.record.current.upstream_rejected += 1;
         }
-        self.finish_or_retry(id, by_gate);
+        self.finish_or_retry(id);
     }
 
     fn handle_event(&mut self) {
@@ -300,7 +300,7 @@ impl<'a> Simulation<'a> {
             GateState::NotStarted | GateState::Done => return,
         }
         self.record.add_timeout(self.now, call);
-        self.finish_or_retry(id, None);
+        self.finish_or_retry(id);
         self.apply_waiter_decisions();
     }
 }

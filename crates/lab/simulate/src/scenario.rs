@@ -1,13 +1,12 @@
 //! Named scenarios. Loads are multiples of the upstream's initial capacity.
 
 use super::world::{
-    CallerModel, ChangeEffect, HeadlineMetric, ReplicaBalance, RetryModel, Scenario, ScenarioPhase, UnloadedLatency,
-    UpstreamChange, UpstreamModel,
+    CallerModel, ChangeEffect, HeadlineMetric, RetryModel, Scenario, ScenarioPhase, UnloadedLatency, UpstreamChange,
+    UpstreamModel,
 };
 use weir_base::Nanos;
 use weir_pace::schedule::{Arrivals, LoadStage};
 use weir_workload::delay::{Delay, DelayRange};
-use weir_workload::station::StationOverflow;
 
 mod noise;
 
@@ -16,7 +15,7 @@ pub(super) use noise::mixed;
 use noise::{callers_leave, gate_stalls, recovery, short_deadlines, upstream_stalls};
 
 /// Default deadline of callers as a multiple of the unloaded p99.
-pub const DEFAULT_DEADLINE_RATIO: f64 = 4.0;
+const DEFAULT_DEADLINE_RATIO: f64 = 4.0;
 
 /// Name, description and constructor of a scenario.
 type ScenarioEntry = (&'static str, &'static str, fn(Scenario) -> Scenario);
@@ -83,11 +82,11 @@ pub fn by_name(name: &str) -> Option<Scenario> {
     Some(make(Scenario { name: name.to_owned(), ..default_scenario() }))
 }
 
-/// Default scenario: 50 slots with service times of 100 to 600 ms, and no load yet.
-pub fn default_scenario() -> Scenario {
+/// Base of all scenarios, without a name: 50 slots with service times of 100 to 600 ms, and no load yet.
+pub(crate) fn default_scenario() -> Scenario {
     let service = Delay::Uniform(DelayRange { low: Nanos::from_millis(100), high: Nanos::from_millis(600) });
     Scenario {
-        name: "custom".to_owned(),
+        name: String::new(),
         seed: 1,
         callers: CallerModel {
             stages: Vec::new(),
@@ -104,9 +103,8 @@ pub fn default_scenario() -> Scenario {
             replicas: 1,
             slots: 50,
             service,
-            overflow: StationOverflow::Reject { queue: usize::MAX },
+            max_queue: usize::MAX,
             continues_abandoned_work: true,
-            balance: ReplicaBalance::LeastInFlight,
         },
         changes: Vec::new(),
         stalls: Vec::new(),
@@ -119,13 +117,13 @@ pub fn default_scenario() -> Scenario {
 }
 
 /// Default deadline of callers, by the service time of the upstream.
-pub fn default_deadline(service: &Delay) -> Nanos {
+fn default_deadline(service: &Delay) -> Nanos {
     Nanos::from_secs_f64(UnloadedLatency::of(service).p99.as_secs_f64() * DEFAULT_DEADLINE_RATIO)
 }
 
 impl Scenario {
     /// Scenario with one more phase, whose load goes from one multiple of the capacity to another.
-    pub fn with_phase(mut self, name: &str, from: f64, to: f64, length: Nanos) -> Self {
+    pub(crate) fn with_phase(mut self, name: &str, from: f64, to: f64, length: Nanos) -> Self {
         let start = self.length();
         let capacity = self.upstream.per_s();
         self.callers.stages.push(LoadStage { from_per_s: from * capacity, to_per_s: to * capacity, length });
@@ -208,8 +206,7 @@ fn low_traffic(scenario: Scenario) -> Scenario {
 }
 
 fn retry_storm(mut scenario: Scenario) -> Scenario {
-    scenario.callers.retry =
-        Some(RetryModel { max_retries: 5, first_wait: Nanos::from_millis(100), honors_retry_after: false });
+    scenario.callers.retry = Some(RetryModel { max_retries: 5, first_wait: Nanos::from_millis(100) });
     scenario
         .with_constant_load("before", 0.8, 30)
         .with_constant_load("storm", 3.0, 10)
@@ -231,7 +228,7 @@ fn bursts(scenario: Scenario) -> Scenario {
 }
 
 fn fails_fast(mut scenario: Scenario) -> Scenario {
-    scenario.upstream.overflow = StationOverflow::Reject { queue: 0 };
+    scenario.upstream.max_queue = 0;
     scenario.with_constant_load("overload", 2.0, 60)
 }
 

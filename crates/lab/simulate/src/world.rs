@@ -5,7 +5,6 @@ use serde::Serialize;
 use weir_base::Nanos;
 use weir_pace::schedule::{Arrivals, LoadStage};
 use weir_workload::delay::Delay;
-use weir_workload::station::StationOverflow;
 
 /// All that a run depends on, except for the limiter.
 #[derive(Clone, Debug)]
@@ -121,11 +120,9 @@ pub struct RetryModel {
     pub max_retries: u32,
     /// Mean wait before the first retry; it doubles with each further one.
     pub first_wait: Nanos,
-    /// Whether callers wait at least as long as the Retry-After of a rejection.
-    pub honors_retry_after: bool,
 }
 
-/// Upstream service: replicas with a fixed number of slots each.
+/// Upstream service: replicas with a fixed number of slots each. A call is sent to the replica with the fewest in flight.
 #[derive(Clone, Debug)]
 pub struct UpstreamModel {
     /// Number of replicas.
@@ -134,21 +131,10 @@ pub struct UpstreamModel {
     pub slots: u32,
     /// Service time of a call.
     pub service: Delay,
-    /// Behaviour of a replica with more calls than slots; queued calls are served first in, first out.
-    pub overflow: StationOverflow,
+    /// Maximum queued calls per replica; others are rejected. Queued calls are served first in, first out.
+    pub max_queue: usize,
     /// Whether abandoned calls are served to the end, as in most services.
     pub continues_abandoned_work: bool,
-    /// Load balancing.
-    pub balance: ReplicaBalance,
-}
-
-/// Load balancing over replicas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplicaBalance {
-    /// Next replica in turn.
-    RoundRobin,
-    /// Replica with the fewest calls in flight.
-    LeastInFlight,
 }
 
 /// Change of the upstream at a point in time.

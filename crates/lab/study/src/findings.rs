@@ -5,9 +5,7 @@ use serde::Serialize;
 use super::StudyOutcome;
 use super::definition::{Definition, StudyLoad};
 use super::measurement::Measurement;
-use weir_measure::compare::{
-    Better, ComparisonVerdict, Finding, Metric, MetricSample, Pair, RunFigure, Settings, judge,
-};
+use weir_measure::compare::{Better, ComparisonVerdict, Metric, MetricSample, Pair, RunFigure, Settings, judge};
 
 /// Metric that a study compares, of a load or of the whole variant.
 #[derive(Clone, Debug)]
@@ -191,11 +189,6 @@ impl<'a> Findings<'a> {
     pub fn verdicts_of_pair(&self, measure: usize, pair: (usize, usize)) -> impl Iterator<Item = &PairVerdict> {
         self.verdicts.iter().filter(move |it| it.metric == measure && (it.base, it.other) == pair)
     }
-
-    /// Whether a verdict on a primary metric has this finding.
-    pub fn has_finding(&self, finding: Finding) -> bool {
-        self.verdicts.iter().any(|it| self.metrics[it.metric].is_primary && it.verdict.finding == finding)
-    }
 }
 
 impl RunRange {
@@ -286,7 +279,7 @@ mod tests {
     use super::super::text;
     use super::*;
     use crate::tests::fixtures::{STEADY_RATES_PER_S, definition, outcome};
-    use weir_measure::compare::UnclearReason;
+    use weir_measure::compare::{Finding, UnclearReason};
 
     fn twice() -> [Option<f64>; 7] {
         STEADY_RATES_PER_S.map(|rate| rate.map(|rate| rate * 2.0))

@@ -165,8 +165,6 @@ pub fn write_report(findings: &Findings<'_>) -> Result<ReportFiles, String> {
     for figure in &figures {
         folder.write(&format!("plots/{}.svg", figure.name), figure.plot.svg().as_bytes()).map_err(wrong)?;
         folder.write(&format!("plots/{}.csv", figure.name), figure.plot.csv().as_bytes()).map_err(wrong)?;
-        let png = figure.plot.png().map_err(|why| format!("cannot draw plots/{}.png: {why}", figure.name))?;
-        folder.write(&format!("plots/{}.png", figure.name), &png).map_err(wrong)?;
     }
     folder.write("report.md", text::markdown(findings, &figures).as_bytes()).map_err(wrong)?;
     let html = render(&page::of_findings(findings, &figures));

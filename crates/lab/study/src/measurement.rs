@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use weir_measure::Run;
-use weir_measure::percentiles::deserialize_measured;
+use weir_measure::percentiles::null_or_ms;
 use weir_measure::run_steps::RunStep;
 
 /// Identity of a measurement within its study.
@@ -77,19 +77,19 @@ pub struct LoadMetrics {
     #[serde(rename = "errors")]
     pub failed_fraction: f64,
     /// Mean; None without a success.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub mean_ms: Option<f64>,
     /// Median.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub p50_ms: Option<f64>,
     /// 90th percentile.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub p90_ms: Option<f64>,
     /// 99th percentile.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub p99_ms: Option<f64>,
     /// Maximum.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub max_ms: Option<f64>,
     /// Number of requests, with or without a response.
     pub requests: u64,

@@ -39,7 +39,6 @@ pub struct LoadAssignment {
     /// Number of connections that all agents together open before the start.
     pub preconnect: u64,
     /// Whether the load may be changed while it runs.
-    #[serde(default)]
     pub may_change: bool,
 }
 

@@ -12,8 +12,8 @@ pub enum HistoryError {
     Missing(PathBuf),
     /// The file is something else than a store of runs.
     Other(PathBuf),
-    /// The file is of a newer version.
-    Newer(PathBuf, i64),
+    /// The tables of the file have another version than the one that is read.
+    Version(PathBuf, i64, i64),
     /// No run is meant by this reference; with the number of runs in the store.
     NoRun(String, u64),
     /// The run of this number is damaged.
@@ -30,9 +30,11 @@ impl fmt::Display for HistoryError {
                 write!(f, "{}: no saved runs; 'weir load --save' saves each run there", path.display())
             }
             Self::Other(path) => write!(f, "{}: not a store of runs; name another file", path.display()),
-            Self::Newer(path, version) => {
-                write!(f, "{}: version {version} of a store of runs, by a newer weir; update weir", path.display())
-            }
+            Self::Version(path, found, known) => write!(
+                f,
+                "{}: version {found} of a store of runs; this weir reads version {known}: name another file",
+                path.display()
+            ),
             Self::NoRun(text, 0) => write!(f, "unknown run '{text}': the store is empty"),
             Self::NoRun(text, count) => write!(f, "unknown run '{text}' among {count}; 'weir history' lists them"),
             Self::Damaged(id, why) => write!(f, "run {id} is damaged: {why}"),

@@ -120,7 +120,7 @@ impl RunStore {
         let is_empty = transaction.query_row(tables, [], |row| row.get::<_, i64>(0)).map_err(cannot)? == 0;
         match (application, version) {
             (APPLICATION_ID, VERSION) => {}
-            (APPLICATION_ID, newer) => return Err(HistoryError::Newer(path.to_owned(), newer)),
+            (APPLICATION_ID, other) => return Err(HistoryError::Version(path.to_owned(), other, VERSION)),
             _ if !is_empty || !create => return Err(HistoryError::Other(path.to_owned())),
             _ => {
                 transaction.execute_batch(TABLES).map_err(cannot)?;

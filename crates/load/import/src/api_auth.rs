@@ -1,4 +1,4 @@
-//! Authentication of requests, as Postman, Insomnia and Bruno describe it.
+//! Authentication of requests, as Postman and Bruno describe it.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,6 @@ pub(crate) struct ApiAuth {
     /// Kind: `bearer`, `basic`, `apikey` ...
     pub(crate) kind: String,
     pub(crate) attributes: BTreeMap<String, String>,
-    /// Attributes whose templates are known already.
-    pub(crate) templates: BTreeMap<String, Template>,
     pub(crate) line: u32,
 }
 
@@ -37,7 +35,7 @@ impl ApiAuth {
             // Version 2.0 has an object.
             attributes.extend(own.members().filter_map(|(key, value)| Some((key.into_owned(), value.scalar()?))));
         }
-        Self { kind, attributes, templates: BTreeMap::new(), line: node.line }
+        Self { kind, attributes, line: node.line }
     }
 
     fn get(&self, names: &[&str]) -> String {
@@ -47,9 +45,6 @@ impl ApiAuth {
     /// Adds credentials to a request; what weir does not have is an omission.
     pub(crate) fn apply(&self, step: &mut ImportedStep, session: &mut ImportSession) {
         let value = |names: &[&str], fallback: &str, session: &mut ImportSession| {
-            if let Some(known) = names.iter().find_map(|name| self.templates.get(*name)) {
-                return known.clone();
-            }
             let text = self.get(names);
             match text.is_empty() {
                 true => text::variable(&session.names.name(fallback)),

@@ -63,9 +63,6 @@ fn json_kind(text: &str, look: &str) -> Option<ImportKind> {
     if has("_postman_id") || has("_postman_variable_scope") || (has("item") && has("info")) {
         return Some(ImportKind::Postman);
     }
-    if has("__export_format") || (has("_type") && has("resources")) {
-        return Some(ImportKind::Insomnia);
-    }
     if has("brunoConfig")
         || (has("items") && has("uid") && has("version"))
         || (has("items") && has("version") && has("name"))
@@ -114,15 +111,7 @@ fn yaml_kind(look: &str) -> Option<ImportKind> {
                 .is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
         })
     };
-    if begins("openapi") || begins("swagger") {
-        return Some(ImportKind::OpenApi);
-    }
-    let is_insomnia = look.lines().any(|line| {
-        line.strip_prefix("type:").is_some_and(|kind| kind.trim_start_matches([' ', '"']).contains("insomnia.rest/"))
-    });
-    // Also as a map on one line: {_type: export, __export_format: 4, ...
-    let is_old_insomnia = (begins("_type") && begins("__export_format")) || look.contains("__export_format:");
-    (is_insomnia || is_old_insomnia).then_some(ImportKind::Insomnia)
+    (begins("openapi") || begins("swagger")).then_some(ImportKind::OpenApi)
 }
 
 /// Whether a line begins a block of Bruno that requests and environments have.
@@ -181,8 +170,8 @@ mod tests {
             ("a.txt", "### login\nPOST http://h/login\n", Some(ImportKind::Http)),
             ("a.http", "GET http://h", Some(ImportKind::Http)),
             ("a.xml", "<?xml version=\"1.0\"?>\n<jmeterTestPlan version=\"1.2\">", Some(ImportKind::Jmx)),
-            ("a.json", "{\"_type\": \"export\", \"__export_format\": 4}", Some(ImportKind::Insomnia)),
-            ("a.yaml", "type: collection.insomnia.rest/5.0\n", Some(ImportKind::Insomnia)),
+            ("a.json", "{\"_type\": \"export\", \"__export_format\": 4, \"resources\": []}", None),
+            ("a.yaml", "type: collection.insomnia.rest/5.0\nname: shop\ncollection:\n  - url: http://h\n", None),
             ("a.bru", "meta {\n  name: x\n}\n", Some(ImportKind::Bruno)),
             ("shop.hurl", "GET http://h\nHTTP 200\n", None),
             ("shop.txt", "GET http://h\nHTTP 200\n", None),

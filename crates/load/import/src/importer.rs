@@ -10,7 +10,6 @@ use crate::error::{ImportError, Mismatch};
 use crate::file_reader::NamedFileReader;
 use crate::har;
 use crate::http_file;
-use crate::insomnia;
 use crate::jmx;
 use crate::kind::ImportKind;
 use crate::openapi;
@@ -93,7 +92,6 @@ fn read(
         ImportKind::OpenApi => openapi::read(text, settings, session),
         ImportKind::Http => http_file::read(text, session),
         ImportKind::Jmx => jmx::read(text, session),
-        ImportKind::Insomnia => insomnia::read(text, session),
         ImportKind::Bruno => bruno::read(text, session),
     }
 }
@@ -121,7 +119,7 @@ fn unknown(file: &ImportFile<'_>) -> ImportError {
     ImportError {
         file: file.name.to_owned(),
         line: 1,
-        expected: format!("a file of a known kind ({})", names.join(", ")),
+        expected: format!("a file of a known kind ({}; other tools export HAR or OpenAPI)", names.join(", ")),
         found,
     }
 }

@@ -17,16 +17,14 @@ pub enum ImportKind {
     Http,
     /// Test plan of JMeter.
     Jmx,
-    /// Export of Insomnia, version 4 or 5.
-    Insomnia,
     /// Request of Bruno, one of its environments, or its export as JSON.
     Bruno,
 }
 
 impl ImportKind {
     /// All kinds.
-    pub const ALL: [Self; 8] =
-        [Self::Curl, Self::Har, Self::Postman, Self::OpenApi, Self::Http, Self::Jmx, Self::Insomnia, Self::Bruno];
+    pub const ALL: [Self; 7] =
+        [Self::Curl, Self::Har, Self::Postman, Self::OpenApi, Self::Http, Self::Jmx, Self::Bruno];
 
     /// Name on the command line.
     pub fn name(self) -> &'static str {
@@ -37,14 +35,8 @@ impl ImportKind {
             Self::OpenApi => "openapi",
             Self::Http => "http",
             Self::Jmx => "jmx",
-            Self::Insomnia => "insomnia",
             Self::Bruno => "bruno",
         }
-    }
-
-    /// Kind of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -58,7 +50,6 @@ impl fmt::Display for ImportKind {
             Self::OpenApi => "an OpenAPI description",
             Self::Http => "an .http file",
             Self::Jmx => "a JMeter test plan",
-            Self::Insomnia => "an Insomnia export",
             Self::Bruno => "a Bruno request",
         })
     }

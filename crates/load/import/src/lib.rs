@@ -33,7 +33,6 @@ mod har_body;
 mod http_environment;
 mod http_file;
 mod importer;
-mod insomnia;
 mod jmx;
 mod json_comments;
 mod json_indent;

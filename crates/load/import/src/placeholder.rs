@@ -6,7 +6,7 @@ use crate::omission::OmissionKind;
 use crate::session::ImportSession;
 use crate::text;
 
-/// Functions in `{{$...}}` of Postman, the REST Client, JetBrains, Insomnia and Bruno, as expressions.
+/// Functions in `{{$...}}` of Postman, the REST Client, JetBrains and Bruno, as expressions.
 const FUNCTIONS: [(&str, &str); 26] = [
     ("guid", "{{newUuid}}"),
     ("uuid", "{{newUuid}}"),
@@ -95,8 +95,6 @@ pub(crate) fn between(
 /// Expression of what is in `{{...}}`; `None` for a text that only looks like one.
 pub(crate) fn expression(inner: &str, line: u32, session: &mut ImportSession) -> Option<Template> {
     let inner = inner.trim();
-    // Bruno and Insomnia have their variables in an object.
-    let inner = inner.strip_prefix("_.").unwrap_or(inner);
     match inner.strip_prefix('$') {
         Some(function) => Some(self::function(function, line, session)),
         None if inner.is_empty() => None,
@@ -167,7 +165,6 @@ mod tests {
             ("{{$guid}}{{$randomInt 5 10}}", "{{newUuid}}{{randomInt 5 9}}"),
             ("{{$random.integer(1, 7)}}", "{{randomInt 1 6}}"),
             ("{{$processEnv %TOKEN}}", "{{TOKEN}}"),
-            ("{{_.host}}", "{{host}}"),
             ("{{open", "{{open"),
             ("{{}}{{\n}}", "{{}}{{\n}}"),
         ] {

@@ -1,4 +1,4 @@
-//! Scripts of Postman, Bruno, Insomnia and JetBrains: statements that are a capture or a check become one; the others are
+//! Scripts of Postman, Bruno and JetBrains: statements that are a capture or a check become one; the others are
 //! omissions.
 //!
 //! Only what a line says by itself is translated: `pm.environment.set("token", pm.response.json().token)` is a capture,
@@ -20,7 +20,7 @@ use crate::session::ImportSession;
 use crate::text;
 
 /// Calls that set a variable, before their arguments.
-const SETTERS: [&str; 11] = [
+const SETTERS: [&str; 9] = [
     "pm.environment.set(",
     "pm.collectionVariables.set(",
     "pm.globals.set(",
@@ -30,16 +30,13 @@ const SETTERS: [&str; 11] = [
     "client.global.set(",
     "bru.setVar(",
     "bru.setEnvVar(",
-    "insomnia.environment.set(",
-    "insomnia.baseEnvironment.set(",
 ];
 
 /// Expressions of the body as JSON.
-const BODIES: [&str; 9] = [
+const BODIES: [&str; 8] = [
     "pm.response.json()",
     "JSON.parse(responseBody)",
     "JSON.parse(pm.response.text())",
-    "insomnia.response.json()",
     "response.body",
     "res.getBody()",
     "res.body",
@@ -132,7 +129,7 @@ fn statements(line: &str) -> impl Iterator<Item = &str> {
 
 /// Whether a statement only surrounds others: the name of a test, a closing brace.
 fn is_frame(statement: &str) -> bool {
-    let starts = ["pm.test(", "client.test(", "test(", "insomnia.test("];
+    let starts = ["pm.test(", "client.test(", "test("];
     let is_opening = starts.iter().any(|start| statement.starts_with(start))
         && (statement.ends_with('{') || statement.ends_with("=>"));
     is_opening || statement.chars().all(|c| "(){};, ".contains(c))
@@ -263,7 +260,6 @@ impl ScriptReader {
             ("pm.expect(pm.response.code).to.equal(", ")"),
             ("pm.expect(pm.response.code).to.eql(", ")"),
             ("pm.expect(pm.response.code).to.be.equal(", ")"),
-            ("insomnia.response.to.have.status(", ")"),
             ("expect(res.status).to.equal(", ")"),
             ("expect(res.getStatus()).to.equal(", ")"),
             ("client.assert(response.status===", ""),
@@ -287,7 +283,7 @@ impl ScriptReader {
             self.response.status = ExpectedStatus::Code(code);
             return true;
         }
-        let expectations = ["pm.expect(", "expect(", "insomnia.expect("];
+        let expectations = ["pm.expect(", "expect("];
         let Some(rest) = expectations.iter().find_map(|start| statement.strip_prefix(start)) else {
             return self.duration(&compact);
         };

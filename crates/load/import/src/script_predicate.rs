@@ -1,4 +1,4 @@
-//! Expectations of chai, as scripts of Postman, Bruno and Insomnia write them, as predicates of hurl.
+//! Expectations of chai, as scripts of Postman and Bruno write them, as predicates of hurl.
 
 /// Expectations of a number, with their operators.
 const COMPARISONS: [(&str, &str); 14] = [
@@ -21,7 +21,7 @@ const COMPARISONS: [(&str, &str); 14] = [
 const EQUALITIES: [&str; 7] = ["equal(", "eql(", "eq(", "deep.equal(", "be.equal(", "be.eql(", "be.eq("];
 
 /// Expressions of a variable, before its name.
-const GETTERS: [&str; 8] = [
+const GETTERS: [&str; 7] = [
     "pm.environment.get(",
     "pm.collectionVariables.get(",
     "pm.globals.get(",
@@ -29,7 +29,6 @@ const GETTERS: [&str; 8] = [
     "client.global.get(",
     "bru.getVar(",
     "bru.getEnvVar(",
-    "insomnia.environment.get(",
 ];
 
 /// Predicate of what follows `.to.`; `value` is the operand of a variable. None for any other text.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
-use super::percentiles::{Percentiles, deserialize_with_zeros};
+use super::percentiles::Percentiles;
 use weir_base::Nanos;
 
 /// One agent's part of a run.
@@ -22,7 +22,6 @@ pub struct Agent {
     /// Time from the intended start to the whole response, over its successes.
     pub response_ms: Percentiles,
     /// Lateness of the agent.
-    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub lateness_ms: Percentiles,
     /// User and system time of the agent per request, in microseconds; `None` without requests.
     pub cpu_us_per_request: Option<f64>,

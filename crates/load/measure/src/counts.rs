@@ -72,10 +72,9 @@ merged! {
         #[serde(serialize_with = "texts::serialize_one")]
         pub tls: Option<String> => first,
         /// Version of HTTP that was spoken first, such as `HTTP/2`.
-        #[serde(default, serialize_with = "texts::serialize_one")]
+        #[serde(serialize_with = "texts::serialize_one")]
         pub http: Option<String> => first,
         /// Connections with HTTP/2.
-        #[serde(default)]
         pub http2: Http2Counts => sum,
         /// Message of the first failure of each kind.
         #[serde(serialize_with = "texts::serialize_each")]
@@ -85,10 +84,8 @@ merged! {
         /// CPU utilization of its busiest thread since the start of the window, in [0, 1].
         pub cpu_utilization: f64 => maximum,
         /// Time of its busiest thread within calls of a script since the start of the window, as a fraction of all.
-        #[serde(default)]
         pub script_utilization: f64 => maximum,
         /// Longest call of a script in the window.
-        #[serde(default)]
         pub longest_script_call: Nanos => maximum,
         /// Offset of the last thread's start from the start of the run.
         pub began: Nanos => maximum,

@@ -16,15 +16,13 @@ merged! {
         /// Number of responses by status.
         pub statuses: StatusCounts => sum,
         /// Successes with a status of 400 and above, by status.
-        #[serde(default)]
         pub accepted: StatusCounts => sum,
         /// Requests without a response, by kind.
         pub failures: [u64; FailureKind::ALL.len()] => sum,
         /// Message of the first failure of each kind, in the interval in which it occurs.
-        #[serde(default, serialize_with = "texts::serialize_each")]
+        #[serde(serialize_with = "texts::serialize_each")]
         pub details: BTreeMap<FailureKind, String> => first_of_each,
         /// First failure of each step by the step's index, in the interval in which it occurs.
-        #[serde(default)]
         pub samples: BTreeMap<u32, FailureSample> => first_of_each,
     }
 }

@@ -15,90 +15,45 @@ pub fn time_text(time: Option<Nanos>) -> String {
 /// Distribution of times, in milliseconds. Without a value it has none of these figures, so that nothing measured is
 /// never read as a fast response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "SavedPercentiles")]
 pub struct Percentiles {
     /// Arithmetic mean.
+    #[serde(deserialize_with = "null_or_ms")]
     pub mean: Option<f64>,
     /// Standard deviation of the population.
+    #[serde(deserialize_with = "null_or_ms")]
     pub sd: Option<f64>,
     /// Minimum.
+    #[serde(deserialize_with = "null_or_ms")]
     pub min: Option<f64>,
     /// 50th percentile, the median.
+    #[serde(deserialize_with = "null_or_ms")]
     pub p50: Option<f64>,
     /// 75th percentile.
+    #[serde(deserialize_with = "null_or_ms")]
     pub p75: Option<f64>,
     /// 90th percentile.
+    #[serde(deserialize_with = "null_or_ms")]
     pub p90: Option<f64>,
     /// 95th percentile.
+    #[serde(deserialize_with = "null_or_ms")]
     pub p95: Option<f64>,
     /// 99th percentile.
+    #[serde(deserialize_with = "null_or_ms")]
     pub p99: Option<f64>,
     /// 99.9th percentile.
+    #[serde(deserialize_with = "null_or_ms")]
     pub p999: Option<f64>,
     /// Maximum.
+    #[serde(deserialize_with = "null_or_ms")]
     pub max: Option<f64>,
 }
 
-/// Percentiles in a file.
-#[derive(Deserialize)]
-struct SavedPercentiles {
-    #[serde(deserialize_with = "null_or_ms")]
-    mean: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    sd: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    min: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    p50: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    p75: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    p90: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    p95: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    p99: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    p999: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    max: Option<f64>,
-}
-
-impl SavedPercentiles {
-    fn exact(self) -> Percentiles {
-        let Self { mean, sd, min, p50, p75, p90, p95, p99, p999, max } = self;
-        Percentiles { mean, sd, min, p50, p75, p90, p95, p99, p999, max }
-    }
-}
-
-/// Zeros stand for no value: a response takes time, and earlier versions wrote 0 where nothing was measured.
-impl From<SavedPercentiles> for Percentiles {
-    fn from(saved: SavedPercentiles) -> Self {
-        if measured(saved.max).is_some() { saved.exact() } else { Self::default() }
-    }
-}
-
-/// Deserialises percentiles of times that may all be 0, such as the lateness of a closed loop.
-pub(super) fn deserialize_with_zeros<'de, D: Deserializer<'de>>(from: D) -> Result<Percentiles, D::Error> {
-    SavedPercentiles::deserialize(from).map(SavedPercentiles::exact)
-}
-
-/// Time in milliseconds, or null; it has to be there.
-pub(super) fn null_or_ms<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-    Option::deserialize(from)
-}
-
-fn measured(ms: Option<f64>) -> Option<f64> {
-    ms.filter(|ms| *ms != 0.0)
-}
-
-/// Deserialises a percentile or a maximum of response times in milliseconds: null, and the 0 that earlier versions wrote
-/// where nothing was measured, are none.
+/// Deserialises a time in milliseconds, or null; the field must be present.
 ///
 /// # Errors
 /// Anything else.
-pub fn deserialize_measured<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-    null_or_ms(from).map(measured)
+pub fn null_or_ms<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    Option::deserialize(from)
 }
 
 #[cfg(test)]
@@ -115,12 +70,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_null_and_the_zeros_of_earlier_versions_are_read_as_such() {
+    fn nothing_measured_is_null_and_no_field_may_be_missing() {
         let nothing = written(&Percentiles::default());
         assert_eq!(nothing.matches("null").count(), 10, "{nothing}");
-        for text in [nothing.clone(), nothing.replace("null", "0.0"), nothing.replace("null", "0")] {
-            assert_eq!(read(&text), Ok(Percentiles::default()), "{text}");
-        }
+        assert_eq!(read(&nothing), Ok(Percentiles::default()));
         assert!(read(&nothing.replace("\"p99\":null,", "")).expect_err("damaged").contains("p99"));
         assert!(read(&nothing.replace("\"p99\":null", "\"p99\":\"fast\"")).is_err());
     }
@@ -131,8 +84,6 @@ mod tests {
         histogram.record(Nanos::ZERO);
         let percentiles = histogram.percentiles();
         assert_eq!((percentiles.p50, percentiles.sd), (Some(0.0), Some(0.0)));
-        let text = written(&percentiles);
-        let read = deserialize_with_zeros(&mut serde_json::Deserializer::from_str(&text));
-        assert_eq!(read.map_err(|e| e.to_string()), Ok(percentiles));
+        assert_eq!(read(&written(&percentiles)), Ok(percentiles));
     }
 }

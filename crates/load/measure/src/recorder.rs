@@ -36,19 +36,15 @@ merged! {
         /// Requests in flight at the end of the interval.
         pub in_flight: u64 => sum,
         /// Maximum of the requests in flight: the sum of the maxima of all threads.
-        #[serde(default)]
         pub max_in_flight: u64 => sum,
         /// Iterations that ended; 0 without scenarios.
-        #[serde(default)]
         pub iterations: u64 => sum,
         /// Steps of the scenarios, in order; empty without scenarios.
-        #[serde(default)]
         pub steps: Vec<StepInterval> => sum,
         /// Requests by their outcome, of a load that may be changed while it runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub outcomes: Option<Box<OutcomeCounts>> => sum,
         /// Streamed responses; none if responses are not read as streams.
-        #[serde(default)]
         pub streams: Option<Box<StreamInterval>> => sum,
         /// Counts of the interval for the result of the run; agents report them during the run.
         pub counts: Option<Box<Counts>> => sum,

@@ -10,7 +10,7 @@ use super::failure_text::failure_text;
 use super::histogram::Histogram;
 use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
-use super::percentiles::{Percentiles, deserialize_with_zeros};
+use super::percentiles::Percentiles;
 pub use super::rate::Rate;
 use super::run_changes::RunChanges;
 use super::run_http2::RunHttp2;
@@ -81,7 +81,6 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<RunReplay>,
     /// Lateness of the generator itself.
-    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub lateness_ms: Percentiles,
     /// User and system time of the generator per request, in microseconds; `None` without requests.
     pub cpu_us_per_request: Option<f64>,
@@ -166,7 +165,6 @@ pub struct RunTarget {
     /// TLS version and cipher, with TLS.
     pub tls: Option<String>,
     /// Version of HTTP, such as `HTTP/2`; `None` if no connection was made.
-    #[serde(default)]
     pub http: Option<String>,
     /// Message of the first failure of each kind.
     pub failure_details: BTreeMap<String, String>,

@@ -7,7 +7,7 @@ use super::histogram::Histogram;
 use super::llm_counts::LlmCounts;
 use super::llm_timeline::LlmTimeline;
 use super::llm_window_counts::LlmWindowCounts;
-use super::percentiles::{Percentiles, deserialize_with_zeros};
+use super::percentiles::Percentiles;
 use super::time_window::TimeWindow;
 use weir_base::Nanos;
 
@@ -24,7 +24,6 @@ pub struct RunLlm {
     /// Of these, requests whose response has the number of its tokens, or whose tokens were counted.
     pub with_usage: u64,
     /// Of those with a number, requests whose tokens weir has counted, with a tokenizer, since the server does not.
-    #[serde(default)]
     pub with_counted_tokens: u64,
     /// Of all that succeeded, requests whose response has no token.
     pub without_tokens: u64,
@@ -53,19 +52,13 @@ pub struct RunLlm {
     /// Time to first token, from the send.
     pub ttft_service_ms: Percentiles,
     /// Lateness of the send, by weir itself, of requests with a token: the part of `ttft_ms` that is the client's.
-    #[serde(default)]
-    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub ttft_lateness_ms: Percentiles,
     /// Time from the arrival of the first token, by the kernel's timestamp, until it was read; not part of `ttft_ms`.
-    #[serde(default)]
-    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub ttft_read_delay_ms: Percentiles,
     /// Requests whose first token has no timestamp of the kernel: the delay until it was read is unknown, and part of
     /// their `ttft_ms`.
-    #[serde(default)]
     pub ttft_unstamped: u64,
     /// Gaps between chunks.
-    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub chunk_gap_ms: Percentiles,
     /// Time per output token behind the first, of responses with two tokens and more.
     pub tpot_ms: Percentiles,

@@ -8,7 +8,7 @@ use super::counts::Counts;
 use super::failure_sample::FailureSample;
 use super::histogram::Histogram;
 use super::lateness::is_step_distorted;
-use super::percentiles::{Percentiles, deserialize_with_zeros};
+use super::percentiles::Percentiles;
 use super::rate::Rate;
 use super::step_counts::{IterationCounts, StepCounts};
 use super::step_series::StepPoint;
@@ -31,7 +31,6 @@ pub struct RunIterations {
     /// Time from the intended start to the end of an iteration, think times included.
     pub time_ms: Percentiles,
     /// Histogram of these times, in the format of [`Run::histogram`](super::run::Run::histogram).
-    #[serde(default)]
     pub histogram: String,
 }
 
@@ -60,7 +59,6 @@ pub struct RunStep {
     /// Name, unique in the run: in a mix it begins with that of the scenario.
     pub name: String,
     /// Name of its scenario.
-    #[serde(default)]
     pub scenario: String,
     /// Requests that have ended; redirects and retries are requests of their step.
     pub requests: u64,
@@ -75,10 +73,8 @@ pub struct RunStep {
     /// Requests that were never sent, since a variable had no value or an invalid one; not in `requests`.
     pub unsent: u64,
     /// Bytes read, heads and framing included.
-    #[serde(default)]
     pub bytes_in: u64,
     /// Bytes written, heads included.
-    #[serde(default)]
     pub bytes_out: u64,
     /// Responses per second.
     pub rate_per_s: f64,
@@ -97,20 +93,14 @@ pub struct RunStep {
     /// First failures.
     pub samples: Vec<FailureSample>,
     /// Lateness of the generator itself, over whole responses.
-    #[serde(default)]
-    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub lateness_ms: Percentiles,
     /// Whether weir's own lateness distorts percentiles of `response_ms`.
-    #[serde(default)]
     pub untrusted: bool,
     /// Time series, warm-up included; the more steps, the wider the intervals.
-    #[serde(default)]
     pub series: Vec<StepPoint>,
     /// Histogram of `response_ms`, in the format of [`Run::histogram`](super::run::Run::histogram).
-    #[serde(default)]
     pub histogram: String,
     /// Histogram of `service_ms`, in the same format.
-    #[serde(default)]
     pub service_histogram: String,
 }
 

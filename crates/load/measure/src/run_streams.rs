@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
-use super::percentiles::{Percentiles, deserialize_with_zeros};
+use super::percentiles::Percentiles;
 use super::stream_counts::StreamCounts;
 
 /// Responses of a run that were read as streams of events: those with a status below 400. Times are in milliseconds.
@@ -40,10 +40,8 @@ pub struct RunStreams {
     /// Time from the send to the first event.
     pub first_event_service_ms: Percentiles,
     /// Gaps between the events of a response, of all responses.
-    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub gap_ms: Percentiles,
     /// Longest gap of each response with two events and more.
-    #[serde(deserialize_with = "deserialize_with_zeros")]
     pub longest_gap_ms: Percentiles,
     /// Histogram of `first_event_ms`, in the format of [`Run::histogram`](crate::Run::histogram).
     pub first_event_histogram: String,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
 use super::packed_histogram::{packed_sum, unpacked};
-use super::percentiles::deserialize_measured;
+use super::percentiles::null_or_ms;
 use super::recorder::Interval;
 use super::step_series::{StepPoint, StepSeries};
 use super::stream_series::{PackedStreamPoint, StreamPoint};
@@ -36,31 +36,30 @@ pub struct SeriesPoint {
     pub bytes_in: u64,
     /// Requests in flight at the end of the interval.
     pub in_flight: u64,
-    /// Maximum of the requests in flight, of the threads together; `None` in runs of earlier versions.
-    #[serde(default)]
-    pub max_in_flight: Option<u64>,
+    /// Maximum of the requests in flight, of the threads together.
+    pub max_in_flight: u64,
     /// Arrivals waiting for a connection at the end of the interval.
     pub backlog: u64,
     /// Median response time of the successes, in milliseconds; `None` without any.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub p50_ms: Option<f64>,
     /// 99th percentile of these times, in milliseconds.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub p99_ms: Option<f64>,
     /// Maximum of these times, in milliseconds.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub max_ms: Option<f64>,
     /// Histogram of these times: HdrHistogram V2 at two digits, in nanoseconds, base64.
     pub histogram: String,
     /// Median time of the failures, in milliseconds: until the response had arrived, or until it was clear that none
     /// would; `None` without any.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub failed_p50_ms: Option<f64>,
     /// 99th percentile of these times, in milliseconds.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub failed_p99_ms: Option<f64>,
     /// Maximum of these times, in milliseconds.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub failed_max_ms: Option<f64>,
     /// Histogram of these times, in the format of `histogram`; empty without any.
     pub failed_histogram: String,
@@ -70,11 +69,6 @@ pub struct SeriesPoint {
 }
 
 impl SeriesPoint {
-    /// Requests in flight as charts show them: their maximum, if the run has it.
-    pub fn shown_in_flight(&self) -> u64 {
-        self.max_in_flight.unwrap_or(self.in_flight)
-    }
-
     /// Requests that ended, per second.
     pub fn rate_per_s(&self) -> f64 {
         if self.width_s > 0.0 { (self.ok + self.failed) as f64 / self.width_s } else { 0.0 }
@@ -220,7 +214,7 @@ impl PackedPoint {
             responses: self.interval.responses,
             bytes_in: self.interval.bytes_in,
             in_flight: self.interval.in_flight,
-            max_in_flight: Some(self.interval.max_in_flight.max(self.interval.in_flight)),
+            max_in_flight: self.interval.max_in_flight.max(self.interval.in_flight),
             backlog: self.interval.backlog,
             p50_ms: histogram.quantile_ms(0.5),
             p99_ms: histogram.quantile_ms(0.99),
@@ -293,7 +287,7 @@ mod tests {
             series.add(s, &Interval { in_flight: 3, max_in_flight, ..second(1, 1) });
         }
         for point in series.points(2.0 * MAX_POINTS as f64) {
-            assert_eq!((point.in_flight, point.max_in_flight), (3, Some(90)));
+            assert_eq!((point.in_flight, point.max_in_flight), (3, 90));
         }
     }
 

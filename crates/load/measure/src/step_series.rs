@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::packed_histogram::{packed_sum, unpacked};
-use super::percentiles::deserialize_measured;
+use super::percentiles::null_or_ms;
 use super::step_counts::StepInterval;
 use weir_base::Nanos;
 
@@ -30,10 +30,10 @@ pub struct StepPoint {
     /// Failed requests that ended in the interval.
     pub failed: u64,
     /// Median response time of the successes, in milliseconds; `None` without any.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub p50_ms: Option<f64>,
     /// 99th percentile of these times, in milliseconds.
-    #[serde(deserialize_with = "deserialize_measured")]
+    #[serde(deserialize_with = "null_or_ms")]
     pub p99_ms: Option<f64>,
 }
 

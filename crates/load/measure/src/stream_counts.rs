@@ -24,7 +24,6 @@ merged! {
         /// Responses that stalled.
         pub stalled: u64 => sum,
         /// Responses that did not end within the timeout of their requests.
-        #[serde(default)]
         pub timed_out: u64 => sum,
         /// Responses without any event.
         pub without_events: u64 => sum,

@@ -49,39 +49,21 @@ pub struct LlmPoint {
 
 /// Times in an interval of a run, in milliseconds; `None` without any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "SavedPointTimes")]
 pub struct PointTimes {
     /// Number of times.
     pub count: u64,
     /// Median.
+    #[serde(deserialize_with = "null_or_ms")]
     pub p50: Option<f64>,
     /// 90th percentile.
+    #[serde(deserialize_with = "null_or_ms")]
     pub p90: Option<f64>,
     /// 99th percentile.
+    #[serde(deserialize_with = "null_or_ms")]
     pub p99: Option<f64>,
     /// Maximum.
+    #[serde(deserialize_with = "null_or_ms")]
     pub max: Option<f64>,
-}
-
-/// Times of an interval in a file; earlier versions wrote zeros where there were none.
-#[derive(Deserialize)]
-struct SavedPointTimes {
-    count: u64,
-    #[serde(deserialize_with = "null_or_ms")]
-    p50: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    p90: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    p99: Option<f64>,
-    #[serde(deserialize_with = "null_or_ms")]
-    max: Option<f64>,
-}
-
-impl From<SavedPointTimes> for PointTimes {
-    fn from(saved: SavedPointTimes) -> Self {
-        let SavedPointTimes { count, p50, p90, p99, max } = saved;
-        if count == 0 { Self::default() } else { Self { count, p50, p90, p99, max } }
-    }
 }
 
 impl PointTimes {

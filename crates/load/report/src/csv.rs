@@ -28,7 +28,7 @@ pub fn series(run: &Run) -> String {
             ms(point.failed_p50_ms),
             ms(point.failed_p99_ms),
             ms(point.failed_max_ms),
-            point.max_in_flight.map(|n| n.to_string()).unwrap_or_default(),
+            point.max_in_flight,
         ));
     }
     text

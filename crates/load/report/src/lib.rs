@@ -11,7 +11,7 @@
 //! - [`summary`], [`junit`]: for continuous integration: Markdown, and objectives as test cases
 //! - [`axis`]: axes of charts and plots
 //! - [`page`]: HTML reports
-//! - [`plot`]: plots as SVG and PNG
+//! - [`plot`]: plots as SVG
 //! - [`read`]: parsers of saved results, also of other tools
 //! - [`capacity`]: capacity search
 //! - [`comparison`]: comparison of sides of runs

@@ -19,7 +19,6 @@
 //! - [`request`] HTTP/1.1 text to field blocks (section 8.3.1), with a cache of blocks
 //! - [`response`] field blocks to status, notes and text (section 8.3.2), with a cache of blocks
 //! - [`flow`] windows (section 5.2)
-//! - [`hostile`] frames of a service that breaks the rules, for tests of clients
 //! - [`error_code`] codes of streams and connections (section 7)
 //!
 //! What always holds:
@@ -41,7 +40,6 @@ pub mod error_code;
 mod field;
 pub mod flow;
 pub mod frame;
-pub mod hostile;
 pub mod hpack;
 pub mod request;
 pub mod response;

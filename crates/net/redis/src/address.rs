@@ -58,7 +58,7 @@ impl RedisAddress {
     }
 
     /// No client: the program has none.
-    #[cfg(not(feature = "client"))]
+    #[cfg(not(feature = "redis"))]
     fn client(&self) -> Result<(), String> {
         Err(super::LEFT_OUT.to_owned())
     }

@@ -3,31 +3,31 @@
 //! Keys and scripts belong to the modules that use them.
 
 mod address;
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 mod connect;
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 mod info;
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 mod reply;
 
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 use ::redis::RedisError;
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 use ring::rand::{SecureRandom, SystemRandom};
 
 pub use self::address::{RedisAddress, parse_flag};
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 pub use self::connect::RedisConnectError;
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 pub use self::info::{field, info};
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 pub use self::reply::{RedisValue, RedisValues};
 
-/// What is wrong with an address in a build without the feature `client`.
+/// What is wrong with an address in a build without the feature `redis`.
 pub const LEFT_OUT: &str = "this build of weir has no Redis; build it with the feature redis";
 
 /// Unique name of a client of the server; None if the system has no random numbers.
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 pub fn unique_name() -> Option<String> {
     let mut random = [0; 6];
     SystemRandom::new().fill(&mut random).ok()?;
@@ -36,7 +36,7 @@ pub fn unique_name() -> Option<String> {
 }
 
 /// Error in one line.
-#[cfg(feature = "client")]
+#[cfg(feature = "redis")]
 pub fn error_line(error: &RedisError) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }

@@ -72,7 +72,7 @@ pub use self::connection_limits::ConnectionLimits;
 pub use self::connection_state::TlsPeer;
 pub use self::handover::{HandedSockets, Handover, HandoverError, ListenSockets, NextProcess};
 pub use self::http1::request_head::{HeadError, HeadLimits, ParsedHead};
-pub use self::listen::{BoundAddress, listen_on_host};
+pub use self::listen::BoundAddress;
 pub use self::listen_address::ListenAddress;
 pub use self::listener_options::ListenerOptions;
 pub use self::metrics::MetricsHandle;

@@ -218,19 +218,15 @@ impl JobRequest {
         self.url.split_at_checked(self.templates.url_bytes).unwrap_or(("", &self.url))
     }
 
-    /// Whether the body is a template; `unstated` if that is not stated.
-    pub(super) fn is_body_template(&self, unstated: bool) -> bool {
-        match self.templates.body {
-            JobBodyKind::Data => false,
-            JobBodyKind::Template => true,
-            JobBodyKind::Unstated => unstated,
-        }
+    /// Whether the body is a template.
+    pub(super) fn is_body_template(&self) -> bool {
+        self.templates.body == JobBodyKind::Template
     }
 
-    /// Texts that are templates; the body only with `unstated_body` if it is not stated.
-    pub(super) fn template_texts(&self, unstated_body: bool) -> impl Iterator<Item = &str> {
+    /// Texts that are templates.
+    pub(super) fn template_texts(&self) -> impl Iterator<Item = &str> {
         let headers = self.templates.headers.iter().filter_map(|index| self.headers.get(*index));
-        let body = if self.is_body_template(unstated_body) { std::str::from_utf8(&self.body).ok() } else { None };
+        let body = if self.is_body_template() { std::str::from_utf8(&self.body).ok() } else { None };
         [self.url_parts().0].into_iter().chain(headers.map(|(_, value)| value.as_str())).chain(body)
     }
 
@@ -255,7 +251,7 @@ mod tests {
         let mut request = JobRequest { url: "http://h/{id}/{key}".into(), ..JobRequest::default() };
         request.templates.add_url("http://h/{id}/{key}", 13);
         assert_eq!(request.literal_field(), Some("URL"));
-        assert_eq!(request.template_texts(false).collect::<Vec<_>>(), ["http://h/{id}"]);
+        assert_eq!(request.template_texts().collect::<Vec<_>>(), ["http://h/{id}"]);
         let headers = vec![("x-a".to_owned(), "{nonce}".to_owned())];
         let request = JobRequest { url: "http://h/{other}".into(), headers, ..JobRequest::default() };
         assert_eq!(request.literal_field(), Some("header"));

@@ -148,7 +148,7 @@ impl JobDefaults {
         let method = method.unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.into());
         let request = JobRequest { method, url, headers, body, templates };
         if let Some(origin) = foreign
-            && request.template_texts(false).any(|text| has_field(text, "key"))
+            && request.template_texts().any(|text| has_field(text, "key"))
         {
             return Err(format!("its request needs an API key, and {origin} may have none; give --key-host {origin}"));
         }

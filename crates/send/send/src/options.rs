@@ -23,8 +23,6 @@ pub struct Options {
     pub keys: Vec<ApiKey>,
     /// Hosts that the keys are sent to.
     pub key_hosts: KeyHosts,
-    /// Whether bodies are templates that a version of weir stored which did not tell them from data.
-    pub body_fields: bool,
     /// Classification of responses.
     pub response_rules: ResponseRules,
     /// Whether connections are reused.
@@ -60,7 +58,6 @@ impl Default for Options {
             host_limits: Vec::new(),
             keys: vec![ApiKey::none()],
             key_hosts: KeyHosts::default(),
-            body_fields: false,
             response_rules: ResponseRules::default(),
             keepalive: true,
             connect_timeout: Nanos::from_secs(5),

@@ -34,8 +34,6 @@ pub(super) struct RenderedRequest {
 #[derive(Debug, Default)]
 pub(super) struct RequestRenderer {
     key_hosts: KeyHosts,
-    /// Whether bodies are templates that are not stated to be one.
-    body_fields: bool,
     /// Scheme and authority of the last URL, and its target.
     last_target: Option<(String, Rc<Target>)>,
     /// Last headers without fields, and what was rendered.
@@ -46,8 +44,8 @@ pub(super) struct RequestRenderer {
 type HeaderLines = Vec<(String, String)>;
 
 impl RequestRenderer {
-    pub(super) fn new(key_hosts: KeyHosts, body_fields: bool) -> Self {
-        Self { key_hosts, body_fields, ..Self::default() }
+    pub(super) fn new(key_hosts: KeyHosts) -> Self {
+        Self { key_hosts, ..Self::default() }
     }
 
     /// Renders a request; an error is one line of text.
@@ -68,7 +66,7 @@ impl RequestRenderer {
         // A store may have jobs that were not checked when they were submitted.
         let foreign = self.foreign_origin(request, &target, fields);
         if let Some(origin) = &foreign
-            && request.template_texts(self.body_fields).any(|text| has_field(text, "key"))
+            && request.template_texts().any(|text| has_field(text, "key"))
         {
             return Err(format!("its request needs an API key, and {origin} may have none; give --key-host {origin}"));
         }
@@ -76,7 +74,7 @@ impl RequestRenderer {
         let method = Method::from_bytes(request.method.as_bytes())
             .map_err(|_| format!("invalid method '{}'; write e.g. POST", request.method.escape_debug()))?;
         let body = match std::str::from_utf8(&request.body) {
-            Ok(text) if request.is_body_template(self.body_fields) && text.contains('{') => {
+            Ok(text) if request.is_body_template() && text.contains('{') => {
                 fields.fill(text, body_escaping(&headers, text)).into_owned().into()
             }
             _ => Bytes::copy_from_slice(&request.body),
@@ -187,16 +185,19 @@ fn body_escaping(headers: &HeaderMap, body: &str) -> Escaping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::template_parts::JobBodyKind;
 
     fn render(request: &JobRequest, fields: &TemplateFields<'_>) -> Result<RenderedRequest, String> {
         let hosts = KeyHosts::new(None, &["http://h".into(), "https://h".into()]).unwrap();
-        RequestRenderer::new(hosts, true).render(request, fields)
+        RequestRenderer::new(hosts).render(request, fields)
     }
 
     /// Request of which all parts are templates.
     fn request(url: &str, header: (&str, &str), body: &str) -> JobRequest {
         let headers = vec![(header.0.to_owned(), header.1.to_owned())];
-        let templates = TemplateParts::of_earlier_version(url, &headers);
+        let mut templates = TemplateParts { body: JobBodyKind::Template, ..TemplateParts::default() };
+        templates.add_url(url, url.len());
+        templates.add_header(0, header.1);
         JobRequest { method: "POST".into(), url: url.into(), headers, body: body.into(), templates }
     }
 
@@ -210,10 +211,6 @@ mod tests {
             assert_eq!((sent.path.as_str(), &sent.body[..]), ("/%7Bkey%7D/%7Bid%7D?n={nonce}", body.as_bytes()));
             assert_eq!(sent.headers["x-a"], "{key} {id}");
         }
-        let earlier = request("http://h/", ("x-a", "{key}"), "{key}");
-        let hosts = KeyHosts::new(Some("http://h/"), &[]).unwrap();
-        let sent = RequestRenderer::new(hosts, false).render(&earlier, &fields).unwrap();
-        assert_eq!((&sent.headers["x-a"], &sent.body[..]), (&HeaderValue::from_static("k"), &b"{key}"[..]));
     }
 
     #[test]
@@ -246,23 +243,18 @@ mod tests {
             ("Host", "x@h", false),
         ] {
             for (url, body) in [("http://h/{key}", ""), ("http://h/", "{key}")] {
-                let rendered =
-                    RequestRenderer::new(hosts.clone(), true).render(&request(url, (name, host), body), &fields);
+                let rendered = RequestRenderer::new(hosts.clone()).render(&request(url, (name, host), body), &fields);
                 assert_eq!(rendered.is_ok(), goes, "{name}: {host}");
             }
-            let plain =
-                RequestRenderer::new(hosts.clone(), true).render(&request("http://h/", (name, host), ""), &fields);
+            let plain = RequestRenderer::new(hosts.clone()).render(&request("http://h/", (name, host), ""), &fields);
             assert_eq!(plain.unwrap().may_have_key, goes, "a rejection of {host} disables no key");
         }
         let given = hosts.clone().with_defaults(&[("Host".into(), "{id}.v".into())]);
         let default = request("http://h/{key}", ("host", "{id}.v"), "");
-        assert!(
-            RequestRenderer::new(given, true).render(&default, &fields).unwrap().may_have_key,
-            "the operator's own"
-        );
+        assert!(RequestRenderer::new(given).render(&default, &fields).unwrap().may_have_key, "the operator's own");
         let mut twice = request("http://h/{key}", ("Host", "h"), "");
         twice.headers.push(("Host".into(), "evil".into()));
-        assert!(RequestRenderer::new(hosts, true).render(&twice, &fields).is_err());
+        assert!(RequestRenderer::new(hosts).render(&twice, &fields).is_err());
     }
 
     #[test]

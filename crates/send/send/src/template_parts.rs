@@ -28,8 +28,6 @@ pub enum JobBodyKind {
     Data,
     /// Yes.
     Template,
-    /// A version of weir stored it that filled in all bodies: its sender decides.
-    Unstated,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -45,17 +43,6 @@ impl JobBodyKind {
 }
 
 impl TemplateParts {
-    /// Parts of a request that a version stored which did not record them: URL and headers were templates. Bodies were,
-    /// too, but may be of strangers.
-    pub(super) fn of_earlier_version(url: &str, headers: &[(String, String)]) -> Self {
-        let mut parts = Self { body: JobBodyKind::Unstated, ..Self::default() };
-        parts.add_url(url, url.len());
-        for (index, (_, value)) in headers.iter().enumerate() {
-            parts.add_header(index, value);
-        }
-        parts
-    }
-
     /// Makes this beginning of the URL a template, if it has fields.
     pub fn add_url(&mut self, url: &str, length: usize) {
         self.url_bytes = if url.get(..length).is_some_and(has_fields) { length } else { 0 };
@@ -73,13 +60,9 @@ impl TemplateParts {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Parts of a stored request; None if the store has none.
-    pub(super) fn read(text: Option<&str>, url: &str, headers: &[(String, String)]) -> Self {
-        // A text of a later version, or edited by hand: nothing is filled in.
-        text.map_or_else(
-            || Self::of_earlier_version(url, headers),
-            |text| serde_json::from_str(text).unwrap_or_default(),
-        )
+    /// Parts of a stored request. A text that was edited by hand may be anything: nothing is filled in then.
+    pub(super) fn read(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
     }
 }
 
@@ -88,14 +71,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stored_parts_are_read_back_and_those_of_earlier_versions_are_url_and_headers() {
+    fn stored_parts_are_read_back() {
         let parts = TemplateParts { url_bytes: 9, headers: vec![0, 2], body: JobBodyKind::Template };
-        assert_eq!(TemplateParts::read(Some(&parts.to_text()), "", &[]), parts);
+        assert_eq!(TemplateParts::read(&parts.to_text()), parts);
         assert_eq!(TemplateParts::default().to_text(), "{}");
-        let header = |value: &str| ("x-a".to_owned(), value.to_owned());
-        let headers = [header("{id}"), header("{other}"), header("a {key}")];
-        let earlier = TemplateParts::read(None, "http://h/{id}", &headers);
-        assert_eq!(earlier, TemplateParts { url_bytes: 13, headers: vec![0, 2], body: JobBodyKind::Unstated });
-        assert_eq!(TemplateParts::read(Some("else"), "http://h/{id}", &headers), TemplateParts::default());
+        assert_eq!(TemplateParts::read("else"), TemplateParts::default());
     }
 }

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(feature = "portable", ignore = "processes are sampled by Linux's build")]
+    #[cfg_attr(weir_portable, ignore = "processes are sampled by Linux's build")]
     fn children_are_part_of_the_tree_until_all_are_gone() {
         let (shell, mut tree) = sampled("(cat <&3 & wait) & while :; do :; done", |sample| {
             sample.processes == 3 && sample.threads == 3 && sample.cpu_s > 0.05 && sample.rss_bytes > 100_000
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(feature = "portable", ignore = "processes are sampled by Linux's build")]
+    #[cfg_attr(weir_portable, ignore = "processes are sampled by Linux's build")]
     fn the_time_of_children_that_have_ended_counts() {
         let busy = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; read x <&3";
         // The remaining process has used no CPU time yet.
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(feature = "portable", ignore = "processes are sampled by Linux's build")]
+    #[cfg_attr(weir_portable, ignore = "processes are sampled by Linux's build")]
     fn a_sample_has_all_that_is_dear_if_it_was_long_ago() {
         // Each has a budget of its own, so on a busy machine no sample may have all of them.
         let (memory, files, switches) = (Cell::new(false), Cell::new(false), Cell::new(false));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(feature = "portable", ignore = "processes are sampled by Linux's build")]
+    #[cfg_attr(weir_portable, ignore = "processes are sampled by Linux's build")]
     fn the_first_sample_has_all_that_is_dear() {
         let own = ProcessTree::of(std::process::id()).sample(Nanos::ZERO).expect("alive");
         assert!(own.pss_bytes.is_some() && own.open_files.is_some() && own.voluntary_switches.is_some(), "{own:?}");

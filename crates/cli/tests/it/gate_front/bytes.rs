@@ -72,7 +72,7 @@ fn a_status_without_a_known_reason_has_none() {
 fn transfer_codings_other_than_chunked_are_rejected() {
     let server = Server::hello();
     let gate = plain(&server);
-    let service = Serving::start(&["body"]);
+    let service = Serving::start(&["httpbin"]);
     for front in [&gate, &service] {
         for (coding, status) in [
             ("gzip, chunked", 501),
@@ -110,7 +110,7 @@ fn heads_of_256_fields_and_64_kib_are_forwarded_and_both_bounds_can_be_set() {
     let text = to(&server.url(""), "", "");
     let narrow = configured_with(&text, &["--max-headers", "20", "--max-head", "8192"]);
     let wide = configured_with(&text, &["--max-headers", "1000", "--max-head", "200000"]);
-    let service = Serving::start(&["body"]);
+    let service = Serving::start(&["httpbin"]);
     for (front, fields, length, status) in [
         (&gate, 255, 10, 200),
         (&gate, 256, 10, 431),

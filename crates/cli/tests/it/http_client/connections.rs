@@ -95,7 +95,7 @@ fn a_request_that_a_reused_connection_has_taken_is_never_sent_again() {
 
 /// The event loop sees the close only after the request was written.
 #[test]
-#[cfg_attr(feature = "portable", ignore = "what was acknowledged is known on Linux only")]
+#[cfg_attr(weir_portable, ignore = "what was acknowledged is known on Linux only")]
 fn a_request_that_meets_a_close_uses_a_new_connection_whatever_its_method() {
     for method in [Method::GET, Method::POST] {
         for body in ["", "body"] {

@@ -15,7 +15,7 @@ use weir_net::client::{
     Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError,
 };
 use weir_net::tls::{Tls, TlsOptions};
-use weir_serve::running::RunningService;
+use weir_server::RunningServer;
 
 use super::{get, hello, origin, run, until, until_nothing_is_open, whole};
 use weir_testing::{Authority, Reply, Server, Weir};
@@ -32,7 +32,7 @@ fn speaking(config: &Arc<ServerConfig>, protocols: &[&str]) -> Arc<ServerConfig>
     Arc::new(config)
 }
 
-fn serve(args: &[&str]) -> RunningService {
+fn serve(args: &[&str]) -> RunningServer {
     let asked = weir_cli::serve::parse(args.iter().map(Into::into)).unwrap();
     asked.start(weir_server::Logger::new(|_| {})).unwrap()
 }
@@ -191,7 +191,7 @@ fn alpn_selects_http2_and_requests_share_one_connection() {
 
 #[test]
 fn http2_without_tls_by_prior_knowledge() {
-    let server = serve(&["body"]);
+    let server = serve(&["httpbin"]);
     run(async |client| {
         let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         for _ in 0..3 {
@@ -225,7 +225,7 @@ fn http2_without_tls_by_prior_knowledge() {
 }
 
 /// Number of requests in progress at the service, without this one.
-fn in_flight(server: &RunningService) -> u64 {
+fn in_flight(server: &RunningServer) -> u64 {
     let metrics = weir_testing::Raw::connect(&server.address().to_string()).get("/metrics");
     let line = metrics.text().lines().find_map(|line| line.strip_prefix("weir_http_requests_in_flight ")).unwrap();
     line.trim().parse::<u64>().unwrap().saturating_sub(1)
@@ -233,7 +233,7 @@ fn in_flight(server: &RunningService) -> u64 {
 
 #[test]
 fn a_dropped_stream_is_reset_and_the_connection_stays() {
-    let server = serve(&["body"]);
+    let server = serve(&["httpbin"]);
     run(async |client| {
         let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         let asked = client.clone();
@@ -260,7 +260,7 @@ fn a_dropped_stream_is_reset_and_the_connection_stays() {
 
 #[test]
 fn an_upload_ends_with_its_response() {
-    let server = serve(&["body"]);
+    let server = serve(&["httpbin"]);
     run(async |client| {
         let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         let (method, headers) = (Method::POST, HeaderMap::new());

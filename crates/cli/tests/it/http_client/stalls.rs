@@ -98,7 +98,7 @@ fn a_response_that_stalls_fails_after_a_minute() {
         assert_eq!(error.kind, FailureKind::Timeout, "{error}");
         assert_eq!(client.counts().open, 0);
     });
-    let asked = weir_cli::serve::parse(["body"].iter().map(Into::into)).unwrap();
+    let asked = weir_cli::serve::parse(["httpbin"].iter().map(Into::into)).unwrap();
     let server = asked.start(weir_server::Logger::new(|_| {})).unwrap();
     run(async |client| {
         let to = origin(&server.url(), &reach(true));

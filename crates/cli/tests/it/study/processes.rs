@@ -35,7 +35,7 @@ command = "(setsid sh -c 'echo $$ > child; exec sleep 1000' &) ; until [ -s chil
 "#;
 
 #[test]
-#[cfg_attr(feature = "portable", ignore = "all descendants are known on Linux only")]
+#[cfg_attr(weir_portable, ignore = "all descendants are known on Linux only")]
 fn no_process_of_a_variant_outlives_its_measurement() {
     let weir = Weir::new();
     // Two samples at least, on a busy machine too.
@@ -53,7 +53,7 @@ fn no_process_of_a_variant_outlives_its_measurement() {
 }
 
 #[test]
-#[cfg_attr(feature = "portable", ignore = "all descendants are known on Linux only")]
+#[cfg_attr(weir_portable, ignore = "all descendants are known on Linux only")]
 fn no_process_outlives_a_study_that_is_killed() {
     let weir = Weir::new();
     let text = format!("{SHORT}{DAEMON}").replace("200ms", "60s");
@@ -70,7 +70,7 @@ fn no_process_outlives_a_study_that_is_killed() {
 }
 
 #[test]
-#[cfg_attr(feature = "portable", ignore = "all descendants are known on Linux only")]
+#[cfg_attr(weir_portable, ignore = "all descendants are known on Linux only")]
 fn the_next_start_ends_what_a_study_left_that_was_killed_with_its_supervisor() {
     let weir = Weir::new();
     weir.write("study.toml", format!("{SHORT}{DAEMON}").replace("200ms", "60s"));
@@ -91,7 +91,7 @@ fn the_next_start_ends_what_a_study_left_that_was_killed_with_its_supervisor() {
 }
 
 #[test]
-#[cfg_attr(feature = "portable", ignore = "all descendants are known on Linux only")]
+#[cfg_attr(weir_portable, ignore = "all descendants are known on Linux only")]
 fn a_load_ends_with_its_service() {
     let weir = Weir::new();
     let bad = r#"

@@ -11,10 +11,6 @@ mod order;
 mod query;
 mod status;
 mod truncate;
-#[cfg(feature = "schema")]
-mod validate;
-#[cfg(not(feature = "schema"))]
-#[path = "no_validate.rs"]
 mod validate;
 
 use std::io;

@@ -7,7 +7,7 @@ use crate::call::{GateState, ReplicaState, SimulatedAttempt};
 use crate::gate::AttemptId;
 use crate::world::DeadlineSignal;
 use weir_base::Nanos;
-use weir_resilience::admission::{Priority, Rejection};
+use weir_resilience::admission::Priority;
 
 impl Simulation<'_> {
     pub(super) fn start_arrival(&mut self) {
@@ -94,7 +94,7 @@ impl Simulation<'_> {
     }
 
     /// Ends an attempt without a response, and schedules its retry, if any.
-    pub(super) fn finish_or_retry(&mut self, id: AttemptId, rejection: Option<Rejection>) {
+    pub(super) fn finish_or_retry(&mut self, id: AttemptId) {
         self.attempts.get(id).gate_state = GateState::Done;
         let call = *self.attempts.get(id);
         self.attempts.release_if_done(id);
@@ -109,10 +109,7 @@ impl Simulation<'_> {
         };
         // Jitter: 0.5 to 1.5 times the backoff.
         let jitter = 0.5 + self.retry_rng.unit_at(call.rng_index());
-        let mut wait = retry.first_wait.as_secs_f64() * f64::from(1_u32 << call.retry) * jitter;
-        if let Some(rejection) = rejection.filter(|_| retry.honors_retry_after) {
-            wait = wait.max(rejection.retry_after.as_secs_f64() * (0.5 + jitter));
-        }
+        let wait = retry.first_wait.as_secs_f64() * f64::from(1_u32 << call.retry) * jitter;
         let retried = SimulatedAttempt {
             gate_state: GateState::NotStarted,
             replica_state: ReplicaState::None,

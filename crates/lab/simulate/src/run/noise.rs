@@ -82,7 +82,7 @@ impl Simulation<'_> {
             }
             Kind::UpstreamRejection if call.gate_state == GateState::Running => {
                 self.report_completion(&call, SimulatedOutcome::Rejected);
-                self.reject(id, None);
+                self.reject(id, false);
                 self.apply_waiter_decisions();
             }
             Kind::GateRecheck if call.gate_state == GateState::Waiting => self.recheck(id, serial, &call),

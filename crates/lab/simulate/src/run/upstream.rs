@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::{Kind, Simulation};
 use crate::call::{GateState, ReplicaState, SimulatedAttempt};
 use crate::gate::AttemptId;
-use crate::world::{ChangeEffect, ReplicaBalance};
+use crate::world::ChangeEffect;
 use weir_base::Nanos;
 
 /// Time that an upstream needs for a rejection.
@@ -46,16 +46,12 @@ impl Simulation<'_> {
         self.fill_slots(index);
     }
 
+    /// Replica with the fewest calls in flight; of several, the next one in turn.
     fn choose_replica(&mut self) -> usize {
         let count = self.replicas.len();
         self.round_robin_index = (self.round_robin_index + 1) % count;
         let in_turn = (self.round_robin_index..count).chain(0..self.round_robin_index);
-        match self.scenario.upstream.balance {
-            ReplicaBalance::RoundRobin => self.round_robin_index,
-            ReplicaBalance::LeastInFlight => {
-                in_turn.min_by_key(|at| self.replicas[*at].in_flight()).unwrap_or(self.round_robin_index)
-            }
-        }
+        in_turn.min_by_key(|at| self.replicas[*at].in_flight()).unwrap_or(self.round_robin_index)
     }
 
     /// Gives a replica's free slots to its queued calls.
@@ -66,7 +62,7 @@ impl Simulation<'_> {
             let service = self.scenario.upstream.service.at(&self.service_rng, call.rng_index());
             // During a stall no service starts.
             let stalled = self.upstream_stalled_until - self.now;
-            let took = stalled + Nanos::from_secs_f64(service.as_secs_f64() * self.replicas[index].current_slowdown());
+            let took = stalled + Nanos::from_secs_f64(service.as_secs_f64() * self.replicas[index].slowdown_factor);
             call.upstream_stalled = self.upstream_stalled;
             self.events.push(Reverse((self.now + took, id, call.serial, Kind::ServiceDone)));
         }

@@ -84,7 +84,7 @@ fn step(name: String, own: &SourceNode<'_>, tags: &[String], session: &mut Impor
         if let Some(placement) = attributes.remove("placement") {
             attributes.insert("in".to_owned(), placement);
         }
-        ApiAuth { kind, attributes, line: auth.line, ..ApiAuth::default() }.apply(&mut step, session);
+        ApiAuth { kind, attributes, line: auth.line }.apply(&mut step, session);
     }
     builder::take_basic_auth(&mut step);
     step.request.set_flag(OptionName::Location);

@@ -154,5 +154,5 @@ fn authenticate(file: &BruFile<'_>, method: &str, step: &mut ImportedStep, sessi
         attributes.insert("in".to_owned(), placement);
     }
     let line = file.block(&block).map_or(step.line, |block| block.line);
-    ApiAuth { kind: mode.to_owned(), attributes, line, ..ApiAuth::default() }.apply(step, session);
+    ApiAuth { kind: mode.to_owned(), attributes, line }.apply(step, session);
 }

@@ -1,6 +1,6 @@
-//! Postman, Insomnia, Bruno.
+//! Postman, Bruno.
 
-use super::{hurl, imported, omissions, value};
+use super::{hurl, omissions};
 use crate::{ImportFile, ImportSettings, import, to_hurl};
 
 const POSTMAN: &str = r#"{
@@ -54,38 +54,6 @@ fn only_a_folder_is_taken() {
     let made = import([ImportFile { name: "a", text: POSTMAN.into(), kind: None }], &settings).unwrap();
     assert_eq!(made.scenarios[0].steps.len(), 1);
     assert_eq!(omissions(&made), Vec::<String>::new(), "what belongs to other steps is not an omission");
-}
-
-#[test]
-fn insomnia_orders_requests_and_takes_values_of_responses() {
-    let text = r#"{"_type": "export", "__export_format": 4, "resources": [
-        {"_id": "wrk", "_type": "workspace", "parentId": null, "name": "shop"},
-        {"_id": "env", "_type": "environment", "parentId": "wrk", "data": {"host": "http://h", "api": {"key": "k-1"}}},
-        {"_id": "r2", "_type": "request", "parentId": "wrk", "metaSortKey": 2, "name": "items", "method": "GET",
-         "url": "{{ _.host }}/items", "parameters": [{"name": "a b", "value": "1"}, {"name": "off", "value": "1", "disabled": true}],
-         "headers": [{"name": "Authorization", "value": "Bearer {% response 'body', 'r1', 'b64::JC50b2tlbg==::46b', 'never', 60 %}"}]},
-        {"_id": "r1", "_type": "request", "parentId": "wrk", "metaSortKey": 1, "name": "login", "method": "POST",
-         "url": "{{ _.host }}/login?key={{ _.api.key }}", "body": {"mimeType": "application/json", "text": "{\"a\": 1}"}},
-        {"_id": "ws", "_type": "websocket_request", "parentId": "wrk", "name": "live", "url": "ws://h"}]}"#;
-    let import = imported(text);
-    let expected = "# @name login\n# @success status < 400\n# left out: the websocket request live\nPOST {{host}}/login?key={{api_key}}\n[Options]\nlocation: true\n{\"a\": 1}\nHTTP *\n[Captures]\ntoken: jsonpath \"$.token\"\n\n\
-        # @name items\nGET {{host}}/items\nAuthorization: Bearer {{token}}\n[Query]\na\\u{25}20b: 1\n[Options]\nlocation: true\n";
-    let shown = to_hurl(&import.scenarios[0]);
-    assert!(shown.contains(expected), "{shown}");
-    assert_eq!(value(&import, "api_key"), Some("k-1"));
-    assert_eq!(omissions(&import), ["file:9: request: the websocket request live"]);
-}
-
-#[test]
-fn insomnia_takes_a_token_of_its_authentication_from_a_response() {
-    let text = "type: collection.insomnia.rest/5.0\nname: shop\ncollection:\n  - name: login\n    url: http://h/login\n    \
-        method: POST\n    meta: {id: r1}\n  - name: items\n    url: http://h/items\n    method: GET\n    authentication: {type: \
-        bearer, token: \"{% response 'body', 'r1', 'b64::JC50b2tlbg==::46b', 'never', 60 %}\"}\n    meta: {id: r2}\n";
-    let shown = hurl(text);
-    assert!(
-        shown.contains("token: jsonpath \"$.token\"") && shown.contains("Authorization: Bearer {{token}}"),
-        "{shown}"
-    );
 }
 
 #[test]

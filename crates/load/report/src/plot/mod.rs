@@ -1,17 +1,13 @@
-//! A plot as SVG and as PNG, and the same figures as CSV: a line per series, with what it varied between.
+//! A plot as SVG, and the same figures as CSV: a line per series, with what it varied between.
 //!
 //! No script, no font and no file from elsewhere is needed to look at one. Colours are those of Okabe and Ito ("Color
 //! universal design", 2008), which people with colour blindness can tell apart, and two more; shapes of points differ
 //! as well.
 
-mod canvas;
-#[cfg(feature = "png")]
-mod png;
+mod ink;
 mod svg;
 
-use self::canvas::{Anchor, Canvas, Ink};
-#[cfg(feature = "png")]
-use self::png::Png;
+use self::ink::{Anchor, Ink};
 use self::svg::Svg;
 use super::axis::{AxisRange, AxisScale, ChartAxis};
 
@@ -180,30 +176,10 @@ impl Plot {
         svg.finish()
     }
 
-    /// The same drawing in pixels, twice as many each way, for where no SVG is shown.
-    ///
-    /// # Errors
-    /// There is no memory for it, or no font; or this build has no feature `png`.
-    #[cfg(feature = "png")]
-    pub fn png(&self) -> Result<Vec<u8>, String> {
-        let mut png = Png::new(WIDTH, HEIGHT)?;
-        self.draw_on(&mut png);
-        png.finish()
-    }
-
-    /// The same drawing in pixels, which this build cannot make.
-    ///
-    /// # Errors
-    /// Always.
-    #[cfg(not(feature = "png"))]
-    pub fn png(&self) -> Result<Vec<u8>, String> {
-        Err("this build of weir draws no PNG; build it with the feature png".into())
-    }
-
-    fn draw_on(&self, canvas: &mut dyn Canvas) {
-        canvas.text((LEFT_MARGIN, 26.0), Anchor::Start, Ink::Title, &self.title);
-        canvas.text((LEFT_MARGIN, 44.0), Anchor::Start, Ink::Note, &self.note);
-        let top = if self.names_stand_below() { 64.0 } else { self.legend(canvas, 64.0) };
+    fn draw_on(&self, svg: &mut Svg) {
+        svg.text((LEFT_MARGIN, 26.0), Anchor::Start, Ink::Title, &self.title);
+        svg.text((LEFT_MARGIN, 44.0), Anchor::Start, Ink::Note, &self.note);
+        let top = if self.names_stand_below() { 64.0 } else { self.legend(svg, 64.0) };
         let x = AxisRange::across(&self.x, self.points().map(|point| point.x));
         let y = AxisRange::upwards(&self.y, self.values());
         let (right, y_ticks) = (WIDTH - RIGHT_MARGIN, y.ticks(TICK_COUNT));
@@ -219,10 +195,10 @@ impl Plot {
         let frame = PlotFrame { x, y, left, right, top, bottom, inset, names: self.categories.len() };
         for tick in y_ticks {
             let height = frame.bottom_to_top(tick.at);
-            canvas.line((left, height), (right, height), Ink::Grid);
-            canvas.text((left - 8.0, height + 4.0), Anchor::End, Ink::Tick, &tick.label);
+            svg.line((left, height), (right, height), Ink::Grid);
+            svg.text((left - 8.0, height + 4.0), Anchor::End, Ink::Tick, &tick.label);
         }
-        canvas.line((left, bottom), (right, bottom), Ink::Axis);
+        svg.line((left, bottom), (right, bottom), Ink::Axis);
         let names = self.categories.iter().enumerate().map(|(index, name)| (frame.x(index as f64), name.clone()));
         let labels: Vec<(f64, String)> = if self.categories.is_empty() {
             let ticks = frame.x.ticks_across(TICK_COUNT, (right - left - 2.0 * inset) / CHARACTER_WIDTH);
@@ -232,13 +208,13 @@ impl Plot {
         };
         for (index, (at, label)) in labels.into_iter().enumerate() {
             let lower = if index % 2 == 1 { second_row } else { 0.0 };
-            canvas.line((at, bottom), (at, bottom + 5.0 + lower), Ink::Axis);
-            canvas.text((at, bottom + 18.0 + lower), Anchor::Middle, Ink::Tick, &label);
+            svg.line((at, bottom), (at, bottom + 5.0 + lower), Ink::Axis);
+            svg.text((at, bottom + 18.0 + lower), Anchor::Middle, Ink::Tick, &label);
         }
-        canvas.text(((left + right) / 2.0, HEIGHT - 12.0), Anchor::Middle, Ink::Label, &self.x.title());
-        canvas.upright((20.0, (top + bottom) / 2.0), Ink::Label, &self.y.title());
+        svg.text(((left + right) / 2.0, HEIGHT - 12.0), Anchor::Middle, Ink::Label, &self.x.title());
+        svg.upright((20.0, (top + bottom) / 2.0), Ink::Label, &self.y.title());
         for (index, series) in self.series.iter().enumerate() {
-            self.draw(canvas, index, series, &frame);
+            self.draw(svg, index, series, &frame);
         }
     }
 
@@ -252,7 +228,7 @@ impl Plot {
     }
 
     /// The names of the lines, and where they end.
-    fn legend(&self, canvas: &mut dyn Canvas, top: f64) -> f64 {
+    fn legend(&self, svg: &mut Svg, top: f64) -> f64 {
         let (mut x, mut y) = (LEFT_MARGIN, top);
         for series in &self.series {
             let colour = COLOURS[series.colour % COLOURS.len()];
@@ -260,17 +236,17 @@ impl Plot {
             if x > LEFT_MARGIN && x + width > WIDTH - RIGHT_MARGIN {
                 (x, y) = (LEFT_MARGIN, y + LEGEND_ROW_HEIGHT);
             }
-            canvas.path(&[(x, y - 4.0), (x + 20.0, y - 4.0)], colour);
+            svg.path(&[(x, y - 4.0), (x + 20.0, y - 4.0)], colour);
             if self.x_kind == XAxisKind::Values {
-                canvas.mark(series.colour, (x + 10.0, y - 4.0), colour, true);
+                svg.mark(series.colour, (x + 10.0, y - 4.0), colour, true);
             }
-            canvas.text((x + 26.0, y), Anchor::Start, Ink::Tick, &series.name);
+            svg.text((x + 26.0, y), Anchor::Start, Ink::Tick, &series.name);
             x += width;
         }
         y + 16.0
     }
 
-    fn draw(&self, canvas: &mut dyn Canvas, index: usize, series: &PlotSeries, frame: &PlotFrame<'_>) {
+    fn draw(&self, svg: &mut Svg, index: usize, series: &PlotSeries, frame: &PlotFrame<'_>) {
         let colour = COLOURS[series.colour % COLOURS.len()];
         // Categories are not joined by a line; several points of one category are drawn side by side.
         let alone = self.categories.is_empty() || self.series.iter().all(|series| series.points.len() == 1);
@@ -280,16 +256,16 @@ impl Plot {
         if self.categories.is_empty() && series.points.len() > 1 {
             let up = series.points.iter().map(|point| at(point, point.high));
             let down = series.points.iter().rev().map(|point| at(point, point.low));
-            canvas.band(&up.chain(down).collect::<Vec<_>>(), colour);
-            canvas.path(&series.points.iter().map(|point| at(point, point.y)).collect::<Vec<_>>(), colour);
+            svg.band(&up.chain(down).collect::<Vec<_>>(), colour);
+            svg.path(&series.points.iter().map(|point| at(point, point.y)).collect::<Vec<_>>(), colour);
         }
         // Marks at every point are drawn over values only; any other curve has a mark only if it is a single point.
         if self.x_kind != XAxisKind::Values && series.points.len() > 1 {
             return;
         }
         for point in &series.points {
-            canvas.whisker(at(point, point.low), at(point, point.high), colour);
-            canvas.mark(series.colour, at(point, point.y), colour, !point.untrusted);
+            svg.whisker(at(point, point.low), at(point, point.high), colour);
+            svg.mark(series.colour, at(point, point.y), colour, !point.untrusted);
         }
     }
 }
@@ -334,22 +310,6 @@ mod tests {
     fn names_cannot_break_the_drawing() {
         let svg = plot(&[(1.0, 2.0)]).svg();
         assert!(svg.contains("a &lt;b&gt; &amp; &quot;c&quot;") && !svg.contains("<b>"), "{svg}");
-    }
-
-    #[cfg(feature = "png")]
-    #[test]
-    fn the_picture_in_pixels_has_what_the_drawing_has() {
-        let png = plot(&[(1.0, 2.0), (2.0, 3.0), (4.0, 8.0)]).png().expect("drawn");
-        let picture = tiny_skia::Pixmap::decode_png(&png).expect("a picture");
-        assert_eq!((f64::from(picture.width()), f64::from(picture.height())), (2.0 * WIDTH, 2.0 * HEIGHT));
-        let count = |is: &dyn Fn([u8; 3]) -> bool| {
-            picture.pixels().iter().filter(|pixel| is([pixel.red(), pixel.green(), pixel.blue()])).count()
-        };
-        let (line, ink) = (count(&|rgb| rgb == [0x00, 0x72, 0xb2]), count(&|rgb| rgb[0] < 0x60 && rgb[2] < 0x60));
-        assert!(line > 2000, "{line} pixels of the line in its colour");
-        assert!(ink > 1000, "{ink} pixels of letters");
-        let empty = Plot::default().png().expect("drawn");
-        assert!(empty.len() < png.len());
     }
 
     #[test]

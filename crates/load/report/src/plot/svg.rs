@@ -1,6 +1,6 @@
 //! A drawing as SVG.
 
-use super::canvas::{Anchor, Canvas, Ink, Position, corners};
+use super::ink::{Anchor, Ink, Position, corners};
 use crate::number_format::sanitize;
 
 /// A drawing in the making.
@@ -45,10 +45,9 @@ impl Svg {
         self.text.push_str(element);
         self.text.push('\n');
     }
-}
 
-impl Canvas for Svg {
-    fn text(&mut self, (x, y): Position, anchor: Anchor, ink: Ink, words: &str) {
+    /// Words on a line.
+    pub(super) fn text(&mut self, (x, y): Position, anchor: Anchor, ink: Ink, words: &str) {
         if !words.is_empty() {
             let anchor = match anchor {
                 Anchor::Start => "start",
@@ -62,33 +61,39 @@ impl Canvas for Svg {
         }
     }
 
-    fn upright(&mut self, (x, y): Position, ink: Ink, words: &str) {
+    /// Words that run upwards, with their middle at a place.
+    pub(super) fn upright(&mut self, (x, y): Position, ink: Ink, words: &str) {
         let (words, turn, class) = (escaped(words), format!("rotate(-90 {x:.1} {y:.1})"), class(ink));
         let place = format!("x=\"{x:.1}\" y=\"{y:.1}\" transform=\"{turn}\"");
         self.push(&format!("<text {place} text-anchor=\"middle\" class=\"{class}\">{words}</text>"));
     }
 
-    fn line(&mut self, from: Position, to: Position, ink: Ink) {
+    /// A straight line.
+    pub(super) fn line(&mut self, from: Position, to: Position, ink: Ink) {
         self.push(&format!("<line {} class=\"{}\"/>", ends(from, to), class(ink)));
     }
 
-    fn whisker(&mut self, from: Position, to: Position, colour: &str) {
+    /// The range of a point: a thin line from its lowest to its highest value.
+    pub(super) fn whisker(&mut self, from: Position, to: Position, colour: &str) {
         self.push(&format!("<line {} stroke=\"{colour}\" stroke-width=\"1.5\"/>", ends(from, to)));
     }
 
-    fn path(&mut self, points: &[Position], colour: &str) {
+    /// A line through points.
+    pub(super) fn path(&mut self, points: &[Position], colour: &str) {
         let points = joined(points);
         self.push(&format!("<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"));
     }
 
-    fn band(&mut self, outline: &[Position], colour: &str) {
+    /// A pale area.
+    pub(super) fn band(&mut self, outline: &[Position], colour: &str) {
         // With its outline, a band can be told from another that lies on it.
         let edge = format!("stroke=\"{colour}\" stroke-opacity=\"0.45\" stroke-width=\"0.75\"");
         let outline = joined(outline);
         self.push(&format!("<polygon points=\"{outline}\" fill=\"{colour}\" fill-opacity=\"0.12\" {edge}/>"));
     }
 
-    fn mark(&mut self, series: usize, (x, y): Position, colour: &str, solid: bool) {
+    /// The mark of a series, by its number; hollow for an untrusted point.
+    pub(super) fn mark(&mut self, series: usize, (x, y): Position, colour: &str, solid: bool) {
         let style =
             format!("fill=\"{}\" stroke=\"{colour}\" stroke-width=\"1.5\"", if solid { colour } else { "#fff" });
         self.push(&match corners(series, (x, y)) {

@@ -2,7 +2,7 @@
 
 use weir_http2::connection::{ClientConnection, ClientSettings, ConnectionError, Event, StreamId, StreamRequest};
 use weir_http2::frame::{CLIENT_PREFACE, FrameHeader, FrameKind, SettingId};
-pub(crate) use weir_http2::hostile::{OK_BLOCK, block, data, frame, goaway, headers, settings, window_update};
+pub(crate) use weir_testing::hostile::{OK_BLOCK, block, data, frame, goaway, headers, settings, window_update};
 
 pub(crate) const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
 pub(crate) const HEAD: &[u8] = b"HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n";

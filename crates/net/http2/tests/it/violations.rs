@@ -4,7 +4,7 @@
 use weir_http2::connection::{ClientConnection, ClientSettings, Event, ResetSide};
 use weir_http2::error_code::ErrorCode;
 use weir_http2::frame::FrameKind;
-use weir_http2::hostile::{Violation, ViolationEnd, violations};
+use weir_testing::hostile::{Violation, ViolationEnd, violations};
 
 use super::peer::{GET, OK_BLOCK, POST, Seen, connection, data, feed, frame, headers, request, sent};
 

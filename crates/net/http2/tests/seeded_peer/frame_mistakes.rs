@@ -2,7 +2,7 @@
 
 use weir_base::rng::SeededRng;
 use weir_http2::frame::{FrameHeader, FrameKind};
-use weir_http2::hostile::{Violation, frame, violations};
+use weir_testing::hostile::{Violation, frame, violations};
 
 /// Size from which on a violation is a flood of thousands of frames, in bytes.
 const MIN_FLOOD_BYTES: usize = 100_000;

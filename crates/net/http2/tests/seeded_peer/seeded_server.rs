@@ -3,8 +3,8 @@
 
 use weir_base::rng::SeededRng;
 use weir_http2::frame::{FrameFlags, FrameHeader, FrameKind, MAX_31_BITS, SettingId, SettingsPayload};
-use weir_http2::hostile::{data, frame, goaway, window_update};
 use weir_http2::hpack::{HpackEncoder, IndexingPolicy, LiteralKind};
+use weir_testing::hostile::{data, frame, goaway, window_update};
 
 use super::client_output::{ClientOutput, OpenedRequest};
 use super::served_stream::{ExpectedEnd, SentResponse, ServedStream};

@@ -5,10 +5,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::call::ReplicaState;
 use crate::scenario;
-use crate::world::{ChangeEffect, ReplicaBalance, RetryModel, UpstreamChange};
+use crate::world::{ChangeEffect, RetryModel, UpstreamChange};
 use weir_pace::schedule::{Arrivals, LoadStage};
 use weir_workload::delay::{Delay, DelayRange};
-use weir_workload::station::StationOverflow;
 
 fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
@@ -74,32 +73,24 @@ fn changes_apply_from_their_time_on_to_calls_that_start_later() {
 }
 
 #[test]
-fn rejected_callers_retry_up_to_the_maximum_and_honor_retry_after() {
+fn rejected_callers_retry_up_to_the_maximum() {
     let mut scenario = small(1, 10.0, 20);
     scenario.upstream.service = Delay::Constant(Nanos::from_secs(100));
     scenario.callers.deadline = Nanos::from_secs(200);
-    let retry = RetryModel { max_retries: 3, first_wait: ms(10), honors_retry_after: false };
-    scenario.callers.retry = Some(retry);
+    scenario.callers.retry = Some(RetryModel { max_retries: 3, first_wait: ms(10) });
     // The first call keeps the only slot.
     let report = run(&scenario, &SimulatedLimiter::Static(Some(1)));
     assert!((report.scored.attempts_per_s - 40.0).abs() < 1.0, "{}", report.scored.attempts_per_s);
-    scenario.callers.retry = Some(RetryModel { honors_retry_after: true, ..retry });
-    let honoring = run(&scenario, &SimulatedLimiter::Static(Some(1)));
-    let attempts = |report: &SimulationReport| report.series[1].attempts_per_s;
-    assert!(attempts(&report) > 30.0 && attempts(&honoring) == 10.0, "{} {}", attempts(&report), attempts(&honoring));
 }
 
 #[test]
-fn replicas_are_chosen_in_turn_or_by_calls_in_flight() {
+fn replicas_are_chosen_by_calls_in_flight() {
     let mut scenario = small(1, 10.0, 10);
     (scenario.upstream.replicas, scenario.upstream.service) = (2, Delay::Constant(ms(90)));
     scenario.changes = vec![UpstreamChange { at: Nanos(1), replica: Some(0), effect: ChangeEffect::Slowdown(100.0) }];
     let report = run(&scenario, &SimulatedLimiter::None);
     // All but the first calls, which find as many in flight at the slow replica.
     assert!(report.scored.goodput_per_s > 8.5, "{:?}", report.scored);
-    scenario.upstream.balance = ReplicaBalance::RoundRobin;
-    let report = run(&scenario, &SimulatedLimiter::None);
-    assert!((report.scored.goodput_per_s - 5.0).abs() < 0.3, "{:?}", report.scored);
 }
 
 /// Erlang C formula (1917): probability of waiting, by the recursion of the loss formula.
@@ -142,14 +133,10 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
         times().prop_map(|(mean, _)| Delay::Exponential { mean: ms(mean) }),
         times().prop_map(|(same, _)| Delay::Constant(ms(same))),
     ];
-    let overflow = prop_oneof![
-        Just(StationOverflow::Slow),
-        Just(usize::MAX).prop_map(|queue| StationOverflow::Reject { queue }),
-        (0_usize..9).prop_map(|queue| StationOverflow::Reject { queue })
-    ];
-    let retry = prop::option::of((1_u32..40, 0_u64..300, any::<bool>()).prop_map(|(times, after, honors)| {
-        RetryModel { max_retries: times, first_wait: ms(after), honors_retry_after: honors }
-    }));
+    let max_queue = prop_oneof![1 => Just(usize::MAX), 1 => 0_usize..9];
+    let retry = prop::option::of(
+        (1_u32..40, 0_u64..300).prop_map(|(times, after)| RetryModel { max_retries: times, first_wait: ms(after) }),
+    );
     let to = prop_oneof![(0_u32..20).prop_map(ChangeEffect::Slots), (0.1..9.0).prop_map(ChangeEffect::Slowdown)];
     let change = (0_u64..6000, prop::option::of(0_u32..3), to);
     let changes = prop::collection::vec(change, 0..4).prop_map(|mut all| {
@@ -157,16 +144,14 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
         all.into_iter().map(|(at, replica, to)| UpstreamChange { at: ms(at), replica, effect: to }).collect::<Vec<_>>()
     });
     let loads = prop::collection::vec((0.0..4.0, 0.0..4.0, 100_u64..2500), 1..4);
-    let upstream = (1_u32..4, 1_u32..20, service, overflow, any::<bool>(), any::<bool>());
+    let upstream = (1_u32..4, 1_u32..20, service, max_queue, any::<bool>());
     let callers = (1_u64..2000, [0.0..1.0, 0.01..1.0, 0.0..1.0, 0.0..1.0], retry);
     (any::<u64>(), 1_u32..6, upstream, callers, changes, loads).prop_map(
         |(seed, gates, upstream, callers, changes, loads)| {
             let mut scenario = Scenario { seed, gates, changes, warmup: Nanos::ZERO, ..scenario::default_scenario() };
             (scenario.upstream.replicas, scenario.upstream.slots) = (upstream.0, upstream.1);
-            (scenario.upstream.service, scenario.upstream.overflow, scenario.upstream.continues_abandoned_work) =
+            (scenario.upstream.service, scenario.upstream.max_queue, scenario.upstream.continues_abandoned_work) =
                 (upstream.2, upstream.3, upstream.4);
-            scenario.upstream.balance =
-                if upstream.5 { ReplicaBalance::RoundRobin } else { ReplicaBalance::LeastInFlight };
             scenario.callers.deadline = ms(callers.0);
             (scenario.callers.priorities, scenario.callers.retry) = (callers.1, callers.2);
             loads

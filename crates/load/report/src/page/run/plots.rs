@@ -141,7 +141,7 @@ pub(super) fn course(run: &Run) -> Section {
     let times = vec![time("p50", |p| p.p50_ms), time("p99", |p| p.p99_ms), time("max", |p| p.max_ms)];
     let limits = objectives(run, &ValueUnit::Milliseconds);
     let scale = fitting(&times, &limits);
-    let mut inside = vec![line("in flight", |p| p.shown_in_flight() as f64)];
+    let mut inside = vec![line("in flight", |p| p.max_in_flight as f64)];
     if run.series.iter().any(|point| point.backlog > 0) {
         inside.push(line("waiting for a connection", |p| p.backlog as f64));
     }

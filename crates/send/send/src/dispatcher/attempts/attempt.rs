@@ -37,7 +37,7 @@ pub(super) struct AttemptLauncher {
 
 impl AttemptLauncher {
     pub(super) fn new(context: Rc<SenderContext>, client: Client) -> Self {
-        let renderer = RequestRenderer::new(context.options.key_hosts.clone(), context.options.body_fields);
+        let renderer = RequestRenderer::new(context.options.key_hosts.clone());
         let (origins, last_origin) = (HashMap::new(), None);
         Self { context, client, renderer, origins, last_origin, launched: 0 }
     }

@@ -105,7 +105,7 @@ impl SenderHosts {
                 Some(known) => known,
                 None => (crash::history_after_crash(&*context.store, key, span, moment.wall)?, Nanos::ZERO),
             };
-            // A pause that an earlier version has taken from a response has no bound.
+            // The rules may have changed since the state was saved.
             let longest = context.options.rules.max_pause.max(span);
             let bounded = |history: KeyHistory| KeyHistory { hold_for: history.hold_for.min(longest), ..history };
             let history = bounded(history);

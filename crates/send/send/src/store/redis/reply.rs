@@ -24,9 +24,9 @@ pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {
     let (key_hint, _bytes) = (next().maybe_text(), next());
     let (method, url, headers) = (next().text(), next().text(), next().maybe_text());
     let (idempotency_key, body) = (next().maybe_text(), next().bytes().unwrap_or_default());
-    let (templates, _rank, number) = (next().maybe_text(), next(), next().count());
+    let (templates, _rank, number) = (next().text(), next(), next().count());
     let headers = parse_headers(headers.as_deref());
-    let templates = TemplateParts::read(templates.as_deref(), &url, &headers);
+    let templates = TemplateParts::read(&templates);
     let request = JobRequest { method, url, headers, body, templates };
     let job = Job {
         id,

@@ -44,7 +44,6 @@ pub(super) fn open_writer(path: &Path, options: &Options) -> Result<Connection, 
     if kind == 0 {
         create_tables(&mut connection, options).map_err(|error| store_error(path, &error))?;
     }
-    migrate(&mut connection).map_err(|error| store_error(path, &error))?;
     check_version(&connection, path)?;
     Ok(connection)
 }
@@ -116,25 +115,6 @@ fn create_tables(connection: &mut Connection, options: &Options) -> rusqlite::Re
     transaction.commit()
 }
 
-/// Adds what version 3 did not have: which parts of a request are templates.
-fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
-    let version = |connection: &Connection| {
-        connection
-            .query_row("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'version'", [], |row| row.get::<_, String>(0))
-    };
-    if version(connection).is_ok_and(|found| found == "3") {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have been first.
-        if version(&transaction)? == "3" {
-            transaction.execute_batch(
-                "ALTER TABLE request ADD COLUMN templates TEXT; UPDATE meta SET value = 4 WHERE name = 'version'",
-            )?;
-        }
-        transaction.commit()?;
-    }
-    Ok(())
-}
-
 fn check_version(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let found = connection
         .query_row("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'version'", [], |row| row.get::<_, String>(0))
@@ -189,33 +169,10 @@ fn error_text(error: &rusqlite::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{JobFilter, SqliteStore, Store};
-    use crate::template_parts::{JobBodyKind, TemplateParts};
+    use crate::store::SqliteStore;
 
     #[test]
-    fn a_store_of_version_3_is_continued_with_its_urls_and_headers_as_templates() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs.db");
-        drop(SqliteStore::open(&path, &Options::default()).unwrap());
-        let connection = Connection::open(&path).unwrap();
-        connection
-            .execute_batch(
-                "ALTER TABLE request DROP COLUMN templates; UPDATE meta SET value = 3 WHERE name = 'version'; \
-                 INSERT INTO job VALUES (1, 'a', 'queued', '', 0, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 1, '', 1, '@h'); \
-                 INSERT INTO request VALUES (1, 'POST', 'http://h/{id}', '[[\"x-a\",\"{key}\"]]', NULL, '{key}')",
-            )
-            .unwrap();
-        drop(connection);
-        for _ in 0..2 {
-            let store = SqliteStore::open(&path, &Options::default()).unwrap();
-            let request = store.list(&JobFilter::default(), 0, 1).unwrap().remove(0).job.request;
-            let parts = TemplateParts { url_bytes: 13, headers: vec![0], body: JobBodyKind::Unstated };
-            assert_eq!(request.templates, parts);
-        }
-    }
-
-    #[test]
-    fn a_store_of_an_older_version_is_rejected_in_one_line_and_stays_as_it_is() {
+    fn a_store_of_another_version_is_rejected_in_one_line_and_stays_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
         drop(SqliteStore::open(&path, &Options::default()).unwrap());

@@ -15,11 +15,7 @@ pub(super) const SELECT_ENTRY: &str = "SELECT j.number, j.id, j.state, j.reason,
 /// Job of a row of [`SELECT_ENTRY`], with its size in the tally.
 pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<(JobEntry, u64)> {
     let (url, headers): (String, _) = (row.get(18)?, headers(row, 19)?);
-    let templates = TemplateParts::read(
-        row.get_ref(22)?.as_str_or_null().map_err(|error| conversion_error(22, error))?,
-        &url,
-        &headers,
-    );
+    let templates = TemplateParts::read(row.get_ref(22)?.as_str().map_err(|error| conversion_error(22, error))?);
     let request = JobRequest { method: row.get(17)?, url, headers, body: bytes(row, 21)?, templates };
     let job = Job {
         id: row.get(1)?,

@@ -44,7 +44,7 @@ CREATE TABLE request (
     headers TEXT NOT NULL,                        -- [["name","value"],...]
     idempotency_key TEXT,
     body,                                         -- TEXT if valid UTF-8, else BLOB
-    templates TEXT                                -- parts with fields to fill in, as JSON; NULL: of version 3
+    templates TEXT NOT NULL                       -- parts with fields to fill in, as JSON
 );
 
 -- Last response of a job, unless it is in a results file.

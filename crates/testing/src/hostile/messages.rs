@@ -3,7 +3,7 @@
 use super::ViolationEnd::{Nothing, Stream};
 use super::codes::{CALM, PROTOCOL};
 use super::{OK_BLOCK, Violation, block, concat, data, frame, headers, list};
-use crate::frame::FrameKind;
+use weir_http2::frame::FrameKind;
 
 pub(super) fn violations(stream: u32) -> Vec<Violation> {
     let ok = (":status", "200");

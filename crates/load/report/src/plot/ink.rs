@@ -1,31 +1,7 @@
-//! What a plot is drawn on.
+//! Places, inks and marks of a drawing.
 
 /// A place: to the right, and down.
 pub(super) type Position = (f64, f64);
-
-/// Something to draw on.
-pub(super) trait Canvas {
-    /// Words on a line.
-    fn text(&mut self, at: Position, anchor: Anchor, ink: Ink, words: &str);
-
-    /// Words that run upwards, with their middle at `at`.
-    fn upright(&mut self, at: Position, ink: Ink, words: &str);
-
-    /// A straight line.
-    fn line(&mut self, from: Position, to: Position, ink: Ink);
-
-    /// What something varied between.
-    fn whisker(&mut self, from: Position, to: Position, colour: &str);
-
-    /// A line through points.
-    fn path(&mut self, points: &[Position], colour: &str);
-
-    /// A pale area.
-    fn band(&mut self, outline: &[Position], colour: &str);
-
-    /// The mark of a series, by its number; hollow for what is in doubt.
-    fn mark(&mut self, series: usize, at: Position, colour: &str, solid: bool);
-}
 
 /// Which end of words is where they are put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

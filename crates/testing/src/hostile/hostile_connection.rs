@@ -1,6 +1,6 @@
 //! One connection: reads requests, breaks rules, and watches the client.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use weir_http2::frame::{
     CLIENT_PREFACE, FrameFlags, FrameHeader, FrameKind, MIN_MAX_FRAME_BYTES, SettingId, write_goaway, write_ping,
     write_reset, write_window_update,
 };
-use weir_http2::hostile::{ViolationEnd, block, data, frame, headers, settings};
 use weir_http2::hpack::{FieldSink, HpackDecoder};
-use weir_machine::lock::lock;
 
-use super::Shared;
+use super::hostile_server::HostileState;
+use super::options::HostileOptions;
+use super::{ViolationEnd, block, data, frame, headers, settings};
 
 /// Streams of a connection at the same time.
 const MAX_STREAMS: u32 = 100;
@@ -33,10 +33,10 @@ const MAX_BLOCK_BYTES: usize = 1 << 20;
 /// A connection of a client.
 pub(super) struct HostileConnection<'a> {
     stream: TcpStream,
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<HostileState>,
     hpack: HpackDecoder,
-    /// Requests whose body is still to come, and whether they ask for the counts.
-    open: HashMap<u32, bool>,
+    /// Requests whose body is still to come.
+    open: HashSet<u32>,
     /// Streams that the client has to reset: the violation, and the code.
     awaited: HashMap<u32, (&'static str, ErrorCode)>,
     /// Last stream that is processed, after GOAWAY.
@@ -55,20 +55,15 @@ enum Reaction {
     None,
 }
 
-/// Path of a request.
-#[derive(Default)]
-struct RequestPath(Vec<u8>);
+/// Fields of a request, which has the same response whatever they are.
+struct IgnoredFields;
 
-impl FieldSink for RequestPath {
-    fn field(&mut self, name: &[u8], value: &[u8], _: bool) {
-        if name == b":path" {
-            value.clone_into(&mut self.0);
-        }
-    }
+impl FieldSink for IgnoredFields {
+    fn field(&mut self, _: &[u8], _: &[u8], _: bool) {}
 }
 
 impl<'a> HostileConnection<'a> {
-    pub(super) fn new(stream: TcpStream, shared: &'a Arc<Shared>) -> io::Result<Self> {
+    pub(super) fn new(stream: TcpStream, shared: &'a Arc<HostileState>) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(IDLE_TIMEOUT))?;
         stream.set_write_timeout(Some(IDLE_TIMEOUT))?;
@@ -76,7 +71,7 @@ impl<'a> HostileConnection<'a> {
             stream,
             shared,
             hpack: HpackDecoder::new(4096),
-            open: HashMap::new(),
+            open: HashSet::new(),
             awaited: HashMap::new(),
             last_stream: None,
             is_ignored: false,
@@ -90,7 +85,7 @@ impl<'a> HostileConnection<'a> {
         if preface != CLIENT_PREFACE {
             return Ok(());
         }
-        lock(&self.shared.counts).connections += 1;
+        self.shared.counts.lock().unwrap().connections += 1;
         self.stream.write_all(&settings(&[(SettingId::MAX_CONCURRENT_STREAMS, MAX_STREAMS)]))?;
         let ended = self.serve();
         for (name, expected) in std::mem::take(&mut self.awaited).into_values() {
@@ -122,21 +117,17 @@ impl<'a> HostileConnection<'a> {
                     self.stream.write_all(&out)?;
                 }
                 FrameKind::Headers => {
-                    let path = self.read_block(header.flags, payload)?;
-                    let is_stats = path == b"/stats";
-                    if ends && !self.request(header.stream, is_stats)? {
+                    self.read_block(header.flags, payload)?;
+                    if ends && !self.request(header.stream)? {
                         return Ok(());
                     }
                     if !ends {
-                        self.open.insert(header.stream, is_stats);
+                        self.open.insert(header.stream);
                     }
                 }
                 FrameKind::Data => {
                     self.give_credit(&header)?;
-                    let is_stats = if ends { self.open.remove(&header.stream) } else { None };
-                    if let Some(is_stats) = is_stats
-                        && !self.request(header.stream, is_stats)?
-                    {
+                    if ends && self.open.remove(&header.stream) && !self.request(header.stream)? {
                         return Ok(());
                     }
                 }
@@ -154,18 +145,13 @@ impl<'a> HostileConnection<'a> {
     }
 
     /// Does something with a request; false if that ends the connection.
-    fn request(&mut self, stream: u32, is_stats: bool) -> io::Result<bool> {
+    fn request(&mut self, stream: u32) -> io::Result<bool> {
         if self.last_stream.is_some_and(|last| stream > last) {
-            lock(&self.shared.counts).unprocessed += u64::from(!is_stats);
+            self.shared.counts.lock().unwrap().unprocessed += 1;
             return Ok(true);
         }
-        if is_stats {
-            let counts = lock(&self.shared.counts).clone();
-            let json = serde_json::to_vec_pretty(&counts).unwrap_or_default();
-            return self.respond(stream, "application/json", &json).map(|()| true);
-        }
-        lock(&self.shared.counts).requests += 1;
-        let options = &self.shared.options;
+        self.shared.counts.lock().unwrap().requests += 1;
+        let options = self.shared.options;
         let mut random = SeededRng::new(options.seed, self.shared.next.fetch_add(1, Ordering::SeqCst));
         let mut chance = 1.0 - random.unit();
         let mut takes = |share: f64| {
@@ -177,7 +163,7 @@ impl<'a> HostileConnection<'a> {
             return self.violate(stream);
         }
         if takes(options.goaway) {
-            lock(&self.shared.counts).unprocessed += 1;
+            self.shared.counts.lock().unwrap().unprocessed += 1;
             // Streams are opened in the order of their numbers, and lower ones have their responses.
             let last = stream.saturating_sub(2);
             self.last_stream = Some(last);
@@ -186,13 +172,13 @@ impl<'a> HostileConnection<'a> {
             return self.stream.write_all(&out).map(|()| true);
         }
         if takes(options.reset) {
-            lock(&self.shared.counts).resets += 1;
+            self.shared.counts.lock().unwrap().resets += 1;
             let mut out = Vec::new();
             write_reset(&mut out, stream, ErrorCode::INTERNAL_ERROR);
             return self.stream.write_all(&out).map(|()| true);
         }
         if takes(options.close) {
-            lock(&self.shared.counts).closes += 1;
+            self.shared.counts.lock().unwrap().closes += 1;
             // What the client would have ended is not known.
             self.awaited.clear();
             return Ok(false);
@@ -207,30 +193,27 @@ impl<'a> HostileConnection<'a> {
             _ => Vec::new(),
         };
         self.stream.write_all(&strange)?;
-        self.respond(stream, "text/plain", b"good\n")?;
-        lock(&self.shared.counts).responses += 1;
+        self.respond(stream)?;
+        self.shared.counts.lock().unwrap().responses += 1;
         Ok(true)
     }
 
-    fn respond(&mut self, stream: u32, content_type: &str, body: &[u8]) -> io::Result<()> {
-        let mut out = headers(stream, 0, &block(&[(":status", "200"), ("content-type", content_type)]));
-        let mut pieces = body.chunks(MIN_MAX_FRAME_BYTES as usize).peekable();
-        while let Some(piece) = pieces.next() {
-            out.extend(data(stream, u8::from(pieces.peek().is_none()), piece));
-        }
+    fn respond(&mut self, stream: u32) -> io::Result<()> {
+        let mut out = headers(stream, 0, &block(&[(":status", "200"), ("content-type", "text/plain")]));
+        out.extend(data(stream, 1, b"good\n"));
         self.stream.write_all(&out)
     }
 
     /// Breaks a rule; false if that ends the connection.
     fn violate(&mut self, stream: u32) -> io::Result<bool> {
-        let violations = self.shared.options.frames(stream);
+        let violations = HostileOptions::frames(stream);
         // In turn, so that each is played after some hundred requests.
         let number = self.shared.options.seed.wrapping_add(self.shared.violations.fetch_add(1, Ordering::SeqCst));
         let which = number % (violations.len() as u64).max(1);
         let Some(violation) = violations.into_iter().nth(which as usize) else { return Ok(true) };
         let name = violation.name;
         {
-            let mut counts = lock(&self.shared.counts);
+            let mut counts = self.shared.counts.lock().unwrap();
             counts.violations.entry(name).or_default().sent += 1;
             counts.responses += u64::from(name.starts_with("an ended stream"));
         }
@@ -280,7 +263,7 @@ impl<'a> HostileConnection<'a> {
     }
 
     fn judge(&self, name: &'static str, reaction: Reaction, expected: ErrorCode) {
-        let mut counts = lock(&self.shared.counts);
+        let mut counts = self.shared.counts.lock().unwrap();
         let counts = counts.violations.entry(name).or_default();
         match reaction {
             Reaction::Code(Some(code)) if code == expected => counts.right += 1,
@@ -306,17 +289,16 @@ impl<'a> HostileConnection<'a> {
         self.stream.write_all(&out)
     }
 
-    /// Path of the request whose block begins with this payload.
-    fn read_block(&mut self, mut flags: FrameFlags, payload: Vec<u8>) -> io::Result<Vec<u8>> {
+    /// Reads the block of a request, which begins with this payload.
+    fn read_block(&mut self, mut flags: FrameFlags, payload: Vec<u8>) -> io::Result<()> {
         let mut block = payload;
         while !flags.has(FrameFlags::END_HEADERS) && block.len() < MAX_BLOCK_BYTES {
             let Some((header, more)) = self.read_frame()? else { break };
             flags = header.flags;
             block.extend(more);
         }
-        let mut path = RequestPath::default();
-        self.hpack.decode(&block, &mut path).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-        Ok(path.0)
+        self.hpack.decode(&block, &mut IgnoredFields).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        Ok(())
     }
 
     /// Next frame; `None` at the end of the connection.

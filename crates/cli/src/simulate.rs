@@ -1,17 +1,13 @@
 //! Arguments of `weir simulate`: scenarios and limiters, run in parallel and printed.
 
-mod custom;
-
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 
-use self::custom::CustomScenarioArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
@@ -22,7 +18,7 @@ use weir_simulate::{LimiterComparison, Scenario, SimulatedLimiter, SimulationRep
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir simulate --scenario flash-crowd
-  weir simulate --slots 20 --load 0.7/30s,5/30s --limiter auto,none
+  weir simulate --scenario step-up,ramp --limiter auto,none
 
 Reference: docs/simulate.md")]
 pub struct SimulateArgs {
@@ -47,8 +43,6 @@ pub struct SimulateArgs {
     /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = SimulateFormat::Text)]
     format: SimulateFormat,
-    #[command(flatten)]
-    custom: CustomScenarioArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -98,29 +92,29 @@ pub struct SimulationPlan {
     limiters: Vec<SimulatedLimiter>,
 }
 
-impl SimulateArgs {
-    /// Plan of these arguments.
+impl SimulationPlan {
+    /// Plan of scenarios and limiters by name; `all` is each of them, and no scenario is all. Without a seed each scenario
+    /// has its own.
     ///
     /// # Errors
-    /// First invalid value, in one line.
-    pub fn plan(&self) -> Result<SimulationPlan, String> {
-        let mut scenarios = match self.custom.scenario()? {
-            Some(_) if !self.scenarios.is_empty() => {
-                let reason = "--scenario cannot be used with flags of a custom simulation; remove one of them";
-                return Err(reason.to_owned());
-            }
-            Some(custom) => vec![custom],
-            None if self.scenarios.is_empty() => scenario::names().filter_map(scenario::by_name).collect(),
-            None => self.scenarios.iter().flat_map(|some| &some.0).filter_map(|name| scenario::by_name(name)).collect(),
-        };
-        if let Some(seed) = self.seed {
+    /// First unknown name, in one line.
+    pub fn new(scenarios: &[String], limiters: &[String], seed: Option<u64>) -> Result<Self, String> {
+        let scenarios: Result<Vec<_>, _> = scenarios.iter().map(|name| ScenarioNames::read(name)).collect();
+        let limiters: Result<Vec<_>, _> = limiters.iter().map(|name| LimiterList::read(name)).collect();
+        Ok(Self::of(&scenarios?, &limiters?, seed))
+    }
+
+    fn of(named: &[ScenarioNames], limiters: &[LimiterList], seed: Option<u64>) -> Self {
+        let all = ScenarioNames(scenario::names().collect());
+        let named = if named.is_empty() { std::slice::from_ref(&all) } else { named };
+        let mut scenarios: Vec<Scenario> =
+            named.iter().flat_map(|some| &some.0).filter_map(|name| scenario::by_name(name)).collect();
+        if let Some(seed) = seed {
             scenarios.iter_mut().for_each(|scenario| scenario.seed = seed);
         }
-        Ok(SimulationPlan { scenarios, limiters: self.limiters.iter().flat_map(|some| some.0.clone()).collect() })
+        Self { scenarios, limiters: limiters.iter().flat_map(|some| some.0.clone()).collect() }
     }
-}
 
-impl SimulationPlan {
     /// Runs each scenario with each limiter, one per core at a time. Once `go_on`, which is called 20 times per second,
     /// returns false, no further run starts, and the completed ones are returned.
     pub fn run(&self, go_on: &mut dyn FnMut() -> bool) -> LimiterComparison {
@@ -162,22 +156,6 @@ impl SimulationPlan {
     }
 }
 
-/// Parses arguments, as they follow `weir simulate`.
-///
-/// # Errors
-/// First invalid argument, in one line.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<SimulateArgs, String> {
-    #[derive(Parser)]
-    #[command(name = "weir simulate", no_binary_name = true, disable_help_flag = true)]
-    struct SimulateCommand {
-        #[command(flatten)]
-        simulate: SimulateArgs,
-    }
-    SimulateCommand::try_parse_from(args)
-        .map(|command| command.simulate)
-        .map_err(|error| super::one_line(&error, "simulate"))
-}
-
 pub(super) fn run(args: &SimulateArgs, messages: &Messages) -> u8 {
     match try_run(args) {
         Ok(code) => code,
@@ -193,7 +171,7 @@ fn try_run(args: &SimulateArgs) -> Result<u8, String> {
         let line = |name| format!("{name:16}{}\n", scenario::description(name).unwrap_or_default());
         return write(&scenario::names().map(line).collect::<String>()).map(|()| exit::OK);
     }
-    let plan = args.plan()?;
+    let plan = SimulationPlan::of(&args.scenarios, &args.limiters, args.seed);
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let comparison = plan.run(&mut || !interrupt.is_requested());
     let report = match args.format {

@@ -1,17 +1,24 @@
-//! A service that breaks the rules: frames as values, for tests of clients.
+//! A service that breaks the rules of HTTP/2: frames as values, and a server that sends them and checks its client.
 //!
 //! [`violations`] are what RFC 9113 forbids a server in sections 4 to 6, 8 and 10, each with the end that the RFC demands
 //! of a client, and some things beside them that look wrong and are permitted.
 
+mod counts;
 mod floods;
 mod frames;
 mod framing;
+mod hostile_connection;
+mod hostile_server;
 mod messages;
+mod options;
 mod settings;
 
+pub use counts::{HostileCounts, ViolationCounts};
 pub use frames::{OK_BLOCK, block, data, frame, goaway, headers, settings, window_update};
+pub use hostile_server::HostileServer;
+pub use options::HostileOptions;
 
-use crate::error_code::ErrorCode;
+use weir_http2::error_code::ErrorCode;
 
 /// Frames that break a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +47,7 @@ const IDLE: u32 = 0x7fff_fff1;
 
 /// Names of codes in the tables.
 mod codes {
-    use crate::error_code::ErrorCode;
+    use weir_http2::error_code::ErrorCode;
 
     pub(super) const PROTOCOL: ErrorCode = ErrorCode::PROTOCOL_ERROR;
     pub(super) const SIZE: ErrorCode = ErrorCode::FRAME_SIZE_ERROR;

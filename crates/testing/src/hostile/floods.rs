@@ -3,7 +3,7 @@
 use super::ViolationEnd::Connection;
 use super::codes::CALM;
 use super::{OK_BLOCK, Violation, block, concat, data, frame, goaway, headers, list, settings, window_update};
-use crate::frame::{FrameKind, SettingId};
+use weir_http2::frame::{FrameKind, SettingId};
 
 pub(super) fn violations(stream: u32) -> Vec<Violation> {
     let repeated = |frame: Vec<u8>| frame.repeat(20_000);

@@ -3,7 +3,7 @@
 use super::ViolationEnd::{Connection, Nothing, Stream};
 use super::codes::{COMPRESSION, PROTOCOL, SIZE};
 use super::{IDLE, OK_BLOCK, Violation, concat, data, frame, goaway, headers, list};
-use crate::frame::FrameKind;
+use weir_http2::frame::FrameKind;
 
 pub(super) fn violations(stream: u32) -> Vec<Violation> {
     list(vec![

@@ -1,6 +1,6 @@
 //! Frames of a server, as they are and not as they should be.
 
-use crate::frame::{FrameFlags, FrameHeader, FrameKind, SettingId, SettingsPayload};
+use weir_http2::frame::{FrameFlags, FrameHeader, FrameKind, SettingId, SettingsPayload};
 
 /// Block of one field, `:status: 200` by the static table.
 pub const OK_BLOCK: &[u8] = &[0x88];

@@ -3,7 +3,7 @@
 use super::ViolationEnd::{Connection, Nothing, Stream};
 use super::codes::{CLOSED, FLOW, PROTOCOL, SIZE};
 use super::{IDLE, OK_BLOCK, Violation, concat, data, frame, headers, list, settings, window_update};
-use crate::frame::{FrameKind, SettingId};
+use weir_http2::frame::{FrameKind, SettingId};
 
 pub(super) fn violations(stream: u32) -> Vec<Violation> {
     [of_settings(stream), of_padding(stream), of_streams(stream)].concat()

@@ -1,0 +1,45 @@
+"""A service that speaks HTTP/2 over plain TCP and resets every second stream."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import h2.config
+import h2.connection
+import h2.errors
+import h2.events
+import h2.exceptions
+
+
+@contextmanager
+def resetting_service() -> Iterator[str]:
+    """Run the service on a thread; its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=_accept, args=(listener,), daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def _accept(listener: socket.socket) -> None:
+    try:
+        while True:
+            threading.Thread(target=_serve, args=(listener.accept()[0],), daemon=True).start()
+    except OSError:
+        pass
+
+
+def _serve(stream: socket.socket) -> None:
+    connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+    connection.initiate_connection()
+    with stream:
+        stream.sendall(connection.data_to_send())
+        while received := stream.recv(65536):
+            for event in connection.receive_data(received):
+                if isinstance(event, h2.events.RequestReceived):
+                    number = event.stream_id or 0
+                    if number // 2 % 2:
+                        connection.reset_stream(number, h2.errors.ErrorCodes.INTERNAL_ERROR)
+                    else:
+                        connection.send_headers(number, [(":status", "204")], end_stream=True)
+            stream.sendall(connection.data_to_send())
