@@ -19,11 +19,23 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that are pure.
-const PURE: [&str; 11] =
-    ["accesslog", "decide", "events", "http2", "hurl", "import", "json", "llm", "measure", "scenario", "simulate"];
+const PURE: [&str; 12] = [
+    "accesslog",
+    "decide",
+    "events",
+    "histogram",
+    "http2",
+    "hurl",
+    "import",
+    "json",
+    "llm",
+    "measure",
+    "scenario",
+    "simulate",
+];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 26] = [
+const PURE_DEPENDENCIES: [&str; 27] = [
     "base64",
     "chrono",
     "csv",
@@ -46,6 +58,7 @@ const PURE_DEPENDENCIES: [&str; 26] = [
     "strsim",
     "weir-decide",
     "weir-events",
+    "weir-histogram",
     "weir-hurl",
     "weir-json",
     "weir-scenario",

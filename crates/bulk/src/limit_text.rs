@@ -4,7 +4,7 @@ use super::numbers::rate;
 use weir_decide::Nanos;
 use weir_decide::base::duration_text::duration_text;
 use weir_decide::delivery::dispatch::SendLimit;
-use weir_decide::delivery::limit_unit::LimitUnit;
+use weir_decide::ratelimit::limit_unit::LimitUnit;
 use weir_send::Options;
 
 /// What of a delivery the words depend on.

@@ -60,7 +60,7 @@ const MAX_SHOWN_S: f64 = 365.0 * 86_400.0;
 mod tests {
     use super::*;
     use weir_decide::delivery::key_window::KeyLimit;
-    use weir_decide::delivery::limit_unit::LimitUnit;
+    use weir_decide::ratelimit::limit_unit::LimitUnit;
     use weir_decide::ratelimit::models::LimitWindow;
 
     const fn s(s: u64) -> Nanos {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::body_limit::too_long;
 use super::unsent_attempts::{UnsentAttempts, UnsentJson};
 use weir_decide::Nanos;
 use weir_decide::admission::{Priority, Rejection};
 use weir_decide::call::hedge::LaunchReason;
 use weir_decide::call::policy::AttemptFailure;
 use weir_http::client::Origin;
+use weir_http::client::buffered_body::too_long;
 
 /// Trace of a call: its attempts in the order of their launch. Displays as text, one line per event.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,8 @@ use clap::Args;
 
 use weir_decide::base::units;
 use weir_decide::service::timeouts::Timeouts;
-use weir_server::{AccessLogOptions, Logger, Options};
+use weir_machine::logger::Logger;
+use weir_server::{AccessLogOptions, Options};
 
 /// Heading of these flags in the help.
 pub(super) const SERVER: &str = "Server";

@@ -6,8 +6,8 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::foreign_flags::{foreign_flag, one_dash};
+use weir_decide::base::nearest::nearest;
 use weir_decide::base::secret_mask::MASK;
-use weir_document::problem::nearest;
 
 /// Names of flags in other tools, and in earlier versions, with weir's names. A suggestion needs weir's name to be a
 /// flag of the command.
@@ -155,7 +155,7 @@ fn suggest_flag(given: &str, asked: &Command) -> Option<String> {
     // A name may have several translations, one per command.
     let foreign = FLAG_SYNONYMS.iter().filter(same).map(|(_, own)| *own).find(|own| known.contains(own));
     let abbreviated = || known.iter().copied().find(|flag| given.len() >= 3 && flag.starts_with(given));
-    foreign.or_else(abbreviated).or_else(|| nearest(given, &known)).map(|flag| format!("--{flag}"))
+    foreign.or_else(abbreviated).or_else(|| nearest(given, known.iter().copied())).map(|flag| format!("--{flag}"))
 }
 
 #[cfg(test)]

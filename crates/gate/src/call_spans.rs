@@ -10,7 +10,7 @@ use weir_decide::call::hedge::LaunchReason;
 use weir_decide::call::policy::AttemptFailure;
 use weir_http::traceparent::TraceContext;
 use weir_machine::clock::WallOffset;
-use weir_otlp::{AttributeValue, SpanKind, TraceSpan, push_server_address, span_name, truncate};
+use weir_telemetry::{AttributeValue, SpanKind, TraceSpan, push_server_address, span_name, truncate};
 
 /// Facts about a call beside its attempts.
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +165,7 @@ mod tests {
     use weir_http::client::{ConnectOptions, Origin};
     use weir_http::target::Target;
     use weir_machine::clock::{Clock, unix_s};
-    use weir_otlp::MAX_TEXT_BYTES;
+    use weir_telemetry::MAX_TEXT_BYTES;
 
     const CALL: CallSpanFacts<'_> = CallSpanFacts {
         trace_id: 7,

@@ -8,8 +8,8 @@ use weir_call::Upstream;
 use weir_decide::Nanos;
 use weir_decide::upstream::condition_log::{ConditionLog, hosts_line};
 use weir_machine::executor::spawn_task;
+use weir_machine::logger::Logger;
 use weir_machine::timer::Timer;
-use weir_server::Logger;
 
 /// Starts the log of the current configuration and of all that replace it.
 pub(super) fn start(current: Arc<ConfigCell>, timer: Timer, logger: Logger) {

@@ -22,8 +22,8 @@ use weir_decide::Nanos;
 use weir_decide::upstream::hosts::MAX_HOSTS;
 use weir_http::client::PendingAddresses;
 use weir_machine::executor::spawn_task;
+use weir_machine::logger::Logger;
 use weir_machine::timer::Timer;
-use weir_server::Logger;
 
 /// Largest weight of a host in load balancing, which multiplies it by a hundred.
 const MAX_WEIGHT: u64 = 1_000_000;

@@ -23,7 +23,8 @@ use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, 
 use weir_decide::Nanos;
 use weir_decide::admission::{ConnectionNumber, Priority};
 use weir_http::client::OutgoingBody;
-use weir_server::{BodyPrefix, Logger, RequestBody, RequestContext, ResponseBody, ServiceReply};
+use weir_machine::logger::Logger;
+use weir_server::{BodyPrefix, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
 /// Shortest time of a call whose caller sets its deadline, before service times are known: enough for most services to
 /// show theirs.

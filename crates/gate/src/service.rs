@@ -30,8 +30,9 @@ use weir_decide::base::rng::SeededRng;
 use weir_http::client::{Client, Options as ClientOptions};
 use weir_http::path::{AmbiguousPath, PathRule, normalize, without_parameters};
 use weir_machine::executor::spawn_task;
-use weir_otlp::SpanSender;
-use weir_server::{self as server, Logger, RequestBody, RequestContext, ServiceReply, Timer};
+use weir_machine::logger::Logger;
+use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, Timer};
+use weir_telemetry::SpanSender;
 
 /// The gateway, for all event loops.
 #[derive(Debug)]

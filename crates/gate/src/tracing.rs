@@ -11,7 +11,7 @@ use weir_decide::base::rng::SeededRng;
 use weir_http::trace_sampling::sampled;
 use weir_http::traceparent::TraceContext;
 use weir_machine::clock::Clock;
-use weir_otlp::SpanSender;
+use weir_telemetry::SpanSender;
 
 /// Tracer of one event loop.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! HTTP over sockets: the load generator's HTTP/1.1, and the client for upstreams.
 //!
 //! - [`client`]: requests to upstreams, with a connection pool
+//! - [`local_executor`]: executor of hyper's own tasks
 //! - [`path`]: normalized paths
 //! - [`target`]: URLs and the addresses to connect to
 //! - [`wire`]: encoding of requests and decoding of responses, without sockets
@@ -10,6 +11,7 @@
 //! - [`traceparent`], [`trace_sampling`]: trace contexts in headers, and which traces are sampled
 
 pub mod client;
+pub mod local_executor;
 pub mod path;
 pub mod stream;
 pub mod target;

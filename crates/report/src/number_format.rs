@@ -2,7 +2,7 @@
 
 use weir_decide::Nanos;
 use weir_decide::base::terminal_text::is_steering;
-use weir_measure::percentiles::NOT_MEASURED;
+use weir_histogram::percentiles::NOT_MEASURED;
 
 /// Maximum width of text reports, in columns.
 pub(super) const TERMINAL_COLUMNS: usize = 100;

@@ -1,7 +1,7 @@
 //! Rate limits as text: of all hosts, `20/1s`, or of one, `host=api.example.com 20/1s`.
 
 use weir_decide::delivery::key_window::{KeyLimit, MAX_WINDOWS};
-use weir_decide::delivery::limit_unit::LimitUnit;
+use weir_decide::ratelimit::limit_unit::LimitUnit;
 use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
 
 /// Rate limit of each key at one host, or at each host.

@@ -7,7 +7,7 @@ use ratatui::widgets::{Row, Table};
 
 use super::run_view::RunView;
 use super::view_head::{bold, cut, dim, failed_style, grouped, three_digits};
-use weir_measure::percentiles::time_text;
+use weir_histogram::percentiles::time_text;
 
 /// Columns of a figure.
 const FIGURE_COLUMNS: u16 = 10;

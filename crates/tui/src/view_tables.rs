@@ -7,8 +7,8 @@ use ratatui::widgets::{Row, Table};
 
 use super::run_view::RunView;
 use super::view_head::{bold, cut, dim, failed_style, grouped, three_digits};
-use weir_measure::Histogram;
-use weir_measure::percentiles::time_text;
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::time_text;
 use weir_measure::step_counts::StepInterval;
 
 /// Columns of a figure.

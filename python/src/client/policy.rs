@@ -12,10 +12,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use weir::call::Success;
 use weir::decide::Nanos;
+use weir::decide::base::backoff::Backoff;
 use weir::decide::base::failure::FailureKind;
 use weir::decide::call::grpc::Codes;
 use weir::decide::call::policy::{
-    Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
+    BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 
 use super::request::shown_header_name;

@@ -11,9 +11,10 @@ use http_body_util::{BodyExt, Full};
 use weir_call::attempt_log::AttemptStatus;
 use weir_call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success};
 use weir_decide::Nanos;
+use weir_decide::base::backoff::Backoff;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::call::policy::{
-    AttemptFailure, Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
+    AttemptFailure, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 use weir_http::client::{BodyStream, OutgoingBody};
 use weir_machine::clock::unix_s;

@@ -13,7 +13,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weir_call::{CallBody, CallEngine, CallPlan, Success};
 use weir_decide::Nanos;
-use weir_decide::call::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir_decide::base::backoff::Backoff;
+use weir_decide::call::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
 
 /// A service that responds mostly at once, sometimes late, in parts, with a failure, never, or with a close.
 async fn serve(mut stream: TcpStream, engine: CallEngine, turn: &Cell<u64>) {

@@ -6,8 +6,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallEngine, CallPlan, CallRequest, TraceContext};
 use weir_decide::Nanos;
+use weir_decide::base::backoff::Backoff;
 use weir_decide::call::deadline::DeadlineFormat;
-use weir_decide::call::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir_decide::call::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir_http::client::OutgoingBody;
 use weir_testing::{Reply, Server};
 

@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 
 use weir_decide::Nanos;
+use weir_decide::base::backoff::Backoff;
 use weir_decide::base::units;
-use weir_decide::call::policy::Backoff;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OrderArg {

@@ -11,8 +11,9 @@ use weir_decide::base::units;
 use weir_decide::service::delay::Delay;
 use weir_decide::service::llm_pace::LlmPace;
 use weir_decide::service::mix::Mix;
+use weir_machine::logger::Logger;
 use weir_serve::llm::{Options, Service, TokenRange};
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -9,8 +9,9 @@ use super::work::delay;
 use super::{ServiceArgs, WorkerArgs};
 use weir_decide::base::units;
 use weir_decide::service::delay::Delay;
+use weir_machine::logger::Logger;
 use weir_serve::stream::{LineEnd, Options, Service, SseOptions, StreamFaults};
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

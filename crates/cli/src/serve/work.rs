@@ -8,8 +8,9 @@ use weir_decide::service::mix::Mix;
 use weir_decide::service::phases::Phases;
 use weir_decide::service::station::{Station, StationOverflow};
 use weir_machine::input_file;
+use weir_machine::logger::Logger;
 use weir_serve::work;
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -2,13 +2,11 @@
 //!
 //! - [`policy`]: deadline, hedging, retries and budget of a call, as data
 //! - [`hedge`]: one call and its attempts: what to launch and cancel, and the verdict
-//! - [`backoff`]: delays before retries
 //! - [`retry_budget`]: bound on all extra attempts together
 //! - [`latency_quantile`]: quantiles of recent response times
 //! - [`deadline`]: remaining time in headers
 //! - [`grpc`]: gRPC codes and the HTTP statuses that correspond to them
 
-pub mod backoff;
 pub mod deadline;
 pub mod grpc;
 pub mod hedge;

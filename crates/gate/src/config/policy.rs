@@ -5,6 +5,7 @@ use super::{PolicyConfig, SuccessRule, file, headers, units};
 use weir_call::Success;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::base::nearest::nearest;
 use weir_decide::call::grpc::{Code, Codes};
 use weir_decide::call::policy::{
     BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
@@ -168,7 +169,7 @@ fn retryable(node: &DocumentNode<'_>) -> Retryable {
             (None, Some(statuses)) => on.statuses.extend(statuses),
             (None, None) => {
                 let kinds: Vec<&str> = FailureKind::retryable().map(FailureKind::name).collect();
-                let remedy = match super::problem::nearest(text.unwrap_or_default(), &kinds) {
+                let remedy = match nearest(text.unwrap_or_default(), kinds.iter().copied()) {
                     Some(kind) => format!("did you mean \"{kind}\"?"),
                     None => {
                         format!(

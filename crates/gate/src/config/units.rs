@@ -1,8 +1,9 @@
 //! Parses the text forms of quantiles, budgets, rates and backoffs.
 
 use weir_decide::Nanos;
+use weir_decide::base::backoff::Backoff;
 use weir_decide::call::deadline::DeadlineFormat;
-use weir_decide::call::policy::{Backoff, BudgetRule};
+use weir_decide::call::policy::BudgetRule;
 pub(super) use weir_document::units::time;
 
 /// Parses `p95` and `p99.9` as 0.95 and 0.999.

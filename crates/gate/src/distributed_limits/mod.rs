@@ -33,7 +33,7 @@ use weir_decide::Nanos;
 use weir_decide::ratelimit::split::{Allocations, Fraction};
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
-use weir_server::Logger;
+use weir_machine::logger::Logger;
 
 /// Time beyond a lease that a starting gateway waits for its allocation, for busy machines.
 const STARTUP_GRACE: Duration = Duration::from_secs(1);

@@ -6,7 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use weir_decide::Nanos;
-use weir_decide::call::policy::{Backoff, Policy, RetryPolicy};
+use weir_decide::base::backoff::Backoff;
+use weir_decide::call::policy::{Policy, RetryPolicy};
 use weir_gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir_gate::{self as gate, Gate};
 use weir_server::Options;

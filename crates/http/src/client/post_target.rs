@@ -11,7 +11,7 @@ use crate::target::Target;
 use crate::tls::TlsError;
 use weir_decide::Nanos;
 use weir_decide::base::basic_auth::basic_authorization;
-use weir_decide::delivery::limit_headers::retry_after;
+use weir_decide::base::retry_after::retry_after;
 use weir_machine::clock;
 
 /// Origin, path and headers of messages that are posted, one at a time.

@@ -2,7 +2,7 @@
 
 use weir_decide::Nanos;
 use weir_decide::delivery::limit_headers::{Quota, RateLimitHeaders};
-use weir_decide::delivery::limit_unit::LimitUnit;
+use weir_decide::ratelimit::limit_unit::LimitUnit;
 use weir_decide::ratelimit::models::{LimitUsage, LimitWindow, RetryTime, ServerLimiter};
 
 /// Which rate-limit headers responses carry.

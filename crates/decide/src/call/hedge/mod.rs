@@ -15,10 +15,10 @@
 //! Not decided here: the host of an attempt ([`crate::upstream::hosts`]), what a success is, and how bytes
 //! move.
 
-use super::backoff::BackoffDelays;
 use super::policy::{AttemptFailure, Policy};
 use super::retry_budget::Budget;
 use crate::Nanos;
+use crate::base::backoff::BackoffDelays;
 use crate::base::failure::FailureKind;
 use crate::base::rng::SeededRng;
 

@@ -24,8 +24,8 @@
 
 use super::silence::SilenceDetector;
 use super::{DispatchRules, JobId, Nanos};
+use crate::base::backoff::Backoff;
 use crate::base::rng::SeededRng;
-use crate::call::policy::Backoff;
 
 /// Jobs that have to fail without a response between them to open the circuit.
 pub(super) const MIN_FAILED_JOBS: usize = 5;

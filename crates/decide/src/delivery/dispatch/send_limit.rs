@@ -5,8 +5,8 @@
 
 use super::{Dispatch, DispatchHost, Nanos};
 use crate::delivery::key_window::{KeyLimit, SendTimeCause};
-use crate::delivery::limit_unit::LimitUnit;
 use crate::delivery::pace::LearnedLimit;
+use crate::ratelimit::limit_unit::LimitUnit;
 use crate::ratelimit::models::LimitModel;
 
 /// What keeps the next job from being sent.

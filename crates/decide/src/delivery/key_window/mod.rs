@@ -57,9 +57,9 @@ pub use self::send_time::SendTimeCause;
 use self::server_quota::ServerQuota;
 use self::window_count::WindowCount;
 
-use super::limit_unit::LimitUnit;
 use super::pace::AdaptivePace;
 use crate::Nanos;
+use crate::ratelimit::limit_unit::LimitUnit;
 use crate::ratelimit::models;
 
 /// Maximum number of limits of a key.

@@ -1,7 +1,7 @@
 //! The limits of a key, and what else its windows are configured with.
 
 use super::{Nanos, models};
-use crate::delivery::limit_unit::LimitUnit;
+use crate::ratelimit::limit_unit::LimitUnit;
 
 /// A limit of a key, and its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

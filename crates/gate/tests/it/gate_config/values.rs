@@ -6,10 +6,11 @@ use http::{HeaderName, HeaderValue, Method};
 use weir_call::PermitPool;
 use weir_decide::Nanos;
 use weir_decide::admission::{AdmissionConfig, ConcurrencyLimitConfig, Priority, adaptive_limit};
+use weir_decide::base::backoff::Backoff;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::call::deadline::DeadlineFormat;
 use weir_decide::call::policy::{
-    Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
+    BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 use weir_decide::ratelimit::per_caller::CallerRule;
 use weir_decide::upstream::circuit_breaker::BreakerRule;

@@ -41,10 +41,11 @@ use crate::sender_error::SenderError;
 use crate::store::JobStep;
 use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
+use weir_decide::base::retry_after::service_clock;
 use weir_decide::delivery::dispatch::{
     Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, LimitTimes, ResponseClass,
 };
-use weir_decide::delivery::limit_headers::{RateLimitHeaders, service_clock};
+use weir_decide::delivery::limit_headers::RateLimitHeaders;
 use weir_http::client::{Client, SendError};
 use weir_machine::clock;
 

@@ -3,7 +3,7 @@
 use crate::delivery::{DeliveryScenario, HeaderStyle, RetryAfterStyle, Service};
 use weir_decide::Nanos;
 use weir_decide::delivery::key_window::{KeyLimit, KeyRules};
-use weir_decide::delivery::limit_unit::LimitUnit;
+use weir_decide::ratelimit::limit_unit::LimitUnit;
 use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
 use weir_decide::service::delay::Delay;
 

@@ -1,13 +1,12 @@
 //! Random calls with random attempts and events, simulated in virtual time.
 
 use crate::Nanos;
+use crate::base::backoff::Backoff;
 use crate::base::failure::FailureKind;
 use crate::base::rng::{SeededRng, TestRng};
 use crate::call::grpc::Code;
 use crate::call::hedge::{Event, HedgeAction, HedgedCall, ResendRule};
-use crate::call::policy::{
-    AttemptFailure, Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, StageTrigger,
-};
+use crate::call::policy::{AttemptFailure, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, StageTrigger};
 use crate::call::retry_budget::{Budget, RetryBudget};
 
 /// Outcome of an attempt, and its time after the launch; NEVER: it hangs.

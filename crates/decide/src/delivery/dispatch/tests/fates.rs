@@ -1,7 +1,8 @@
 //! Outcomes of jobs, case by case.
 
+use crate::base::backoff::Backoff;
 use crate::base::failure::FailureKind;
-use crate::call::policy::{Backoff, BudgetRule};
+use crate::call::policy::BudgetRule;
 use crate::delivery::dispatch::{
     DeliveryGuarantee, Dispatch, DispatchAction, DispatchFailure, DispatchRules, Event, JobSubmission, KeyPause, Nanos,
     PauseCause, ResponseClass, TtlExtension,

@@ -4,9 +4,10 @@ use proptest::prelude::*;
 
 use super::silence::HostPauses;
 use super::simulation::{DispatchScenario, JobEnd};
+use crate::base::backoff::Backoff;
 use crate::base::failure::FailureKind;
 use crate::base::rng::{SeededRng, TestRng};
-use crate::call::policy::{Backoff, BudgetRule};
+use crate::call::policy::BudgetRule;
 use crate::delivery::dispatch::{DispatchFailure, DispatchOrder, DispatchRules, Nanos, ResponseClass, TtlExtension};
 use crate::delivery::key_window::{self, KeyLimit};
 use crate::ratelimit::models::{LimitModel, LimitWindow};

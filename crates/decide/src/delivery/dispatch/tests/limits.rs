@@ -11,7 +11,7 @@ use crate::delivery::dispatch::{
 };
 use crate::delivery::key_window::KeyLimit;
 use crate::delivery::limit_headers::RateLimitHeaders;
-use crate::delivery::limit_unit::LimitUnit;
+use crate::ratelimit::limit_unit::LimitUnit;
 use crate::ratelimit::models::{LimitModel, LimitWindow, ServerLimiter};
 
 fn ms(ms: u64) -> Nanos {

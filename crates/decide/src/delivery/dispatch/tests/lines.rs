@@ -121,7 +121,7 @@ fn an_earlier_job_for_any_key_goes_before_those_for_one() {
 fn weighted() -> Dispatch {
     let mut rules = dispatch("10/1s", 2).rules;
     let window = Counted::read("10/1s", LimitModel::SlidingLog).expect("valid");
-    rules.key.limits = vec![KeyLimit { window, unit: crate::delivery::limit_unit::LimitUnit::Weight }];
+    rules.key.limits = vec![KeyLimit { window, unit: crate::ratelimit::limit_unit::LimitUnit::Weight }];
     Dispatch::new(rules, 2, 1)
 }
 
