@@ -35,7 +35,7 @@ const PURE: [&str; 12] = [
 ];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 27] = [
+const PURE_DEPENDENCIES: [&str; 28] = [
     "base64",
     "chrono",
     "csv",
@@ -46,6 +46,7 @@ const PURE_DEPENDENCIES: [&str; 27] = [
     "idna",
     "md-5",
     "memchr",
+    "percent-encoding",
     "regex",
     "regex-syntax",
     "roxmltree",

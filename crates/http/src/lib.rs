@@ -1,6 +1,7 @@
 //! HTTP over sockets: the load generator's HTTP/1.1, and the client for upstreams.
 //!
 //! - [`client`]: requests to upstreams, with a connection pool
+//! - [`content_coding`]: decompression of bodies
 //! - [`local_executor`]: executor of hyper's own tasks
 //! - [`path`]: normalized paths
 //! - [`target`]: URLs and the addresses to connect to
@@ -11,6 +12,7 @@
 //! - [`traceparent`], [`trace_sampling`]: trace contexts in headers, and which traces are sampled
 
 pub mod client;
+pub mod content_coding;
 pub mod local_executor;
 pub mod path;
 pub mod stream;
