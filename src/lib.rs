@@ -9,29 +9,34 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
-//!  │ ├──► tui ──► live ──────────────► measure, decide
-//!  │ ├──► web ───► server, report, page, load, machine, measure, decide
-//!  │ ├──► outputs ► telemetry, server, histogram, http, machine, measure, decide
-//!  │ ├──► telemetry ► http, machine, decide
-//!  │ ├──► bulk ──► send, live, machine, measure, decide
-//!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
+//!  │ ├──► tui ──► live ──────────────► measure, histogram, decide
+//!  │ ├──► web ───► server, report, page, load, machine, measure, histogram, decide
+//!  │ ├──► outputs ► telemetry, server, http, machine, measure, histogram, decide
+//!  │ ├──► telemetry ─► http, machine, decide
+//!  │ ├──► bulk ──► send, live, machine, histogram, decide
+//!  │ ├──► study ─► agents, load, report ─► document, machine, measure, histogram, decide
 //!  │ ├──► capacity ─► agents, load, machine, measure, decide
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
-//!  │ ├──► report ─► page ───────────► measure, decide
+//!  │ ├──► report ─► page ───────────► measure, histogram, decide
 //!  │ ├──► llm ──────────────────────► events, json, decide
-//!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
-//!  │ ├──► load ──► scenario, hurl, events, http, machine, measure, decide
+//!  │ ├──► lua ───► load, scenario, http, machine, measure, histogram, decide
+//!  │ ├──► load ──► scenario, hurl, events, http2, http, machine, measure, decide
 //!  │ ├──► record ─► import, http, machine, decide
-//!  │ ├──► serve ─► server, events ──► machine, decide
-//!  │ ├──► gate ──► telemetry, server, page, call, http, document, redis
+//!  │ ├──► history ─► machine, measure
+//!  │ ├──► serve ─► server, events, http2 ──► machine, histogram, decide
+//!  │ ├──► gate ──► telemetry, server, page, call, document, redis
 //!  │ │                     └────────► http, machine, decide
-//!  │ └──► send ──► call, http, redis, machine, decide
-//!  │                            └───► http
+//!  │ └──► send ──► redis ──► http, machine, decide
 //!  └────────────► machine ──────────► decide
-//!                 accesslog ───────► decide
+//!                 server ──────────► http, machine, decide
+//!                 call ────────────► http, machine, decide
+//!                 http ────────────► machine, decide
+//!                 measure ─────────► histogram ──► decide
+//!                 document, accesslog ► decide
 //!                 import ──────────► scenario, hurl, decide
-//!                 scenario ────────► hurl, json, decide
+//!                 scenario ────────► hurl, events, json, decide
+//!                 hurl ────────────► decide
 //!                 events ──────────► json
 //!                 http2
 //!                 page

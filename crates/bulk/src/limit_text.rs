@@ -1,8 +1,8 @@
 //! What limits a delivery, in words: the limit and the rate that it allows.
 
-use super::numbers::rate;
 use weir_decide::Nanos;
 use weir_decide::base::duration_text::duration_text;
+use weir_decide::base::number_text::short_rate as rate;
 use weir_decide::delivery::dispatch::SendLimit;
 use weir_decide::ratelimit::limit_unit::LimitUnit;
 use weir_send::Options;

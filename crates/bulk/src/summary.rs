@@ -5,10 +5,10 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::input::InputCounts;
-use super::numbers::{count, rate};
 use super::progress::SendMonitor;
 use weir_decide::Nanos;
 use weir_decide::base::duration_text::duration_text;
+use weir_decide::base::number_text::{count, short_rate as rate};
 use weir_histogram::Histogram;
 use weir_histogram::percentiles::{NOT_MEASURED, Percentiles};
 use weir_live::single_line;

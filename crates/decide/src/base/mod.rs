@@ -8,10 +8,13 @@
 //! - [`duration_text`]: durations as text
 //! - [`failure`]: kinds of failures without a valid response
 //! - [`key_name`]: names of keys for output
+//! - [`markup`]: text in HTML, XML and TOML
 //! - [`nanos`]: time since the start of a run
 //! - [`nearest`]: the known word that was probably meant
+//! - [`number_text`]: numbers as text
 //! - [`origin`]: scheme, host and port to which credentials belong
 //! - [`percent`]: escapes of URLs, such as `%20`
+//! - [`placeholder`]: fields `{name}` in texts
 //! - [`request_framing`]: framing and connection headers that a caller gives a request
 //! - [`retry_after`]: `Retry-After` and resets in headers
 //! - [`rng`]: seeded random numbers that are the same in every version
@@ -38,10 +41,13 @@ pub(crate) mod decimal_seconds;
 pub mod duration_text;
 pub mod failure;
 pub mod key_name;
+pub mod markup;
 pub mod nanos;
 pub mod nearest;
+pub mod number_text;
 pub mod origin;
 pub mod percent;
+pub mod placeholder;
 pub mod request_framing;
 pub mod retry_after;
 pub mod rng;

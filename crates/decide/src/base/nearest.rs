@@ -1,6 +1,6 @@
 //! The word that was probably meant, for "did you mean".
 
-/// Longest word that is compared, in bytes: longer ones are no typing errors, and their distance takes quadratic time.
+/// Longest word that is compared, in bytes: a longer one is not a typing error, and its distance takes quadratic time.
 const MAX_WORD_BYTES: usize = 64;
 
 /// Known word that is most similar to `given`, if one is similar enough for a typing error. Upper and lower case are

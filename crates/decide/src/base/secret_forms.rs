@@ -56,10 +56,13 @@ mod tests {
 
     #[test]
     fn names_are_read_from_their_escapes() {
-        assert_eq!(percent_decoded("pass%77ord%zz%"), "password%zz%");
-        for (text, expected) in
-            [("pass\\u0077ord", "password"), ("\\u00", "\\u00"), ("a\\u00é\\ud800", "a\\u00é\\ud800"), ("a", "a")]
-        {
+        assert_eq!(percent_decoded("pass%77ord%zz%%+7"), "password%zz%% 7");
+        for (text, expected) in [
+            ("pass\\u0077ord", "password"),
+            ("\\u00", "\\u00"),
+            ("a\\u00é\\ud800", "a\\u00é\\ud800"),
+            ("\\u+077", "\\u+077"),
+        ] {
             assert_eq!(json_unescaped(text), expected);
         }
     }

@@ -229,6 +229,6 @@ mod tests {
             let expected: String = serde_json::from_str(&format!("\"{text}\"")).unwrap();
             assert_eq!(SourceText::Escaped(text).get(), expected, "{text}");
         }
-        assert_eq!(SourceText::Escaped(r"\ud83dx\u12").get(), "\u{fffd}x\u{fffd}12");
+        assert_eq!(SourceText::Escaped(r"\ud83dx\u12\u+041").get(), "\u{fffd}x\u{fffd}12\u{fffd}+041");
     }
 }

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{State, Token, Tokenizer};
+use weir_decide::base::markup;
 use weir_decide::base::percent::{self, AsciiSet};
 use weir_events::{EventReader, StreamFormat};
 use weir_hurl::PlainFilter;
@@ -110,5 +111,17 @@ fn html_unescaped(text: &str) -> String {
 }
 
 fn html_escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#x27;")
+    markup::escaped(text).replace('\'', "&#x27;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_escape_has_two_digits() {
+        assert_eq!(query_param("/a?b%2B=1+2%+f%zz#c", "b+").as_deref(), Some("1 2% f%zz"));
+        let decoded = |text: &str| plain(PlainFilter::UrlDecode, Value::Text(text.to_owned())).ok().flatten();
+        assert_eq!(decoded("a+%41%+f"), Some(Value::Text("a+A%+f".to_owned())));
+    }
 }

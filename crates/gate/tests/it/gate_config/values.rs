@@ -6,8 +6,7 @@ use http::{HeaderName, HeaderValue, Method};
 use weir_call::PermitPool;
 use weir_decide::Nanos;
 use weir_decide::admission::{AdmissionConfig, ConcurrencyLimitConfig, Priority, adaptive_limit};
-use weir_decide::base::backoff::Backoff;
-use weir_decide::base::failure::FailureKind;
+use weir_decide::base::{backoff::Backoff, failure::FailureKind};
 use weir_decide::call::deadline::DeadlineFormat;
 use weir_decide::call::policy::{
     BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
