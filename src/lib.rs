@@ -9,29 +9,34 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
-//!  │ ├──► tui ──► live ──────────────► measure, decide
-//!  │ ├──► web ───► server, report, page, load, machine, measure, decide
-//!  │ ├──► otlp ───► server, http, machine, decide
-//!  │ ├──► outputs ► server, http, machine, measure, decide
-//!  │ ├──► bulk ──► send, live, machine, measure, decide
-//!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
+//!  │ ├──► tui ──► live ──────────────► measure, histogram, decide
+//!  │ ├──► web ───► server, report, page, load, machine, measure, histogram, decide
+//!  │ ├──► outputs ► telemetry, server, http, machine, measure, histogram, decide
+//!  │ ├──► telemetry ─► http, machine, decide
+//!  │ ├──► bulk ──► send, live, machine, histogram, decide
+//!  │ ├──► study ─► agents, load, report ─► document, machine, measure, histogram, decide
 //!  │ ├──► capacity ─► agents, load, machine, measure, decide
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
-//!  │ ├──► report ─► page ───────────► measure, decide
+//!  │ ├──► report ─► page ───────────► measure, histogram, decide
 //!  │ ├──► llm ──────────────────────► events, json, decide
-//!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
-//!  │ ├──► load ──► scenario, hurl, events, http, machine, measure, decide
+//!  │ ├──► lua ───► load, scenario, http, machine, measure, histogram, decide
+//!  │ ├──► load ──► scenario, hurl, events, http2, http, machine, measure, decide
 //!  │ ├──► record ─► import, http, machine, decide
-//!  │ ├──► serve ─► server, events ──► machine, decide
-//!  │ ├──► gate ──► otlp, server, page, call, http, document, redis
+//!  │ ├──► history ─► machine, measure
+//!  │ ├──► serve ─► server, events, http2 ──► machine, histogram, decide
+//!  │ ├──► gate ──► telemetry, server, page, call, document, redis
 //!  │ │                     └────────► http, machine, decide
-//!  │ └──► send ──► call, http, redis, machine, decide
-//!  │                            └───► http
+//!  │ └──► send ──► redis ──► http, machine, decide
 //!  └────────────► machine ──────────► decide
-//!                 accesslog ───────► decide
+//!                 server ──────────► http, machine, decide
+//!                 call ────────────► http, machine, decide
+//!                 http ────────────► machine, decide
+//!                 measure ─────────► histogram ──► decide
+//!                 document, accesslog ► decide
 //!                 import ──────────► scenario, hurl, decide
-//!                 scenario ────────► hurl, json, decide
+//!                 scenario ────────► hurl, events, json, decide
+//!                 hurl ────────────► decide
 //!                 events ──────────► json
 //!                 http2
 //!                 page
@@ -40,7 +45,8 @@
 //! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
 //!   ([`decide::admission`]), hedges and retries ([`decide::call::hedge`]), rate limits
 //!   ([`decide::delivery::key_window`]), dispatch of jobs ([`decide::delivery::dispatch`])
-//! - [`measure`] PURE: the record of a request ([`measure::Outcome`]), histograms, runs, trust, objectives, comparisons
+//! - [`histogram`] PURE: histograms of times in constant memory, and their percentiles
+//! - [`measure`] PURE: the record of a request ([`measure::Outcome`]), runs, trust, objectives, comparisons
 //! - [`simulate`] PURE: overload in virtual time: callers, gateways, an upstream, published limiters
 //! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared
 //! - [`document`] TOML configuration: typed reading, errors with their position
@@ -66,7 +72,7 @@
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
 //! - [`page`] style and charts of all pages
 //! - [`web`] page on which a load is watched and changed while it runs
-//! - [`otlp`] OpenTelemetry traces: spans, and their export to a collector
+//! - [`telemetry`] delivery of telemetry: messages of OpenTelemetry, receivers by HTTP, export of spans
 //! - [`outputs`] outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD
 //! - [`history`] store of saved runs, and their trends
 //! - [`live`] progress of a run on the terminal while it goes
@@ -92,6 +98,7 @@ pub use weir_delivery as delivery;
 pub use weir_document as document;
 pub use weir_events as events;
 pub use weir_gate as gate;
+pub use weir_histogram as histogram;
 pub use weir_history as history;
 pub use weir_http2 as http2;
 pub use weir_hurl as hurl;
@@ -105,7 +112,6 @@ pub use weir_lua as lua;
 pub use weir_machine as machine;
 pub use weir_measure as measure;
 pub use weir_net as net;
-pub use weir_otlp as otlp;
 pub use weir_outputs as outputs;
 pub use weir_pace as pace;
 pub use weir_page as page;
@@ -122,6 +128,7 @@ pub use weir_serve as serve;
 pub use weir_server as server;
 pub use weir_simulate as simulate;
 pub use weir_study as study;
+pub use weir_telemetry as telemetry;
 pub use weir_tui as tui;
 pub use weir_web as web;
 pub use weir_workload as workload;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use weir::machine::lock::lock;
+use weir::machine::logger::Logger;
 use weir::serve::running::RunningService;
-use weir::server::Logger;
 
 use crate::errors;
 

@@ -19,38 +19,25 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that are pure.
-const PURE: [&str; 11] =
-    ["accesslog", "decide", "events", "http2", "hurl", "import", "json", "llm", "measure", "scenario", "simulate"];
+const PURE: [&str; 12] = [
+    "accesslog",
+    "decide",
+    "events",
+    "histogram",
+    "http2",
+    "hurl",
+    "import",
+    "json",
+    "llm",
+    "measure",
+    "scenario",
+    "simulate",
+];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 26] = [
-    "base64",
-    "chrono",
-    "csv",
-    "encoding_rs",
-    "hdrhistogram",
-    "html5gum",
-    "httpdate",
-    "idna",
-    "md-5",
-    "memchr",
-    "regex",
-    "regex-syntax",
-    "roxmltree",
-    "rustc-hash",
-    "saphyr-parser",
-    "serde",
-    "serde_json",
-    "sha2",
-    "statrs",
-    "strsim",
-    "weir-decide",
-    "weir-events",
-    "weir-hurl",
-    "weir-json",
-    "weir-scenario",
-    "xpath-eval",
-];
+const PURE_DEPENDENCIES: &str = "base64 chrono csv encoding_rs hdrhistogram html5gum httpdate idna md-5 memchr \
+     percent-encoding regex regex-syntax roxmltree rustc-hash saphyr-parser serde serde_json sha2 statrs strsim \
+     weir-decide weir-events weir-histogram weir-hurl weir-json weir-scenario xpath-eval";
 
 /// Paths that pure modules do not use: clocks, sockets, files, threads, the system.
 const IMPURE: [&str; 11] = [
@@ -243,7 +230,7 @@ fn each_dependency_is_used() {
 fn decisions_measures_and_simulations_have_no_dependency_that_acts() {
     for room in PURE {
         for dependency in dependencies(room, "dependencies") {
-            assert!(PURE_DEPENDENCIES.contains(&dependency.as_str()), "{room} depends on {dependency}");
+            assert!(PURE_DEPENDENCIES.split(' ').any(|pure| pure == dependency), "{room} depends on {dependency}");
         }
     }
 }

@@ -19,8 +19,9 @@ use super::exit;
 use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
+use weir_machine::logger::Logger;
 use weir_serve::running::RunningService;
-use weir_server::{Logger, MAX_WORKERS, Options};
+use weir_server::{MAX_WORKERS, Options};
 
 /// Arguments of `weir serve`: one service with its own.
 #[derive(Debug, Args)]

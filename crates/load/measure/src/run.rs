@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_counts::Agent;
 use super::end_reason::EndReason;
-use super::histogram::Histogram;
 use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
-use super::percentiles::{Percentiles, deserialize_with_zeros};
 pub use super::rate::Rate;
 use super::run_changes::RunChanges;
 use super::run_http2::RunHttp2;
@@ -19,6 +17,8 @@ use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::run_streams::RunStreams;
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust};
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::{Percentiles, deserialize_with_zeros};
 
 /// Version of the JSON format; grows when a field changes its meaning or is removed. Older runs are rejected.
 pub const SCHEMA_VERSION: u32 = 3;

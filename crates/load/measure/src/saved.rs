@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_base::terminal_text::is_steering;
 
-use super::percentiles::Percentiles;
 use super::run::{Requests, Run, SCHEMA_VERSION};
+use weir_histogram::percentiles::Percentiles;
 
 /// Fields that a run of any schema has.
 #[derive(Deserialize)]

@@ -3,9 +3,9 @@
 //! The draft's fields are structured (RFC 9651), where one error invalidates a whole field. Services make errors,
 //! mostly names without quotes, so each item is parsed by itself, and its valid parts are used.
 
-use super::times::retry_after;
 use super::{Nanos, Quota, RateLimitHeaders, WallNanos};
 use weir_limits::limit_unit::LimitUnit;
+use weir_retry::retry_after::retry_after;
 
 /// Parses `"p";q=100;w=60`, or `100;w=60`.
 pub(super) fn policies(value: &str, feedback: &mut RateLimitHeaders) {

@@ -18,6 +18,7 @@ mod fields;
 
 use weir_base::{Nanos, WallNanos};
 use weir_limits::limit_unit::LimitUnit;
+use weir_retry::retry_after::{millis, retry_after};
 
 /// Rate-limit headers of one response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,15 +50,15 @@ pub struct Quota {
 const MAX_QUOTAS: usize = 16;
 
 impl RateLimitHeaders {
-    /// Parses a response's headers; names in any case. `now`, by the [`service_clock`], turns times into durations.
+    /// Parses a response's headers; names in any case. `now`, by the [`service_clock`](weir_retry::retry_after::service_clock), turns times into durations.
     pub fn read<'a>(headers: impl IntoIterator<Item = (&'a str, &'a [u8])>, now: WallNanos) -> Self {
         let mut reported = Self::default();
         for (name, value) in headers.into_iter().filter(|(name, _)| is_candidate(name)) {
             let Ok(value) = std::str::from_utf8(value) else { continue };
             let lower = name.to_ascii_lowercase();
             match lower.as_str() {
-                "retry-after" => reported.raise_retry_after(times::retry_after(value, now)),
-                "retry-after-ms" | "x-ms-retry-after-ms" => reported.raise_retry_after(times::millis(value, now)),
+                "retry-after" => reported.raise_retry_after(retry_after(value, now)),
+                "retry-after-ms" | "x-ms-retry-after-ms" => reported.raise_retry_after(millis(value, now)),
                 "ratelimit-policy" => fields::policies(value, &mut reported),
                 "ratelimit" => fields::limits(value, now, &mut reported),
                 other => fields::custom(other, value, now, &mut reported),

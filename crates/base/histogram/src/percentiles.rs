@@ -79,12 +79,12 @@ impl From<SavedPercentiles> for Percentiles {
 }
 
 /// Deserialises percentiles of times that may all be 0, such as the lateness of a closed loop.
-pub(super) fn deserialize_with_zeros<'de, D: Deserializer<'de>>(from: D) -> Result<Percentiles, D::Error> {
+pub fn deserialize_with_zeros<'de, D: Deserializer<'de>>(from: D) -> Result<Percentiles, D::Error> {
     SavedPercentiles::deserialize(from).map(SavedPercentiles::exact)
 }
 
 /// Time in milliseconds, or null; it has to be there.
-pub(super) fn null_or_ms<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+pub fn null_or_ms<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     Option::deserialize(from)
 }
 
