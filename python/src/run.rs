@@ -2,8 +2,9 @@
 
 use clap::ValueEnum;
 use pyo3::prelude::*;
+use weir::histogram::Histogram;
+use weir::measure::Run;
 use weir::measure::run_steps::RunStep;
-use weir::measure::{Histogram, Run};
 use weir::report::{ReportFormat, page, render};
 
 use crate::errors;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use weir::machine::lock::lock;
-use weir::server::{Logger, RunningServer};
+use weir::machine::logger::Logger;
+use weir::server::RunningServer;
 
 use crate::errors;
 

@@ -8,10 +8,10 @@ use std::fs;
 use crate::workspace::{Crate, FAMILIES, crates, root, words};
 
 /// Arrows against the order of the folders, each with what it is there for. None is to come.
-const AGAINST_THE_ORDER: [(&str, &str); 3] = [("send", "call"), ("send-file", "live"), ("send-file", "measure")];
+const AGAINST_THE_ORDER: [(&str, &str); 2] = [("send-file", "live"), ("send-file", "measure")];
 
 /// Libraries of pure crates: data, and no action.
-const DATA_LIBRARIES: [&str; 21] = [
+const DATA_LIBRARIES: [&str; 22] = [
     "base64",
     "chrono",
     "csv",
@@ -22,6 +22,7 @@ const DATA_LIBRARIES: [&str; 21] = [
     "idna",
     "md-5",
     "memchr",
+    "percent-encoding",
     "regex",
     "regex-syntax",
     "roxmltree",

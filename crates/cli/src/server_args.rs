@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::Args;
 
 use weir_base::units;
+use weir_machine::logger::Logger;
 use weir_server::timeouts::Timeouts;
-use weir_server::{AccessLogOptions, Logger, Options};
+use weir_server::{AccessLogOptions, Options};
 
 /// Heading of these flags in the help.
 pub(super) const SERVER: &str = "Server";

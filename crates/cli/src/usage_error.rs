@@ -6,7 +6,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::foreign_flags::{foreign_flag, one_dash};
-use weir_document::problem::nearest;
+use weir_base::nearest::nearest;
 use weir_request::secret_mask::MASK;
 
 /// Names of flags in other tools, with weir's names. A suggestion needs weir's name to be a
@@ -120,7 +120,7 @@ fn suggest_flag(given: &str, asked: &Command) -> Option<String> {
     // A name may have several translations, one per command.
     let foreign = FLAG_SYNONYMS.iter().filter(same).map(|(_, own)| *own).find(|own| known.contains(own));
     let abbreviated = || known.iter().copied().find(|flag| given.len() >= 3 && flag.starts_with(given));
-    foreign.or_else(abbreviated).or_else(|| nearest(given, &known)).map(|flag| format!("--{flag}"))
+    foreign.or_else(abbreviated).or_else(|| nearest(given, known.iter().copied())).map(|flag| format!("--{flag}"))
 }
 
 #[cfg(test)]

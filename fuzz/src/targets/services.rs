@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use weir_serve::running::RunningService;
-use weir_server::Logger;
+use weir_machine::logger::Logger;
 
 /// Services without delays, so that a long wait is an error.
 const SERVICES: [&[&str]; 8] = [

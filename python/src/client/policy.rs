@@ -14,8 +14,9 @@ use weir::base::Nanos;
 use weir::base::failure::FailureKind;
 use weir::call::Success;
 use weir::resilience::policy::{HedgeStage, Policy, StageTrigger};
+use weir::retry::backoff::Backoff;
 use weir::retry::grpc::Codes;
-use weir::retry::policy::{Backoff, BudgetRule, RetryPolicy, Retryable, RetryableMethodClass};
+use weir::retry::policy::{BudgetRule, RetryPolicy, Retryable, RetryableMethodClass};
 
 use super::request::shown_header_name;
 use super::upstream_plan::{OriginKey, UpstreamPlan};

@@ -13,7 +13,8 @@ use weir::delivery::dispatch::{DeliveryGuarantee, DispatchRules};
 use weir::delivery::key_window;
 use weir::limits::limit_unit::LimitUnit;
 use weir::net::tls::{Tls, TlsOptions};
-use weir::retry::policy::{Backoff, RetryPolicy};
+use weir::retry::backoff::Backoff;
+use weir::retry::policy::RetryPolicy;
 use weir::send::store::{self, MemoryStore, QueueBounds, Store, StoreUrl};
 use weir::send::{ApiKey, HostLimit, JobDefaults, KeyHosts, Options, ResponseRules, State, TtlExtensionOptions};
 

@@ -12,15 +12,22 @@
 //! - [`terminal_text`]: text of others on a terminal
 //! - [`units`]: notation of times, stages and arrival processes
 
+pub mod calendar;
+pub mod decimal_seconds;
 pub mod duration_text;
 pub mod failure;
 pub mod key_name;
+pub mod markup;
 pub mod nanos;
+pub mod nearest;
+pub mod number_text;
 pub mod percent;
+pub mod placeholder;
 pub mod rng;
 pub mod set_cache;
 pub mod sliding_count;
 pub mod terminal_text;
+pub mod timestamp;
 pub mod units;
 
 pub use self::nanos::{Nanos, WallNanos};

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::document_file::DocumentFile;
+use weir_base::nearest::nearest;
 
 /// Error or warning.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -202,17 +203,9 @@ impl<'a> Diagnostics<'a> {
     }
 }
 
-/// Known word nearest to `given`, if one is near enough for a typing error.
-pub fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
-    // Long words are not typing errors, and their distance takes time to compute.
-    let most = (given.chars().count() / 3).max(1);
-    let words = known.iter().copied().filter(|word| given.len() < 64 && word.len() < 64);
-    words.map(|word| (distance(given, word), word)).filter(|(far, _)| *far <= most).min().map(|(_, word)| word)
-}
-
 /// `did you mean "x"?`, or the choices.
 pub fn suggestion(given: &str, known: &[&str]) -> String {
-    match nearest(given, known) {
+    match nearest(given, known.iter().copied()) {
         Some(word) => format!("did you mean \"{word}\"?"),
         None => one_of(known),
     }
@@ -228,38 +221,9 @@ pub fn one_of(known: &[&str]) -> String {
     }
 }
 
-/// Edit distance with insertions, deletions, replacements and swaps of neighbors (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = match (i, j) {
-                (0, n) | (n, 0) => n,
-                _ => {
-                    let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                    let least = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                    let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-                    if swapped { least.min(rows[i - 2][j - 2] + 1) } else { least }
-                }
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_near_word_is_found() {
-        let known = ["deadline", "stages", "retry"];
-        assert_eq!(nearest("deadlin", &known), Some("deadline"));
-        assert_eq!(nearest("staegs", &known), Some("stages"));
-        assert_eq!(nearest("budget", &known), None);
-        assert_eq!(nearest("", &known), None);
-    }
 
     #[test]
     fn columns_are_counted_in_characters() {

@@ -2,10 +2,11 @@
 //!
 //! - [`clock`]: the only module that reads the time
 //! - [`doctor`]: what of this machine distorts a measurement
-//! - [`executor`]: executor of hyper's own tasks
+//! - [`executor`]: tasks of one thread
 //! - [`input_file`]: files that the process reads as its input, which no output is written over
 //! - [`line_file`]: a file that lines are appended to, over full disks and slow readers
 //! - [`lock`]: locks whose poison is ignored
+//! - [`logger`]: logger for the operator of a program
 //! - [`memory`]: return of freed memory to the system
 //! - [`private_file`]: files that only their owner reads
 //! - [`supervisor`]: supervisor process of a program
@@ -19,6 +20,7 @@ pub mod executor;
 pub mod input_file;
 pub mod line_file;
 pub mod lock;
+pub mod logger;
 pub mod memory;
 pub mod private_file;
 pub mod process_tree;

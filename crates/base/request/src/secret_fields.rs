@@ -263,7 +263,8 @@ fn name_before(text: &str, end: usize) -> Option<FieldName<'_>> {
     while end - start < MAX_NAME_BYTES {
         start -= bytes[..start].iter().rev().take(MAX_NAME_BYTES).take_while(|byte| is_name_byte(**byte)).count();
         let escaped = text.get(start..(start + 2).min(end)).filter(|_| start > 0 && bytes[start - 1] == b'%');
-        let Some(byte) = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok()) else { break };
+        let digits = escaped.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) else { break };
         // After another escape, as in `%26token%3D`: its digits are not the name's.
         if !is_name_byte(byte) {
             start += 2;

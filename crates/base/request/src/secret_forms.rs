@@ -6,20 +6,12 @@ use weir_base::percent;
 
 /// Text as a URL or a form has it, with this form of a space.
 pub(super) fn percent_encoded(text: &str, space: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b' ' => encoded.push_str(space),
-            byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => encoded.push(char::from(byte)),
-            byte => percent::push_escaped(byte, &mut encoded),
-        }
-    }
-    encoded
+    percent::form_encoded(text.as_bytes(), percent::RESERVED).replace('+', space)
 }
 
 /// Text of a URL or a form as it is meant.
 pub(super) fn percent_decoded(text: &str) -> String {
-    String::from_utf8_lossy(&percent::percent_decoded(text.replace('+', " ").as_bytes())).into_owned()
+    String::from_utf8_lossy(&percent::form_decoded(text.as_bytes())).into_owned()
 }
 
 /// Text within quotes of JSON.
@@ -45,7 +37,8 @@ pub(super) fn json_unescaped(text: &str) -> Cow<'_, str> {
     let mut parts = text.split("\\u");
     let mut name = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let code = part.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32);
+        let digits = part.get(..4).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32);
         match code {
             Some(code) => {
                 name.push(code);
@@ -63,10 +56,13 @@ mod tests {
 
     #[test]
     fn names_are_read_from_their_escapes() {
-        assert_eq!(percent_decoded("pass%77ord%zz%"), "password%zz%");
-        for (text, expected) in
-            [("pass\\u0077ord", "password"), ("\\u00", "\\u00"), ("a\\u00é\\ud800", "a\\u00é\\ud800"), ("a", "a")]
-        {
+        assert_eq!(percent_decoded("pass%77ord%zz%%+7"), "password%zz%% 7");
+        for (text, expected) in [
+            ("pass\\u0077ord", "password"),
+            ("\\u00", "\\u00"),
+            ("a\\u00é\\ud800", "a\\u00é\\ud800"),
+            ("\\u+077", "\\u+077"),
+        ] {
             assert_eq!(json_unescaped(text), expected);
         }
     }

@@ -3,9 +3,24 @@
 //! Calls that failed together must not be retried together. Each delay is drawn between the minimum and three times the
 //! one before ("decorrelated jitter", see [`Backoff`]): delays grow while failures last, and no two calls grow in step.
 
-use crate::policy::Backoff;
-use weir_base::Nanos;
+use weir_base::nanos::Nanos;
 use weir_base::rng::SeededRng;
+
+/// Exponential backoff with jitter: each delay is uniform between `min` and three times the one before, at most `max`
+/// ("decorrelated jitter": M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// Shortest delay.
+    pub min: Nanos,
+    /// Longest delay.
+    pub max: Nanos,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { min: Nanos::from_millis(25), max: Nanos::from_secs(1) }
+    }
+}
 
 /// Delays before the retries of one call.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,8 @@
 use std::fmt;
 
 use weir_base::Nanos;
+use weir_base::decimal_seconds;
+use weir_base::decimal_seconds::parse_digits;
 
 /// Notation of a remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +44,7 @@ impl DeadlineFormat {
             }
             // To proxies 0 means no limit.
             Self::Millis => Some(Nanos(parse_digits(value).filter(|ms| *ms > 0)?.saturating_mul(1_000_000))),
-            Self::Seconds => {
-                let point = value.iter().position(|byte| *byte == b'.');
-                let (seconds, fraction) = point.map_or((value, &b"0"[..]), |at| (&value[..at], &value[at + 1..]));
-                parse_digits(fraction)?;
-                // Nine digits are nanoseconds; further ones are cut off.
-                let ns = (0..9).fold(0, |ns, place| ns * 10 + fraction.get(place).map_or(0, |b| u64::from(b - b'0')));
-                Some(Nanos(parse_digits(seconds)?.saturating_mul(1_000_000_000)) + Nanos(ns))
-            }
+            Self::Seconds => decimal_seconds::read(value),
         }
     }
 
@@ -80,14 +75,6 @@ impl DeadlineFormat {
             }
         }
     }
-}
-
-/// Number of digits alone; `u64::MAX` on overflow.
-fn parse_digits(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    Some(digits.iter().fold(0_u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0'))))
 }
 
 #[cfg(test)]

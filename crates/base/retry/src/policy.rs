@@ -5,6 +5,7 @@ use std::fmt;
 use weir_base::Nanos;
 use weir_base::failure::{FailureKind, FailureSide};
 
+use super::backoff::Backoff;
 use super::grpc::{Code, Codes};
 
 /// Retries of failed attempts.
@@ -55,22 +56,6 @@ impl Retryable {
             AttemptFailure::Status(status) => of_status(status),
             AttemptFailure::Grpc(code) => self.grpc.contains(code) || code.as_http().is_some_and(of_status),
         }
-    }
-}
-
-/// Exponential backoff with jitter: each delay is uniform between `min` and three times the one before, at most `max`
-/// ("decorrelated jitter": M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backoff {
-    /// Shortest delay.
-    pub min: Nanos,
-    /// Longest delay.
-    pub max: Nanos,
-}
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Self { min: Nanos::from_millis(25), max: Nanos::from_secs(1) }
     }
 }
 

@@ -1,10 +1,10 @@
-//! Times and durations in headers.
+//! Times and durations in headers: `Retry-After`, and resets of rate limits.
 
 use std::time::UNIX_EPOCH;
 
-use weir_base::{Nanos, WallNanos};
-
-use crate::deadline::DeadlineFormat;
+use weir_base::decimal_seconds;
+use weir_base::nanos::{Nanos, WallNanos};
+use weir_base::timestamp::Timestamp;
 
 /// Largest plain number that is a duration in seconds; larger ones are times since 1970 (in seconds it is 2001).
 const MAX_LENGTH_S: u64 = 1_000_000_000;
@@ -17,7 +17,7 @@ const MAX_INSTANT_S: u64 = 100_000_000_000;
 /// Services put times where durations belong, so both headers are read alike. How long is waited is up to the caller.
 pub fn retry_after(text: &str, now: WallNanos) -> Option<Nanos> {
     let text = text.trim();
-    if let Some(seconds) = DeadlineFormat::Seconds.read(text.as_bytes()) {
+    if let Some(seconds) = decimal_seconds::read(text.as_bytes()) {
         // A number with too many digits is NEVER, not a time.
         let whole: u64 = text.split('.').next()?.parse().ok()?;
         return match whole {
@@ -30,13 +30,13 @@ pub fn retry_after(text: &str, now: WallNanos) -> Option<Nanos> {
 }
 
 /// Parses milliseconds, with or without a fraction; numbers that are too large for that are times since 1970.
-pub fn millis(text: &str, now: WallNanos) -> Option<Nanos> {
+pub(crate) fn millis(text: &str, now: WallNanos) -> Option<Nanos> {
     let text = text.trim();
     let whole: u64 = text.split('.').next()?.parse().ok()?;
     if whole >= MAX_LENGTH_S * 1000 {
         return Some(until(u128::from(whole) * 1_000_000, now));
     }
-    DeadlineFormat::Seconds.read(text.as_bytes()).map(|thousandfold| Nanos(thousandfold.0.div_ceil(1000)))
+    decimal_seconds::read(text.as_bytes()).map(|thousandfold| Nanos(thousandfold.0.div_ceil(1000)))
 }
 
 /// Clock of a service: that of a response's `Date` where it is clearly another than ours.
@@ -78,7 +78,7 @@ fn length(text: &str) -> Option<Nanos> {
             _ => return None,
         };
         // The number is in billionths, as for seconds.
-        let billionths = DeadlineFormat::Seconds.read(number.as_bytes())?;
+        let billionths = decimal_seconds::read(number.as_bytes())?;
         let ns = (u128::from(billionths.0) * per_unit).div_ceil(1_000_000_000);
         sum += Nanos(u64::try_from(ns).unwrap_or(u64::MAX));
         rest = more;
@@ -88,39 +88,7 @@ fn length(text: &str) -> Option<Nanos> {
 
 /// Parses `2025-11-22T00:01:30.5Z`, or with an offset (RFC 3339), in ns since 1970.
 fn timestamp(text: &str) -> Option<u128> {
-    let (day, time) = text.split_once(['T', 't', ' '])?;
-    let mut parts = day.splitn(3, '-').map(number);
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let zone = time.find(['Z', 'z', '+', '-'])?;
-    let (time, zone) = time.split_at(zone);
-    let (hour, rest) = time.split_once(':')?;
-    let (minute, second) = rest.split_once(':')?;
-    let second = DeadlineFormat::Seconds.read(second.as_bytes())?;
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Years begin with March, so that a leap day is the last of its year (H. Hinnant, chrono-Compatible Low-Level Date
-    // Algorithms).
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + (day - 1) - 719_468;
-    let minutes = days * 1440 + number(hour)? * 60 + number(minute)?;
-    let minutes = match zone.split_at_checked(1)? {
-        ("+", offset) => minutes - offset_minutes(offset)?,
-        ("-", offset) => minutes + offset_minutes(offset)?,
-        _ => minutes,
-    };
-    u128::try_from(i128::from(minutes) * 60_000_000_000 + i128::from(second.0)).ok()
-}
-
-fn offset_minutes(text: &str) -> Option<i64> {
-    let (hours, minutes) = text.split_once(':')?;
-    Some(number(hours)? * 60 + number(minutes)?)
-}
-
-/// Parses up to four digits.
-fn number(text: &str) -> Option<i64> {
-    let plain = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| plain)
+    Timestamp::parse(text).filter(|time| time.has_zone).and_then(|time| u128::try_from(time.unix_ns).ok())
 }
 
 #[cfg(test)]
@@ -148,18 +116,6 @@ mod tests {
     }
 
     #[test]
-    fn instants_are_read_with_their_offsets() {
-        let at = |text| timestamp(text).map(|ns| ns / 1_000_000);
-        assert_eq!(at("1970-01-01T00:00:00Z"), Some(0));
-        assert_eq!(at("2000-02-29T12:30:15.250Z"), Some(951_827_415_250));
-        assert_eq!(at("2000-03-01T00:00:00+01:30"), Some(951_863_400_000));
-        assert_eq!(at("2024-12-31t23:59:59-00:30"), Some(1_735_691_399_000));
-        for text in ["", "T", "2024-13-01T00:00:00Z", "2024-01-01", "2024-01-01T00:00Z", "1969-12-31T00:00:00Z"] {
-            assert_eq!(timestamp(text), None, "{text}");
-        }
-    }
-
-    #[test]
     fn a_reset_is_a_length_or_an_instant_by_its_size() {
         let now = WallNanos(1_700_000_000_000_000_000);
         for (text, ms) in [
@@ -172,6 +128,7 @@ mod tests {
             ("1699999999", 0),
             ("Tue, 14 Nov 2023 22:13:30 GMT", 10_000),
             ("2023-11-14T22:13:21Z", 1_000),
+            ("2023-11-14T23:13:21.5+01:00", 1_500),
             ("1m30s", 90_000),
             (" 1 ", 1_000),
         ] {
@@ -182,7 +139,17 @@ mod tests {
         assert_eq!(theirs("Tue, 14 Nov 2023 22:13:25 GMT"), now, "close to ours");
         assert_eq!(theirs("Tue, 14 Nov 2023 23:13:20 GMT"), WallNanos(now.0 + 3_600_000_000_000));
         assert_eq!([theirs("soon"), service_clock(None, now)], [now; 2]);
-        for text in ["", "x", "-5", "99999999999999999999999999", "1e9", "NaN", "1,2"] {
+        for text in [
+            "",
+            "x",
+            "-5",
+            "99999999999999999999999999",
+            "1e9",
+            "NaN",
+            "1,2",
+            "2023-11-31T00:00:00Z",
+            "2023-11-15T00:00:00",
+        ] {
             assert_eq!(retry_after(text, now), None, "{text}");
         }
     }

@@ -26,7 +26,8 @@ use super::server_lifecycle::ServerLifecycle;
 use weir_base::units;
 use weir_gate::config::{Config, DistributedLimitConfig, ListenerConfig};
 use weir_gate::{self as gate, Gate, GateError, OtlpOptions, StopReport};
-use weir_server::{AccessLogFormat, Handover, Logger, MAX_WORKERS, Options};
+use weir_machine::logger::Logger;
+use weir_server::{AccessLogFormat, Handover, MAX_WORKERS, Options};
 
 /// Flags of `weir gate`.
 #[derive(Debug, Args)]

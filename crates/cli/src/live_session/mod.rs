@@ -133,7 +133,7 @@ impl LiveSession {
             warmup: plan.warmup,
             has_connections: options.has_connections(),
         };
-        let logger = weir_server::Logger::new(move |text| messages.note(text));
+        let logger = weir_machine::logger::Logger::new(move |text| messages.note(text));
         let listener = PageListener { flag: "--web", address: address.as_ref(), token: args.web_token.as_deref() };
         let page = LivePage::start(listener, subject, control.clone(), &logger)?;
         let [operator, spectator] = page.urls();

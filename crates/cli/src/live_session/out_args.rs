@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use crate::output::OutputFile;
-use weir_base::percent::percent_decoded;
+use weir_base::percent;
 use weir_outputs::{HttpFormat, HttpOutput, METRICS, OutputSpec, ScrapeAddress};
 use weir_request::url::HttpUrl;
 use weir_request::url_text::UrlText;
@@ -120,7 +120,7 @@ fn label(text: &str) -> Result<(String, String), String> {
 /// Headers of OpenTelemetry's variable.
 fn otlp_headers(text: &str) -> Vec<(String, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-    let decoded = |value: &str| String::from_utf8_lossy(&percent_decoded(value.as_bytes())).into_owned();
+    let decoded = |value: &str| String::from_utf8_lossy(&percent::decoded(value.as_bytes())).into_owned();
     pairs.map(|(name, value)| (name.trim().to_owned(), decoded(value.trim()))).collect()
 }
 
@@ -238,8 +238,8 @@ mod tests {
     fn headers_of_the_variable_are_as_in_urls() {
         let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
-            otlp_headers("Authorization=Basic%20YTpi+w==, x=1%,,y"),
-            [own("Authorization", "Basic YTpi+w=="), own("x", "1%")]
+            otlp_headers("Authorization=Basic%20YTpi+w==, x=1%,,y, z=%+f"),
+            [own("Authorization", "Basic YTpi+w=="), own("x", "1%"), own("z", "%+f")]
         );
     }
 

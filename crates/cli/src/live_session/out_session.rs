@@ -90,9 +90,9 @@ impl OutSession {
     }
 
     /// Logger whose notes are printed when there is room for them.
-    pub(super) fn logger(&self) -> weir_server::Logger {
+    pub(super) fn logger(&self) -> weir_machine::logger::Logger {
         let notes = Arc::clone(&self.notes);
-        weir_server::Logger::new(move |text| lock(&notes).push(text.to_owned()))
+        weir_machine::logger::Logger::new(move |text| lock(&notes).push(text.to_owned()))
     }
 
     /// Begins another run, at this time since the start of the first one.

@@ -6,10 +6,10 @@ use super::out_args::{OutArgs, TraceCollector};
 use crate::messages::Messages;
 use weir_load::LoadPlan;
 use weir_load::request_tracing::{RequestTracing, SampledRequest, SampledRequests};
+use weir_machine::logger::Logger;
 use weir_measure::outcome::RequestEnd;
 use weir_measure::run_steps::StepFacts;
-use weir_otlp::{AttributeValue, Exporter, SpanCounts, SpanKind, TraceSpan, push_server_address, truncate};
-use weir_server::Logger;
+use weir_telemetry::{AttributeValue, Exporter, SpanCounts, SpanKind, TraceSpan, push_server_address, truncate};
 
 /// Name of the service in traces: the same as in metrics.
 const SERVICE_NAME: &str = "weir";

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 use weir_base::Nanos;
 use weir_base::units;
-use weir_retry::policy::Backoff;
+use weir_retry::backoff::Backoff;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OrderArg {

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::ServiceArgs;
+use weir_machine::logger::Logger;
 use weir_serve::functions;
 use weir_serve::pool::PoolOverflow;
-use weir_server::{self as server, Logger, Options, RunningServer};
+use weir_server::{self as server, Options, RunningServer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

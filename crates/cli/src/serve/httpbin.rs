@@ -3,8 +3,9 @@
 use clap::Args;
 
 use super::{ServiceArgs, WorkerArgs};
+use weir_machine::logger::Logger;
 use weir_serve::httpbin;
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -8,9 +8,10 @@ use clap::Args;
 use super::work::delay;
 use super::{ServiceArgs, WorkerArgs};
 use weir_base::units;
+use weir_machine::logger::Logger;
 use weir_serve::llm::pace::LlmPace;
 use weir_serve::llm::{Options, Service, TokenRange};
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 use weir_workload::delay::Delay;
 use weir_workload::mix::Mix;
 

@@ -18,7 +18,8 @@ use super::exit;
 use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
-use weir_server::{Logger, MAX_WORKERS, Options, RunningServer};
+use weir_machine::logger::Logger;
+use weir_server::{MAX_WORKERS, Options, RunningServer};
 
 /// Arguments of `weir serve`: one service with its own.
 #[derive(Debug, Args)]

@@ -4,8 +4,9 @@ use clap::Args;
 
 use super::{ServiceArgs, WorkerArgs};
 use weir_limits::models::{LimitModel, LimitWindow};
+use weir_machine::logger::Logger;
 use weir_serve::ratelimit::{self, OneWayDelay, Options, RateLimitHeaderSet};
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

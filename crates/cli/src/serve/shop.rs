@@ -5,9 +5,10 @@ use clap::Args;
 use super::work::delay;
 use super::{ServiceArgs, WorkerArgs};
 use weir_base::units;
+use weir_machine::logger::Logger;
 use weir_serve::shop::rules::store::ShopRules;
 use weir_serve::shop::{Options, Service};
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 use weir_workload::delay::Delay;
 use weir_workload::mix::Mix;
 

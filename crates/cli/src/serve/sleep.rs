@@ -7,8 +7,9 @@ use clap::Args;
 use super::ServiceArgs;
 use weir_base::Nanos;
 use weir_base::units;
+use weir_machine::logger::Logger;
 use weir_serve::sleep;
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

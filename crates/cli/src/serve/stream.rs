@@ -8,8 +8,9 @@ use clap::{Args, ValueEnum};
 use super::work::delay;
 use super::{ServiceArgs, WorkerArgs};
 use weir_base::units;
+use weir_machine::logger::Logger;
 use weir_serve::stream::{LineEnd, Options, Service, SseOptions, StreamFaults};
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 use weir_workload::delay::Delay;
 
 #[derive(Debug, Args)]

@@ -4,8 +4,9 @@ use clap::{Args, ValueEnum};
 
 use super::{ServiceArgs, WorkerArgs};
 use weir_machine::input_file;
+use weir_machine::logger::Logger;
 use weir_serve::work;
-use weir_server::{self as server, Logger, RunningServer};
+use weir_server::{self as server, RunningServer};
 use weir_workload::delay::Delay;
 use weir_workload::mix::Mix;
 use weir_workload::phases::Phases;

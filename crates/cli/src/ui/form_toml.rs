@@ -1,6 +1,7 @@
 //! A form as a mix file: the same load, to be kept beside the code.
 
 use super::super::mix_file::LOAD_KEYS;
+use weir_base::markup::toml_string;
 use weir_request::url_text::UrlText;
 use weir_web::RunForm;
 
@@ -59,7 +60,7 @@ pub(super) fn mix_text(form: &RunForm) -> Result<MixText, String> {
     };
     let mut left_out = Vec::new();
     let mut load = vec!["[load]".to_owned()];
-    load.extend((!base_url.is_empty()).then(|| format!("base_url = {}", quoted(base_url))));
+    load.extend((!base_url.is_empty()).then(|| format!("base_url = {}", toml_string(base_url))));
     let mut of_scenario = Vec::new();
     let (mut variables, mut thresholds) = (Vec::new(), Vec::new());
     let mut seen: Vec<&str> = Vec::new();
@@ -79,20 +80,20 @@ pub(super) fn mix_text(form: &RunForm) -> Result<MixText, String> {
             }
             _ if !has_scenario && REQUEST_OPTIONS.contains(&name.as_str()) => {}
             "header" => {
-                let lines: Vec<String> = values.iter().map(|line| quoted(line)).collect();
+                let lines: Vec<String> = values.iter().map(|line| toml_string(line)).collect();
                 load.push(format!("header = [{}]", lines.join(", ")));
             }
             "variable" => variables.extend(values.iter().filter_map(|text| {
                 let (name, value) = text.split_once('=')?;
-                Some(format!("{} = {}", quoted(name), quoted(value)))
+                Some(format!("{} = {}", toml_string(name), toml_string(value)))
             })),
             "slo" => thresholds.extend(values.iter().map(|slo| {
                 let at = slo.find(['<', '>']).unwrap_or(slo.len());
-                format!("{} = {}", quoted(slo[..at].trim()), quoted(slo[at..].trim()))
+                format!("{} = {}", toml_string(slo[..at].trim()), toml_string(slo[at..].trim()))
             })),
             "abort" => {
-                let after = options.one("abort-after").map(|time| format!(", after = {}", quoted(time)));
-                thresholds.push(format!("abort = {{ when = {}{} }}", quoted(last), after.unwrap_or_default()));
+                let after = options.one("abort-after").map(|time| format!(", after = {}", toml_string(time)));
+                thresholds.push(format!("abort = {{ when = {}{} }}", toml_string(last), after.unwrap_or_default()));
             }
             _ if LOAD_KEYS.contains(&key.as_str()) => load.push(format!("{key} = {}", scalar(value.as_deref()))),
             _ => left_out.extend(values.iter().map(|_| format!("--{name}"))),
@@ -106,7 +107,7 @@ pub(super) fn mix_text(form: &RunForm) -> Result<MixText, String> {
     lines.extend(load);
     let files = if has_scenario { scenarios } else { vec![REQUEST_FILE] };
     for file in files {
-        lines.extend([String::new(), "[[scenario]]".to_owned(), format!("file = {}", quoted(file))]);
+        lines.extend([String::new(), "[[scenario]]".to_owned(), format!("file = {}", toml_string(file))]);
         lines.extend(of_scenario.iter().cloned());
     }
     for (name, members) in [("[variables]", variables), ("[thresholds]", thresholds)] {
@@ -153,8 +154,8 @@ fn hurl_body(text: &str) -> Result<String, String> {
 
 fn data(file: &str, order: Option<&str>) -> String {
     match order {
-        Some(order) => format!("data = {{ file = {}, order = {} }}", quoted(file), quoted(order)),
-        None => format!("data = {}", quoted(file)),
+        Some(order) => format!("data = {{ file = {}, order = {} }}", toml_string(file), toml_string(order)),
+        None => format!("data = {}", toml_string(file)),
     }
 }
 
@@ -166,13 +167,7 @@ fn scalar(value: Option<&str>) -> String {
 /// Number as it is, else text.
 fn value_text(value: &str) -> String {
     let is_number = value.parse::<u64>().is_ok_and(|number| number.to_string() == value);
-    if is_number { value.to_owned() } else { quoted(value) }
-}
-
-/// Text as TOML.
-fn quoted(text: &str) -> String {
-    // JSON has the same escapes, but for this one.
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+    if is_number { value.to_owned() } else { toml_string(value) }
 }
 
 #[cfg(test)]
@@ -230,7 +225,7 @@ mod tests {
         /// Oracle: the parser of TOML.
         #[test]
         fn text_comes_back_from_toml(text in any::<String>()) {
-            let read: toml::Table = format!("a = {}", quoted(&text)).parse().expect("valid TOML");
+            let read: toml::Table = format!("a = {}", toml_string(&text)).parse().expect("valid TOML");
             prop_assert_eq!(read["a"].as_str(), Some(text.as_str()));
         }
     }

@@ -23,7 +23,7 @@ use super::history::DEFAULT_STORE;
 use super::messages::Messages;
 use super::self_exec::self_command;
 use super::server_lifecycle::ServerLifecycle;
-use weir_server::Logger;
+use weir_machine::logger::Logger;
 use weir_web::{PageListener, UiPage, WebAddress};
 
 /// Examples at the end of the help.

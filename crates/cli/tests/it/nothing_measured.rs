@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use serde_json::Value;
-use weir_measure::percentiles::Percentiles;
+use weir_histogram::percentiles::Percentiles;
 use weir_testing::{Reply, Server, Weir};
 
 /// Members of an object at any depth whose name is a percentile's, mean's or maximum's, by their path.

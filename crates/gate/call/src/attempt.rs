@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::response::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::body::{BufferedBody, CallBody};
-use super::body_limit::{BodyReadError, too_long};
+use super::body::CallBody;
 use super::headers::{AttemptHeaders, HeaderList};
 use super::host_permit::HostPermit;
 use super::request::CallRequest;
@@ -18,6 +17,7 @@ use super::success::grpc_failure;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::clock;
+use weir_net::client::buffered_body::{BodyReadError, BufferedBody, read_body, too_long};
 use weir_net::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest};
 use weir_retry::grpc::Codes;
 use weir_retry::policy::AttemptFailure;
@@ -176,37 +176,6 @@ async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
 /// Reads the trailers of a body whose data is complete.
 async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
     Some(Box::new(body.frame().await?.ok()?.into_trailers().ok()?))
-}
-
-/// Reads a body of at most `max_bytes`. A longer one is not read on, and its connection is closed.
-pub async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
-    if body.size_hint().lower() > max_bytes as u64 {
-        return Err(too_long(max_bytes));
-    }
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
-    let mut trailers = None;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| (error.kind, error.text))?;
-        let data = match frame.into_data() {
-            Ok(data) => data,
-            Err(frame) => {
-                trailers = frame.into_trailers().ok().map(Box::new);
-                continue;
-            }
-        };
-        if data.len() > max_bytes - first.len().max(all.len()) {
-            return Err(too_long(max_bytes));
-        }
-        if first.is_empty() && all.is_empty() {
-            first = data;
-            continue;
-        }
-        // From the second part on all is in one buffer.
-        all.extend_from_slice(&std::mem::take(&mut first));
-        all.extend_from_slice(&data);
-    }
-    Ok(BufferedBody { bytes: if all.is_empty() { first } else { all.freeze() }, trailers })
 }
 
 impl AttemptOutcome {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::body_limit::too_long;
 use super::unsent_attempts::{UnsentAttempts, UnsentJson};
 use weir_base::Nanos;
 use weir_net::client::Origin;
+use weir_net::client::buffered_body::too_long;
 use weir_resilience::admission::{Priority, Rejection};
 use weir_resilience::hedge::LaunchReason;
 use weir_retry::policy::AttemptFailure;

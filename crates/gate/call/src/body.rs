@@ -7,13 +7,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::AbortHandle;
 
 use super::host_permit::HostPermit;
 use super::permits::CallPermit;
 use weir_machine::timer::Sleep;
+use weir_net::client::buffered_body::BufferedBody;
 use weir_net::client::{IncomingBody, SendError, UpgradedConnection};
 
 /// Body of a response.
@@ -24,13 +24,6 @@ pub enum CallBody {
     /// Incomplete, or with trailers. An incomplete body holds the permit of its host, and that of the route once the
     /// call has passed it on, until it is complete, dropped, or cut off by the deadline.
     Streaming(Box<StreamingBody>),
-}
-
-/// Complete bytes and trailers of a body.
-#[derive(Debug, Default)]
-pub struct BufferedBody {
-    pub bytes: Bytes,
-    pub(super) trailers: Option<Box<HeaderMap>>,
 }
 
 /// A body that is incomplete or has trailers; see [`CallBody::Streaming`].

@@ -17,7 +17,6 @@ mod admission;
 mod attempt;
 pub mod attempt_log;
 mod body;
-mod body_limit;
 mod condition_changes;
 mod counts;
 mod engine;
@@ -37,7 +36,6 @@ mod upload;
 mod upstream;
 mod upstream_guard;
 
-pub use self::attempt::read_body;
 pub use self::body::{CallBody, CallBodyError};
 pub use self::condition_changes::UpstreamEvent;
 pub use self::counts::{CallCounts, UpstreamCounts};

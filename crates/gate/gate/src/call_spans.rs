@@ -8,9 +8,9 @@ use weir_base::Nanos;
 use weir_call::attempt_log::{AttemptStatus, AttemptTrace, CallTrace, launch_reason};
 use weir_machine::clock::WallOffset;
 use weir_net::traceparent::TraceContext;
-use weir_otlp::{AttributeValue, SpanKind, TraceSpan, push_server_address, span_name, truncate};
 use weir_resilience::hedge::LaunchReason;
 use weir_retry::policy::AttemptFailure;
+use weir_telemetry::{AttributeValue, SpanKind, TraceSpan, push_server_address, span_name, truncate};
 
 /// Facts about a call beside its attempts.
 #[derive(Clone, Copy, Debug)]
@@ -164,9 +164,9 @@ mod tests {
     use weir_machine::clock::{Clock, unix_s};
     use weir_net::client::{ConnectOptions, Origin};
     use weir_net::target::Target;
-    use weir_otlp::MAX_TEXT_BYTES;
     use weir_resilience::admission;
     use weir_resilience::admission::{Priority, Rejection};
+    use weir_telemetry::MAX_TEXT_BYTES;
 
     const CALL: CallSpanFacts<'_> = CallSpanFacts {
         trace_id: 7,

@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use weir_server::Logger;
+use weir_machine::logger::Logger;
 use weir_server::tls::ServerTls;
 
 /// Interval of looking at the files. Notices of the kernel would be earlier, and are missing where files come by a

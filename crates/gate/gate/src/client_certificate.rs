@@ -1,11 +1,11 @@
 //! The caller's certificate in headers for upstreams.
 
-use std::fmt::Write;
-
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::config::ClientCertificateHeaders;
 use super::forwarding::has_same_spelling;
+use weir_base::percent;
+use weir_base::percent::AsciiSet;
 use weir_server::tls::ClientIdentity;
 
 impl ClientCertificateHeaders {
@@ -34,25 +34,17 @@ impl ClientCertificateHeaders {
     }
 }
 
+/// What is escaped in a value: all but printable ASCII, and `%`.
+const ESCAPED: &AsciiSet = &percent::CONTROLS.add(b'%');
+/// What is escaped in one of several values.
+const ESCAPED_IN_LIST: &AsciiSet = &ESCAPED.add(b',');
+
 /// Values as a list; None without any. What is not printable ASCII, `%`, and commas of several values are
 /// percent-encoded, so that no value can end the header or look like two.
 fn list_value(values: &[&str]) -> Option<HeaderValue> {
-    let mut text = String::new();
-    for (index, value) in values.iter().enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        for byte in value.bytes() {
-            match byte {
-                b'%' => text.push_str("%25"),
-                b',' if values.len() > 1 => text.push_str("%2C"),
-                b' '..=b'~' => text.push(char::from(byte)),
-                _ => {
-                    let _ = write!(text, "%{byte:02X}");
-                }
-            }
-        }
-    }
+    let escaped = if values.len() > 1 { ESCAPED_IN_LIST } else { ESCAPED };
+    let values_text: Vec<String> = values.iter().map(|value| percent::encoded(value.as_bytes(), escaped)).collect();
+    let text = values_text.join(",");
     HeaderValue::from_str(&text).ok().filter(|_| !values.is_empty())
 }
 

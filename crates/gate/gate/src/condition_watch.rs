@@ -7,9 +7,9 @@ use super::runtime::{GateRuntime, UpstreamRuntime};
 use weir_base::Nanos;
 use weir_call::Upstream;
 use weir_machine::executor::spawn_task;
+use weir_machine::logger::Logger;
 use weir_machine::timer::Timer;
 use weir_resilience::upstream::condition_log::{ConditionLog, hosts_line};
-use weir_server::Logger;
 
 /// Starts the log of the current configuration and of all that replace it.
 pub(super) fn start(current: Arc<ConfigCell>, timer: Timer, logger: Logger) {

@@ -65,13 +65,14 @@ use self::distributed_limits::{DistributedLimits, RenewalThread};
 use self::runtime::GateRuntime;
 use self::service::Service;
 use weir_base::Nanos;
-use weir_otlp::{Exporter, ExporterCloseHandle, ExporterError};
+use weir_machine::logger::Logger;
 pub use weir_server::StopReport;
 use weir_server::tls::{ServerTls, ServerTlsError};
 use weir_server::{
-    self as server, BoundAddress, ConnectionLimits, ListenAddress, ListenSockets, ListenerOptions, Logger, Proxies,
+    self as server, BoundAddress, ConnectionLimits, ListenAddress, ListenSockets, ListenerOptions, Proxies,
     RunningServer, ServerError,
 };
+use weir_telemetry::{Exporter, ExporterCloseHandle, ExporterError};
 
 /// Options of a gateway beside its configuration.
 #[derive(Clone, Debug, Default)]

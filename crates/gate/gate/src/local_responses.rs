@@ -1,12 +1,12 @@
 //! Responses of the gateway's own.
 
-use std::fmt::Write;
-
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use weir_base::Nanos;
 use weir_base::failure::FailureSide;
+use weir_base::percent;
+use weir_base::percent::AsciiSet;
 use weir_call::attempt_log::{AttemptStatus, CallTrace};
 use weir_resilience::admission::{Rejection, RejectionReason};
 use weir_retry::grpc::{Code, is_grpc};
@@ -45,7 +45,7 @@ fn trailers_only(http: &Response<ResponseBody>) -> Response<ResponseBody> {
         .body()
         .as_bytes()
         .filter(|line| line.len() <= MAX_MESSAGE_BYTES)
-        .map(|line| percent_encode(line.trim_ascii()));
+        .map(|line| percent::encoded(line.trim_ascii(), GRPC_ESCAPED));
     let mut grpc = Response::new(ResponseBody::empty());
     let headers = grpc.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
@@ -62,20 +62,8 @@ fn trailers_only(http: &Response<ResponseBody>) -> Response<ResponseBody> {
 /// Maximum length of a `grpc-message`.
 const MAX_MESSAGE_BYTES: usize = 1024;
 
-/// Encodes a `grpc-message`: all but printable ASCII, and `%`, as `%XX`.
-fn percent_encode(text: &[u8]) -> String {
-    let mut message = String::with_capacity(text.len());
-    for byte in text {
-        match byte {
-            b'%' | ..=0x1f | 0x7f.. => {
-                // Writing to memory does not fail.
-                let _ = write!(message, "%{byte:02X}");
-            }
-            plain => message.push(char::from(*plain)),
-        }
-    }
-    message
-}
+/// What a `grpc-message` escapes: all but printable ASCII, and `%`.
+const GRPC_ESCAPED: &AsciiSet = &percent::CONTROLS.add(b'%');
 
 /// A response with one line of text.
 pub(super) fn text(status: StatusCode, line: &str) -> Response<ResponseBody> {

@@ -20,10 +20,10 @@ use super::runtime::{UpstreamRuntime, host_origin};
 use weir_base::Nanos;
 use weir_call::{CallEngine, Upstream, UpstreamHost};
 use weir_machine::executor::spawn_task;
+use weir_machine::logger::Logger;
 use weir_machine::timer::Timer;
 use weir_net::client::PendingAddresses;
 use weir_resilience::upstream::hosts::MAX_HOSTS;
-use weir_server::Logger;
 
 /// Largest weight of a host in load balancing, which multiplies it by a hundred.
 const MAX_WEIGHT: u64 = 1_000_000;

@@ -6,6 +6,7 @@ use http::Uri;
 
 use super::config::{QueryRule, Rewrite};
 use super::routing::Captures;
+use weir_base::placeholder::placeholders;
 use weir_net::path::{AmbiguousPath, PathRule, normalize_joined};
 
 /// Path and query of an upstream request. `path` is the caller's in normal form; a kept query is passed on byte by
@@ -63,15 +64,14 @@ pub(super) fn path_and_query(
 
 /// The template with the values of its captures, each appended by `push`; an unknown one is empty.
 fn expand_template(template: &str, captures: &Captures<'_>, push: impl Fn(&mut String, &str)) -> String {
-    let mut text = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        text.push_str(before);
-        let Some((name, behind)) = after.split_once('}') else { break };
-        push(&mut text, captures.get(name).unwrap_or_default());
-        rest = behind;
+    let (mut text, mut end) = (String::with_capacity(template.len()), 0);
+    // The configuration has checked that all braces are those of captures.
+    for field in placeholders(template, |c| !matches!(c, '{' | '}')) {
+        text.push_str(&template[end..field.start]);
+        push(&mut text, captures.get(field.name).unwrap_or_default());
+        end = field.end;
     }
-    text.push_str(rest);
+    text.push_str(&template[end..]);
     text
 }
 

@@ -21,9 +21,10 @@ use super::trailer_filter::TrailerFilter;
 use weir_base::Nanos;
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
+use weir_machine::logger::Logger;
 use weir_net::client::OutgoingBody;
 use weir_resilience::admission::{ConnectionNumber, Priority};
-use weir_server::{BodyPrefix, Logger, RequestBody, RequestContext, ResponseBody, ServiceReply};
+use weir_server::{BodyPrefix, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
 /// Shortest time of a call whose caller sets its deadline, before service times are known: enough for most services to
 /// show theirs.

@@ -27,11 +27,12 @@ use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_call::CallEngine;
 use weir_machine::executor::spawn_task;
+use weir_machine::logger::Logger;
 use weir_net::client::{Client, Options as ClientOptions};
 use weir_net::path::{AmbiguousPath, PathRule, normalize, without_parameters};
-use weir_otlp::SpanSender;
 use weir_resilience::admission::ConnectionNumber;
-use weir_server::{self as server, Logger, RequestBody, RequestContext, ServiceReply, Timer};
+use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, Timer};
+use weir_telemetry::SpanSender;
 
 /// The gateway, for all event loops.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use weir_call::attempt_log::CallTrace;
 use weir_machine::clock::Clock;
 use weir_net::trace_sampling::sampled;
 use weir_net::traceparent::TraceContext;
-use weir_otlp::SpanSender;
+use weir_telemetry::SpanSender;
 
 /// Tracer of one event loop.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use weir_histogram::percentiles::deserialize_measured;
 use weir_measure::Run;
-use weir_measure::percentiles::null_or_ms;
 use weir_measure::run_steps::RunStep;
 
 /// Identity of a measurement within its study.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use weir_base::placeholder::placeholders;
+
 /// Values of placeholders, by name.
 pub(super) type PlaceholderValues = BTreeMap<String, String>;
 
@@ -36,25 +38,20 @@ pub(super) fn fill(text: &str, values: &PlaceholderValues) -> Result<String, Str
     Ok(filled)
 }
 
-/// Pieces of a text. Only `{name}` is a placeholder: braces are common in JSON, shells and other languages.
+/// Pieces of a text.
 fn pieces(text: &str) -> Vec<TextPiece<'_>> {
-    let mut pieces = Vec::new();
-    let (mut rest, mut plain) = (text, 0);
-    while let Some(open) = rest.get(plain..).and_then(|after| after.find('{')).map(|at| plain + at) {
-        let inside = &rest[open + 1..];
-        let (doubled, inside) = inside.strip_prefix('{').map_or((false, inside), |inside| (true, inside));
-        let length = inside.find(|c: char| !is_part(c)).unwrap_or(inside.len());
-        let (name, close) = inside.split_at(length);
-        let closed = if doubled { close.strip_prefix("}}") } else { close.strip_prefix('}') };
-        let Some(after) = closed.filter(|_| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')) else {
-            plain = open + 1;
+    let (mut pieces, mut end) = (Vec::new(), 0);
+    for field in placeholders(text, is_part) {
+        if !field.name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             continue;
-        };
-        pieces.push(TextPiece::Text(&rest[..open]));
-        pieces.push(if doubled { TextPiece::Literal(name) } else { TextPiece::Placeholder(name) });
-        (rest, plain) = (after, 0);
+        }
+        let before = &text[end..field.start];
+        let is_literal = before.ends_with('{') && text[field.end..].starts_with('}');
+        let piece = if is_literal { TextPiece::Literal(field.name) } else { TextPiece::Placeholder(field.name) };
+        pieces.extend([TextPiece::Text(if is_literal { &before[..before.len() - 1] } else { before }), piece]);
+        end = field.end + usize::from(is_literal);
     }
-    pieces.push(TextPiece::Text(rest));
+    pieces.push(TextPiece::Text(&text[end..]));
     pieces
 }
 

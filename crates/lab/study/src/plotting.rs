@@ -6,7 +6,7 @@ use super::point_name::point_name;
 use super::recordings::{self, Recording};
 use super::study_plot::{StudyPlot, file_name, point_suffix, select_points};
 use super::time_series;
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 use weir_report::axis::ChartAxis;
 use weir_report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
 use weir_report::unit::ValueUnit;

@@ -1,7 +1,9 @@
 //! Request lines of logs: escapes of the log undone, and a target that can be sent.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+
+use weir_base::percent;
+use weir_base::percent::AsciiSet;
 
 /// Text without the escapes of nginx (`\x22`) and Apache (`\"`, `\\`, `\n`), as bytes.
 pub(crate) fn unescaped(text: &str) -> Cow<'_, [u8]> {
@@ -28,6 +30,9 @@ pub(crate) fn unescaped(text: &str) -> Cow<'_, [u8]> {
     }
     Cow::Owned(plain)
 }
+
+/// What is escaped in a target: all but visible ASCII.
+const INVISIBLE: &AsciiSet = &percent::CONTROLS.add(b' ');
 
 fn hex(digits: &[u8]) -> Option<u8> {
     let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
@@ -62,17 +67,8 @@ pub(crate) fn target(target: &[u8]) -> Option<(String, Option<&str>)> {
             (Some(host).filter(|host| !host.is_empty()), &rest[end..])
         }
     };
-    let mut text = String::with_capacity(path.len() + 1);
-    if !path.starts_with(b"/") {
-        text.push('/');
-    }
-    for byte in path {
-        match byte {
-            0x21..=0x7e => text.push(char::from(*byte)),
-            // Writing to a string does not fail.
-            _ => drop(write!(text, "%{byte:02X}")),
-        }
-    }
+    let mut text = if path.starts_with(b"/") { String::new() } else { "/".to_owned() };
+    text.push_str(&percent::encoded(path, INVISIBLE));
     Some((text, host))
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::position::TextPosition;
+use weir_base::nearest::nearest;
 
 /// Result of reading a node.
 pub(crate) type Parsed<T> = Result<T, ParseError>;
@@ -44,34 +45,9 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-fn nearest(given: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
-    // Long words are not typing errors, and their distance takes quadratic time.
-    if given.is_empty() || given.len() > 32 {
-        return None;
-    }
-    let max_distance = (given.chars().count() / 3).max(1);
-    let given = given.to_lowercase().replace('_', "-");
-    known
-        .into_iter()
-        .map(|word| (strsim::osa_distance(&given, &word.to_lowercase()), word))
-        .filter(|(distance, _)| *distance <= max_distance)
-        .min()
-        .map(|(_, word)| word)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_typing_error_has_a_suggestion() {
-        let known = ["jsonpath", "max-redirs", "toDate"];
-        assert_eq!(nearest("jsonpth", known), Some("jsonpath"));
-        assert_eq!(nearest("max_redirs", known), Some("max-redirs"));
-        assert_eq!(nearest("todate", known), Some("toDate"));
-        assert_eq!(nearest("status", known), None);
-        assert_eq!(nearest(&"j".repeat(1000), known), None);
-    }
 
     #[test]
     fn an_error_is_one_line() {

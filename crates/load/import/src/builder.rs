@@ -1,6 +1,8 @@
 //! Parts of steps that several formats have: request lines, headers, credentials, bodies of forms.
 
 use base64::Engine;
+use weir_base::percent;
+use weir_base::percent::AsciiSet;
 use weir_hurl::{FieldTemplate, Template, TemplatePart};
 
 use crate::address;
@@ -189,50 +191,22 @@ fn form_fields(text: &Template) -> Option<Vec<FieldTemplate>> {
     are_names.then_some(made)
 }
 
-/// Text without percent-encoding; `None` if it is not UTF-8.
+/// Text of a form without percent-encoding; `None` if it is not UTF-8.
 pub(crate) fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        let hex = |digit: &u8| char::from(*digit).to_digit(16);
-        match (first, after) {
-            (b'+', _) => bytes.push(b' '),
-            (b'%', [high, low, after @ ..]) if hex(high).is_some() && hex(low).is_some() => {
-                let value = hex(high).unwrap_or(0) * 16 + hex(low).unwrap_or(0);
-                bytes.push(u8::try_from(value).unwrap_or(b'?'));
-                rest = after;
-            }
-            (byte, _) => bytes.push(*byte),
-        }
-    }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(percent::form_decoded(text.as_bytes()).into_owned()).ok()
 }
 
 /// Value of a field as weir encodes it.
 pub(crate) fn percent_encoded(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) => out.push(char::from(b)),
-            b => out.push_str(&format!("%{b:02X}")),
-        }
-    }
-    out
+    percent::encoded(text.as_bytes(), percent::RESERVED)
 }
+
+/// What is escaped in names of fields.
+const NAME_RESERVED: &AsciiSet = &percent::RESERVED.remove(b'[').remove(b']').remove(b'@').remove(b'$');
 
 /// Name of a field as it is sent, since names are not encoded when they are.
 pub(crate) fn encoded_name(name: &Template) -> Template {
-    text::map_fixed(name, |fixed| {
-        let mut out = String::new();
-        for byte in fixed.bytes() {
-            match byte {
-                b if b.is_ascii_alphanumeric() || b"-_.~[]@$".contains(&b) => out.push(char::from(b)),
-                b => out.push_str(&format!("%{b:02X}")),
-            }
-        }
-        Template::text(out)
-    })
+    text::map_fixed(name, |fixed| Template::text(percent::encoded(fixed.as_bytes(), NAME_RESERVED)))
 }
 
 /// URL with a value in place of `/:key`.
@@ -255,6 +229,7 @@ mod tests {
         assert_eq!(shown, ["a: 1 2", "b\\u{25}5B\\u{25}5D: ä{{x}}", "c:"]);
         assert_eq!(form_fields(&Template::text("{\"a\": 1}")), None);
         assert_eq!(form_fields(&Template::text("a=%ff")), None);
+        assert_eq!(percent_decoded("%+f%2"), Some("% f%2".to_owned()));
         for other in ["a=1+2", "a=b c", "a=%c3%a4", "a={\"b\":1}", "a=1&"] {
             assert_eq!(form_fields(&Template::text(other)), None, "{other}");
         }

@@ -1,8 +1,8 @@
 //! What `done` gets: `summary`, and the statistics of latencies and rates.
 
 use mlua::{Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Value};
+use weir_histogram::Histogram;
 use weir_measure::Run;
-use weir_measure::histogram::Histogram;
 
 /// Values with their number, as `latency` and `requests` of `done`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
-use super::percentiles::Percentiles;
 use weir_base::Nanos;
+use weir_histogram::percentiles::Percentiles;
 
 /// One agent's part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

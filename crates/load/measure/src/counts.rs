@@ -5,7 +5,6 @@ use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
 
-use super::histogram::Histogram;
 use super::http2_counts::Http2Counts;
 use super::llm_counts::LlmCounts;
 use super::merge::{AddPart, PeerValue, at, merged, texts};
@@ -15,6 +14,7 @@ use super::stream_counts::StreamCounts;
 use super::times::ResponseTimes;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_histogram::Histogram;
 
 merged! {
     /// Counts of the measured window; agents send them as JSON.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::histogram::Histogram;
 use super::merge::{AddPart, PeerValue, lowest, merged};
+use weir_histogram::Histogram;
 
 merged! {
     /// Counts of connections with HTTP/2; all zero without.

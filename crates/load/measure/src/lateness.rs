@@ -1,8 +1,8 @@
 //! Lateness of the generator, judged by its effect on percentiles of response times.
 
-use super::histogram::Histogram;
-use super::percentiles::Percentiles;
 use super::step_counts::StepCounts;
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::Percentiles;
 
 /// Maximum lateness as a fraction of the response time at the same quantile.
 pub const MAX_LATENESS_FRACTION: f64 = 0.1;

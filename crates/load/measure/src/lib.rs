@@ -2,7 +2,7 @@
 //!
 //! - [`time_window`]: what is measured of a run: from the end of the warm-up to its end
 //! - [`outcome`]: record of one request: three clocks, outcome, bytes
-//! - [`histogram`]: times in fixed memory, merged without loss; `packed_histogram`: those of a series
+//! - `packed_histogram`: histograms of a series, as their bytes
 //! - [`times`]: histograms of whole responses, by all three clocks
 //! - [`recorder`]: outcomes -> counts and the current interval; one per thread, not shared
 //! - [`counts`]: all counts of a run or of a part of it; [`response_counts`]: by status and body length
@@ -36,7 +36,6 @@ pub mod end_reason;
 pub mod failure_sample;
 pub mod failure_text;
 pub mod goodput;
-pub mod histogram;
 pub mod http2_counts;
 pub mod interval_merger;
 mod lateness;
@@ -49,7 +48,6 @@ mod merge;
 pub mod outcome;
 pub mod outcome_counts;
 mod packed_histogram;
-pub mod percentiles;
 pub mod progress;
 pub mod rate;
 pub mod recorder;
@@ -79,7 +77,6 @@ pub mod times;
 pub mod trust;
 
 pub use counts::Counts;
-pub use histogram::Histogram;
 pub use load_model::LoadModel;
 pub use outcome::Outcome;
 pub use progress::RunProgress;

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::goodput::GoodputObjectives;
-use super::histogram::Histogram;
 use super::llm_timeline::LlmTimeline;
 use super::llm_window_counts::LlmWindowCounts;
 use super::merge::{AddPart, PeerValue, merged};
 use weir_base::Nanos;
+use weir_histogram::Histogram;
 
 merged! {
     /// Counts of requests to language models; sums over threads and agents.

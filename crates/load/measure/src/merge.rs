@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use weir_base::failure::FailureKind;
 
-use super::histogram::Histogram;
 use weir_base::Nanos;
+use weir_histogram::Histogram;
 
 /// Maximum of a count: above any count of a run, and small enough that a million of them does not overflow.
 const MAX_COUNT: u64 = 1 << 43;

@@ -1,6 +1,6 @@
 //! Histograms of points of a series as their own bytes, which are a hundredth of their memory.
 
-use super::histogram::Histogram;
+use weir_histogram::Histogram;
 
 /// Histogram from its own bytes; empty bytes are an empty histogram.
 pub(super) fn unpacked(bytes: &[u8]) -> Histogram {

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
-use super::histogram::{self, Histogram};
 use super::merge::{at, merged};
 use super::outcome::{Outcome, RequestEnd};
 use super::outcome_counts::OutcomeCounts;
@@ -12,6 +11,7 @@ use super::step_counts::{StepCounts, StepInterval};
 use super::stream_interval::StreamInterval;
 use super::time_window::TimeWindow;
 use weir_base::Nanos;
+use weir_histogram::histogram::{self, Histogram};
 
 merged! {
     /// Counts of one interval of the time series.

@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::agent_counts::Agent;
 use super::end_reason::EndReason;
 use super::failure_text::failure_text;
-use super::histogram::Histogram;
 use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
-use super::percentiles::Percentiles;
 pub use super::rate::Rate;
 use super::run_changes::RunChanges;
 use super::run_http2::RunHttp2;
@@ -20,6 +18,8 @@ use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::run_streams::RunStreams;
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust};
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::Percentiles;
 
 /// Version of the JSON format; grows when a field changes its meaning or is removed. Older runs are rejected.
 pub const SCHEMA_VERSION: u32 = 3;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::http2_counts::Http2Counts;
-use super::percentiles::Percentiles;
+use weir_histogram::percentiles::Percentiles;
 
 /// HTTP/2 of a run's connections, warm-up included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

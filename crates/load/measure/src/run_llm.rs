@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::goodput::GoodputObjectives;
-use super::histogram::Histogram;
 use super::llm_counts::LlmCounts;
 use super::llm_timeline::LlmTimeline;
 use super::llm_window_counts::LlmWindowCounts;
-use super::percentiles::Percentiles;
 use super::time_window::TimeWindow;
 use weir_base::Nanos;
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::Percentiles;
 
 /// Requests of a run to a language model, over those that succeeded. Times are in milliseconds. A chunk is an event with
 /// a text that is not empty; tokens are those that the server reports in its usage.

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::failure_sample::FailureSample;
-use super::histogram::Histogram;
 use super::lateness::is_step_distorted;
-use super::percentiles::Percentiles;
 use super::rate::Rate;
 use super::step_counts::{IterationCounts, StepCounts};
 use super::step_series::StepPoint;
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::Percentiles;
 
 /// Iterations of scenarios.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::histogram::Histogram;
-use super::percentiles::Percentiles;
 use super::stream_counts::StreamCounts;
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::Percentiles;
 
 /// Responses of a run that were read as streams of events: those with a status below 400. Times are in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

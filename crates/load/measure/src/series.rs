@@ -8,13 +8,13 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::histogram::Histogram;
 use super::packed_histogram::{packed_sum, unpacked};
-use super::percentiles::null_or_ms;
 use super::recorder::Interval;
 use super::step_series::{StepPoint, StepSeries};
 use super::stream_series::{PackedStreamPoint, StreamPoint};
 use weir_base::Nanos;
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::deserialize_measured;
 
 /// Maximum number of points of a series.
 pub const MAX_POINTS: usize = 1200;

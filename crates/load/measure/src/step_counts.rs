@@ -6,12 +6,12 @@ use std::iter::Sum;
 use serde::{Deserialize, Serialize};
 
 use super::failure_sample::FailureSample;
-use super::histogram::{self, Histogram};
 use super::merge::{AddPart, PeerValue, merged};
 use super::outcome::{Outcome, RequestEnd};
 use super::response_counts::{CheckedResponses, StatusCounts, failed_by_kind};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_histogram::histogram::{self, Histogram};
 
 merged! {
     /// Counts of iterations with a start in the window.

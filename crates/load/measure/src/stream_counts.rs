@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::histogram::Histogram;
 use super::merge::{AddPart, PeerValue, merged};
 use super::stream_timeline::{StreamEnd, StreamTimeline};
 use weir_base::Nanos;
+use weir_histogram::Histogram;
 
 merged! {
     /// Counts of streamed responses; sums over threads and agents.

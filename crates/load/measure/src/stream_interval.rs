@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::goodput::GoodputObjectives;
-use super::histogram::{self, Histogram};
 use super::llm_timeline::LlmTimeline;
 use super::merge::{AddPart, PeerValue, merged};
 use super::stream_timeline::StreamTimeline;
 use weir_base::Nanos;
+use weir_histogram::histogram::{self, Histogram};
 
 merged! {
     /// Counts of streamed responses in one interval: events by when they came, responses by when they ended.

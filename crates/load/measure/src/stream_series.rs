@@ -7,10 +7,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::histogram::Histogram;
 use super::packed_histogram::{packed_sum, unpacked};
-use super::percentiles::null_or_ms;
 use super::stream_interval::StreamInterval;
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::null_or_ms;
 
 /// Streamed responses in an interval of a run: events by when they came, responses by when they ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::histogram::Histogram;
 use super::merge::{AddPart, PeerValue, merged};
 use super::outcome::Outcome;
+use weir_histogram::Histogram;
 
 merged! {
     /// Histograms of whole responses; sums over threads and agents.

@@ -23,14 +23,14 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_counts::{Agent, AgentCounts, clock_error_ms, skew_ms};
 use super::counts::Counts;
-use super::histogram::Histogram;
 use super::lateness::is_any_distorted;
 use super::load_model::LoadModel;
-use super::percentiles::{NOT_MEASURED, time_text};
 use super::run_steps::RunStep;
 use super::stolen_time::StolenTime;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::{NOT_MEASURED, time_text};
 
 #[cfg(test)]
 mod tests;

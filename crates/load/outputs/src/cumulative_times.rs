@@ -80,7 +80,7 @@ fn native_bucket(time: Nanos) -> Option<i32> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weir_measure::Histogram;
+    use weir_histogram::Histogram;
 
     fn counts(times: &[u64]) -> TimeCounts {
         let mut histogram = Histogram::coarse();

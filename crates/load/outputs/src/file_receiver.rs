@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-use super::delivery_failure::{DeliveryFailure, system_message};
 use weir_machine::line_file::LineFile;
+use weir_telemetry::{DeliveryFailure, system_message};
 
 /// A file that lines are written to.
 #[derive(Debug)]

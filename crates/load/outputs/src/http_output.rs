@@ -1,7 +1,11 @@
 //! A receiver that is reached by HTTP, as the user names it.
 
+use super::remote_write::compressed;
+use weir_base::Nanos;
 use weir_net::target::Target;
 use weir_request::secret_mask::SecretMask;
+use weir_telemetry::otlp::{self, ExportRejection};
+use weir_telemetry::{HttpAddress, HttpRules};
 
 /// A receiver that is reached by HTTP.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,6 +28,9 @@ pub enum HttpFormat {
     /// InfluxDB's line protocol.
     Influx,
 }
+
+/// Longest honoured Retry-After.
+const MAX_RETRY_AFTER: Nanos = Nanos::from_secs(30);
 
 /// Without credentials.
 impl std::fmt::Debug for HttpOutput {
@@ -48,9 +55,18 @@ impl HttpOutput {
         values
     }
 
+    /// Address of the receiver.
+    ///
+    /// # Errors
+    /// One line: the URL or a header is not valid, or TLS cannot be set up.
+    pub(crate) fn address(&self) -> Result<HttpAddress, String> {
+        HttpAddress::new(&self.url, |target| self.path(target), self.format.rules(), &self.headers)
+            .map_err(|error| error.to_string())
+    }
+
     /// Path and query of its requests. A URL without a path has the usual one; in InfluxDB's case a path of one part is
     /// the name of a database.
-    pub(crate) fn path(&self, target: &Target) -> String {
+    fn path(&self, target: &Target) -> String {
         let path = target.path.as_str();
         match self.format {
             HttpFormat::RemoteWrite if path == "/" => "/api/v1/write".to_owned(),
@@ -68,13 +84,38 @@ impl HttpOutput {
 }
 
 impl HttpFormat {
-    /// Whether a request with this status may be sent again: by OTLP exactly four are.
-    pub(crate) fn is_retryable(self, status: u16) -> bool {
+    fn rules(self) -> HttpRules {
+        let (content_type, headers, is_retryable): (_, &[_], fn(u16) -> bool) = match self {
+            Self::RemoteWrite => (
+                "application/x-protobuf",
+                &[("content-encoding", "snappy"), ("x-prometheus-remote-write-version", "0.1.0")],
+                is_passing,
+            ),
+            Self::Otlp => ("application/x-protobuf", &[], otlp::is_retryable),
+            Self::Influx => ("text/plain; charset=utf-8", &[], is_passing),
+        };
+        HttpRules { content_type, headers, is_retryable, max_retry_after: MAX_RETRY_AFTER }
+    }
+
+    /// Body of a request with parts that follow each other.
+    pub(crate) fn body(self, parts: &[u8]) -> Vec<u8> {
         match self {
-            Self::Otlp => matches!(status, 429 | 502..=504),
-            Self::RemoteWrite | Self::Influx => status == 429 || status >= 500,
+            Self::RemoteWrite => compressed(parts),
+            Self::Otlp | Self::Influx => parts.to_vec(),
         }
     }
+
+    /// What the response rejects of a request that it accepts.
+    pub(crate) fn rejection(self, response: &[u8]) -> Option<String> {
+        let Self::Otlp = self else { return None };
+        let ExportRejection { rejected, message } = ExportRejection::from_protobuf(response)?;
+        Some(format!("{rejected} data points were rejected: {message}"))
+    }
+}
+
+/// Whether a request with this status may be sent again.
+fn is_passing(status: u16) -> bool {
+    status == 429 || status >= 500
 }
 
 #[cfg(test)]
@@ -111,9 +152,17 @@ mod tests {
     }
 
     #[test]
-    fn by_otlp_exactly_four_statuses_may_be_sent_again() {
-        let again: Vec<u16> = (100..600).filter(|status| HttpFormat::Otlp.is_retryable(*status)).collect();
-        assert_eq!(again, [429, 502, 503, 504]);
-        assert!(HttpFormat::Influx.is_retryable(500) && !HttpFormat::RemoteWrite.is_retryable(400));
+    fn a_status_may_be_sent_again_or_not_by_the_format() {
+        let again = |format: HttpFormat, status| (format.rules().is_retryable)(status);
+        assert!(again(HttpFormat::Influx, 500) && !again(HttpFormat::RemoteWrite, 400));
+        assert!(again(HttpFormat::Otlp, 503) && !again(HttpFormat::Otlp, 500));
+    }
+
+    #[test]
+    fn what_a_collector_rejects_is_read() {
+        // `partial_success` with 3 data points and a message.
+        let response = b"\x0a\x0b\x08\x03\x12\x07too old";
+        assert_eq!(HttpFormat::Otlp.rejection(response).as_deref(), Some("3 data points were rejected: too old"));
+        assert_eq!([HttpFormat::Otlp.rejection(b""), HttpFormat::Influx.rejection(response)], [None, None]);
     }
 }

@@ -7,23 +7,20 @@
 //!   what it has not delivered yet, and its losses
 //! - `interval_sample`: PURE: an interval, with `time_counts`
 //! - [`METRICS`]: the names; `metric_totals`: PURE: the metrics so far, with `cumulative_times`
-//! - `json_lines`, `prometheus_text`, `remote_write`, `otlp_metrics` (with `otlp_messages`), `influx_lines`,
-//!   `statsd_lines`: PURE: formats; `output_encoder`: the one of a receiver
-//! - `file_receiver`, `http_receiver` (of an [`HttpOutput`]), `udp_receiver`, `scrape_server`: edges
+//! - `json_lines`, `prometheus_text`, `remote_write`, `otlp_metrics`, `influx_lines`, `statsd_lines`: PURE: formats;
+//!   `output_encoder`: the one of a receiver
+//! - `file_receiver`, `http_output` (by HTTP, of an [`HttpOutput`]), `udp_receiver`, `scrape_server`: edges
 //!
 //! Reasons: `docs/design/outputs.md`.
 
 mod cumulative_times;
-mod delivery_failure;
 mod file_receiver;
 mod http_output;
-mod http_receiver;
 mod influx_lines;
 mod interval_sample;
 mod json_lines;
 mod metric_totals;
 mod metrics;
-mod otlp_messages;
 mod otlp_metrics;
 mod output_encoder;
 mod output_subject;

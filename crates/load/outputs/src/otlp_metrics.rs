@@ -8,11 +8,12 @@ use super::cumulative_times::{CumulativeTimes, NATIVE_SCHEMA};
 use super::interval_sample::{IntervalFrame, IntervalSample};
 use super::metric_totals::{MetricFamily, MetricPoint, MetricTotals, MetricValue};
 use super::metrics::MetricKind;
-use super::otlp_messages::{
-    ExportMetricsRequest, ExportMetricsResponse, HistogramPoint, NumberPoint, OtlpAttribute, OtlpBuckets, OtlpData,
-    OtlpGauge, OtlpHistogram, OtlpMetric, OtlpResource, OtlpScope, OtlpSum, PointNumber, ResourceMetrics, ScopeMetrics,
-};
 use super::output_subject::OutputSubject;
+use weir_telemetry::otlp::metrics::{
+    ExportMetricsRequest, HistogramPoint, NumberPoint, OtlpBuckets, OtlpData, OtlpGauge, OtlpHistogram, OtlpMetric,
+    OtlpSum, PointNumber, ResourceMetrics, ScopeMetrics,
+};
+use weir_telemetry::otlp::{OtlpAttribute, OtlpResource, OtlpScope};
 
 /// Encoder of intervals: each becomes a message, and the bytes of several, one after the other, are one message.
 #[derive(Debug)]
@@ -36,10 +37,9 @@ impl OtlpEncoder {
         let labels = self.totals.subject().labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let attributes = own.into_iter().chain(labels).map(|(name, value)| OtlpAttribute::text(name, value)).collect();
         let metrics = self.totals.families().iter().map(|family| metric(family, &sample.frame)).collect();
-        let scope = OtlpScope { name: "weir".to_owned(), version: version.to_owned() };
         let resource_metrics = vec![ResourceMetrics {
             resource: Some(OtlpResource { attributes }),
-            scope_metrics: vec![ScopeMetrics { scope: Some(scope), metrics }],
+            scope_metrics: vec![ScopeMetrics { scope: Some(OtlpScope::weir()), metrics }],
         }];
         ExportMetricsRequest { resource_metrics }.encode_to_vec()
     }
@@ -106,17 +106,9 @@ fn buckets(times: &CumulativeTimes) -> OtlpBuckets {
     OtlpBuckets { offset: first - 1, bucket_counts: counts.collect() }
 }
 
-/// What a collector has rejected of a request that it has accepted; none if nothing.
-pub(crate) fn rejection(response: &[u8]) -> Option<String> {
-    let partial = ExportMetricsResponse::decode(response).ok()?.partial_success?;
-    let points = partial.rejected_data_points;
-    (points > 0).then(|| format!("{points} data points were rejected: {}", partial.error_message))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::otlp_messages::PointRejection;
     use crate::tests::samples::{START_UNIX_NS, sample, subject};
 
     #[test]
@@ -142,15 +134,5 @@ mod tests {
         // The first one has the times of a millisecond: 2^(-80/8) = 0.98 ms, 2^(-79/8) = 1.06 ms.
         assert_eq!((buckets.offset, buckets.bucket_counts[0]), (-80, 2));
         assert!(matches!(data("weir.load.target.rate"), OtlpData::Gauge(_)));
-    }
-
-    #[test]
-    fn what_a_collector_rejects_is_read() {
-        let partial = |rejected_data_points| {
-            let partial = PointRejection { rejected_data_points, error_message: "too old".to_owned() };
-            ExportMetricsResponse { partial_success: Some(partial) }.encode_to_vec()
-        };
-        assert_eq!(rejection(&partial(3)).as_deref(), Some("3 data points were rejected: too old"));
-        assert_eq!([rejection(&partial(0)), rejection(b""), rejection(b"{}")], [None, None, None]);
     }
 }

@@ -7,24 +7,22 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::LocalSet;
 
-use super::delivery_failure::DeliveryFailure;
 use super::file_receiver::FileReceiver;
-use super::http_receiver::{HttpAddress, HttpReceiver};
+use super::http_output::HttpFormat;
 use super::interval_sample::IntervalSample;
 use super::output_encoder::{OutputEncoder, RunEnd};
 use super::pending_parts::{DeliveryCounts, OutputPart, PendingParts};
 use super::udp_receiver::UdpReceiver;
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
-use weir_machine::clock::{Clock, unix_s};
-use weir_machine::executor::spawn_task;
+use weir_machine::clock::unix_s;
+use weir_machine::logger::Logger;
 use weir_machine::timer::Timer;
-use weir_net::client::{Client, Options};
+use weir_retry::backoff::Backoff;
 use weir_retry::backoff::BackoffDelays;
-use weir_retry::policy::Backoff;
-use weir_server::Logger;
+use weir_telemetry::delivery_loop::run_on_this_thread;
+use weir_telemetry::{DeliveryFailure, HttpAddress, HttpReceiver};
 
 /// Thread of a receiver.
 #[derive(Debug)]
@@ -43,7 +41,7 @@ pub(crate) struct OutputThread {
 #[derive(Debug)]
 pub(crate) enum OutputAddress {
     File(FileReceiver),
-    Http(HttpAddress),
+    Http(HttpAddress, HttpFormat),
     Udp(UdpReceiver),
 }
 
@@ -76,7 +74,7 @@ impl OutputThread {
         thread::Builder::new().name("weir-out".into()).spawn(move || {
             // A thread's own, on Linux. Without it the outputs work as well.
             let _ = rustix::process::nice(NICENESS);
-            let pending = run_on_current_thread(async |timer| {
+            let pending = run_on_this_thread(async |timer| {
                 let receiver = OutputReceiver::new(address, &timer);
                 let delivery =
                     Delivery { name: own_name, receiver, encoder, timer, logger, pending: PendingParts::default() };
@@ -124,7 +122,7 @@ impl OutputThread {
 #[derive(Debug)]
 enum OutputReceiver {
     File(FileReceiver),
-    Http(HttpReceiver),
+    Http(HttpReceiver, HttpFormat),
     Udp(UdpReceiver),
 }
 
@@ -133,10 +131,7 @@ impl OutputReceiver {
         match address {
             OutputAddress::File(receiver) => Self::File(receiver),
             OutputAddress::Udp(receiver) => Self::Udp(receiver),
-            OutputAddress::Http(address) => {
-                let client = Client::new(timer.clone(), Options::default());
-                Self::Http(HttpReceiver { address, client, timer: timer.clone() })
-            }
+            OutputAddress::Http(address, format) => Self::Http(HttpReceiver::new(address, timer.clone()), format),
         }
     }
 
@@ -145,7 +140,10 @@ impl OutputReceiver {
         match self {
             Self::File(receiver) => receiver.deliver(bytes).map(|()| None),
             Self::Udp(receiver) => receiver.deliver(bytes).map(|()| None),
-            Self::Http(receiver) => receiver.deliver(bytes).await,
+            Self::Http(receiver, format) => {
+                let response = receiver.post(format.body(bytes).into()).await?;
+                Ok(format.rejection(&response))
+            }
         }
     }
 }
@@ -222,7 +220,7 @@ impl Delivery {
             while !self.pending.is_empty() && self.timer.now() >= streak.next {
                 self.attempt(&mut streak).await;
             }
-            if let OutputReceiver::Http(receiver) = &self.receiver {
+            if let OutputReceiver::Http(receiver, _) = &self.receiver {
                 receiver.sweep();
             }
         }
@@ -279,16 +277,4 @@ impl Delivery {
             self.logger.log(&format!("{} {what}: {reason}", self.name));
         }
     }
-}
-
-fn run_on_current_thread<T>(work: impl AsyncFnOnce(Timer) -> T) -> io::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let done = LocalSet::new().block_on(&runtime, async {
-        let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO))?;
-        spawn_task(rings);
-        Ok(work(timer).await)
-    });
-    // A name resolution may still run; it is not awaited.
-    runtime.shutdown_background();
-    done
 }

@@ -154,7 +154,7 @@ mod tests {
     use crate::time_counts::TimeCounts;
     use proptest::prelude::*;
     use weir_base::Nanos;
-    use weir_measure::Histogram;
+    use weir_histogram::Histogram;
 
     #[test]
     fn messages_of_intervals_are_one_message_with_growing_counts() {

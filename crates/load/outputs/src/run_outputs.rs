@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::file_receiver::FileReceiver;
 use super::http_output::{HttpFormat, HttpOutput};
-use super::http_receiver::HttpAddress;
 use super::interval_sample::{IntervalFrame, IntervalSample, StepName};
 use super::otlp_metrics::OtlpEncoder;
 use super::output_encoder::{OutputEncoder, RunEnd};
@@ -18,11 +17,11 @@ use super::scrape_server::ScrapeServer;
 use super::udp_receiver::UdpReceiver;
 use weir_base::Nanos;
 use weir_machine::clock;
+use weir_machine::logger::Logger;
 use weir_measure::RunProgress;
 use weir_measure::recorder::Interval;
 use weir_measure::run_steps::StepFacts;
 use weir_pace::live_load::LevelKind;
-use weir_server::Logger;
 
 /// Output of a run.
 #[derive(Debug)]
@@ -134,7 +133,7 @@ impl RunOutputs {
                         HttpFormat::Otlp => OutputEncoder::Otlp(OtlpEncoder::new(subject)),
                         HttpFormat::Influx => OutputEncoder::Influx(subject),
                     };
-                    (output.shown_url(), OutputAddress::Http(HttpAddress::new(&output)?), encoder)
+                    (output.shown_url(), OutputAddress::Http(output.address()?, output.format), encoder)
                 }
                 OutputSpec::Statsd(address) => {
                     let receiver = UdpReceiver::new(address.clone());

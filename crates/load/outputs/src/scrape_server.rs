@@ -13,9 +13,10 @@ use super::output_subject::OutputSubject;
 use super::prometheus_text;
 use super::scrape_address::ScrapeAddress;
 use weir_machine::lock::lock;
+use weir_machine::logger::Logger;
 use weir_machine::timer::Timer;
 use weir_server::{
-    BuiltinPaths, Logger, Options, RequestBody, RequestContext, ResponseBody, RunningServer, Service, ServiceReply,
+    BuiltinPaths, Options, RequestBody, RequestContext, ResponseBody, RunningServer, Service, ServiceReply,
 };
 
 /// Server of scrapes.

@@ -1,7 +1,7 @@
 //! Times of an interval with their numbers, in a fraction of a histogram's memory.
 
 use weir_base::Nanos;
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 
 /// Percentiles of each interval, by name.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];

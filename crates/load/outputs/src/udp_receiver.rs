@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 
-use super::delivery_failure::{DeliveryFailure, system_message};
 use super::statsd_lines::packed;
 use weir_net::address_race;
+use weir_telemetry::{DeliveryFailure, system_message};
 
 /// A StatsD server.
 #[derive(Debug)]

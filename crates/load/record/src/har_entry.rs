@@ -5,9 +5,9 @@ use chrono::{DateTime, SecondsFormat};
 use http::{HeaderMap, header};
 use serde_json::{Map, Value, json};
 
-use crate::content_coding::decoded;
 use crate::exchange::{ExchangeResponse, RecordedBody, RecordedExchange, content_type, header_text};
 use crate::resource::resource_type;
+use weir_net::content_coding::{decoded, read_up_to};
 
 /// Longest body of a response without its coding that is searched for values; that of imports.
 pub(crate) const MAX_SEARCHED_BYTES: usize = 4 << 20;
@@ -102,7 +102,8 @@ fn content(response: &ExchangeResponse) -> Value {
     let media_type = content_type(&response.headers);
     let mut content = Map::new();
     let encoding = header_text(&response.headers, header::CONTENT_ENCODING.as_str());
-    let body = decoded(&response.body.bytes, &encoding, MAX_SEARCHED_BYTES).filter(|_| !response.body.is_cut());
+    let body = decoded(&response.body.bytes, encoding.as_bytes(), read_up_to(MAX_SEARCHED_BYTES)).ok();
+    let body = body.filter(|_| !response.body.is_cut());
     let length = body.as_ref().map_or(response.body.length, |body| body.len() as u64);
     content.insert("size".to_owned(), length.into());
     content.insert("mimeType".to_owned(), media_type.into());

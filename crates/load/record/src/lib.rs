@@ -5,7 +5,7 @@
 //! - `recording_state` is what is recorded: `open_exchange` is a request in flight, `passing_body` and `body_capture` its
 //!   bodies, `journal` the file
 //! - PURE: [`HostScope`] (which hosts), `resource` (what a request is for), `tunnel_content` (what a tunnel has),
-//!   `forwarded_headers`, `reverse` (headers), `content_coding`, `exchange` and `har_entry` (what is written)
+//!   `forwarded_headers`, `reverse` (headers), `exchange` and `har_entry` (what is written)
 //!
 //! No request is sent that a client did not send, and bytes of bodies pass as they come. What is a think time, a value
 //! to capture or a secret is decided by the import of the HAR file, as for one of a browser.
@@ -13,7 +13,6 @@
 mod body_capture;
 mod certificate_authority;
 mod connect;
-mod content_coding;
 mod error;
 mod exchange;
 mod forward;

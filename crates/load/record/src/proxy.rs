@@ -10,7 +10,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
-use weir_machine::executor::{LocalExecutor, spawn_task};
+use weir_machine::executor::spawn_task;
+use weir_net::local_executor::LocalExecutor;
 
 use crate::connect::{OpenedTunnel, connect};
 use crate::forward::{Route, forward};

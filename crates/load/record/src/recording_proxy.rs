@@ -14,9 +14,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 use weir_base::Nanos;
-use weir_machine::executor::spawn_task;
+
 use weir_machine::timer::Timer;
 use weir_net::client;
+use weir_net::executor::spawn_task;
 use weir_net::client::Client;
 use weir_net::target::Target;
 use weir_net::tls::TlsOptions;

@@ -19,7 +19,7 @@
 //! - `ab`'s warnings that mean and median are apart are left out; [`weir_measure::trust`] judges a run instead.
 
 use super::number_format::{sanitize, zero_if_not_measured};
-use weir_measure::percentiles::Percentiles;
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::{LoadModel, Run};
 
 /// Report from `Server Software` on.

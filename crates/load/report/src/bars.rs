@@ -9,7 +9,7 @@ use super::ansi::AnsiPaint;
 use super::axis::round_step;
 use super::number_format;
 use weir_base::Nanos;
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 
 /// Maximum number of rows between the 0.1st and the 99.9th percentile.
 const MAX_ROWS: usize = 14;

@@ -10,8 +10,8 @@
 //! measured window.
 
 use super::number_format::{self, zero_if_not_measured};
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
-use weir_measure::percentiles::Percentiles;
 use weir_measure::run_steps::RunStep;
 
 const HEADINGS: [&str; 11] = [

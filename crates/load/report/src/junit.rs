@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use weir_base::markup;
 use weir_measure::Run;
 
 /// The run as a suite of test cases: one for each objective, one for the condition that ends a run early, one for
@@ -81,19 +82,12 @@ enum CaseOutcome {
 
 /// Text of an attribute. Characters that XML 1.0 cannot have become `U+FFFD`.
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+    let allowed = text.chars().map(|c| match c {
+        '\t' | '\n' | '\r' => ' ',
+        '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
+        c => c,
+    });
+    markup::escaped(&allowed.collect::<String>())
 }
 
 #[cfg(test)]

@@ -1,35 +1,12 @@
 //! Text of numbers with their units, with no more digits than were measured.
 
 use weir_base::Nanos;
+pub(super) use weir_base::number_text::{count, rate};
 use weir_base::terminal_text::is_steering;
-use weir_measure::percentiles::NOT_MEASURED;
+use weir_histogram::percentiles::NOT_MEASURED;
 
 /// Maximum width of text reports, in columns.
 pub(super) const TERMINAL_COLUMNS: usize = 100;
-
-/// Whole number with thousands separated: `98,760`.
-pub(super) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Rate or average with three digits, or as a whole number: `12,345`, `498`, `49.8`, `0.25`.
-pub(super) fn rate(value: f64) -> String {
-    match value {
-        v if v >= 999.5 => count(v.round() as u64),
-        v if v >= 99.95 => format!("{v:.0}"),
-        v if v >= 9.995 => format!("{v:.1}"),
-        0.0 => "0".into(),
-        v => format!("{v:.2}"),
-    }
-}
 
 /// Bytes with three digits, in powers of 1000: `1.53 MB`.
 pub(super) fn bytes(value: f64) -> String {

@@ -2,9 +2,9 @@
 
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, count, ms, ms_like, percentage, rate, truncate, wrap};
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
 use weir_measure::failure_text::failure_text;
-use weir_measure::percentiles::Percentiles;
 use weir_measure::run_steps::{RunCheck, RunScenario, RunStep};
 
 /// Characters of the name of a step or scenario.

@@ -3,8 +3,8 @@
 use super::ansi::AnsiPaint;
 use super::number_format::{bytes, count, ms, percentage, rate};
 use super::times_table::times_table;
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
-use weir_measure::percentiles::Percentiles;
 use weir_measure::run_llm::RunLlm;
 use weir_measure::run_streams::RunStreams;
 

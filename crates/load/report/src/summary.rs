@@ -4,8 +4,8 @@ use super::number_format::{count, ms, percentage, rate, sanitize};
 use super::page::{Tone, verdict_of_run};
 use super::streams;
 use super::text::facts;
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
-use weir_measure::percentiles::Percentiles;
 
 /// Maximum number of steps in the table.
 const MAX_STEPS: usize = 50;

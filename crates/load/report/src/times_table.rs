@@ -2,7 +2,7 @@
 
 use super::ansi::AnsiPaint;
 use super::number_format::ms_like;
-use weir_measure::percentiles::Percentiles;
+use weir_histogram::percentiles::Percentiles;
 
 const METRIC_NAMES: [&str; 8] = ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
 

@@ -2,8 +2,8 @@
 
 use crate::number_format;
 use weir_base::Nanos;
+use weir_histogram::percentiles::NOT_MEASURED;
 use weir_measure::compare::{ComparisonScale, Metric};
-use weir_measure::percentiles::NOT_MEASURED;
 
 /// Unit of a value in charts and tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

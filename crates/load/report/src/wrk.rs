@@ -11,7 +11,8 @@
 
 use super::number_format::{sanitize, zero_if_not_measured};
 use weir_base::Nanos;
-use weir_measure::{Histogram, Run};
+use weir_histogram::Histogram;
+use weir_measure::Run;
 
 /// Report of a run.
 pub fn render(run: &Run) -> String {

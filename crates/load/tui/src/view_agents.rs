@@ -6,8 +6,9 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Row, Table};
 
 use super::run_view::RunView;
-use super::view_head::{bold, cut, dim, failed_style, grouped, three_digits};
-use weir_measure::percentiles::time_text;
+use super::view_head::{bold, cut, dim, failed_style, three_digits};
+use weir_base::number_text::count;
+use weir_histogram::percentiles::time_text;
 
 /// Columns of a figure.
 const FIGURE_COLUMNS: u16 = 10;
@@ -33,8 +34,8 @@ pub(crate) fn agent_table<'a>(view: &RunView) -> Table<'a> {
         Row::new([
             Text::from(name),
             right(three_digits(agent.rate_per_s), Style::new()),
-            right(grouped(agent.requests), Style::new()),
-            right(grouped(agent.failed), failed_style(agent.failed)),
+            right(count(agent.requests), Style::new()),
+            right(count(agent.failed), failed_style(agent.failed)),
             right(time_text(agent.lateness), Style::new()),
             right(format!("{:.0}%", 100.0 * agent.cpu), busy),
             right(agent.clock_error.to_string(), Style::new()),

@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::run_view::{RunView, ViewLoad};
 use weir_base::Nanos;
+use weir_base::number_text::count;
 use weir_pace::live_load::LevelKind;
 
 /// Keys, on the last line.
@@ -47,7 +48,7 @@ pub(crate) fn progress(view: &RunView, width: u16) -> Line<'static> {
     let until = view.load.map_or(Nanos::NEVER, |load| load.until);
     let mut text = match (until, view.subject.requests) {
         (Nanos::NEVER, Some(requests)) => {
-            format!("{}  {} of {}", seconds(view.elapsed), grouped(view.ended), grouped(requests))
+            format!("{}  {} of {}", seconds(view.elapsed), count(view.ended), count(requests))
         }
         (Nanos::NEVER, None) => seconds(view.elapsed),
         (until, _) => format!("{} of {}s", seconds(view.elapsed), three_digits(until.as_secs_f64())),
@@ -77,13 +78,13 @@ pub(crate) fn figures(view: &RunView) -> [Line<'static>; 2] {
     let width_s = view.subject.interval.as_secs_f64().max(1e-9);
     let rate = (latest.ok + latest.failed) as f64 / width_s;
     let mut counts = vec![
-        Span::styled(format!(" {}", grouped(all)), bold()),
+        Span::styled(format!(" {}", count(all)), bold()),
         Span::raw(" requests  "),
-        Span::styled(format!("{} failed ({percent:.1}%)", grouped(view.failed)), failed_style(view.failed)),
-        Span::raw(format!("  {}/s  {} in flight", three_digits(rate), grouped(latest.in_flight))),
+        Span::styled(format!("{} failed ({percent:.1}%)", count(view.failed)), failed_style(view.failed)),
+        Span::raw(format!("  {}/s  {} in flight", three_digits(rate), count(latest.in_flight))),
     ];
     if latest.backlog > 0 {
-        counts.push(Span::styled(format!("  {} waiting", grouped(latest.backlog)), bold()));
+        counts.push(Span::styled(format!("  {} waiting", count(latest.backlog)), bold()));
     }
     if !view.steps.is_empty() {
         counts.push(Span::raw(format!("  {} iterations/s", three_digits(latest.iterations as f64 / width_s))));
@@ -121,19 +122,6 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     }
 }
 
-/// Number with separators of thousands.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Number with three digits, or all those before the point.
 pub(crate) fn three_digits(number: f64) -> String {
     let decimals = if number >= 99.95 || number.fract() == 0.0 {
@@ -167,7 +155,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([grouped(0), grouped(999), grouped(1_234_567)], ["0", "999", "1,234,567"]);
+        assert_eq!([count(0), count(999), count(1_234_567)], ["0", "999", "1,234,567"]);
         let written = [0.0, 0.123_45, 12.34, 123.4, 99.99, 200.0].map(three_digits);
         assert_eq!(written, ["0", "0.12", "12.3", "123", "100", "200"]);
         assert_eq!([bytes(12.0), bytes(1_230_000.0), bytes(5e12)], ["12 B", "1.23 MB", "5000 GB"]);

@@ -6,9 +6,10 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Row, Table};
 
 use super::run_view::RunView;
-use super::view_head::{bold, cut, dim, failed_style, grouped, three_digits};
-use weir_measure::Histogram;
-use weir_measure::percentiles::time_text;
+use super::view_head::{bold, cut, dim, failed_style, three_digits};
+use weir_base::number_text::count;
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::time_text;
 use weir_measure::step_counts::StepInterval;
 
 /// Columns of a figure.
@@ -61,8 +62,8 @@ pub(crate) fn steps<'a>(view: &RunView, area: Rect) -> Table<'a> {
     let row = |name: String, rate: f64, (requests, failed): (u64, u64), times: &Histogram| {
         let cell = |column: &StepColumn| match column {
             StepColumn::Rate => right(three_digits(rate), Style::new()),
-            StepColumn::Requests => right(grouped(requests), Style::new()),
-            StepColumn::Failed => right(grouped(failed), failed_style(failed)),
+            StepColumn::Requests => right(count(requests), Style::new()),
+            StepColumn::Failed => right(count(failed), failed_style(failed)),
             StepColumn::Percentile(hundredths) => {
                 right(time_text(times.quantile(f64::from(*hundredths) / 1e4)), Style::new())
             }
@@ -139,7 +140,7 @@ pub(crate) fn failure_table<'a>(view: &RunView, area: Rect) -> Table<'a> {
     let rows = all.iter().map(|row| {
         let cells = [
             Text::from(format!(" {}", row.kind)),
-            right(grouped(row.count), failed_style(row.count)),
+            right(count(row.count), failed_style(row.count)),
             Text::from(format!("  {}", cut(&row.sample, free))),
         ];
         Row::new(cells)

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 use weir_measure::recorder::Interval;
 use weir_measure::stream_interval::StreamInterval;
 

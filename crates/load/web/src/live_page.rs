@@ -14,12 +14,13 @@ use super::live_shared::{LiveShared, PageSubject};
 use super::page_server::{PageListener, page_urls};
 use weir_load::LoadControl;
 use weir_machine::lock::lock;
+use weir_machine::logger::Logger;
 use weir_measure::live_marks::LiveMarks;
 use weir_measure::run_steps::StepFacts;
 use weir_measure::slo::Slo;
 use weir_measure::{Run, RunProgress};
 use weir_report::page::{self, Tone};
-use weir_server::{Logger, RunningServer};
+use weir_server::RunningServer;
 
 /// Page of a run.
 #[derive(Debug)]

@@ -2,7 +2,8 @@
 
 use super::access::{AccessRules, new_token};
 use super::web_address::WebAddress;
-use weir_server::{BuiltinPaths, Logger, Options, RunningServer, ServerError, Service};
+use weir_machine::logger::Logger;
+use weir_server::{BuiltinPaths, Options, RunningServer, ServerError, Service};
 
 /// Shortest token that a user may choose, in characters.
 const MIN_TOKEN_CHARS: usize = 16;

@@ -9,7 +9,8 @@ use super::ui_backend::UiBackend;
 use super::ui_service::UiService;
 use super::ui_shared::UiShared;
 use super::upload_folder::UploadFolder;
-use weir_server::{Logger, RunningServer};
+use weir_machine::logger::Logger;
+use weir_server::RunningServer;
 
 /// Page of `weir ui`.
 #[derive(Debug)]

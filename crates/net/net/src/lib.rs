@@ -2,6 +2,8 @@
 //!
 //! - [`address_race`]: which of a name's addresses is attempted next, and when
 //! - [`client`]: requests to upstreams, with a connection pool
+//! - [`content_coding`]: decompression of bodies
+//! - [`local_executor`]: executor of hyper's own tasks
 //! - [`path`]: normalized paths
 //! - [`target`]: URLs and the addresses to connect to
 //! - [`wire`]: encoding of requests and decoding of responses, without sockets
@@ -12,6 +14,8 @@
 
 pub mod address_race;
 pub mod client;
+pub mod content_coding;
+pub mod local_executor;
 pub mod path;
 pub mod stream;
 pub mod target;

@@ -10,11 +10,11 @@ use prometheus_client::metrics::counter::Counter;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Logger;
 use super::access_log_file::AccessLogFile;
 use super::access_log_format::{AccessLogFormat, LogValues};
 use weir_base::rng::SeededRng;
 use weir_machine::line_file::count_lines;
+use weir_machine::logger::Logger;
 
 /// One line of the access log.
 #[derive(Debug, Serialize)]

@@ -10,11 +10,11 @@ use prometheus_client::metrics::counter::Counter;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::Logger;
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::input_file::FileIdentity;
 use weir_machine::line_file::{LineFile, LostLines, count_lines};
+use weir_machine::logger::Logger;
 
 /// Minimum time between two messages about failures.
 const MESSAGE_INTERVAL: Nanos = Nanos::from_secs(10);

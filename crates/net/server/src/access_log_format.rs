@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use http::HeaderName;
 
+use weir_base::calendar::{CivilDate, DAY_S};
+
 /// Format of access-log lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AccessLogFormat {
@@ -257,57 +259,28 @@ fn escape(value: &[u8], line: &mut Vec<u8>) {
 /// A time of the calendar, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CivilTime {
-    year: i64,
-    /// 1 to 12.
-    month: u8,
-    day: u8,
+    date: CivilDate,
     second_of_day: u32,
 }
-
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const DAY_S: i64 = 86_400;
 
 impl CivilTime {
     /// The time of a number of seconds since 1970.
     fn of(unix_s: f64) -> Self {
         let seconds = unix_s as i64;
-        let mut day = seconds.div_euclid(DAY_S);
         let second_of_day = u32::try_from(seconds.rem_euclid(DAY_S)).unwrap_or(0);
-        let mut year = 1970;
-        loop {
-            let length = if is_leap(year) { 366 } else { 365 };
-            if day < 0 {
-                year -= 1;
-                day += if is_leap(year) { 366 } else { 365 };
-            } else if day >= length {
-                day -= length;
-                year += 1;
-            } else {
-                break;
-            }
-        }
-        let mut month = 1_u8;
-        for length in [31, if is_leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-            if day < length {
-                break;
-            }
-            day -= length;
-            month += 1;
-        }
-        Self { year, month, day: u8::try_from(day + 1).unwrap_or(1), second_of_day }
+        Self { date: CivilDate::of_days(seconds.div_euclid(DAY_S)), second_of_day }
     }
 
     /// `12/Aug/2026:10:11:12 +0000`.
     fn common(self) -> String {
-        let Self { year, day, .. } = self;
-        let month = MONTHS[usize::from(self.month - 1)];
-        format!("{day:02}/{month}/{year}:{} +0000", self.clock())
+        let date = self.date;
+        format!("{:02}/{}/{}:{} +0000", date.day(), date.month_name(), date.year(), self.clock())
     }
 
     /// `2026-08-12T10:11:12+00:00`.
     fn iso8601(self) -> String {
-        let Self { year, month, day, .. } = self;
-        format!("{year}-{month:02}-{day:02}T{}+00:00", self.clock())
+        let date = self.date;
+        format!("{}-{:02}-{:02}T{}+00:00", date.year(), date.month(), date.day(), self.clock())
     }
 
     fn clock(self) -> String {
@@ -317,10 +290,6 @@ impl CivilTime {
         let _ = write!(text, "{:02}:{:02}:{seconds:02}", minutes / 60, minutes % 60);
         text
     }
-}
-
-fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
 #[cfg(test)]

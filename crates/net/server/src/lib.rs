@@ -72,7 +72,7 @@ pub use self::connection_limits::ConnectionLimits;
 pub use self::connection_state::TlsPeer;
 pub use self::handover::{HandedSockets, Handover, HandoverError, ListenSockets, NextProcess};
 pub use self::http1::request_head::{HeadError, HeadLimits, ParsedHead};
-pub use self::listen::BoundAddress;
+pub use self::listen::{BoundAddress, listen_on_host};
 pub use self::listen_address::ListenAddress;
 pub use self::listener_options::ListenerOptions;
 pub use self::metrics::MetricsHandle;
@@ -86,6 +86,7 @@ pub use self::running_server::{RunningServer, StopHandle, start, start_on};
 pub use self::server_state::StopReport;
 pub use self::static_body::StaticBody;
 use crate::timeouts::Timeouts;
+use weir_machine::logger::Logger;
 pub use weir_machine::timer::Timer;
 
 /// Handler of requests. One value serves all event loops.
@@ -161,28 +162,6 @@ impl ServiceReply {
 impl From<Response<ResponseBody>> for ServiceReply {
     fn from(answer: Response<ResponseBody>) -> Self {
         Self::Response(answer)
-    }
-}
-
-/// Logger for the operator of the server.
-#[derive(Clone)]
-pub struct Logger(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl Logger {
-    /// A logger that calls `log` with each message.
-    pub fn new(log: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(log))
-    }
-
-    /// Logs a message.
-    pub fn log(&self, text: &str) {
-        (self.0)(text);
-    }
-}
-
-impl fmt::Debug for Logger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Logger")
     }
 }
 

@@ -21,9 +21,10 @@ use super::request_log::{RequestAccounting, RequestRecord};
 use super::server_state::ServerState;
 use super::static_body::StaticBody;
 use super::stream_progress::StreamProgress;
-use super::{BuiltinPaths, Logger, Service, ServiceReply};
+use super::{BuiltinPaths, Service, ServiceReply};
 use crate::timeouts::Timeouts;
 use weir_base::Nanos;
+use weir_machine::logger::Logger;
 use weir_machine::memory;
 use weir_machine::timer::Timer;
 

@@ -2,7 +2,7 @@
 
 use super::failures::FailureCounts;
 use weir_base::Nanos;
-use weir_measure::histogram::Histogram;
+use weir_histogram::Histogram;
 use weir_send::SenderEvent;
 use weir_send::state::State;
 

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use weir_base::number_text::count;
 use weir_base::terminal_text::{beginning, single_line};
 use weir_request::secret_mask::SecretMask;
 use weir_send::{AttemptRecord, JobDefaults, Options};
@@ -108,7 +109,7 @@ impl TopFailure {
     pub(super) fn text(&self) -> String {
         let body = if self.body.is_empty() { String::new() } else { format!(": {}", self.body) };
         let remedy = self.remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
-        format!("{} x {}{body}{remedy}", super::numbers::count(self.count), self.cause)
+        format!("{} x {}{body}{remedy}", count(self.count), self.cause)
     }
 }
 

@@ -14,7 +14,6 @@ mod earlier_results;
 mod failures;
 mod input;
 mod limit_text;
-mod numbers;
 mod pause_notes;
 mod progress;
 mod remaining_time;

@@ -1,8 +1,8 @@
 //! What limits a delivery, in words: the limit and the rate that it allows.
 
-use super::numbers::rate;
 use weir_base::Nanos;
 use weir_base::duration_text::duration_text;
+use weir_base::number_text::short_rate as rate;
 use weir_delivery::dispatch::SendLimit;
 use weir_limits::limit_unit::LimitUnit;
 use weir_send::Options;

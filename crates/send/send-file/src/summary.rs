@@ -5,14 +5,14 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::input::InputCounts;
-use super::numbers::{count, rate};
 use super::progress::SendMonitor;
 use weir_base::Nanos;
 use weir_base::duration_text::duration_text;
+use weir_base::number_text::{count, short_rate as rate};
+use weir_histogram::Histogram;
+use weir_histogram::percentiles::{NOT_MEASURED, Percentiles};
 use weir_live::single_line;
 use weir_machine::lock::lock;
-use weir_measure::histogram::Histogram;
-use weir_measure::percentiles::{NOT_MEASURED, Percentiles};
 use weir_send::PauseRecord;
 use weir_send::state::State;
 use weir_send::store::JobCounts;

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use weir_base::placeholder::{Placeholder, placeholders};
+
 /// Values of the fields.
 #[derive(Clone, Copy, Debug)]
 pub struct TemplateFields<'a> {
@@ -30,26 +32,21 @@ const FIELD_NAMES: [&str; 3] = ["key", "nonce", "id"];
 
 /// First unknown field of a text: a word of lower-case letters in braces.
 pub fn unknown_field(text: &str) -> Option<&str> {
-    fields(text).map(|(_, name)| name).find(|name| !FIELD_NAMES.contains(name))
+    fields(text).map(|field| field.name).find(|name| !FIELD_NAMES.contains(name))
 }
 
 /// Whether a text has any field that is filled in.
 pub fn has_fields(text: &str) -> bool {
-    fields(text).any(|(_, name)| FIELD_NAMES.contains(&name))
+    fields(text).any(|field| FIELD_NAMES.contains(&field.name))
 }
 
 /// Whether a text has this field.
 pub fn has_field(text: &str, name: &str) -> bool {
-    fields(text).any(|(_, found)| found == name)
+    fields(text).any(|field| field.name == name)
 }
 
-/// Offsets and names of the fields.
-fn fields(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.match_indices('{').filter_map(|(at, _)| {
-        let (name, _) = text[at + 1..].split_once('}')?;
-        let word = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-        word.then_some((at, name))
-    })
+fn fields(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
+    placeholders(text, |c| c.is_ascii_lowercase() || c == '_')
 }
 
 impl TemplateFields<'_> {
@@ -60,15 +57,15 @@ impl TemplateFields<'_> {
         }
         let mut filled = String::with_capacity(text.len() + 32);
         let mut rest = 0;
-        for (at, name) in fields(text).filter(|(_, name)| FIELD_NAMES.contains(name)) {
-            filled.push_str(&text[rest..at]);
-            match name {
+        for field in fields(text).filter(|field| FIELD_NAMES.contains(&field.name)) {
+            filled.push_str(&text[rest..field.start]);
+            match field.name {
                 "key" => push_escaped(&mut filled, self.key, place),
                 "id" => push_escaped(&mut filled, self.id, place),
                 // Writing to memory does not fail.
                 _ => drop(write!(filled, "{}", self.nonce)),
             }
-            rest = at + name.len() + 2;
+            rest = field.end;
         }
         filled.push_str(&text[rest..]);
         Cow::Owned(filled)

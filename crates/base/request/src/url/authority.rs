@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use idna::AsciiDenyList;
 
 use super::error::{UrlProblem, printable};
-use weir_base::percent::percent_decoded;
+use weir_base::percent;
 
 /// Bound of a host, which is more than DNS allows.
 const MAX_HOST_BYTES: usize = 255;
@@ -68,7 +68,7 @@ impl<'t> UrlAuthority<'t> {
     /// `user:password`, decoded; wrong escapes stand for themselves.
     pub(super) fn userinfo(&self) -> Option<Box<[u8]>> {
         let userinfo = self.userinfo?;
-        let mut decoded = percent_decoded(userinfo);
+        let mut decoded = percent::decoded(userinfo).into_owned();
         if !userinfo.contains(&b':') {
             decoded.push(b':');
         }

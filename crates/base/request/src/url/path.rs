@@ -1,6 +1,6 @@
 //! Path and query as a request line has them.
 
-use weir_base::percent::push_escaped;
+use weir_base::percent::percent_encode_byte;
 
 /// What happens with the segments `.` and `..` of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl EncodedPart {
         out.reserve(text.len());
         for &byte in text {
             if self.is_encoded(byte) {
-                push_escaped(byte, out);
+                out.push_str(percent_encode_byte(byte));
             } else {
                 // ASCII, since all else is encoded.
                 out.push(char::from(byte));

@@ -34,7 +34,7 @@ fn speaking(config: &Arc<ServerConfig>, protocols: &[&str]) -> Arc<ServerConfig>
 
 fn serve(args: &[&str]) -> RunningServer {
     let asked = weir_cli::serve::parse(args.iter().map(Into::into)).unwrap();
-    asked.start(weir_server::Logger::new(|_| {})).unwrap()
+    asked.start(weir_machine::logger::Logger::new(|_| {})).unwrap()
 }
 
 async fn request(client: &Client, to: &Arc<Origin>, target: &str) -> Result<Response<IncomingBody>, SendError> {

@@ -99,7 +99,7 @@ fn a_response_that_stalls_fails_after_a_minute() {
         assert_eq!(client.counts().open, 0);
     });
     let asked = weir_cli::serve::parse(["httpbin"].iter().map(Into::into)).unwrap();
-    let server = asked.start(weir_server::Logger::new(|_| {})).unwrap();
+    let server = asked.start(weir_machine::logger::Logger::new(|_| {})).unwrap();
     run(async |client| {
         let to = origin(&server.url(), &reach(true));
         let headers = http::HeaderMap::new();

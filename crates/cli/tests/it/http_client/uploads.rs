@@ -155,7 +155,7 @@ fn an_early_response_is_returned_at_once() {
 #[test]
 fn a_good_response_may_begin_before_its_request_has_ended() {
     let echo = weir_cli::serve::parse(["httpbin", "--max-body=67108864"].iter().map(Into::into))
-        .and_then(|asked| asked.start(weir_server::Logger::new(|_| {})))
+        .and_then(|asked| asked.start(weir_machine::logger::Logger::new(|_| {})))
         .unwrap();
     run(async |client| {
         let to = super::origin(&echo.url(), &weir_net::client::ConnectOptions::default());

@@ -15,7 +15,8 @@ use weir_call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success};
 use weir_machine::clock::unix_s;
 use weir_net::client::{BodyStream, OutgoingBody};
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
-use weir_retry::policy::{AttemptFailure, Backoff, BudgetRule, RetryPolicy, Retryable, RetryableMethodClass};
+use weir_retry::backoff::Backoff;
+use weir_retry::policy::{AttemptFailure, BudgetRule, RetryPolicy, Retryable, RetryableMethodClass};
 use weir_testing::{Reply, Seen, Server};
 
 fn retrying(times: u32) -> Policy {

@@ -16,7 +16,8 @@ use weir_net::client::OutgoingBody;
 use weir_resilience::admission::RejectionReason;
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
 use weir_resilience::upstream::hosts::{BalancePolicy, OutlierRule};
-use weir_retry::policy::{Backoff, RetryPolicy};
+use weir_retry::backoff::Backoff;
+use weir_retry::policy::RetryPolicy;
 use weir_testing::{Reply, Server};
 
 fn retrying(times: u32) -> Policy {

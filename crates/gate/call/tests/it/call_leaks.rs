@@ -14,7 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 use weir_base::Nanos;
 use weir_call::{CallBody, CallEngine, CallPlan, Success};
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
-use weir_retry::policy::{Backoff, RetryPolicy};
+use weir_retry::backoff::Backoff;
+use weir_retry::policy::RetryPolicy;
 
 /// A service that responds mostly at once, sometimes late, in parts, with a failure, never, or with a close.
 async fn serve(mut stream: TcpStream, engine: CallEngine, turn: &Cell<u64>) {

@@ -8,8 +8,9 @@ use weir_call::attempt_log::CallTrace;
 use weir_call::{CallEngine, CallPlan, CallRequest, TraceContext};
 use weir_net::client::OutgoingBody;
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
+use weir_retry::backoff::Backoff;
 use weir_retry::deadline::DeadlineFormat;
-use weir_retry::policy::{Backoff, RetryPolicy};
+use weir_retry::policy::RetryPolicy;
 use weir_testing::{Reply, Server};
 
 const FORMS: [(&str, DeadlineFormat); 3] = [

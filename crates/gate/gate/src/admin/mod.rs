@@ -43,7 +43,7 @@ pub(super) struct AdminState {
     metrics: MetricsHandle,
     open_requests: OpenRequestsHandle,
     live: LiveState,
-    logger: server::Logger,
+    logger: weir_machine::logger::Logger,
 }
 
 /// The running admin listener; it stops at once when it is dropped.

@@ -4,6 +4,7 @@ use super::read::{DocumentNode, DocumentTable};
 use super::{PolicyConfig, SuccessRule, file, headers, units};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_base::nearest::nearest;
 use weir_call::Success;
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
 use weir_retry::grpc::{Code, Codes};
@@ -167,7 +168,7 @@ fn retryable(node: &DocumentNode<'_>) -> Retryable {
             (None, Some(statuses)) => on.statuses.extend(statuses),
             (None, None) => {
                 let kinds: Vec<&str> = FailureKind::retryable().map(FailureKind::name).collect();
-                let remedy = match super::problem::nearest(text.unwrap_or_default(), &kinds) {
+                let remedy = match nearest(text.unwrap_or_default(), kinds.iter().copied()) {
                     Some(kind) => format!("did you mean \"{kind}\"?"),
                     None => {
                         format!(

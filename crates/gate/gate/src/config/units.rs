@@ -2,8 +2,9 @@
 
 use weir_base::Nanos;
 pub(super) use weir_document::units::time;
+use weir_retry::backoff::Backoff;
 use weir_retry::deadline::DeadlineFormat;
-use weir_retry::policy::{Backoff, BudgetRule};
+use weir_retry::policy::BudgetRule;
 
 /// Parses `p95` and `p99.9` as 0.95 and 0.999.
 pub fn quantile(text: &str) -> Option<f64> {

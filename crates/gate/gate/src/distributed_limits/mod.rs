@@ -33,8 +33,8 @@ use weir_base::Nanos;
 use weir_limits::fraction::Fraction;
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
+use weir_machine::logger::Logger;
 use weir_resilience::ratelimit::split::Allocations;
-use weir_server::Logger;
 
 /// Time beyond a lease that a starting gateway waits for its allocation, for busy machines.
 const STARTUP_GRACE: Duration = Duration::from_secs(1);

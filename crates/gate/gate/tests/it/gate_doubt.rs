@@ -9,7 +9,8 @@ use weir_base::Nanos;
 use weir_gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir_gate::{self as gate, Gate};
 use weir_resilience::policy::Policy;
-use weir_retry::policy::{Backoff, RetryPolicy};
+use weir_retry::backoff::Backoff;
+use weir_retry::policy::RetryPolicy;
 use weir_server::Options;
 use weir_testing::{Raw, Reply, Server, until};
 

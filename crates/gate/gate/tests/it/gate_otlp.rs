@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
-use weir_otlp::{Exporter, SpanCounts, SpanKind, SpanSender, TraceSpan};
-use weir_server::Logger;
+use weir_machine::logger::Logger;
+use weir_telemetry::{Exporter, SpanCounts, SpanKind, SpanSender, TraceSpan};
 use weir_testing::{Reply, Seen, Server, until};
 
 /// Spans of a full batch, which is sent at once.
@@ -129,7 +129,7 @@ fn an_outage_and_its_end_are_logged_once() {
     let status = Arc::new(AtomicU16::new(400));
     let server = Server::start({
         let status = Arc::clone(&status);
-        move |_| Reply::status(status.load(Ordering::SeqCst), "{}")
+        move |_| Reply::status(status.load(Ordering::SeqCst), "not a\nspan")
     });
     let told = Told::default();
     let exporter = start(&server, &told);
@@ -151,7 +151,7 @@ fn an_outage_and_its_end_are_logged_once() {
     assert_eq!(
         told.all(),
         [
-            format!("otlp: {url} accepts no spans (status 400): they are dropped"),
+            format!("otlp: {url} accepts no spans (status 400, not a span): they are dropped"),
             format!("otlp: {url} accepts spans again; 1024 were dropped meanwhile"),
             "otlp: 1024 spans were dropped".to_owned(),
         ]

@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use super::library::LibraryFunction;
 use super::routes::BuiltInFunction;
 use crate::pool;
-use weir_server::Logger;
+use weir_machine::logger::Logger;
 
 /// Function of a request with its arguments.
 #[derive(Debug)]

@@ -28,9 +28,8 @@ use self::library::FunctionTable;
 use self::routes::BuiltInFunction;
 use super::pool::{JobError, PoolHandle, PoolOverflow, ThreadPool};
 use super::responses::response;
-use weir_server::{
-    self as server, Logger, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer,
-};
+use weir_machine::logger::Logger;
+use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer};
 
 const CONTENT_TYPE_HTML: HeaderValue = HeaderValue::from_static("text/html");
 /// Maximum body of a request, in bytes.

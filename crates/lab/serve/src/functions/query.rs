@@ -2,47 +2,20 @@
 
 use std::borrow::Cow;
 
+use weir_base::percent::{decoded, form_decoded};
+
 /// Value of the first parameter of that name (case-insensitive); empty for a name without `=`.
 pub(super) fn value<'q>(query: &'q str, name: &[u8]) -> Option<Cow<'q, [u8]>> {
     query.split('&').find_map(|pair| {
         let (found, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let is_it = !pair.is_empty() && percent_decode(found, true).eq_ignore_ascii_case(name);
-        is_it.then(|| percent_decode(value, true))
+        let is_it = !pair.is_empty() && form_decoded(found.as_bytes()).eq_ignore_ascii_case(name);
+        is_it.then(|| form_decoded(value.as_bytes()))
     })
 }
 
 /// Decoded path; a plus is not a space there.
 pub(super) fn path(path: &str) -> Cow<'_, [u8]> {
-    percent_decode(path, false)
-}
-
-/// Decoded bytes; a % without two hex digits stands for itself.
-fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, [u8]> {
-    let text = text.as_bytes();
-    let is_code = |byte: u8| byte == b'%' || byte == b'+' && plus_is_blank;
-    let Some(first) = text.iter().position(|byte| is_code(*byte)) else { return Cow::Borrowed(text) };
-    let mut bytes = Vec::with_capacity(text.len());
-    bytes.extend_from_slice(&text[..first]);
-    let mut rest = &text[first..];
-    while let [byte, after @ ..] = rest {
-        rest = after;
-        bytes.push(match (*byte, after) {
-            (b'%', [high, low, after @ ..]) => match (hex(*high), hex(*low)) {
-                (Some(high), Some(low)) => {
-                    rest = after;
-                    high << 4 | low
-                }
-                _ => b'%',
-            },
-            (b'+', _) if plus_is_blank => b' ',
-            (byte, _) => byte,
-        });
-    }
-    Cow::Owned(bytes)
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    Some(char::from(digit).to_digit(16)? as u8)
+    decoded(path.as_bytes())
 }
 
 #[cfg(test)]

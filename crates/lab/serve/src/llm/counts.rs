@@ -13,8 +13,8 @@ use serde_json::json;
 use super::SharedModel;
 use super::record::GenerationEnd;
 use weir_base::Nanos;
+use weir_histogram::Histogram;
 use weir_machine::lock::lock;
-use weir_measure::histogram::Histogram;
 
 /// Counts of all requests to the model.
 #[derive(Debug, Default)]

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::endpoint::ShopEndpoint;
 use weir_base::Nanos;
+use weir_histogram::Histogram;
 use weir_machine::lock::lock;
-use weir_measure::histogram::Histogram;
 
 /// Counts of all endpoints.
 #[derive(Debug, Default)]

@@ -14,8 +14,8 @@ use super::SharedPlays;
 use super::play_end::PlayEnd;
 use super::script::StreamFault;
 use weir_base::Nanos;
+use weir_histogram::Histogram;
 use weir_machine::lock::lock;
-use weir_measure::histogram::Histogram;
 
 /// Counts of all responses.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 use super::marks::{self, MarkTable};
 use super::shell_command::ShellInput;
 use crate::session::ImportSession;
+use weir_base::percent::percent_encode_byte;
 
 /// Piece of the data of a request.
 #[derive(Clone, Debug, Default)]
@@ -134,8 +135,8 @@ pub(super) fn encode(text: &str) -> String {
             ' ' => out.push('+'),
             c if c.is_ascii_alphanumeric() || "-_.~".contains(c) || marks::is_expression(c) => out.push(c),
             c => match marks::byte_of(c) {
-                Some(byte) => out.push_str(&format!("%{byte:02X}")),
-                None => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| out.push_str(&format!("%{byte:02X}"))),
+                Some(byte) => out.push_str(percent_encode_byte(byte)),
+                None => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| out.push_str(percent_encode_byte(byte))),
             },
         }
     }

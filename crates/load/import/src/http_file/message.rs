@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use weir_base::percent::percent_encode_byte;
 use weir_hurl::{ExpectedResponse, ExpectedStatus, OptionName, Template};
 
 use super::block::HttpBlock;
@@ -282,7 +283,7 @@ fn form_text(lines: &[Cow<'_, str>]) -> String {
         if (c.is_ascii_graphic() && !"\"%<>\\^`{|}".contains(c)) || is_escape || c == '\n' {
             out.push(c);
         } else {
-            c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| out.push_str(&format!("%{byte:02X}")));
+            c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| out.push_str(percent_encode_byte(byte)));
         }
         rest = after;
     }

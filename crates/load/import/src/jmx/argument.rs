@@ -1,5 +1,7 @@
 //! Arguments of a sampler: a query or a form, encoded as JMeter encodes them.
 
+use weir_base::percent;
+use weir_base::percent::AsciiSet;
 use weir_hurl::Template;
 
 use super::element::PlanElement;
@@ -96,15 +98,10 @@ pub(super) fn set(arguments: &[ArgumentPair], is_query: bool, step: &mut Importe
     }
 }
 
+/// What Java's URLEncoder escapes.
+const JAVA_RESERVED: &AsciiSet = &percent::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*');
+
 /// Text as Java's URLEncoder encodes it.
 fn encoded(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b' ' => out.push('+'),
-            b if b.is_ascii_alphanumeric() || b"-_.*".contains(&b) => out.push(char::from(b)),
-            b => out.push_str(&format!("%{b:02X}")),
-        }
-    }
-    out
+    percent::form_encoded(text.as_bytes(), JAVA_RESERVED)
 }

@@ -82,7 +82,10 @@ fn unescape(text: &str) -> String {
 
 /// Character of `uXXXX` or `uXXXX\uXXXX`, and the length of the text.
 fn code_point(text: &str) -> (char, usize) {
-    let unit = |text: &str| text.get(1..5).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    let unit = |text: &str| {
+        let digits = text.get(1..5).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        digits.and_then(|digits| u32::from_str_radix(digits, 16).ok())
+    };
     let Some(first) = unit(text) else { return (char::REPLACEMENT_CHARACTER, 1) };
     if (0xd800..0xdc00).contains(&first)
         && let Some(second) = text.get(5..).and_then(|rest| rest.strip_prefix('\\')).and_then(unit)
@@ -226,6 +229,6 @@ mod tests {
             let expected: String = serde_json::from_str(&format!("\"{text}\"")).unwrap();
             assert_eq!(SourceText::Escaped(text).get(), expected, "{text}");
         }
-        assert_eq!(SourceText::Escaped(r"\ud83dx\u12").get(), "\u{fffd}x\u{fffd}12");
+        assert_eq!(SourceText::Escaped(r"\ud83dx\u12\u+041").get(), "\u{fffd}x\u{fffd}12\u{fffd}+041");
     }
 }

@@ -1,6 +1,7 @@
 //! Mix files: users, think times and data of the scenarios, as TOML.
 
 use crate::collection::{Import, ScenarioRole};
+use weir_base::markup::toml_string;
 
 /// Mix file of the scenarios, whose `.hurl` files have these names; variables are given beside it.
 pub fn to_mix(import: &Import, files: &[String]) -> String {
@@ -34,16 +35,16 @@ pub fn to_mix(import: &Import, files: &[String]) -> String {
         }
         let load = &scenario.load;
         lines.push(format!("{}[[scenario]]", if lines.is_empty() { "" } else { "\n" }));
-        lines.push(format!("file = {}", quoted(file)));
+        lines.push(format!("file = {}", toml_string(file)));
         if has_users && !is_single {
             lines.push(format!("users = {}", load.users.unwrap_or(1).max(1)));
         }
-        lines.extend(load.think.as_ref().map(|think| format!("think = {}", quoted(think))));
+        lines.extend(load.think.as_ref().map(|think| format!("think = {}", toml_string(think))));
         if let Some(data) = &load.data {
-            lines.push(format!("data = {{ file = {}, order = \"{}\" }}", quoted(&data.file), data.order));
+            lines.push(format!("data = {{ file = {}, order = \"{}\" }}", toml_string(&data.file), data.order));
         }
-        lines.extend(setup.map(|file| format!("setup = {}", quoted(file))));
-        lines.extend(teardown.map(|file| format!("teardown = {}", quoted(file))));
+        lines.extend(setup.map(|file| format!("setup = {}", toml_string(file))));
+        lines.extend(teardown.map(|file| format!("teardown = {}", toml_string(file))));
         if load.continue_on_error {
             lines.push("continue_on_error = true".to_owned());
         }
@@ -52,18 +53,4 @@ pub fn to_mix(import: &Import, files: &[String]) -> String {
         }
     }
     lines.join("\n") + "\n"
-}
-
-/// String of TOML.
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

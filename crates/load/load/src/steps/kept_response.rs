@@ -3,11 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-use brotli_decompressor::Decompressor;
-use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
-use ruzstd::decoding::StreamingDecoder;
-
 use super::body_budget::{BodyShare, MAX_TOTAL_BYTES};
+use weir_net::content_coding;
 
 /// Maximum size of a kept body, in bytes, and of a decompressed one.
 const MAX_BODY_BYTES: usize = 64 << 20;
@@ -18,8 +15,6 @@ const TOO_LARGE_TOGETHER: &str =
 const _: () = assert!(MAX_BODY_BYTES == 64 << 20 && MAX_TOTAL_BYTES == 512 << 20);
 /// Maximum size of what is kept of the body of an error, in bytes.
 const MAX_ERROR_BODY_BYTES: usize = 4096;
-/// Size of the buffer of the brotli decoder, in bytes.
-const BROTLI_BUFFER_BYTES: usize = 4096;
 
 /// What is kept of the body of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,27 +156,12 @@ fn is_error(head: &[u8]) -> bool {
 /// # Errors
 /// Reason why the body does not decompress.
 pub fn decoded_body<'b>(raw: &'b [u8], encoding: Option<&[u8]>) -> Result<Cow<'b, [u8]>, String> {
-    let mut body = Cow::Borrowed(raw);
-    let Some(encoding) = encoding.filter(|_| !raw.is_empty()) else { return Ok(body) };
-    // The last encoding was applied last.
-    for name in encoding.split(|byte| *byte == b',').rev() {
-        let decoded = match name.trim_ascii().to_ascii_lowercase().as_slice() {
-            b"identity" | b"" => continue,
-            b"gzip" | b"x-gzip" => decompressed(GzDecoder::new(&body[..])),
-            // Some services leave out the frame of zlib.
-            b"deflate" => decompressed(ZlibDecoder::new(&body[..]))
-                .or_else(|error| decompressed(DeflateDecoder::new(&body[..])).map_err(|_| error)),
-            b"br" => decompressed(Decompressor::new(&body[..], BROTLI_BUFFER_BYTES)),
-            b"zstd" => zstd(&body),
-            other => return Err(format!("unknown content encoding '{}'", other.escape_ascii())),
-        };
-        body = Cow::Owned(decoded.map_err(|error| format!("the body does not decompress: {error}"))?);
-    }
-    Ok(body)
+    let encoding = encoding.unwrap_or_default();
+    content_coding::decoded(raw, encoding, decompressed).map_err(|error| error.to_string())
 }
 
 /// Content of a compressed body. A small one may have any size: memory is taken as content comes, up to the bounds.
-fn decompressed(mut from: impl Read) -> io::Result<Vec<u8>> {
+fn decompressed(from: &mut dyn Read) -> io::Result<Vec<u8>> {
     let (mut body, mut share) = (Vec::new(), BodyShare::default());
     let mut part = [0; 16 << 10];
     loop {
@@ -199,19 +179,6 @@ fn decompressed(mut from: impl Read) -> io::Result<Vec<u8>> {
         }
         body.extend_from_slice(&part[..length]);
     }
-}
-
-/// Content of the frames of a body.
-fn zstd(mut compressed: &[u8]) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    while !compressed.is_empty() {
-        let frame = StreamingDecoder::new(&mut compressed).map_err(io::Error::other)?;
-        body.extend(decompressed(frame)?);
-        if body.len() > MAX_BODY_BYTES {
-            return Err(io::Error::other("its content is larger than 64 MiB"));
-        }
-    }
-    Ok(body)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Figures that objectives judge: of a whole run, of its iterations, of a scenario, or of a step.
 
 use super::time_kind::TimeKind;
-use crate::histogram::Histogram;
 use crate::recorder::Interval;
 use crate::run::Run;
 use crate::run_steps::RunStep;
+use weir_histogram::Histogram;
 
 /// Part of a run that an objective is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::histogram::Histogram;
 use crate::recorder::Interval;
 use crate::run::Run;
+use weir_histogram::Histogram;
 
 /// Time that an objective is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

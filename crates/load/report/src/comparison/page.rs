@@ -10,7 +10,7 @@ use crate::page::{
     AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage,
     Section, TableCell, Tone, ValueUnit, VerdictPoint,
 };
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 use weir_measure::compare::Finding;
 
 /// Maximum length of a side's name in legends; longer ones are replaced by the letter.

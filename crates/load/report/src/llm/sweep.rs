@@ -8,9 +8,9 @@ use crate::page::{
     TableCell, Tone, ValueUnit, VerdictPoint, date,
 };
 use weir_base::Nanos;
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
 use weir_measure::goodput::GoodputObjectives;
-use weir_measure::percentiles::Percentiles;
 use weir_measure::run_llm::RunLlm;
 
 /// Fraction of requests that meet all objectives, above which a load is good.

@@ -9,8 +9,8 @@
 //! - E2EL is always there; times of nothing are 0, as there.
 
 use crate::number_format::zero_if_not_measured;
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
-use weir_measure::percentiles::Percentiles;
 
 const COLUMNS: usize = 50;
 

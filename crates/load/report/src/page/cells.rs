@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 
 /// Maximum number of columns; neighbours are merged beyond it.
 const MAX_COLUMNS: usize = 160;

@@ -4,6 +4,7 @@
 //! them; [`Html::raw`] takes nothing but what is written in the source.
 
 use crate::number_format::sanitize;
+use weir_base::markup::reference;
 
 /// Text that is HTML already.
 #[derive(Debug, Default)]
@@ -19,11 +20,11 @@ impl Html {
     /// Words from anywhere, in an element or between the quotes of an attribute.
     pub(super) fn text(&mut self, words: &str) -> &mut Self {
         for c in sanitize(words).chars() {
+            if let Some(reference) = reference(c) {
+                self.0.push_str(reference);
+                continue;
+            }
             match c {
-                '&' => self.0.push_str("&amp;"),
-                '<' => self.0.push_str("&lt;"),
-                '>' => self.0.push_str("&gt;"),
-                '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
                 // Marks that turn the direction of what follows could make one address look like another.
                 '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => self.0.push('?'),

@@ -2,6 +2,7 @@
 
 use super::ink::{Anchor, Ink, Position, corners};
 use crate::number_format::sanitize;
+use weir_base::markup;
 
 /// A drawing in the making.
 #[derive(Debug)]
@@ -124,5 +125,5 @@ fn joined(points: &[Position]) -> String {
 
 /// Words as they may stand in XML; control characters, which may not, become `?`.
 fn escaped(words: &str) -> String {
-    sanitize(words).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    markup::escaped(&sanitize(words))
 }

@@ -3,7 +3,7 @@
 use super::wrk::path;
 use super::{Tool, ToolResult};
 use weir_base::Nanos;
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 
 pub(super) fn read(text: &str) -> Result<ToolResult, String> {
     let first = text.lines().next().unwrap_or_default();

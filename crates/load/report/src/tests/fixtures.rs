@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use weir_base::failure::FailureKind;
 
 use weir_base::Nanos;
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::agent_counts::Agent;
 use weir_measure::failure_sample::FailureSample;
 use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::outcome::{Outcome, RequestEnd};
-use weir_measure::percentiles::Percentiles;
 use weir_measure::recorder::{Interval, Recorder};
 use weir_measure::run::{Manifest, Requests, Run, RunTarget};
 use weir_measure::run_facts::RunFacts;

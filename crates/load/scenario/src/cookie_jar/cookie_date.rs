@@ -1,10 +1,7 @@
 //! Dates of the Expires attribute, in the lenient grammar of RFC 6265, section 5.1.1: four tokens in any order, whatever
 //! is between them.
 
-const MONTHS: [&[u8]; 12] =
-    [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
-
-const MONTH_DAYS: [i64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+use weir_base::calendar::{CivilDate, DAY_S, month_number};
 
 /// Parses a date in UTC to seconds since 1970; none if a part is missing or the date does not exist.
 pub(super) fn parse(text: &[u8]) -> Option<i64> {
@@ -19,9 +16,9 @@ pub(super) fn parse(text: &[u8]) -> Option<i64> {
         {
             day = Some(number);
         } else if month.is_none()
-            && let Some(index) = month_of(token)
+            && let Some(number) = token.get(..3).and_then(month_number)
         {
-            month = Some(index);
+            month = Some(number);
         } else if year.is_none()
             && let Some(number) = number_of(token, 2, 4)
         {
@@ -37,8 +34,8 @@ pub(super) fn parse(text: &[u8]) -> Option<i64> {
     if year < 1601 || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let days = days_since_1970(year, month?, day?)?;
-    Some(days * 86_400 + hour * 3600 + minute * 60 + second)
+    let days = CivilDate::new(year, month?, day?)?.days();
+    Some(days * DAY_S + hour * 3600 + minute * 60 + second)
 }
 
 fn is_delimiter(b: &u8) -> bool {
@@ -59,22 +56,4 @@ fn clock_of(token: &[u8]) -> Option<(i64, i64, i64)> {
     let mut whole = || fields.next().filter(|field| field.iter().all(u8::is_ascii_digit));
     let (hour, minute) = (number_of(whole()?, 1, 2)?, number_of(whole()?, 1, 2)?);
     Some((hour, minute, number_of(fields.next()?, 1, 2)?))
-}
-
-/// Index of the month whose three letters a token begins with.
-fn month_of(token: &[u8]) -> Option<usize> {
-    let letters = token.get(..3)?;
-    MONTHS.iter().position(|month| letters.eq_ignore_ascii_case(month))
-}
-
-/// Days from 1970 to a date; none if the month has no such day.
-fn days_since_1970(year: i64, month: usize, day: i64) -> Option<i64> {
-    let leap_day = i64::from(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
-    let days_of = |index: usize| MONTH_DAYS[index] + if index == 1 { leap_day } else { 0 };
-    if !(1..=days_of(month)).contains(&day) {
-        return None;
-    }
-    // Leap years from 1 to 1969: 477.
-    let leap_years = (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400 - 477;
-    Some((year - 1970) * 365 + leap_years + (0..month).map(days_of).sum::<i64>() + day - 1)
 }

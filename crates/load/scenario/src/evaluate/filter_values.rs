@@ -4,6 +4,9 @@ use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{State, Token, Tokenizer};
+use weir_base::markup;
+use weir_base::percent;
+use weir_base::percent::AsciiSet;
 use weir_events::{EventReader, StreamFormat};
 use weir_hurl::PlainFilter;
 
@@ -57,8 +60,8 @@ pub(super) fn plain(filter: PlainFilter, value: Value) -> Result<Option<Value>, 
         (P::Utf8Decode, Value::Bytes(bytes)) => Value::Text(lossy(&bytes).into_owned()),
         (P::HtmlEscape, Value::Text(text)) => Value::Text(html_escaped(&text)),
         (P::HtmlUnescape, Value::Text(text)) => Value::Text(html_unescaped(&text)),
-        (P::UrlEncode, Value::Text(text)) => Value::Text(percent_encoded(&text)),
-        (P::UrlDecode, Value::Text(text)) => Value::Text(percent_decoded(&text, false)),
+        (P::UrlEncode, Value::Text(text)) => Value::Text(percent::encoded(text.as_bytes(), URL_RESERVED)),
+        (P::UrlDecode, Value::Text(text)) => Value::Text(lossy(&percent::decoded(text.as_bytes())).into_owned()),
         (P::Location, value) => value,
         (P::Sse, Value::Text(text)) => events(StreamFormat::Sse, text.as_bytes()),
         (P::Sse, Value::Bytes(bytes)) => events(StreamFormat::Sse, &bytes),
@@ -89,38 +92,12 @@ pub(super) fn query_param(url: &str, name: &str) -> Option<String> {
     let query = url.split_once('?')?.1;
     let query = query.split('#').next().unwrap_or_default();
     let mut pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.find(|(given, _)| percent_decoded(given, true) == name).map(|(_, value)| percent_decoded(value, true))
+    let decoded = |text: &str| lossy(&percent::form_decoded(text.as_bytes())).into_owned();
+    pairs.find(|(given, _)| decoded(given) == name).map(|(_, value)| decoded(value))
 }
 
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => encoded.push(byte.into()),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
-fn percent_decoded(text: &str, is_form: bool) -> String {
-    let bytes = text.as_bytes();
-    let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
-    while let Some(byte) = bytes.get(at) {
-        let digits = text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
-        match (byte, digits.and_then(|digits| u8::from_str_radix(digits, 16).ok())) {
-            (b'%', Some(code)) => {
-                decoded.push(code);
-                at += 3;
-                continue;
-            }
-            (b'+', _) if is_form => decoded.push(b' '),
-            (byte, _) => decoded.push(*byte),
-        }
-        at += 1;
-    }
-    lossy(&decoded).into_owned()
-}
+/// What `urlEncode` escapes.
+const URL_RESERVED: &AsciiSet = &percent::RESERVED.remove(b'/');
 
 /// Text with the character references of HTML replaced, also those without a semicolon.
 fn html_unescaped(text: &str) -> String {
@@ -135,5 +112,17 @@ fn html_unescaped(text: &str) -> String {
 }
 
 fn html_escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#x27;")
+    markup::escaped(text).replace('\'', "&#x27;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_escape_has_two_digits() {
+        assert_eq!(query_param("/a?b%2B=1+2%+f%zz#c", "b+").as_deref(), Some("1 2% f%zz"));
+        let decoded = |text: &str| plain(PlainFilter::UrlDecode, Value::Text(text.to_owned())).ok().flatten();
+        assert_eq!(decoded("a+%41%+f"), Some(Value::Text("a+A%+f".to_owned())));
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::missing_values::{DEFINED, NEARLY};
+use weir_base::nearest::nearest;
 use weir_hurl::{
     BlockContent, BodyContent, Capture, Expression, ExpressionSource, FilterKind, HurlBody, HurlEntry, HurlFile,
     JsonPiece, JsonText, MultipartValue, OptionValue, ParseError, PredicateKind, PredicateValue, QueryKind,
@@ -242,16 +243,10 @@ impl VariableScope {
 }
 
 fn undefined(name: &str, position: TextPosition, defined: &BTreeSet<String>) -> ParseError {
-    let known = || defined.iter().map(String::as_str);
-    let known: Vec<&str> =
-        known().chain(TemplateFunction::names().map(|name: &'static str| -> &str { name })).collect();
-    let nearest = known
-        .iter()
-        .map(|known| (strsim::osa_distance(&name.to_lowercase(), &known.to_lowercase()), known))
-        .filter(|(distance, _)| *distance <= (name.chars().count() / 3).max(1))
-        .min();
-    let hint = match nearest {
-        Some((_, known)) => format!("{NEARLY}'{known}'?"),
+    let known = defined.iter().map(String::as_str);
+    let known = known.chain(TemplateFunction::names().map(|name: &'static str| -> &str { name }));
+    let hint = match nearest(name, known) {
+        Some(known) => format!("{NEARLY}'{known}'?"),
         None => format!("capture it in an earlier step, or give --variable {name}=... or --data FILE"),
     };
     ParseError { position, expected: DEFINED.into(), found: format!("'{name}'"), hint }

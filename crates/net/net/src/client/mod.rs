@@ -11,11 +11,13 @@
 //! - `request`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
 //!   the unwanted rest of one; `http2`: the same over HTTP/2
 //! - [`PostTarget`]: messages that are posted, such as those to a collector
+//! - [`buffered_body`]: bodies that are read whole
 //! - `client_state`: what all requests of a client share
 
 mod body;
 mod body_drain;
 mod body_reader;
+pub mod buffered_body;
 mod client_state;
 mod connect;
 mod error;

@@ -3,6 +3,7 @@
 use http::HeaderMap;
 
 use super::request_head::{HeadError, HeadLimits, ParsedHead};
+use weir_base::percent::percent_encode_byte;
 
 impl ParsedHead {
     /// Parses the head at the start of `bytes`; returns it and its length, or None if it is incomplete. `headers` is an
@@ -47,7 +48,7 @@ fn with_escaped_target(bytes: &[u8]) -> Option<Vec<u8>> {
     }
     let mut head = bytes[..start + path].to_vec();
     for byte in &target[path..] {
-        if is_escaped(byte) { head.extend(format!("%{byte:02X}").into_bytes()) } else { head.push(*byte) }
+        if is_escaped(byte) { head.extend(percent_encode_byte(*byte).bytes()) } else { head.push(*byte) }
     }
     head.extend(&bytes[start + length..]);
     Some(head)

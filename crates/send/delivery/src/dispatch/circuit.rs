@@ -25,7 +25,7 @@
 use super::silence::SilenceDetector;
 use super::{DispatchRules, JobId, Nanos};
 use weir_base::rng::SeededRng;
-use weir_retry::policy::Backoff;
+use weir_retry::backoff::Backoff;
 
 /// Jobs that have to fail without a response between them to open the circuit.
 pub(super) const MIN_FAILED_JOBS: usize = 5;

@@ -3,6 +3,7 @@
 use crate::key_window;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_retry::backoff::Backoff;
 use weir_retry::policy;
 
 /// Configuration of a delivery.
@@ -46,7 +47,7 @@ impl Default for DispatchRules {
             policy::Retryable { statuses: vec![(408, 408), (425, 425), (500, 599)], ..Default::default() };
         // Protocol errors and failed handshakes are not the job's failures.
         retryable.kinds.extend([FailureKind::Protocol, FailureKind::Tls]);
-        let backoff = policy::Backoff { min: Nanos::from_millis(500), max: Nanos::from_secs(60) };
+        let backoff = Backoff { min: Nanos::from_millis(500), max: Nanos::from_secs(60) };
         Self {
             key: key_window::KeyRules::default(),
             learns_delay_bound: true,

@@ -18,7 +18,7 @@ mod fields;
 
 use weir_base::{Nanos, WallNanos};
 use weir_limits::limit_unit::LimitUnit;
-use weir_retry::retry_after;
+use weir_retry::retry_after::{millis, retry_after};
 
 /// Rate-limit headers of one response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,8 +58,8 @@ impl RateLimitHeaders {
             let Ok(value) = std::str::from_utf8(value) else { continue };
             let lower = name.to_ascii_lowercase();
             match lower.as_str() {
-                "retry-after" => reported.raise_retry_after(retry_after::retry_after(value, now)),
-                "retry-after-ms" | "x-ms-retry-after-ms" => reported.raise_retry_after(retry_after::millis(value, now)),
+                "retry-after" => reported.raise_retry_after(retry_after(value, now)),
+                "retry-after-ms" | "x-ms-retry-after-ms" => reported.raise_retry_after(millis(value, now)),
                 "ratelimit-policy" => fields::policies(value, &mut reported),
                 "ratelimit" => fields::limits(value, now, &mut reported),
                 other => fields::custom(other, value, now, &mut reported),

@@ -132,6 +132,7 @@ fn dot_segments_are_removed_unless_they_are_to_be_kept() {
 fn user_and_password_are_apart_and_decoded() {
     let with = |text: &str| url(text).userinfo().map(<[u8]>::to_vec);
     assert_eq!(with("http://me:p%40ss@h/").as_deref(), Some(&b"me:p@ss"[..]));
+    assert_eq!(with("http://me:p%+fss@h/").as_deref(), Some(&b"me:p%+fss"[..]));
     assert_eq!(with("http://me:p@ss@h/").as_deref(), Some(&b"me:p@ss"[..]));
     assert_eq!(with("http://me@h/").as_deref(), Some(&b"me:"[..]));
     assert_eq!(with("http://m%:%zz@h/").as_deref(), Some(&b"m%:%zz"[..]));

@@ -19,8 +19,9 @@ use weir_resilience::ratelimit::per_caller::CallerRule;
 use weir_resilience::upstream::circuit_breaker::BreakerRule;
 use weir_resilience::upstream::client_throttle::ThrottleRule;
 use weir_resilience::upstream::hosts::{BalancePolicy, OutlierRule};
+use weir_retry::backoff::Backoff;
 use weir_retry::deadline::DeadlineFormat;
-use weir_retry::policy::{Backoff, BudgetRule, RetryPolicy, Retryable, RetryableMethodClass};
+use weir_retry::policy::{BudgetRule, RetryPolicy, Retryable, RetryableMethodClass};
 use weir_server::ListenAddress;
 use weir_server::tls::{CertificateFiles, ClientAuth, MinTlsVersion};
 

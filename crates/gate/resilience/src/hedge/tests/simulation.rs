@@ -5,8 +5,9 @@ use crate::policy::{HedgeStage, Policy, StageTrigger};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_base::rng::{SeededRng, TestRng};
+use weir_retry::backoff::Backoff;
 use weir_retry::grpc::Code;
-use weir_retry::policy::{AttemptFailure, Backoff, BudgetRule, RetryPolicy, Retryable};
+use weir_retry::policy::{AttemptFailure, BudgetRule, RetryPolicy, Retryable};
 use weir_retry::retry_budget::{Budget, RetryBudget};
 
 /// Outcome of an attempt, and its time after the launch; NEVER: it hangs.

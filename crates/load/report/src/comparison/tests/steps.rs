@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::comparison::ComparedStep;
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 use weir_measure::run_steps::RunStep;
 
 /// Runs of a shop, in turns with those of other sides; `change` makes the one of a number from the sample.

@@ -59,7 +59,7 @@ fn a_run_without_usage_or_success_claims_no_tokens() {
     let mut run = fixtures::language_model();
     let llm = run.llm.as_mut().expect("of a language model");
     (llm.with_usage, llm.input_tokens, llm.output_tokens, llm.tokens_per_chunk) = (0, 0, 0, None);
-    llm.tpot_ms = weir_measure::percentiles::Percentiles::default();
+    llm.tpot_ms = weir_histogram::percentiles::Percentiles::default();
     let text = render(&run, LlmReportFormat::Text, false);
     assert!(text.contains("no usage from the server") && !text.contains("tokens/s"), "{text}");
     let empty = Run { llm: None, ..fixtures::broken() };

@@ -6,8 +6,9 @@ use crate::page::{
 };
 use crate::text::clocks_agree;
 use crate::{bars, number_format};
+use weir_histogram::Histogram;
 use weir_measure::series::SeriesPoint;
-use weir_measure::{Histogram, LoadModel, Run};
+use weir_measure::{LoadModel, Run};
 
 pub(super) fn times(run: &Run) -> Section {
     let (Ok(response), Ok(service)) = (run.response_histogram(), run.service_histogram()) else {

@@ -3,8 +3,8 @@
 use crate::number_format;
 use crate::page::{BarChart, BarRow, Block, PageTable, Section, TableCell, Tone, ValueUnit};
 use crate::steps::{failure_reason, failures_of_kind};
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
-use weir_measure::percentiles::Percentiles;
 use weir_measure::run_steps::{RunCheck, RunIterations, RunStep};
 
 /// Maximum number of rows of a table; a file may contain any number of steps.

@@ -2,12 +2,13 @@
 
 use crate::page::{AxisScale, Block, Chart, ChartAxis, ChartCells, ChartLevel, ChartLine, ChartSpan, ValueUnit};
 use weir_base::Nanos;
+use weir_histogram::Histogram;
+use weir_measure::Run;
 use weir_measure::goodput::GoodputObjectives;
 use weir_measure::run_llm::RunLlm;
 use weir_measure::series::SeriesPoint;
 use weir_measure::slo::TimeKind;
 use weir_measure::stream_series::{LlmPoint, PointTimes, StreamPoint};
-use weir_measure::{Histogram, Run};
 
 /// Number of the colour of text, which is visible on all shades of a heat map.
 const INK_HUE: usize = 8;

@@ -4,7 +4,8 @@ use super::plots::percentiles;
 use super::stream_plots::stream_course;
 use crate::page::{Block, Section};
 use crate::streams::{ends, events, goodput, own_part, times, tokens};
-use weir_measure::{Histogram, Run};
+use weir_histogram::Histogram;
+use weir_measure::Run;
 
 pub(super) fn streams(run: &Run) -> Section {
     let Some(streams) = &run.streams else { return Section::default() };

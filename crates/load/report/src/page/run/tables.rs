@@ -3,9 +3,9 @@
 use crate::number_format;
 use crate::page::{PageTable, TableCell, Tone, ValueUnit};
 use crate::text::accepted_text;
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
 use weir_measure::agent_counts::Agent;
-use weir_measure::percentiles::Percentiles;
 use weir_measure::series::{MAX_POINTS, SeriesPoint};
 
 pub(super) fn outcomes(run: &Run) -> Option<PageTable> {

@@ -17,9 +17,10 @@ use crate::client::error::SendError;
 use crate::client::origin::Protocol;
 use crate::client::pool::{Checkout, ConnectionPool, PooledConnection, update_counts};
 use crate::client::socket::ClientSocket;
+use crate::local_executor::LocalExecutor;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_machine::executor::{BoxedFuture, LocalExecutor, spawn_task};
+use weir_machine::executor::{BoxedFuture, spawn_task};
 
 /// Maximum size of a response's header list, in bytes.
 const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;

@@ -8,7 +8,8 @@ use crate::key_window::{KeyHistory, KeyLimit};
 use crate::limit_headers::RateLimitHeaders;
 use weir_base::failure::FailureKind;
 use weir_limits::models::{LimitModel, LimitWindow};
-use weir_retry::policy::{Backoff, BudgetRule};
+use weir_retry::backoff::Backoff;
+use weir_retry::policy::BudgetRule;
 
 fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)

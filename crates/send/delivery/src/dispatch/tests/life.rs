@@ -10,7 +10,8 @@ use crate::key_window::KeyLimit;
 use weir_base::failure::FailureKind;
 use weir_base::rng::{SeededRng, TestRng};
 use weir_limits::models::{LimitModel, LimitWindow};
-use weir_retry::policy::{Backoff, BudgetRule};
+use weir_retry::backoff::Backoff;
+use weir_retry::policy::BudgetRule;
 use weir_workload::delay::Delay;
 
 fn up_to(ms: u64) -> Delay {

@@ -16,8 +16,8 @@ use crate::rendered_request::{RenderedRequest, RequestRenderer};
 use crate::template::{Escaping, TemplateFields};
 use crate::wall_clock::wall_ms;
 use weir_base::Nanos;
-use weir_call as call;
 use weir_delivery::dispatch::{DispatchFailure, JobId, ResponseClass};
+use weir_net::client::buffered_body::read_body;
 use weir_net::client::{
     Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError,
 };
@@ -146,7 +146,7 @@ async fn read_response(response: http::Response<IncomingBody>, max_bytes: usize)
     let bytes = match body.take_complete() {
         Some(bytes) => bytes,
         None => {
-            let read = call::read_body(body, max_bytes).await;
+            let read = read_body(body, max_bytes).await;
             read.map_err(|(kind, cause)| SendError::new(kind, cause))?.bytes
         }
     };

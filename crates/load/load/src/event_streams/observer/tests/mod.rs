@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use weir_events::llm::LlmApi;
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_window_counts::LlmWindowCounts;
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use weir_base::rng::SeededRng;
-use weir_measure::Histogram;
+use weir_histogram::Histogram;
 
 /// Streams whose events come at known times.
 #[derive(Clone, Copy, Debug)]

@@ -6,29 +6,29 @@ use weir_base::Nanos;
 
 /// Failure of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DeliveryFailure {
+pub struct DeliveryFailure {
     /// Reason, on one line.
-    pub(crate) reason: String,
+    pub reason: String,
     /// Whether the same may be sent again.
-    pub(crate) is_retryable: bool,
+    pub is_retryable: bool,
     /// Time that the receiver has named until then, or zero.
-    pub(crate) retry_after: Nanos,
+    pub retry_after: Nanos,
 }
 
 impl DeliveryFailure {
     /// Failure that passes.
-    pub(crate) fn passing(reason: String) -> Self {
+    pub fn passing(reason: String) -> Self {
         Self { reason, is_retryable: true, retry_after: Nanos::ZERO }
     }
 
     /// Failure that another attempt would meet again.
-    pub(crate) fn final_one(reason: String) -> Self {
+    pub fn final_one(reason: String) -> Self {
         Self { reason, is_retryable: false, retry_after: Nanos::ZERO }
     }
 }
 
 /// Message of the system without its number.
-pub(crate) fn system_message(error: &io::Error) -> String {
+pub fn system_message(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error ").next().unwrap_or_default().to_owned()
 }

@@ -7,20 +7,24 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use tokio::sync::watch;
-use tokio::task::LocalSet;
 
-use super::collector::{Collector, CollectorAddress};
-use super::delivery::{ReportedErrors, SpanDelivery};
+use super::delivery_loop::run_on_this_thread;
+use super::http_address::{AddressError, HttpAddress, HttpRules};
+use super::http_receiver::HttpReceiver;
+use super::otlp::is_retryable;
+use super::span_delivery::{ReportedErrors, SpanDelivery};
 use super::span_queue::{MAX_BATCH_SPANS, SpanCounts, SpanSender};
 use weir_base::Nanos;
-use weir_machine::clock::Clock;
-use weir_machine::executor::spawn_task;
-use weir_machine::timer::Timer;
-use weir_net::client::{Client, Options};
+use weir_machine::logger::Logger;
 use weir_net::target::Target;
-use weir_net::tls::TlsError;
-use weir_request::url::UrlError;
-use weir_server::Logger;
+
+/// Requests to a collector of traces.
+const RULES: HttpRules = HttpRules {
+    content_type: "application/json",
+    headers: &[("accept", "application/json")],
+    is_retryable,
+    max_retry_after: Nanos::from_secs(300),
+};
 
 /// Exporter of spans to a collector; stops at once when it is dropped.
 #[derive(Debug)]
@@ -44,12 +48,8 @@ impl ExporterCloseHandle {
 /// Error of starting an exporter.
 #[derive(Debug)]
 pub enum ExporterError {
-    /// Invalid URL.
-    Target(UrlError),
-    /// TLS cannot be set up.
-    Tls(TlsError),
-    /// Invalid header, in one line.
-    Header(String),
+    /// Invalid URL or header, or TLS cannot be set up.
+    Address(AddressError),
     /// The system has no thread, poller or timer.
     System(io::Error),
 }
@@ -59,9 +59,7 @@ impl std::error::Error for ExporterError {}
 impl fmt::Display for ExporterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Target(error) => error.fmt(f),
-            Self::Tls(error) => error.fmt(f),
-            Self::Header(why) => f.write_str(why),
+            Self::Address(error) => error.fmt(f),
             Self::System(error) => write!(f, "cannot export traces: {error}"),
         }
     }
@@ -94,9 +92,7 @@ impl Exporter {
         service_name: &str,
         logger: Logger,
     ) -> Result<Self, ExporterError> {
-        let target = Target::parse(url).map_err(ExporterError::Target)?;
-        let mut address = CollectorAddress::new(&target).map_err(ExporterError::Tls)?;
-        headers.iter().try_for_each(|(name, value)| address.insert(name, value)).map_err(ExporterError::Header)?;
+        let address = HttpAddress::new(url, path_of, RULES, headers).map_err(ExporterError::Address)?;
         let (sender, received) = SpanSender::channel(logger);
         let (closing, closed) = watch::channel(None);
         let (ready, is_ready) = std_mpsc::channel();
@@ -104,14 +100,15 @@ impl Exporter {
             let SpanSender { shared, logger, .. } = sender.clone();
             let service_name = service_name.to_owned();
             move || {
-                let ended = run_on_current_thread(async |timer| {
+                let ended = run_on_this_thread(async |timer| {
                     let _ = ready.send(Ok(()));
-                    let client = Client::new(timer.clone(), Options::default());
                     let delivery = SpanDelivery {
-                        collector: Collector { address, client, timer },
+                        collector: HttpReceiver::new(address, timer.clone()),
+                        timer,
                         service_name,
                         queue: received,
                         batch: Vec::with_capacity(MAX_BATCH_SPANS),
+                        in_flight: 0,
                         shared,
                         logger,
                         reported: ReportedErrors::default(),
@@ -166,15 +163,21 @@ impl Drop for Exporter {
     }
 }
 
-fn run_on_current_thread(work: impl AsyncFnOnce(Timer)) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let done = LocalSet::new().block_on(&runtime, async {
-        let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO))?;
-        spawn_task(rings);
-        work(timer).await;
-        Ok(())
-    });
-    // A name resolution may still run; it is not awaited.
-    runtime.shutdown_background();
-    done
+/// Path and query of requests. A URL without a path has the usual one.
+fn path_of(target: &Target) -> String {
+    if target.path == "/" { "/v1/traces".to_owned() } else { target.path.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_given_is_kept() {
+        let url = |url| HttpAddress::new(url, path_of, RULES, &[]).unwrap().url().to_owned();
+        assert_eq!(url("http://h:4318"), "http://h:4318/v1/traces");
+        assert_eq!(url("http://h:4318/"), "http://h:4318/v1/traces");
+        assert_eq!(url("http://h/otlp/v1/traces"), "http://h/otlp/v1/traces");
+        assert_eq!(url("h?key=1"), "http://h/?key=1");
+    }
 }

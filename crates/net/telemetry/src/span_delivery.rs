@@ -6,16 +6,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 
-use super::collector::{Collector, ExportFailure, ExportSuccess};
-use super::encoding;
+use super::delivery_failure::DeliveryFailure;
+use super::http_receiver::HttpReceiver;
+use super::otlp::ExportRejection;
+use super::otlp::spans::ExportSpansRequest;
 use super::span::TraceSpan;
 use super::span_queue::{ExporterState, MAX_BATCH_SPANS};
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_machine::clock::unix_s;
+use weir_machine::logger::Logger;
+use weir_machine::timer::Timer;
+use weir_retry::backoff::Backoff;
 use weir_retry::backoff::BackoffDelays;
-use weir_retry::policy::Backoff;
-use weir_server::Logger;
 
 /// Maximum time that a span waits for its batch to fill.
 const BATCH_INTERVAL: Nanos = Nanos::SECOND;
@@ -26,10 +29,13 @@ const BACKOFF: Backoff = Backoff { min: Nanos::from_millis(200), max: Nanos::fro
 /// State of the exporter's thread.
 #[derive(Debug)]
 pub(crate) struct SpanDelivery {
-    pub(crate) collector: Collector,
+    pub(crate) collector: HttpReceiver,
+    pub(crate) timer: Timer,
     pub(crate) service_name: String,
     pub(crate) queue: mpsc::Receiver<TraceSpan>,
     pub(crate) batch: Vec<TraceSpan>,
+    /// Number of spans in the request that is being sent.
+    pub(crate) in_flight: u64,
     pub(crate) shared: Arc<ExporterState>,
     pub(crate) logger: Logger,
     pub(crate) reported: ReportedErrors,
@@ -46,7 +52,7 @@ pub(crate) struct ReportedErrors {
 impl SpanDelivery {
     /// Sends spans until the exporter closes, then the rest of the queue within the grace period.
     pub(crate) async fn run(mut self, mut closing: watch::Receiver<Option<Nanos>>) {
-        let timer = self.collector.timer.clone();
+        let timer = self.timer.clone();
         let mut graceless = closing.clone();
         let end = async move {
             loop {
@@ -65,7 +71,7 @@ impl SpanDelivery {
             () = end => {}
         }
         self.queue.close();
-        let mut dropped = self.batch.len() as u64;
+        let mut dropped = self.batch.len() as u64 + self.in_flight;
         while self.queue.try_recv().is_ok() {
             dropped += 1;
         }
@@ -77,7 +83,7 @@ impl SpanDelivery {
             // Senders do not wake this thread for a single span, which would cost their event loop a system call.
             tokio::select! {
                 () = self.shared.batch_ready.notified() => {}
-                () = self.collector.timer.sleep(BATCH_INTERVAL) => {}
+                () = self.timer.sleep(BATCH_INTERVAL) => {}
                 _ = closing.changed() => {}
             }
             // Read before the queue, so that spans sent before the close are still exported.
@@ -91,7 +97,7 @@ impl SpanDelivery {
             if last {
                 return;
             }
-            self.collector.client.sweep(self.collector.timer.now());
+            self.collector.sweep();
         }
     }
 
@@ -107,49 +113,51 @@ impl SpanDelivery {
 
     /// Sends the batch with retries and clears it; returns whether it was accepted.
     async fn send(&mut self) -> bool {
-        let body = Bytes::from(encoding::request(&self.service_name, &self.batch));
+        let spans = self.batch.len() as u64;
+        self.in_flight = spans;
+        let body = Bytes::from(ExportSpansRequest::new(&self.service_name, self.batch.drain(..)).to_json());
         let mut delays = BackoffDelays::new(BACKOFF, SeededRng::new(unix_s().to_bits(), 0));
         let mut attempts = 1;
         let done = loop {
             match self.collector.post(body.clone()).await {
-                Ok(success) => break Ok(success),
+                Ok(response) => break Ok(ExportRejection::from_json(&response)),
                 Err(failure) if !failure.is_retryable || attempts == MAX_ATTEMPTS => break Err(failure),
                 Err(failure) => {
                     attempts += 1;
                     let delay = delays.next_delay(BACKOFF).max(failure.retry_after);
-                    self.collector.timer.sleep(delay).await;
+                    self.timer.sleep(delay).await;
                 }
             }
         };
-        let spans = self.batch.len() as u64;
-        self.batch.clear();
+        self.in_flight = 0;
         match &done {
-            Ok(success) => self.on_success(spans, success),
+            Ok(rejection) => self.on_success(spans, rejection.as_ref()),
             Err(failure) => self.on_failure(spans, failure),
         }
         done.is_ok()
     }
 
-    fn on_success(&mut self, spans: u64, success: &ExportSuccess) {
-        let rejected = success.rejected_spans.min(spans);
+    fn on_success(&mut self, spans: u64, rejection: Option<&ExportRejection>) {
+        let rejected = rejection.map_or(0, |rejection| rejection.rejected.min(spans));
         let dropped = self.shared.dropped.fetch_add(rejected, Relaxed);
         self.shared.exported.fetch_add(spans - rejected, Relaxed);
-        let url = &self.collector.address.url;
+        let url = self.collector.address().url();
         if let Some(before) = self.reported.dropped_at_failure.take() {
             let dropped = dropped.saturating_sub(before);
             self.logger.log(&format!("otlp: {url} accepts spans again; {dropped} were dropped meanwhile"));
         }
-        if rejected > 0 && !std::mem::replace(&mut self.reported.partial_success, true) {
-            let ExportSuccess { rejected_spans: rejected, message } = success;
+        if let Some(ExportRejection { rejected, message }) = rejection
+            && !std::mem::replace(&mut self.reported.partial_success, true)
+        {
             self.logger.log(&format!("otlp: {url} rejected {rejected} of {spans} spans: {message}"));
         }
     }
 
-    fn on_failure(&mut self, spans: u64, failure: &ExportFailure) {
+    fn on_failure(&mut self, spans: u64, failure: &DeliveryFailure) {
         let before = self.shared.dropped.fetch_add(spans, Relaxed);
         if self.reported.dropped_at_failure.is_none() {
             self.reported.dropped_at_failure = Some(before);
-            let (url, reason) = (&self.collector.address.url, &failure.reason);
+            let (url, reason) = (self.collector.address().url(), &failure.reason);
             self.logger.log(&format!("otlp: {url} accepts no spans ({reason}): they are dropped"));
         }
     }

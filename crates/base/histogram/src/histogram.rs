@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for Histogram {
 }
 
 /// Deserialises a histogram; an empty text is one of two digits.
-pub(super) fn deserialize_coarse<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram, D::Error> {
+pub fn deserialize_coarse<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram, D::Error> {
     deserialize_or(from, Histogram::coarse)
 }
 

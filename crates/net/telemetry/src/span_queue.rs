@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use tokio::sync::{Notify, mpsc};
 
 use super::span::TraceSpan;
-use weir_server::Logger;
+use weir_machine::logger::Logger;
 
 /// Maximum spans in the queue; further ones are dropped and counted.
 const MAX_QUEUED_SPANS: usize = 4096;
