@@ -3,7 +3,7 @@
 use crate::nanos::Nanos;
 
 /// Time of seconds as digits alone, with a fraction if there is one: `2`, `0.25`. An overflow is [`Nanos::NEVER`].
-pub(crate) fn read(value: &[u8]) -> Option<Nanos> {
+pub fn read(value: &[u8]) -> Option<Nanos> {
     let point = value.iter().position(|byte| *byte == b'.');
     let (seconds, fraction) = point.map_or((value, &b"0"[..]), |at| (&value[..at], &value[at + 1..]));
     parse_digits(fraction)?;
@@ -13,7 +13,7 @@ pub(crate) fn read(value: &[u8]) -> Option<Nanos> {
 }
 
 /// Number of digits alone; `u64::MAX` on overflow.
-pub(crate) fn parse_digits(digits: &[u8]) -> Option<u64> {
+pub fn parse_digits(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use weir_histogram::percentiles::deserialize_measured;
+use weir_histogram::percentiles::null_or_ms;
 use weir_measure::Run;
 use weir_measure::run_steps::RunStep;
 

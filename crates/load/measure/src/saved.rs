@@ -7,7 +7,6 @@ use serde_json::Value;
 use weir_base::terminal_text::is_steering;
 
 use super::run::{Requests, Run, SCHEMA_VERSION};
-use weir_histogram::percentiles::Percentiles;
 
 /// Fields that a run of any schema has.
 #[derive(Deserialize)]

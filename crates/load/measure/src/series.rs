@@ -14,7 +14,7 @@ use super::step_series::{StepPoint, StepSeries};
 use super::stream_series::{PackedStreamPoint, StreamPoint};
 use weir_base::Nanos;
 use weir_histogram::Histogram;
-use weir_histogram::percentiles::deserialize_measured;
+use weir_histogram::percentiles::null_or_ms;
 
 /// Maximum number of points of a series.
 pub const MAX_POINTS: usize = 1200;

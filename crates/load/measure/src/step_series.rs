@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::packed_histogram::{packed_sum, unpacked};
 use super::step_counts::StepInterval;
 use weir_base::Nanos;
-use weir_histogram::percentiles::deserialize_measured;
+use weir_histogram::percentiles::null_or_ms;
 
 /// Maximum number of points of all steps of a run, unless that would leave a step fewer than [`MIN_POINTS_PER_STEP`].
 pub const MAX_STEP_POINTS: usize = 6_000;

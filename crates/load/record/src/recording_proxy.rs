@@ -15,9 +15,9 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 use weir_base::Nanos;
 
+use weir_machine::executor::spawn_task;
 use weir_machine::timer::Timer;
 use weir_net::client;
-use weir_net::executor::spawn_task;
 use weir_net::client::Client;
 use weir_net::target::Target;
 use weir_net::tls::TlsOptions;
