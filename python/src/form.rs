@@ -15,7 +15,7 @@ use weir::decide::load::notation;
 use weir::decide::load::schedule::{Arrivals, LoadStage};
 use weir::http::tls::TlsOptions;
 use weir::load::http2::{Http2Options, Http2Preference};
-use weir::load::program::ScriptOptions;
+use weir::load::program::{ProgramOptions, ScriptOptions};
 use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
 
@@ -106,7 +106,7 @@ impl LoadRequest {
             warmup: form.time("warmup")?,
             seed: form.take("seed")?,
             spin: form.take("spin")?,
-            script: form.take::<Option<ScriptArg>>("script")?.map(|script| script.0),
+            program: form.take::<Option<ScriptArg>>("script")?.map(|script| ProgramOptions::of_script(script.0)),
         };
         form.is_empty()?;
         // A log may be long.

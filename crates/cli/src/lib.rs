@@ -35,14 +35,12 @@ mod imported_scenarios;
 mod interrupt;
 mod live_session;
 #[cfg(feature = "llm")]
-pub mod llm;
+mod llm;
 mod load;
 pub mod log_load;
 mod man_pages;
 mod messages;
-mod mix_file;
 mod mix_from;
-mod objectives;
 mod output;
 pub mod python_host;
 mod python_process;
@@ -54,7 +52,6 @@ mod request_args;
 mod run;
 mod run_files;
 mod scenario_args;
-mod script_path;
 mod self_exec;
 #[cfg(feature = "send")]
 mod send;

@@ -43,7 +43,6 @@ use super::exit;
 use super::interrupt::Interrupt;
 use super::live_session::{LiveArgs, LiveSession, step_names};
 use super::messages::Messages;
-use super::objectives::Objectives;
 use super::output::reserve_stdout;
 use super::request_args::{RequestArgs, redacted};
 use super::run::{PlayDetail, PlayOutput, play};
@@ -56,6 +55,8 @@ use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
+use weir_load::objectives::Objectives;
+use weir_load::program::ProgramOptions;
 use weir_load::setup;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_measure::slo::Slo;
@@ -211,7 +212,7 @@ fn try_run(
     if driving.has_agents() && live_args.has_traces() {
         return Err("--trace and --on do not go together; agents send counts, and not each request".to_owned());
     }
-    let options = Options { script: script.for_agents(), traces_requests, ..asked.into_options() };
+    let options = Options { program: script.for_agents().map(ProgramOptions::of_script), traces_requests, ..asked.into_options() };
     if let Some(output) = once {
         return play(&options, &output, messages);
     }

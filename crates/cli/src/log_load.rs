@@ -46,7 +46,7 @@ impl LogLoad {
             (options.stages, options.duration) = (rate.stages, None);
         }
         if mix.is_given() {
-            if !options.scenarios.is_empty() || options.script.is_some() {
+            if !options.scenarios.is_empty() || options.program.is_some() {
                 return Err("--mix-from and --scenario do not go together; the log has the requests".to_owned());
             }
             options.scenarios = mix.scenarios(&std::mem::take(&mut options.request_scenario))?;

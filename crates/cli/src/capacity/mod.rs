@@ -20,8 +20,6 @@ use super::interrupt::Interrupt;
 use super::live_session::OutFlags;
 use super::load::{SearchDefaults, SearchScript, check_flags};
 use super::messages::Messages;
-use super::mix_file::MixFile;
-use super::objectives::Objectives;
 use super::output::reserve_stdout;
 use super::request_args::{RequestArgs, redacted};
 use crate::python_host::PythonHost;
@@ -29,6 +27,9 @@ use weir_capacity::{CapacityError, CapacityOptions};
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
+use weir_load::mix_file::MixFile;
+use weir_load::objectives::Objectives;
+use weir_load::program::ProgramOptions;
 use weir_load::{LoadPlan, Options, setup};
 use weir_measure::LoadModel;
 use weir_measure::slo::Slo;
@@ -138,7 +139,7 @@ fn try_run(
     let command = redacted(args, &asked.request_args.secret_mask().with_values(&out_flags.secrets()));
     let agents = asked.agent_args.agent_spec(args, None)?;
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
-    asked.options.script = script.options();
+    asked.options.program = script.options().map(ProgramOptions::of_script);
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     // Mistakes are found before the setup is played.
     let plan = LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() });

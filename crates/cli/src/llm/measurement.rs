@@ -3,11 +3,9 @@
 use super::super::interrupt::Interrupt;
 use super::super::live_session::{LiveSession, step_names};
 use super::super::messages::Messages;
-use super::super::objectives::Objectives;
-use super::llm_program::LlmProgram;
-use super::token_counter::TokenCounter;
 use weir_agents::{AgentSpec, Coordinator};
 use weir_live::progress_bar::{Extent, ProgressBar};
+use weir_llm::load::LlmLoad;
 use weir_load::request_log::RequestLog;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_measure::{Run, RunProgress};
@@ -19,11 +17,10 @@ pub(super) struct LlmMeasurement<'m> {
     pub(super) interrupt: &'m Interrupt,
     /// Command line for the manifest, without secrets.
     pub(super) command: &'m [String],
-    pub(super) objectives: &'m Objectives,
+    /// Load that the plans are of: its objectives, and the texts whose tokens are counted.
+    pub(super) load: &'m LlmLoad,
     /// Where the conversations are, if not in this process.
     pub(super) agents: Option<AgentSpec>,
-    /// Counter of tokens that the server does not report, and the program that has the texts.
-    pub(super) counter: Option<(&'m TokenCounter, &'m LlmProgram)>,
 }
 
 impl LlmMeasurement<'_> {
@@ -65,10 +62,9 @@ impl LlmMeasurement<'_> {
         }
         match run {
             Ok(mut run) => {
-                if let Some((counter, program)) = self.counter {
-                    counter.count(program, plan, &mut run)?;
-                }
-                self.objectives.judge(&mut run, self.objectives.watch(plan), self.interrupt.is_requested());
+                self.load.count_tokens(plan, &mut run)?;
+                let objectives = &self.load.objectives;
+                objectives.judge(&mut run, objectives.watch(plan), self.interrupt.is_requested());
                 Ok(Some(run))
             }
             Err(why @ LoadError::Interrupted) => {

@@ -1,44 +1,28 @@
 //! `weir llm`: load of a language model's server, in tokens.
 //!
 //! - `LlmCommandArgs`: the command line; `load_args`, `endpoint_args`, `prompt_args`: its parts
-//! - `llm_program`, `llm_shared`, `llm_thread`: conversations as users of a load
-//! - `error_body`: what a server says of an error
-//! - `uncounted`, `token_counter`: tokens that a server does not report
-//! - `prepared`: all of it, checked; `call`: as a call of another program; `agent_load`: in agents
-//! - `measurement`: one run of a plan; `sweep`, `sweep_values`: several; `search`, `searched_load`: for capacity
+//! - `measurement`: one run of a plan; `sweep`: several; `search`: for capacity
+//!
+//! Its program and its options are those of [`weir_llm::load`].
 
-mod agent_load;
-mod call;
 mod endpoint_args;
-mod error_body;
-mod llm_program;
-mod llm_shared;
-mod llm_thread;
 mod load_args;
 mod measurement;
-mod prepared;
 mod prompt_args;
 mod search;
-mod searched_load;
 mod sweep;
-mod sweep_values;
-mod token_counter;
-mod uncounted;
 
 use std::ffi::OsString;
 use std::sync::Arc;
 
 use clap::Args;
 
-pub(crate) use self::agent_load::agent_plan;
-use self::agent_load::on_agents;
-pub use self::call::{LlmCall, LlmCallError, parse};
 use self::endpoint_args::EndpointArgs;
 use self::load_args::LlmLoadArgs;
 use self::measurement::LlmMeasurement;
-use self::prepared::PreparedLlm;
 use self::prompt_args::PromptArgs;
-use self::searched_load::SearchedLoad;
+use self::search::{run_search, search_options};
+use self::sweep::run_sweep;
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
@@ -47,6 +31,7 @@ use super::load::{exit_code, samplers};
 use super::messages::Messages;
 use super::request_args::redacted;
 use super::run_files::RunFiles;
+use weir_llm::load::{ConversationOptions, LlmLoad, LlmOptions};
 use weir_measure::Run;
 use weir_report::llm::render;
 
@@ -80,39 +65,53 @@ pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages)
 }
 
 fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
-    let (load_args, agent_args) = (asked.load_args.clone(), asked.agent_args.clone());
-    let (sweep, searched) = (load_args.sweep()?, load_args.capacity()?);
-    let PreparedLlm { loads, program, counter, objectives, secrets, notes } = PreparedLlm::new(asked, sweep.as_ref())?;
-    notes.iter().for_each(|note| messages.note(note));
-    let command = redacted(args, &secrets.with_values(&load_args.live_args.secrets()));
+    let LlmCommandArgs { endpoint_args, prompt_args, load_args, agent_args } = asked;
+    load_args.check()?;
+    if agent_args.has_agents() {
+        load_args.check_agents(&agent_args)?;
+    }
+    let asked = LlmOptions {
+        endpoint: endpoint_args.into_options(),
+        prompts: prompt_args.into_options(),
+        load: load_args.options(),
+    };
+    let mut load = LlmLoad::new(&asked)?;
+    load.notes.iter().for_each(|note| messages.note(note));
+    let secrets = load.secrets.clone().with_values(&load_args.live_args.secrets());
+    let command = redacted(args, &secrets);
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let interrupt = Arc::new(interrupt);
+    let loads = std::mem::take(&mut load.loads);
+    let seed = asked.load.seed();
     let loads = match agent_args.has_agents() {
-        true => loads.into_iter().map(|(options, plan)| on_agents(options, &plan, args)).collect::<Result<_, _>>()?,
+        true => {
+            let program = ConversationOptions { endpoint: asked.endpoint, prompts: asked.prompts, seed };
+            loads.into_iter().map(|(options, plan)| program.on_agents(options, &plan)).collect::<Result<_, _>>()?
+        }
         false => loads,
     };
-    if let (Some(searched), Some((options, plan))) = (searched, loads.first()) {
+    if let (Some(searched), Some((options, plan))) = (asked.load.capacity, loads.first()) {
         let agents = agent_args.agent_spec(args, None)?;
-        let asked = searched.options(&load_args, options.clone(), (program, agents))?;
-        return SearchedLoad::run(&asked, plan, &load_args, &command, (messages, &interrupt));
+        let of_search = (&asked.load, &load_args.search_args);
+        let search = search_options(searched, of_search, options.clone(), (load.program, agents))?;
+        return run_search(&search, plan, &load_args, &command, (messages, &interrupt));
     }
     let measurement = LlmMeasurement {
         messages,
         interrupt: &interrupt,
         command: &command,
-        objectives: &objectives,
+        load: &load,
         agents: loads.first().map_or(Ok(None), |(_, plan)| agent_args.agent_spec(args, Some(plan.connections)))?,
-        counter: counter.as_ref().map(|counter| (counter, &*program)),
     };
-    if let Some(sweep) = sweep {
-        return sweep.run(&loads, &measurement, &load_args);
+    if let Some(sweep) = &asked.load.sweep {
+        return run_sweep(sweep, &loads, &measurement, &load_args);
     }
     let Some((options, plan)) = loads.into_iter().next() else { return Ok(exit::INTERRUPTED) };
     let live_args = &load_args.live_args;
     let mut files = RunFiles::open(&load_args.file_args, live_args.jsonl(), load_args.strict)?;
     files.ensure_not_arguments(args)?;
     let log = files.request_log(&samplers(&plan))?;
-    let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
+    let slos: Vec<String> = load.objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
     let (plan, mut live) =
         LiveSession::open(live_args, (&options, plan), &slos, &interrupt, (messages, files.jsonl()))?;
     live_args.watch_stdin();

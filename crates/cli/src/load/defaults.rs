@@ -1,9 +1,9 @@
 //! What a mix file says of its load, where the command line says nothing.
 
-use super::super::mix_file::MixFile;
 use super::super::request_args::RequestArgs;
 use super::{LoadArgs, LoadStagesFlag, parse_flags};
 use weir_decide::load::schedule::Arrivals;
+use weir_load::mix_file::MixFile;
 
 /// What a mix file says of its load that a search for the highest load uses.
 pub(crate) struct SearchDefaults {

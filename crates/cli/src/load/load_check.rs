@@ -8,16 +8,16 @@ use super::LoadArgs;
 use super::defaults::study_warnings;
 use super::study_scripts::StudyScripts;
 #[cfg(all(feature = "history", feature = "web"))]
-use crate::objectives::Objectives;
+use weir_load::objectives::Objectives;
 #[cfg(all(feature = "history", feature = "web"))]
-#[cfg(all(feature = "history", feature = "web"))]
-use crate::script_path::{is_python, is_script};
+use weir_load::program::{is_python, is_script};
 use weir_decide::Nanos;
 #[cfg(all(feature = "history", feature = "web"))]
 use weir_decide::base::secret_mask::SecretMask;
 #[cfg(all(feature = "history", feature = "web"))]
 use weir_load::LoadPlan;
 use weir_load::Options;
+use weir_load::program::ProgramOptions;
 
 /// Arguments of `weir load`, without the name of the program.
 pub(crate) fn command() -> Command {
@@ -45,7 +45,8 @@ pub(crate) fn parse(
     let mix = read.request_args.read_scenarios(folder, &check_flags)?;
     let warnings = mix.as_ref().map(study_warnings).unwrap_or_default();
     read.add_mix(mix)?;
-    Ok((Options { script, ..read.into_options() }, warnings))
+    let program = script.map(ProgramOptions::of_script);
+    Ok((Options { program, ..read.into_options() }, warnings))
 }
 
 /// Checks the arguments of a load as far as it goes without a request, and returns the mask of its secrets. Scripts, and logs that a

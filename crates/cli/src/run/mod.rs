@@ -27,7 +27,7 @@ use super::connection_args::ConnectionArgs;
 use super::exit;
 use super::imported_scenarios::import_scenarios;
 use super::messages::Messages;
-use super::script_path::{is_python, is_script};
+use weir_load::program::{is_python, is_script};
 use super::variables_file::read_variables;
 use crate::python_host::PythonHost;
 

@@ -8,11 +8,10 @@ use super::super::load::{LuaLoad, LuaRole};
 use super::super::messages::Messages;
 use super::super::output::reserve_stdout;
 use super::super::python_process::replace_process;
-use super::super::script_path::is_python;
 use super::RunArgs;
 use super::play::play_plan;
 use crate::python_host::{PythonHost, ScriptRole};
-use weir_load::program::ScriptOptions;
+use weir_load::program::{ScriptOptions, is_python};
 use weir_load::{LoadPlan, Options};
 
 /// Plays an iteration of a script: of one user, its first task. Exit code 1 if it failed.

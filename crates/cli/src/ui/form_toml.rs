@@ -1,6 +1,6 @@
 //! A form as a mix file: the same load, to be kept beside the code.
 
-use super::super::mix_file::LOAD_KEYS;
+use weir_load::mix_file::LOAD_KEYS;
 use weir_decide::base::url_text::UrlText;
 use weir_web::RunForm;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// One line, if it is not alone.
-pub(super) fn take_script(scenarios: &mut Vec<PathBuf>) -> Result<Option<PathBuf>, String> {
+pub fn take_script(scenarios: &mut Vec<PathBuf>) -> Result<Option<PathBuf>, String> {
     let Some(at) = scenarios.iter().position(|path| is_script(path)) else { return Ok(None) };
     if scenarios.len() > 1 {
         let name = scenarios[at].display();
@@ -16,11 +16,11 @@ pub(super) fn take_script(scenarios: &mut Vec<PathBuf>) -> Result<Option<PathBuf
 }
 
 /// Whether a path is that of a Lua script, by its extension.
-pub(super) fn is_script(path: &Path) -> bool {
+pub fn is_script(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "lua")
 }
 
 /// Whether a path is that of a Python script, by its extension.
-pub(super) fn is_python(path: &Path) -> bool {
+pub fn is_python(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "py")
 }

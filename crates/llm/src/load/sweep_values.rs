@@ -17,9 +17,10 @@ enum SweepFlag {
 
 /// Values of a flag, in ascending order.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct SweepValues {
+pub struct SweepValues {
     flag: SweepFlag,
-    pub(super) values: Vec<f64>,
+    /// Values, in ascending order.
+    pub values: Vec<f64>,
 }
 
 impl FromStr for SweepValues {
@@ -53,7 +54,7 @@ impl FromStr for SweepValues {
 
 impl SweepValues {
     /// Name of the flag.
-    pub(super) fn flag(&self) -> &'static str {
+    pub fn flag(&self) -> &'static str {
         match self.flag {
             SweepFlag::Rate => "rate",
             SweepFlag::Concurrency => "concurrency",
@@ -61,12 +62,12 @@ impl SweepValues {
     }
 
     /// Whether the values are rates.
-    pub(super) fn is_of_rate(&self) -> bool {
+    pub fn is_of_rate(&self) -> bool {
         self.flag == SweepFlag::Rate
     }
 
     /// Options of the load at each value.
-    pub(super) fn loads(&self, options: &Options) -> Vec<Options> {
+    pub fn loads(&self, options: &Options) -> Vec<Options> {
         let load = |value: &f64| match self.flag {
             SweepFlag::Rate => Options { rate: Some(*value), ..options.clone() },
             SweepFlag::Concurrency if options.ramp_up.is_some() => {

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use super::llm_shared::LlmShared;
 use super::llm_thread::LlmThread;
-use super::prompt_args::LlmPrompts;
+use super::prompt_options::LlmPrompts;
 use super::uncounted::{UncountedReplies, UncountedReply};
-use weir_llm::{PromptSource, RequestBodies, RequestSettings};
+use crate::{PromptSource, RequestBodies, RequestSettings};
 use weir_load::LoadPlan;
 use weir_load::program::{ProgramThread, ThreadProgram, UserProgram};
 use weir_machine::lock::lock;
@@ -17,14 +17,14 @@ const SCENARIO: &str = "llm";
 
 /// Conversations with a language model: each is an iteration.
 #[derive(Debug)]
-pub(super) struct LlmProgram(Arc<LlmShared>);
+pub struct LlmProgram(Arc<LlmShared>);
 
 impl LlmProgram {
     /// Conversations for this plan, whose head of a request they have.
     ///
     /// # Errors
     /// One line, if the API lacks what is asked for.
-    pub(super) fn new(settings: RequestSettings, prompts: LlmPrompts, plan: &LoadPlan) -> Result<Self, String> {
+    pub fn new(settings: RequestSettings, prompts: LlmPrompts, plan: &LoadPlan) -> Result<Self, String> {
         let LlmPrompts { source, replies, think, counts_tokens, .. } = prompts;
         let uncounted = counts_tokens.then(|| Mutex::new(UncountedReplies::new(plan.warmup)));
         let has_turns = source.has_turns();

@@ -2,7 +2,7 @@
 
 use weir_decide::Nanos;
 use weir_document::problem::suggestion;
-use weir_load::LoadPlan;
+use super::LoadPlan;
 use weir_measure::abort::{AbortRule, AbortWatch, DEFAULT_ABORT_WINDOW};
 use weir_measure::run_steps::StepFacts;
 use weir_measure::slo::Slo;
@@ -10,22 +10,25 @@ use weir_measure::{Run, RunProgress};
 
 /// Objective, and where it is given.
 #[derive(Clone, Debug)]
-pub(super) struct PlacedObjective {
-    pub(super) slo: Slo,
+pub struct PlacedObjective {
+    /// Objective.
+    pub slo: Slo,
     /// Start of messages about it: `--slo 'p99<1s'`, or file, line, column and key.
-    pub(super) place: String,
+    pub place: String,
 }
 
 /// Objectives of a load, and the condition that ends it early.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Objectives {
-    pub(super) slos: Vec<PlacedObjective>,
-    pub(super) abort: Option<AbortRule>,
+pub struct Objectives {
+    /// Objectives, in order.
+    pub slos: Vec<PlacedObjective>,
+    /// Condition that ends the load.
+    pub abort: Option<AbortRule>,
 }
 
 /// Evaluation of the condition of a run that is executed.
 #[derive(Debug, Default)]
-pub(super) struct AbortState {
+pub struct AbortState {
     watch: Option<AbortWatch>,
     reason: Option<String>,
 }
@@ -57,7 +60,7 @@ impl Objectives {
     ///
     /// # Errors
     /// One line, if the condition is none of a run that is executed.
-    pub(super) fn of_flags(slos: Vec<Slo>, abort: Option<Slo>, window: Option<Nanos>) -> Result<Self, String> {
+    pub fn of_flags(slos: Vec<Slo>, abort: Option<Slo>, window: Option<Nanos>) -> Result<Self, String> {
         let window_s = window.unwrap_or(DEFAULT_ABORT_WINDOW);
         let abort = match abort {
             Some(when) => Some(AbortRule::new(when, window_s).map_err(|why| format!("--abort: {why}"))?),
@@ -72,7 +75,7 @@ impl Objectives {
     ///
     /// # Errors
     /// A line for each objective that is about something else.
-    pub(super) fn check(&self, plan: &LoadPlan) -> Result<(), String> {
+    pub fn check(&self, plan: &LoadPlan) -> Result<(), String> {
         self.check_streams(plan)?;
         let steps = plan.step_facts();
         if plan.program.is_some() && steps.is_empty() {
@@ -87,7 +90,7 @@ impl Objectives {
     ///
     /// # Errors
     /// One line with the first objective that is about something else.
-    pub(super) fn check_streams(&self, plan: &LoadPlan) -> Result<(), String> {
+    pub fn check_streams(&self, plan: &LoadPlan) -> Result<(), String> {
         let is_llm = plan.streams.is_some_and(|streams| streams.api.is_some());
         for PlacedObjective { slo, place } in &self.slos {
             if slo.needs_llm() && !is_llm {
@@ -101,13 +104,13 @@ impl Objectives {
     }
 
     /// Evaluation of the condition during a run.
-    pub(super) fn watch(&self, plan: &LoadPlan) -> AbortState {
+    pub fn watch(&self, plan: &LoadPlan) -> AbortState {
         let watch = self.abort.clone().map(|rule| AbortWatch::new(rule, plan.interval));
         AbortState { watch, reason: None }
     }
 
     /// Adds the outcomes to a run that has ended.
-    pub(super) fn judge(&self, run: &mut Run, state: AbortState, is_interrupted: bool) {
+    pub fn judge(&self, run: &mut Run, state: AbortState, is_interrupted: bool) {
         if state.reason.is_some() && !is_interrupted {
             (run.aborted, run.interrupted) = (state.reason, false);
         }
@@ -117,7 +120,7 @@ impl Objectives {
 
 impl AbortState {
     /// Whether the run goes on after this progress.
-    pub(super) fn goes_on(&mut self, progress: &RunProgress<'_>) -> bool {
+    pub fn goes_on(&mut self, progress: &RunProgress<'_>) -> bool {
         if let (None, Some(watch), Some(interval)) = (&self.reason, &mut self.watch, progress.interval) {
             self.reason = watch.add(interval);
         }

@@ -6,7 +6,7 @@ use weir_measure::LoadModel;
 
 /// What a search changes: conversations at a time, or conversations per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SearchedLoad(pub(super) LoadModel);
+pub struct SearchedLoad(pub LoadModel);
 
 impl FromStr for SearchedLoad {
     type Err = String;
@@ -22,7 +22,7 @@ impl FromStr for SearchedLoad {
 
 impl SearchedLoad {
     /// Whether the search is over rates.
-    pub(super) fn is_of_rate(self) -> bool {
+    pub fn is_of_rate(self) -> bool {
         self.0 == LoadModel::Open
     }
 }

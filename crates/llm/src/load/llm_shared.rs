@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::uncounted::UncountedReplies;
-use weir_llm::{ReplySource, RequestBodies};
+use crate::{ReplySource, RequestBodies};
 use weir_load::steps::ThinkTime;
 
 /// What the threads of a program share.

@@ -9,7 +9,7 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::base::rng::SeededRng;
 use weir_events::StreamFormat;
-use weir_llm::{ConversationState, ReplyParts, TurnAction, push_reply_text};
+use crate::{ConversationState, ReplyParts, TurnAction, push_reply_text};
 use weir_load::program::{KeptParts, ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ThreadProgram};
 use weir_machine::lock::lock;
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::script_path::is_script;
+use crate::program::is_script;
 use weir_decide::base::units;
 use weir_document::read::{DocumentNode, DocumentTable};
-use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, ThinkTime};
+use crate::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, ThinkTime};
 
 /// Scenario of a mix file, with its share.
 #[derive(Debug)]

@@ -20,40 +20,40 @@ mod thresholds;
 use std::path::Path;
 
 use self::scenario::{MixEntry, MixKind};
-use super::objectives::PlacedObjective;
+use crate::objectives::PlacedObjective;
 use weir_document::problem::{Diagnostic, suggestion};
 use weir_document::read::{DocumentNode, DocumentTable};
-use weir_load::steps::ScenarioSource;
-use weir_load::steps::Value;
+use crate::steps::ScenarioSource;
+use crate::steps::Value;
 use weir_machine::input_file;
 use weir_measure::abort::AbortRule;
 
 /// Check of flags of `weir load`; an error is one line that names the flag.
-pub(super) type FlagCheck<'a> = dyn Fn(&[String]) -> Result<(), String> + 'a;
+pub type FlagCheck<'a> = dyn Fn(&[String]) -> Result<(), String> + 'a;
 
 /// Content of a mix file.
 #[derive(Debug, Default)]
-pub(super) struct MixFile {
+pub struct MixFile {
     /// Scenarios in order, with their weights.
-    pub(super) scenarios: Vec<ScenarioSource>,
+    pub scenarios: Vec<ScenarioSource>,
     /// URL before the paths of steps.
-    pub(super) base_url: Option<String>,
+    pub base_url: Option<String>,
     /// Flags of `weir load` that the file gives, as arguments.
-    pub(super) flags: Vec<String>,
+    pub flags: Vec<String>,
     /// Sum of the users of the scenarios.
-    pub(super) users: Option<u64>,
+    pub users: Option<u64>,
     /// Sum of the rates of the scenarios, in iterations per second.
-    pub(super) rate_per_s: Option<f64>,
+    pub rate_per_s: Option<f64>,
     /// Objectives, with their places in the file.
-    pub(super) slos: Vec<PlacedObjective>,
+    pub slos: Vec<PlacedObjective>,
     /// Condition that ends the run early.
-    pub(super) abort: Option<AbortRule>,
+    pub abort: Option<AbortRule>,
     /// What is probably a mistake, a line each.
-    pub(super) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// Flags of `weir load` that are keys of `[load]`.
-pub(super) const LOAD_KEYS: [&str; 18] = [
+pub const LOAD_KEYS: [&str; 18] = [
     "users",
     "ramp_up",
     "loops",
@@ -76,7 +76,7 @@ pub(super) const LOAD_KEYS: [&str; 18] = [
 
 impl MixFile {
     /// Whether a path is that of a mix file, by its extension.
-    pub(super) fn is_named(path: &Path) -> bool {
+    pub fn is_named(path: &Path) -> bool {
         path.extension().is_some_and(|extension| extension == "toml")
     }
 
@@ -84,7 +84,7 @@ impl MixFile {
     ///
     /// # Errors
     /// All mistakes, a line each.
-    pub(super) fn read(path: &Path, check: &FlagCheck<'_>) -> Result<Self, String> {
+    pub fn read(path: &Path, check: &FlagCheck<'_>) -> Result<Self, String> {
         let shown = path.display();
         let text = input_file::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -98,7 +98,7 @@ impl MixFile {
     }
 
     /// Keys of `[load]` that the file gives, as they are in it.
-    pub(super) fn load_keys(&self) -> impl Iterator<Item = String> {
+    pub fn load_keys(&self) -> impl Iterator<Item = String> {
         let names = self.flags.iter().filter_map(|flag| flag.strip_prefix("--"));
         names.map(|flag| flag.split('=').next().unwrap_or_default().replace('-', "_"))
     }

@@ -28,7 +28,7 @@ impl Tokenizer {
 
 /// Counts tokens as a model does.
 #[derive(Debug)]
-pub(super) struct TokenCounter(Tokenizer);
+pub struct TokenCounter(Tokenizer);
 
 impl TokenCounter {
     /// Counter of a tokenizer's file, `tokenizer.json` of a model.
@@ -36,7 +36,7 @@ impl TokenCounter {
     /// # Errors
     /// One line, if it cannot be read.
     #[cfg(feature = "tokenizer")]
-    pub(super) fn open(path: &Path) -> Result<Self, String> {
+    pub fn open(path: &Path) -> Result<Self, String> {
         let name = path.display();
         let content = input_file::read(path).map_err(|error| format!("--tokenizer: cannot read '{name}': {error}"))?;
         let tokenizer = Tokenizer::from_bytes(&content).map_err(|error| {
@@ -51,7 +51,7 @@ impl TokenCounter {
     /// # Errors
     /// One line, always.
     #[cfg(not(feature = "tokenizer"))]
-    pub(super) fn open(_: &Path) -> Result<Self, String> {
+    pub fn open(_: &Path) -> Result<Self, String> {
         Err("--tokenizer: this build of weir has none; build it with the feature tokenizer".to_owned())
     }
 
@@ -59,7 +59,7 @@ impl TokenCounter {
     ///
     /// # Errors
     /// One line, if a text cannot be tokenized.
-    pub(super) fn count(&self, program: &LlmProgram, plan: &LoadPlan, run: &mut Run) -> Result<(), String> {
+    pub fn count(&self, program: &LlmProgram, plan: &LoadPlan, run: &mut Run) -> Result<(), String> {
         let replies = program.take_uncounted();
         let Some(llm) = run.llm.as_mut().filter(|_| !replies.is_empty()) else { return Ok(()) };
         let mut counted: Vec<(LlmTimeline, Nanos)> = Vec::with_capacity(replies.len());
