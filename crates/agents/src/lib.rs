@@ -29,9 +29,9 @@ use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
+pub use self::agent_programs::{AgentPrograms, NoPrograms};
 pub use self::aggregation::AgentAggregator;
 pub use self::coordinator::Coordinator;
-pub use self::agent_programs::{AgentPrograms, NoPrograms};
 
 /// Hidden command that runs an agent.
 pub const AGENT_COMMAND: &str = "agent-process";

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use super::agent_programs::AgentPrograms;
 use super::event_channel::EventChannel;
 use super::protocol::{AgentCommand, AgentEvent, LoadAssignment, ScriptStep, next_line};
-use super::agent_programs::AgentPrograms;
 use weir_decide::Nanos;
 use weir_load::{self as load, LoadControl, LoadPlan, ProgressEvent, StartGate};
 use weir_machine::clock::{self, Clock};

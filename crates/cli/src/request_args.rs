@@ -10,7 +10,7 @@ use clap::Args;
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::http2_args::Http2Args;
 use super::imported_scenarios::{ImportedScenarios, import_scenarios};
-use super::mix_from::MixFromArgs;
+use super::log_args::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
 use super::stream_args::EventStreamArgs;
 use super::variables_file::read_variables;
@@ -148,7 +148,7 @@ impl RequestArgs {
         let settings = ScenarioSource { variables, think: self.think.clone(), ..ScenarioSource::default() };
         let settings = self.scenario_args.apply(settings)?;
         if self.mix_from_args.is_given() {
-            self.sources = self.mix_from_args.scenarios(&settings)?;
+            self.sources = self.mix_from_args.log_load().scenarios(&settings)?;
             return Ok(None);
         }
         if self.scenarios.is_empty() {

@@ -1,8 +1,8 @@
 //! Objectives of a load, and the condition that ends it early.
 
+use super::LoadPlan;
 use weir_decide::Nanos;
 use weir_document::problem::suggestion;
-use super::LoadPlan;
 use weir_measure::abort::{AbortRule, AbortWatch, DEFAULT_ABORT_WINDOW};
 use weir_measure::run_steps::StepFacts;
 use weir_measure::slo::Slo;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{DEFAULT_STORE, started};
-use crate::messages::Messages;
-use crate::output::print;
-use weir_history::{RunFilter, RunStore, StoredRun};
+use super::started;
+use weir_history::{DEFAULT_STORE, RunFilter, RunStore, StoredRun};
 use weir_report::comparison::MetricSelector;
 use weir_report::page::ValueUnit;
+use weir_session::messages::Messages;
+use weir_session::output::print;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir history\n  weir history --plan /api/items -n 50 --format json";

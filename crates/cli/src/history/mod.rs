@@ -2,13 +2,8 @@
 //!
 //! - [`HistoryArgs`], `list`: the runs of a store
 //! - `trend`, `trend_report`, `trend_text`, `trend_page`: changes of their level
-//! - [`SaveArgs`]: flags that save a run; `commit`: of which code it is
-//! - [`stored_run`]: runs of a store as arguments of other commands
 
-mod commit;
 mod list;
-mod save_args;
-mod stored_result;
 mod trend;
 #[cfg(feature = "web")]
 mod trend_page;
@@ -18,18 +13,11 @@ mod trend_text;
 pub(crate) use self::list::HistoryArgs;
 #[cfg(feature = "web")]
 pub(crate) use self::list::run_row;
-#[cfg(feature = "web")]
-pub(crate) use self::save_args::figures_of;
-pub(crate) use self::save_args::{RunSaver, SaveArgs};
-pub(crate) use self::stored_result::stored_run;
 pub(crate) use self::trend::TrendArgs;
 #[cfg(feature = "web")]
 pub(crate) use self::trend_page::trend_reports;
 use super::exit;
-use super::messages::Messages;
-
-/// Store where no other is named.
-pub(crate) const DEFAULT_STORE: &str = ".weir/runs.db";
+use weir_session::messages::Messages;
 
 pub(super) fn run(asked: &HistoryArgs, messages: &Messages) -> u8 {
     asked.run(messages).map_or_else(|why| messages.usage_error(&why), |()| exit::OK)

@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::list::HistoryFormat;
 use super::trend_report::TrendReport;
-use super::{DEFAULT_STORE, trend_text};
+use super::trend_text;
 use crate::exit;
-use crate::messages::Messages;
-use crate::output::print;
 use weir_decide::base::units;
-use weir_history::{LikeRuns, RunFilter, RunStore};
+use weir_history::{DEFAULT_STORE, LikeRuns, RunFilter, RunStore};
 use weir_report::comparison::MetricSelector;
+use weir_session::messages::Messages;
+use weir_session::output::print;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str =

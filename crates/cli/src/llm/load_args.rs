@@ -8,14 +8,15 @@ use clap::Args;
 use super::super::load::StagesFlag;
 use crate::agent_args::AgentArgs;
 use crate::capacity::SearchArgs;
-use crate::live_session::LiveArgs;
-use crate::run_files::RunFileArgs;
+use crate::live_args::LiveArgs;
+use crate::run_file_args::RunFileArgs;
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
 use weir_llm::load::{LlmLoadOptions, SearchedLoad, SweepValues};
 use weir_measure::slo::Slo;
 use weir_report::llm::LlmReportFormat;
+use weir_session::SessionOptions;
 
 const LOAD: &str = "Load";
 const RESULT: &str = "Result";
@@ -74,30 +75,41 @@ pub(super) struct LlmLoadArgs {
     tokenizer: Option<PathBuf>,
     /// exit code 3 if the run is not trusted
     #[arg(long, help_heading = RESULT)]
-    pub(super) strict: bool,
+    strict: bool,
     /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = LlmReportFormat::Text, help_heading = RESULT)]
     pub(super) format: LlmReportFormat,
     #[command(flatten)]
-    pub(super) file_args: RunFileArgs,
+    file_args: RunFileArgs,
 
     #[command(flatten)]
-    pub(super) live_args: LiveArgs,
+    live_args: LiveArgs,
 }
 
 impl LlmLoadArgs {
+    /// What becomes of the load and its result.
+    pub(super) fn session(&self) -> SessionOptions {
+        SessionOptions {
+            files: self.file_args.clone().into_options(),
+            live: self.live_args.clone().into_options(),
+            strict: self.strict,
+        }
+    }
+
     /// Checks that nothing is given that is of one run where there are several, or of a search where there is none.
     ///
     /// # Errors
     /// One line with the flag.
-    pub(super) fn check(&self) -> Result<(), String> {
-        let of_one_run = self.file_args.of_one_run().or_else(|| self.live_args.flag_of_one_run());
+    pub(super) fn check(&self, session: &SessionOptions) -> Result<(), String> {
+        let of_one_run = session.files.of_one_run().or_else(|| session.live.of_one_run());
         if self.sweep.is_some() {
             if let Some(flag) = of_one_run {
                 return Err(format!("{flag} is for one run; a sweep has --out and --html"));
             }
-            if self.live_args.out_flags.has_any() {
-                return Err("outputs while it runs (--out-...) are for one run; a sweep has --out and --html".to_owned());
+            if session.live.outputs.has_any() {
+                return Err(
+                    "outputs while it runs (--out-...) are for one run; a sweep has --out and --html".to_owned()
+                );
             }
         }
         if self.capacity.is_none() {
@@ -138,17 +150,17 @@ impl LlmLoadArgs {
     ///
     /// # Errors
     /// One line with the flag.
-    pub(super) fn check_agents(&self, agent_args: &AgentArgs) -> Result<(), String> {
+    pub(super) fn check_agents(&self, agent_args: &AgentArgs, session: &SessionOptions) -> Result<(), String> {
         if agent_args.are_remote() {
             return Err("weir llm has its prompts on this machine: write --on local --agents N".to_owned());
         }
         if self.tokenizer.is_some() {
             return Err("--tokenizer and --on do not go together; agents send counts, and not each response".to_owned());
         }
-        if self.live_args.has_traces() {
+        if session.live.trace.is_some() {
             return Err("--trace and --on do not go together; agents send counts, and not each request".to_owned());
         }
-        if self.file_args.jtl.is_some() {
+        if session.files.jtl.is_some() {
             return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
         }
         Ok(())

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::load_args::LlmLoadArgs;
-use crate::capacity::{SearchArgs, SearchFeed, SearchOutputs, SearchScale, exit_code, failure, search};
-use crate::interrupt::Interrupt;
-use crate::messages::Messages;
+use crate::capacity::{SearchArgs, SearchScale};
 use weir_agents::AgentSpec;
 use weir_capacity::CapacityOptions;
 use weir_llm::load::{LlmLoadOptions, LlmProgram, SearchedLoad};
@@ -15,6 +12,10 @@ use weir_load::program::UserProgram;
 use weir_load::{LoadPlan, Options};
 use weir_measure::slo::Slo;
 use weir_report::llm::LlmReportFormat;
+use weir_session::SessionOptions;
+use weir_session::interrupt::Interrupt;
+use weir_session::messages::Messages;
+use weir_session::search::{SearchFeed, SearchOutputs, conclude, search};
 
 /// Conversations per second; and a goodput of 99% takes a few hundred responses to be shown.
 const SCALE: SearchScale = SearchScale { first_rate: 1.0, step_length: Duration::from_secs(60) };
@@ -53,25 +54,16 @@ pub(super) fn search_options(
 pub(super) fn run_search(
     asked: &CapacityOptions,
     plan: &LoadPlan,
-    load_args: &LlmLoadArgs,
+    (session, format): (&SessionOptions, LlmReportFormat),
     command: &[String],
-    (messages, interrupt): (&Messages, &Interrupt),
+    messages: &Messages,
 ) -> Result<u8, String> {
     Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(plan)?;
-    let files = &load_args.file_args;
-    let out_flags = &load_args.live_args.out_flags;
-    let outputs = SearchOutputs::open((files.out.as_deref(), files.html.as_deref(), out_flags.jsonl()), &[])?;
+    let (files, out) = (&session.files, &session.live.outputs);
+    let outputs = SearchOutputs::open((files.out.as_deref(), files.html.as_deref(), out.jsonl.as_deref()), &[])?;
     let lines = (outputs.jsonl(), messages);
-    let mut feed = SearchFeed::start(out_flags, (plan, asked.model), &asked.slos, lines)?;
-    match search(asked, command, (messages, interrupt), &mut feed, &mut |_| ()) {
-        Ok(answer) => {
-            let delivered = feed.finish(Ok(&answer), messages);
-            outputs.write(&answer, load_args.format == LlmReportFormat::Json, messages)?;
-            Ok(exit_code(&answer, load_args.strict).max(delivered))
-        }
-        Err(why) => {
-            feed.finish(Err(&why.to_string()), messages);
-            failure(why, messages)
-        }
-    }
+    let mut feed = SearchFeed::start(out, (plan, asked.model), &asked.slos, lines)?;
+    let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let found = search(asked, command, (messages, &interrupt), &mut feed, &mut |_| ());
+    conclude(found, (feed, outputs), (format == LlmReportFormat::Json, session.strict), messages)
 }

@@ -7,17 +7,17 @@ use clap::{Args, Command, FromArgMatches};
 use super::LoadArgs;
 use super::defaults::study_warnings;
 use super::study_scripts::StudyScripts;
-#[cfg(all(feature = "history", feature = "web"))]
-use weir_load::objectives::Objectives;
-#[cfg(all(feature = "history", feature = "web"))]
-use weir_load::program::{is_python, is_script};
 use weir_decide::Nanos;
 #[cfg(all(feature = "history", feature = "web"))]
 use weir_decide::base::secret_mask::SecretMask;
 #[cfg(all(feature = "history", feature = "web"))]
 use weir_load::LoadPlan;
 use weir_load::Options;
+#[cfg(all(feature = "history", feature = "web"))]
+use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
+#[cfg(all(feature = "history", feature = "web"))]
+use weir_load::program::{is_python, is_script};
 
 /// Arguments of `weir load`, without the name of the program.
 pub(crate) fn command() -> Command {
@@ -57,7 +57,7 @@ pub(crate) fn parse(
 #[cfg(all(feature = "history", feature = "web"))]
 pub(crate) fn check(args: &[String]) -> Result<SecretMask, String> {
     let mut read = parse_args(args)?;
-    let mask = read.request_args.secret_mask().with_values(&read.live_args.secrets());
+    let mask = read.request_args.secret_mask().with_values(&read.live_args.clone().into_options().secrets());
     let is_of_script =
         |arg: &String| arg.starts_with("--scenario=") && (is_python(Path::new(arg)) || is_script(Path::new(arg)));
     if args.iter().any(is_of_script) || read.rate_from_args.is_given() {

@@ -1,7 +1,7 @@
 //! A form as a mix file: the same load, to be kept beside the code.
 
-use weir_load::mix_file::LOAD_KEYS;
 use weir_decide::base::url_text::UrlText;
+use weir_load::mix_file::LOAD_KEYS;
 use weir_web::RunForm;
 
 /// Options that are keys of `[[scenario]]`, and not of `[load]`.

@@ -19,11 +19,11 @@ use clap::Args;
 
 use self::run_library::RunLibrary;
 use self::ui_commands::UiCommands;
-use super::history::DEFAULT_STORE;
-use super::messages::Messages;
 use super::self_exec::self_command;
 use super::server_lifecycle::ServerLifecycle;
+use weir_history::DEFAULT_STORE;
 use weir_server::Logger;
+use weir_session::messages::Messages;
 use weir_web::{PageListener, UiPage, WebAddress};
 
 /// Examples at the end of the help.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::history::figures_of;
+use weir_history::figures_of;
 use weir_history::{HistoryError, RunFilter, RunNote, RunReference, RunStore, StoredRun};
 use weir_machine::lock::lock;
 use weir_measure::{LoadModel, Run};

@@ -14,6 +14,7 @@ use weir_decide::base::secret_mask::SecretMask;
 use weir_load::event_streams::StreamOptions;
 use weir_load::objectives::Objectives;
 use weir_load::{LoadError, LoadPlan, Options};
+use weir_measure::goodput::GoodputObjectives;
 use weir_measure::{Run, RunProgress};
 
 /// Load of a language model's server, or several of a sweep.
@@ -24,7 +25,11 @@ pub struct LlmLoad {
     /// Conversations of all loads.
     pub program: Arc<LlmProgram>,
     /// Counter of tokens that the server does not report.
-    pub counter: Option<TokenCounter>,
+    counter: Option<TokenCounter>,
+    /// Objectives of each request.
+    goodput: GoodputObjectives,
+    /// End of the warm-up.
+    warmup: Nanos,
     /// Objectives of each run.
     pub objectives: Objectives,
     /// Values that are left out of what is saved.
@@ -94,7 +99,8 @@ impl LlmLoad {
         };
         let loads = plans.into_iter().zip(loads).map(driven).collect::<Result<Vec<_>, _>>()?;
         loads.first().map_or(Ok(()), |(_, plan)| objectives.check(plan))?;
-        Ok(Self { loads, program, counter, objectives, secrets: endpoint.secrets, notes })
+        let warmup = Nanos::from(load.warmup.unwrap_or_default());
+        Ok(Self { loads, program, counter, goodput, warmup, objectives, secrets: endpoint.secrets, notes })
     }
 
     /// Executes the first load until its end, or until `go_on` is false; `command` is recorded in the manifest.
@@ -104,17 +110,18 @@ impl LlmLoad {
     pub fn run(&self, command: &[String], go_on: &mut dyn FnMut() -> bool) -> Result<Run, LlmLoadError> {
         let Some((_, plan)) = self.loads.first() else { return Err(LoadError::Interrupted.into()) };
         let mut run = weir_load::run(plan, command, &mut |_: &RunProgress<'_>| go_on(), None)?;
-        self.count_tokens(plan, &mut run).map_err(LlmLoadError::Tokens)?;
+        self.count_tokens(&mut run).map_err(LlmLoadError::Tokens)?;
         self.objectives.judge(&mut run, self.objectives.watch(plan), false);
         Ok(run)
     }
 
-    /// Adds the tokens that the server has not reported to a run of a plan, if they are to be counted.
+    /// Adds the tokens that the server has not reported to a run of one of the loads, if they are to be counted.
     ///
     /// # Errors
     /// One line, if a text cannot be tokenized.
-    pub fn count_tokens(&self, plan: &LoadPlan, run: &mut Run) -> Result<(), String> {
-        self.counter.as_ref().map_or(Ok(()), |counter| counter.count(&self.program, plan, run))
+    pub fn count_tokens(&self, run: &mut Run) -> Result<(), String> {
+        let of_all = (&self.goodput, self.warmup);
+        self.counter.as_ref().map_or(Ok(()), |counter| counter.count(&self.program, of_all, run))
     }
 }
 

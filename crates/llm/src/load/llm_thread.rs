@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::error_body::error_message;
 use super::llm_shared::LlmShared;
+use crate::{ConversationState, ReplyParts, TurnAction, push_reply_text};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::base::rng::SeededRng;
 use weir_events::StreamFormat;
-use crate::{ConversationState, ReplyParts, TurnAction, push_reply_text};
 use weir_load::program::{KeptParts, ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ThreadProgram};
 use weir_machine::lock::lock;
 

@@ -117,7 +117,9 @@ fn count(flag: &str, given: Option<u64>) -> Result<Option<u64>, String> {
 fn read(path: &Path) -> Result<Dataset, String> {
     let name = path.display().to_string();
     let content = input_file::read(path).map_err(|error| {
-        format!("cannot read the data set '{name}': {error}; write a file, or --dataset {RANDOM_WORDS} for random words")
+        format!(
+            "cannot read the data set '{name}': {error}; write a file, or --dataset {RANDOM_WORDS} for random words"
+        )
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut read_image = |file: &str| {

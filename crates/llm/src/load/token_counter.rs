@@ -8,9 +8,9 @@ use tokenizers::Tokenizer;
 use super::llm_program::LlmProgram;
 use weir_decide::Nanos;
 use weir_decide::base::terminal_text::is_steering;
-use weir_load::LoadPlan;
 use weir_machine::input_file;
 use weir_measure::Run;
+use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::time_window::TimeWindow;
 
@@ -55,11 +55,16 @@ impl TokenCounter {
         Err("--tokenizer: this build of weir has none; build it with the feature tokenizer".to_owned())
     }
 
-    /// Adds the tokens of responses whose tokens the server has not reported to a run of the plan.
+    /// Adds the tokens of responses whose tokens the server has not reported to a run; those before `warmup` are none of it.
     ///
     /// # Errors
     /// One line, if a text cannot be tokenized.
-    pub fn count(&self, program: &LlmProgram, plan: &LoadPlan, run: &mut Run) -> Result<(), String> {
+    pub(super) fn count(
+        &self,
+        program: &LlmProgram,
+        (objectives, warmup): (&GoodputObjectives, Nanos),
+        run: &mut Run,
+    ) -> Result<(), String> {
         let replies = program.take_uncounted();
         let Some(llm) = run.llm.as_mut().filter(|_| !replies.is_empty()) else { return Ok(()) };
         let mut counted: Vec<(LlmTimeline, Nanos)> = Vec::with_capacity(replies.len());
@@ -72,9 +77,8 @@ impl TokenCounter {
             timeline.record_usage(input, Some(self.tokens(&reply.text)?));
             counted.push((timeline, reply.done));
         }
-        let objectives = plan.streams.map(|streams| streams.objectives).unwrap_or_default();
-        let until = plan.warmup + Nanos::from_secs_f64(run.duration_s);
-        llm.add_counted(&counted, &objectives, &TimeWindow { from: plan.warmup, until })
+        let until = warmup + Nanos::from_secs_f64(run.duration_s);
+        llm.add_counted(&counted, objectives, &TimeWindow { from: warmup, until })
     }
 
     /// Number of tokens of the content of a JSON string.

@@ -1,7 +1,7 @@
 //! Responses whose tokens the server has not reported, until they are counted after the run.
 
-use weir_decide::Nanos;
 use crate::ConversationState;
+use weir_decide::Nanos;
 use weir_measure::llm_timeline::LlmTimeline;
 
 /// Maximum length of all texts that are kept, in bytes; tokens of further responses are not counted.

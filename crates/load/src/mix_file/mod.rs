@@ -21,10 +21,10 @@ use std::path::Path;
 
 use self::scenario::{MixEntry, MixKind};
 use crate::objectives::PlacedObjective;
-use weir_document::problem::{Diagnostic, suggestion};
-use weir_document::read::{DocumentNode, DocumentTable};
 use crate::steps::ScenarioSource;
 use crate::steps::Value;
+use weir_document::problem::{Diagnostic, suggestion};
+use weir_document::read::{DocumentNode, DocumentTable};
 use weir_machine::input_file;
 use weir_measure::abort::AbortRule;
 

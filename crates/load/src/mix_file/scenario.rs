@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::program::is_script;
+use crate::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, ThinkTime};
 use weir_decide::base::units;
 use weir_document::read::{DocumentNode, DocumentTable};
-use crate::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, ThinkTime};
 
 /// Scenario of a mix file, with its share.
 #[derive(Debug)]

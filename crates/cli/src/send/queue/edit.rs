@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::{JobIdArgs, StoreArgs, job_name, state_phrase};
 use crate::exit;
-use crate::messages::Messages;
 use crate::send::request;
 use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_send::store::StoreError;
 use weir_send::{Job, JobDefaults, JobEdit, JobEntry, State, TemplateParts, UnixMs, wall_ms};
+use weir_session::messages::Messages;
 
 const EXAMPLES: &str = "Examples:
   weir send edit jobs.jsonl.db order-7 --ttl 1h

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use weir_decide::base::secret_mask::without_secrets;
 use weir_decide::base::secret_names::is_secret_name;
 use weir_http::target::Target;
-use weir_live::single_line;
 use weir_send::template::has_field;
 use weir_send::{JobDetail, JobEntry, UnixMs};
+use weir_terminal::single_line;
 
 /// Job as one row.
 pub(super) fn row(entry: &JobEntry, now: UnixMs) -> String {

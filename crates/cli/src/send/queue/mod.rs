@@ -16,9 +16,9 @@ use clap::{Args, Subcommand};
 
 use super::format::SendFormat;
 use crate::exit;
-use crate::messages::Messages;
 use weir_send::State;
 use weir_send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, Store, StoreError};
+use weir_session::messages::Messages;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {

@@ -6,11 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_count, job_name, report_skipped, skipped_json, state_phrase};
-use crate::messages::Messages;
 use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_send::store::{JobFilter, StoreError};
 use weir_send::{State, UnixMs, wall_ms};
+use weir_session::messages::Messages;
 
 const EXAMPLES: &str = "Examples:
   weir send purge jobs.jsonl.db --state done

@@ -6,11 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_count, job_name, report_skipped, skipped_json, state_phrase};
-use crate::messages::Messages;
 use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_send::store::{JobFilter, JobSelector, Store, StoreError};
 use weir_send::{JobEntry, State, UnixMs, wall_ms};
+use weir_session::messages::Messages;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::job_view::{ago, size};
 use super::{job_count, state_phrase};
 use crate::exit;
-use weir_live::single_line;
 use weir_send::store::{ActiveSenders, JobFilter, KeyUsage, Store, StoreError, StoreUrl};
 use weir_send::{JobEntry, PauseRecord, State, UnixMs, wall_ms};
+use weir_terminal::single_line;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
