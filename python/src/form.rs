@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::path::PathBuf;
 use weir::agents;
-use weir::cli::log_load::LogLoad;
 use weir::decide::Nanos;
 use weir::decide::load::live_load::LevelKind;
 use weir::decide::load::notation;
@@ -18,6 +17,7 @@ use weir::load::http2::{Http2Options, Http2Preference};
 use weir::load::program::{ProgramOptions, ScriptOptions};
 use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
+use weir::replay::LogLoad;
 
 use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
@@ -117,7 +117,7 @@ impl LoadRequest {
 }
 
 /// HTTP/2 over TLS: `False`, `True` or `"only"`.
-struct Http2Arg(Option<Http2Preference>);
+pub(crate) struct Http2Arg(pub(crate) Option<Http2Preference>);
 
 impl FromPyObject<'_, '_> for Http2Arg {
     type Error = PyErr;
@@ -155,7 +155,7 @@ impl FromPyObject<'_, '_> for ScriptArg {
 }
 
 /// Arrival process: `constant`, `poisson` or `gamma:BURSTINESS`.
-struct ArrivalsArg(Arrivals);
+pub(crate) struct ArrivalsArg(pub(crate) Arrivals);
 
 impl FromPyObject<'_, '_> for ArrivalsArg {
     type Error = PyErr;
@@ -166,7 +166,7 @@ impl FromPyObject<'_, '_> for ArrivalsArg {
 }
 
 /// Stages: text such as `0-200/30s,200/1m` or `0-50u/30s`, or a list of (from per second, to per second, time).
-struct LoadStagesArg(LevelKind, Vec<LoadStage>);
+pub(crate) struct LoadStagesArg(pub(crate) LevelKind, pub(crate) Vec<LoadStage>);
 
 impl FromPyObject<'_, '_> for LoadStagesArg {
     type Error = PyErr;
@@ -211,7 +211,7 @@ impl FromPyObject<'_, '_> for BodyArg {
 }
 
 /// Objective such as `p99<200ms`.
-struct SloArg(Slo);
+pub(crate) struct SloArg(pub(crate) Slo);
 
 impl FromPyObject<'_, '_> for SloArg {
     type Error = PyErr;

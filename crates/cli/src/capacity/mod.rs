@@ -9,14 +9,14 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use self::search_args::SEARCH;
-pub(crate) use self::search_args::{SearchArgs, SearchScale};
+pub(crate) use self::search_args::SearchArgs;
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::load::{SearchDefaults, SearchScript, check_flags};
 use super::out_args::OutArgs;
 use super::request_args::{RequestArgs, redacted};
 use crate::python_host::PythonHost;
-use weir_capacity::{CapacityError, CapacityOptions};
+use weir_capacity::{CapacityError, CapacityOptions, SearchScale};
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
@@ -34,8 +34,6 @@ use weir_session::search::{SearchFeed, SearchOutputs, conclude, failure, search}
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo \"p99<200ms\" --slo \"errors<1%\"\n  \
     weir capacity http://localhost:8080/ --slo \"p95<100ms\" --closed";
-
-const SCALE: SearchScale = SearchScale { first_rate: 100.0, step_length: Duration::from_secs(30) };
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -203,7 +201,7 @@ impl CapacityArgs {
             warmup: Some(self.warmup),
             ..self.request_args.into_options()
         };
-        let asked = self.search_args.into_options(options, (model, SCALE), self.slos)?;
+        let asked = self.search_args.options().of_load(options, (model, SearchScale::REQUESTS), self.slos)?;
         Ok(CapacityOptions { pid: self.pid, ..asked })
     }
 }

@@ -83,7 +83,7 @@ fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Res
     };
     if let (Some(searched), Some((options, plan))) = (asked.load.capacity, loads.first()) {
         let agents = agent_args.agent_spec(args, None)?;
-        let of_search = (&asked.load, &load_args.search_args);
+        let of_search = (&asked.load, load_args.search_args.options());
         let search = search_options(searched, of_search, options.clone(), (load.program, agents))?;
         return run_search(&search, plan, (&session, format), &command, messages);
     }

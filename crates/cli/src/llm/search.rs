@@ -1,11 +1,9 @@
 //! Search for the highest load of a language model's server that meets the objectives.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::capacity::{SearchArgs, SearchScale};
 use weir_agents::AgentSpec;
-use weir_capacity::CapacityOptions;
+use weir_capacity::{CapacityOptions, SearchOptions, SearchScale};
 use weir_llm::load::{LlmLoadOptions, LlmProgram, SearchedLoad};
 use weir_load::objectives::Objectives;
 use weir_load::program::UserProgram;
@@ -17,8 +15,6 @@ use weir_session::interrupt::Interrupt;
 use weir_session::messages::Messages;
 use weir_session::search::{SearchFeed, SearchOutputs, conclude, search};
 
-/// Conversations per second; and a goodput of 99% takes a few hundred responses to be shown.
-const SCALE: SearchScale = SearchScale { first_rate: 1.0, step_length: Duration::from_secs(60) };
 /// Objective of a search that has only objectives of each request.
 const DEFAULT_GOODPUT: &str = "goodput>99%";
 
@@ -28,7 +24,7 @@ const DEFAULT_GOODPUT: &str = "goodput>99%";
 /// One line, if nothing is to be met or a value is out of range.
 pub(super) fn search_options(
     searched: SearchedLoad,
-    (load, search_args): (&LlmLoadOptions, &SearchArgs),
+    (load, range): (&LlmLoadOptions, SearchOptions),
     options: Options,
     (program, agents): (Arc<LlmProgram>, Option<AgentSpec>),
 ) -> Result<CapacityOptions, String> {
@@ -41,7 +37,7 @@ pub(super) fn search_options(
         return Err(format!("--capacity: give what is to be met, e.g. {examples}"));
     }
     let options = Options { requests: None, duration: None, rate: None, ..options };
-    let search = search_args.clone().into_options(options, (searched.0, SCALE), slos)?;
+    let search = range.of_load(options, (searched.0, SearchScale::CONVERSATIONS), slos)?;
     // Agents have programs of their own.
     let program = agents.is_none().then_some(program as Arc<dyn UserProgram>);
     Ok(CapacityOptions { program, agents, ..search })

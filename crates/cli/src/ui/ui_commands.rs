@@ -5,19 +5,16 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::form_toml::mix_text;
 use super::load_form;
-use super::run_library::{NO_LABEL, RunLibrary};
 use crate::form_args;
-use crate::history::{run_row, trend_reports};
 use crate::load;
-use weir_history::{CompareOptions, RunFilter};
+use weir_history::{CompareOptions, NO_LABEL, RunFilter, RunLibrary, run_row, trend_reports};
 use weir_machine::clock;
 use weir_measure::Run;
 use weir_report::comparison::{SavedRun, Side};
 use weir_report::page::{self, shell_quoted};
 use weir_report::read::ToolResult;
-use weir_web::{DocumentRequest, RunCommand, RunForm, RunQuery, UiBackend};
+use weir_web::{DocumentRequest, RunCommand, RunForm, RunQuery, UiBackend, mix_text};
 
 /// Maximum number of runs in a list.
 const MAX_LISTED_RUNS: u64 = 500;

@@ -1,8 +1,8 @@
 //! Trends as text.
 
-use super::started;
+use super::start_time::started;
 use super::trend_report::TrendReport;
-use weir_history::{StoredRun, Trend};
+use super::{StoredRun, Trend};
 use weir_measure::change_points::ChangePoint;
 use weir_report::page::ValueUnit;
 use weir_report::summary::blocks;
@@ -13,7 +13,7 @@ const COURSE_COLUMNS: usize = 60;
 const MIN_RUNS: usize = 8;
 
 /// All groups, each with its trends.
-pub(super) fn render(reports: &[TrendReport]) -> String {
+pub fn trend_text(reports: &[TrendReport]) -> String {
     let all: Vec<String> = reports.iter().map(|report| group(report).join("\n") + "\n").collect();
     all.join("\n")
 }

@@ -5,8 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use weir_history::figures_of;
-use weir_history::{HistoryError, RunFilter, RunNote, RunReference, RunStore, StoredRun};
+use super::{HistoryError, RunFilter, RunNote, RunReference, RunStore, StoredRun, figures_of};
 use weir_machine::lock::lock;
 use weir_measure::{LoadModel, Run};
 
@@ -14,11 +13,11 @@ use weir_measure::{LoadModel, Run};
 const MAX_RESULT_BYTES: u64 = 256 << 20;
 
 /// Beginning of the name of a file without a label.
-pub(super) const NO_LABEL: &str = "run";
+pub const NO_LABEL: &str = "run";
 
 /// Saved runs.
 #[derive(Debug)]
-pub(super) enum RunLibrary {
+pub enum RunLibrary {
     /// Store of `weir load --save`; it need not be there yet.
     Store(PathBuf),
     /// Folder of results of `weir load --out`.
@@ -27,7 +26,7 @@ pub(super) enum RunLibrary {
 
 /// Result in a folder; its number is its place among all that were seen, from 1 on.
 #[derive(Debug)]
-pub(super) struct ResultFile {
+pub struct ResultFile {
     path: PathBuf,
     /// Time of the last change in seconds and nanoseconds, and size.
     stamp: (i64, i64, u64),
@@ -40,7 +39,7 @@ impl RunLibrary {
     ///
     /// # Errors
     /// One line, if it is neither.
-    pub(super) fn open(path: &Path) -> Result<Self, String> {
+    pub fn open(path: &Path) -> Result<Self, String> {
         if path.is_dir() {
             return Ok(Self::Folder(path.to_owned(), Mutex::default()));
         }
@@ -55,7 +54,7 @@ impl RunLibrary {
     ///
     /// # Errors
     /// One line, if they cannot be read.
-    pub(super) fn runs(&self, filter: &RunFilter) -> Result<Vec<StoredRun>, String> {
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<StoredRun>, String> {
         match self {
             Self::Store(path) => match RunStore::open(path) {
                 Err(HistoryError::Missing(_)) => Ok(Vec::new()),
@@ -84,7 +83,7 @@ impl RunLibrary {
     ///
     /// # Errors
     /// One line: there is none of this number, or it is damaged.
-    pub(super) fn run(&self, id: i64) -> Result<Run, String> {
+    pub fn run(&self, id: i64) -> Result<Run, String> {
         match self {
             Self::Store(path) => {
                 let found = RunStore::open(path).and_then(|store| store.run(RunReference::Id(id)));
@@ -101,7 +100,7 @@ impl RunLibrary {
     }
 
     /// Label that a run was saved with; empty without one.
-    pub(super) fn label(&self, id: i64) -> String {
+    pub fn label(&self, id: i64) -> String {
         let runs = self.runs(&RunFilter::default()).unwrap_or_default();
         let label = runs.into_iter().find(|run| run.id == id).map(|run| run.note.label).unwrap_or_default();
         match self {
@@ -112,7 +111,7 @@ impl RunLibrary {
     }
 
     /// Folder for files that are uploaded: beside the runs.
-    pub(super) fn uploads(&self) -> PathBuf {
+    pub fn uploads(&self) -> PathBuf {
         match self {
             Self::Store(path) => path.parent().unwrap_or(Path::new("")).join("uploads"),
             Self::Folder(folder, _) => folder.join("uploads"),

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::trend::default_metrics;
-use super::trend_report::TrendReport;
-use super::{started, trend_text};
-use weir_history::{LikeRuns, StoredRun};
+use super::start_time::started;
+use super::trend_report::{TrendReport, default_metrics};
+use super::trend_text;
+use super::{LikeRuns, StoredRun};
 use weir_report::page::ValueUnit;
 
 /// Smallest change that matters on the page of `weir ui`, as that of `weir trend`.
@@ -13,7 +13,7 @@ const MIN_EFFECT: f64 = 0.03;
 
 /// Trends of runs as the page of `weir ui` draws them: as in the JSON of `weir trend`, with the runs and the sentences
 /// of its text.
-pub(crate) fn trend_reports(runs: Vec<StoredRun>) -> Vec<Value> {
+pub fn trend_reports(runs: Vec<StoredRun>) -> Vec<Value> {
     let shown = |group: LikeRuns| {
         let metrics = default_metrics(&group);
         let report = TrendReport::new(group, &metrics, MIN_EFFECT);

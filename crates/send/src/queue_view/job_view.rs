@@ -7,15 +7,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 
+use crate::template::has_field;
+use crate::{JobDetail, JobEntry, UnixMs};
 use weir_decide::base::secret_mask::without_secrets;
 use weir_decide::base::secret_names::is_secret_name;
+use weir_decide::base::terminal_text::single_line;
 use weir_http::target::Target;
-use weir_send::template::has_field;
-use weir_send::{JobDetail, JobEntry, UnixMs};
-use weir_terminal::single_line;
 
 /// Job as one row.
-pub(super) fn row(entry: &JobEntry, now: UnixMs) -> String {
+pub fn job_row(entry: &JobEntry, now: UnixMs) -> String {
     let JobEntry { number, job, status } = entry;
     let id = job.id.as_deref().unwrap_or("-");
     let since = ago(status.changed_at, now);
@@ -28,10 +28,10 @@ pub(super) fn row(entry: &JobEntry, now: UnixMs) -> String {
 }
 
 /// Heading of the rows.
-pub(super) const HEADING: &str = "  NUMBER  STATE          ATTEMPTS  SINCE       ID                    REQUEST, REASON";
+pub const JOB_HEADING: &str = "  NUMBER  STATE          ATTEMPTS  SINCE       ID                    REQUEST, REASON";
 
 /// Job as a JSON object.
-pub(super) fn json(entry: &JobEntry) -> Map<String, Value> {
+pub fn job_json(entry: &JobEntry) -> Map<String, Value> {
     let JobEntry { number, job, status } = entry;
     let last = status.last_attempt.as_ref();
     let value = json!({
@@ -59,8 +59,8 @@ pub(super) fn json(entry: &JobEntry) -> Map<String, Value> {
 }
 
 /// Job with headers, body, response and history, as a JSON object.
-pub(super) fn detail_json(detail: &JobDetail) -> Map<String, Value> {
-    let mut fields = json(&detail.entry);
+pub fn detail_json(detail: &JobDetail) -> Map<String, Value> {
+    let mut fields = job_json(&detail.entry);
     let request = &detail.entry.job.request;
     fields.insert("headers".into(), headers(&request.headers, &request.templates.headers));
     body(&mut fields, &request.body);
@@ -86,7 +86,7 @@ pub(super) fn detail_json(detail: &JobDetail) -> Map<String, Value> {
 }
 
 /// Job with headers, body, response and history, as lines of text.
-pub(super) fn detail_text(detail: &JobDetail, now: UnixMs) -> String {
+pub fn detail_text(detail: &JobDetail, now: UnixMs) -> String {
     let JobEntry { number, job, status } = &detail.entry;
     let mut text = String::new();
     // Writing to memory does not fail.
@@ -192,7 +192,7 @@ pub(super) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_send::{Job, JobRequest, JobStatus, State, TemplateParts};
+    use crate::{Job, JobRequest, JobStatus, State, TemplateParts};
 
     fn entry(url: &str, header: (&str, &str)) -> JobEntry {
         let headers = vec![(header.0.to_owned(), header.1.to_owned())];
@@ -216,7 +216,7 @@ mod tests {
         let secret = entry("http://me:hunter2@h/a?token=hunter2", ("Authorization", "Bearer hunter2"));
         let detail = JobDetail { entry: secret, response: None, history: Vec::new() };
         let json = Value::from(detail_json(&detail)).to_string();
-        let text = detail_text(&detail, UnixMs(5_000)) + &row(&detail.entry, UnixMs(5_000));
+        let text = detail_text(&detail, UnixMs(5_000)) + &job_row(&detail.entry, UnixMs(5_000));
         assert!(!json.contains("hunter2") && !text.contains("hunter2"), "{json}\n{text}");
         assert!(!text.contains('\u{1b}') && text.contains("4 s ago"), "{text}");
         assert!(json.contains("\"body_base64\":\"/w==\""), "{json}");

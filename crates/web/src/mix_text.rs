@@ -1,8 +1,8 @@
 //! A form as a mix file: the same load, to be kept beside the code.
 
+use super::RunForm;
 use weir_decide::base::url_text::UrlText;
 use weir_load::mix_file::LOAD_KEYS;
-use weir_web::RunForm;
 
 /// Options that are keys of `[[scenario]]`, and not of `[load]`.
 const SCENARIO_KEYS: [&str; 7] =
@@ -14,10 +14,11 @@ const REQUEST_FILE: &str = "request.hurl";
 
 /// Mix file, and the file of its request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct MixText {
-    pub(super) toml: String,
+pub struct MixText {
+    /// Text of the mix file.
+    pub toml: String,
     /// Text of `request.hurl`; none if the form has a scenario.
-    pub(super) request: Option<String>,
+    pub request: Option<String>,
 }
 
 /// Options of a form by name.
@@ -38,7 +39,7 @@ impl<'a> FormOptions<'a> {
 ///
 /// # Errors
 /// One line: why there is none.
-pub(super) fn mix_text(form: &RunForm) -> Result<MixText, String> {
+pub fn mix_text(form: &RunForm) -> Result<MixText, String> {
     let options = FormOptions(form);
     let mut scenarios = options.all("scenario");
     let is_file = !UrlText::of(&form.url).is_url() && (form.url.ends_with(".hurl") || form.url.ends_with(".toml"));
