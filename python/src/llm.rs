@@ -100,7 +100,7 @@ fn prompts(form: &PythonArgs<'_>) -> PyResult<PromptOptions> {
         shuffle: form.take("shuffle")?,
         turns: form.take("turns")?,
         think: think.map_err(|why| errors::usage(&format!("think: {why}")))?,
-        replies: form.take::<ReplyArg>("replies")?.0,
+        replies: form.take::<ReplySourceArg>("replies")?.0,
     })
 }
 
@@ -132,9 +132,9 @@ fn load(form: &PythonArgs<'_>) -> PyResult<LlmLoadOptions> {
 }
 
 /// Whose replies the next turn repeats: `"dataset"`, `"server"` or None.
-struct ReplyArg(ReplySource);
+struct ReplySourceArg(ReplySource);
 
-impl FromPyObject<'_, '_> for ReplyArg {
+impl FromPyObject<'_, '_> for ReplySourceArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {

@@ -4,7 +4,7 @@
 pub(crate) use weir_lua::{LuaLoad, LuaRole};
 
 #[cfg(not(feature = "lua"))]
-pub(crate) use self::absent::{LuaLoad, LuaRole};
+pub(crate) use self::absent::{AbsentLua as LuaLoad, AbsentRole as LuaRole};
 
 #[cfg(not(feature = "lua"))]
 mod absent {
@@ -14,23 +14,23 @@ mod absent {
 
     /// Lua script of a load: there is none.
     #[derive(Debug)]
-    pub(crate) enum LuaLoad {}
+    pub(crate) enum AbsentLua {}
 
     /// Who calls the functions of a Lua script.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) enum LuaRole {
+    pub(crate) enum AbsentRole {
         Single,
         Played,
         Coordinator,
         Agent(u64),
     }
 
-    impl LuaLoad {
+    impl AbsentLua {
         pub(crate) fn prepare(
             script: &ScriptOptions,
             _: &Options,
             _: LoadPlan,
-            _: LuaRole,
+            _: AbsentRole,
         ) -> Result<(LoadPlan, Self), String> {
             let name = script.path.display();
             Err(format!("{name}: this weir was built without Lua; build it with the feature lua"))

@@ -50,3 +50,31 @@ impl ConversationOptions {
         plan.driven_by(Arc::new(program), options).map_err(|error| error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ReplySource, RequestApi, TokenCount};
+    use weir_load::steps::ThinkTime;
+
+    #[test]
+    fn options_survive_their_way_to_an_agent() {
+        let endpoint = EndpointOptions {
+            url: "http://h:1/v1".to_owned(),
+            model: Some("m".to_owned()),
+            api: Some(RequestApi::OllamaGenerate),
+            temperature: Some(0.5),
+            ..EndpointOptions::default()
+        };
+        let prompts = PromptOptions {
+            dataset: Some("a.jsonl".into()),
+            output_tokens: Some(TokenCount::Normal { mean: 5, deviation: 1 }),
+            think: ThinkTime::parse("1s..3s").ok(),
+            replies: ReplySource::Server,
+            ..PromptOptions::default()
+        };
+        let own = ConversationOptions { endpoint, prompts, seed: u64::MAX };
+        let program = BuiltInProgram::new(ConversationOptions::PROGRAM, vec!["llm".to_owned()], &own);
+        assert_eq!(program.and_then(|program| program.options()), Ok(own));
+    }
+}

@@ -154,3 +154,21 @@ impl LlmLoadOptions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_sweep_or_a_search_changes_is_not_given_otherwise() {
+        let given = LlmLoadOptions { rate: Some(2.0), ..LlmLoadOptions::default() };
+        let sweep = LlmLoadOptions { sweep: "rate=1,2".parse().ok(), ..given.clone() };
+        assert_eq!(sweep.check(), Err("--rate and --sweep do not go together; the sweep has the values".to_owned()));
+        let search = LlmLoadOptions { capacity: "rate".parse().ok(), ..given.clone() };
+        let why = "--rate and --capacity do not go together; see --from, --to, --step-time";
+        assert_eq!(search.check(), Err(why.to_owned()));
+        let ramp = LlmLoadOptions { ramp_up: Some(Duration::from_secs(1)), ..given.clone() };
+        assert!(ramp.check().is_err_and(|why| why.starts_with("--ramp-up is for a closed loop")));
+        assert_eq!(given.check(), Ok(()));
+    }
+}
