@@ -8,20 +8,22 @@
 //! The crates and their dependencies:
 //!
 //! ```text
-//! cli ──► live ─────────────────────► measure, decide
-//!  │ ├──► tui ──► live ──────────────► measure, decide
+//! cli ──► session ► agents, capacity, history, load, otlp, outputs, report, server, terminal, web, machine, measure, decide
+//!  │ ├──► terminal ► measure, decide
+//!  │ ├──► history ─► report ─────────► machine, measure, decide
 //!  │ ├──► web ───► server, report, page, load, machine, measure, decide
 //!  │ ├──► otlp ───► server, http, machine, decide
 //!  │ ├──► outputs ► server, http, machine, measure, decide
-//!  │ ├──► bulk ──► send, live, machine, measure, decide
+//!  │ ├──► bulk ──► send, terminal, machine, measure, decide
 //!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
 //!  │ ├──► capacity ─► agents, load, machine, measure, decide
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► report ─► page ───────────► measure, decide
-//!  │ ├──► llm ──────────────────────► events, json, decide
+//!  │ ├──► llm ───► load, http, machine, measure ► events, json, decide
+//!  │ ├──► replay ► load, http, machine, measure ► decide
 //!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
-//!  │ ├──► load ──► scenario, hurl, events, http, machine, measure, decide
+//!  │ ├──► load ──► scenario, hurl, events, document, http, http2, machine, measure, decide
 //!  │ ├──► record ─► import, http, machine, decide
 //!  │ ├──► serve ─► server, events ──► machine, decide
 //!  │ ├──► gate ──► otlp, server, page, call, http, document, redis
@@ -29,7 +31,6 @@
 //!  │ └──► send ──► call, http, redis, machine, decide
 //!  │                            └───► http
 //!  └────────────► machine ──────────► decide
-//!                 accesslog ───────► decide
 //!                 import ──────────► scenario, hurl, decide
 //!                 scenario ────────► hurl, json, decide
 //!                 events ──────────► json
@@ -53,12 +54,12 @@
 //! - [`redis`] Redis client: address, connection, protocol
 //! - [`hurl`] PURE: parser and printer of `.hurl` files
 //! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
-//! - [`accesslog`] PURE: readers of access logs, and the times of their requests
+//! - [`replay`] access logs as loads: readers of their lines (pure), and their requests at their recorded times
 //! - [`import`] PURE: readers of files of other tools (cURL, HAR, Postman, OpenAPI, JMX ...), which become scenarios
 //! - [`record`] a recording proxy: what goes through it becomes a HAR file, and with [`import`] a scenario
 //! - [`json`] PURE: JSONPath and a scanner of JSON texts, without a tree
 //! - [`events`] PURE: events of streamed responses; what those of language models hold
-//! - [`llm`] PURE: requests to language models: data sets, random prompts, conversations, bodies of each API
+//! - [`llm`] load of language models: data sets, prompts and bodies of each API (pure), and conversations as users
 //! - [`load`] the load generator: one event loop per thread
 //! - [`lua`] Lua scripts with the interface of wrk as users of a load
 //! - [`agents`] several processes, on one machine or many, that generate one load together
@@ -69,8 +70,8 @@
 //! - [`otlp`] OpenTelemetry traces: spans, and their export to a collector
 //! - [`outputs`] outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD
 //! - [`history`] store of saved runs, and their trends
-//! - [`live`] progress of a run on the terminal while it goes
-//! - [`tui`] full-screen view of a load in the terminal while it runs
+//! - [`terminal`] what a terminal shows of a load while it runs: a line, a table, or a full-screen view
+//! - [`session`] a load, search or iteration as a command runs it: files, live session, progress, outputs, exit code
 //! - [`serve`] the test server: services with fault injection
 //! - [`server`] HTTP server framework: event loops, connections, timeouts, exact timers, access log, metrics
 //! - [`machine`] clocks, CPU cores, memory, limits of the system, child processes
@@ -82,7 +83,6 @@
 //! [`http::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
 //! become a [`measure::Run`], which [`report`] renders.
 
-pub use weir_accesslog as accesslog;
 pub use weir_agents as agents;
 pub use weir_base as base;
 pub use weir_call as call;
@@ -98,7 +98,6 @@ pub use weir_hurl as hurl;
 pub use weir_import as import;
 pub use weir_json as json;
 pub use weir_limits as limits;
-pub use weir_live as live;
 pub use weir_llm as llm;
 pub use weir_load as load;
 pub use weir_lua as lua;
@@ -111,6 +110,7 @@ pub use weir_pace as pace;
 pub use weir_page as page;
 pub use weir_record as record;
 pub use weir_redis as redis;
+pub use weir_replay as replay;
 pub use weir_report as report;
 pub use weir_request as request;
 pub use weir_resilience as resilience;
@@ -120,8 +120,9 @@ pub use weir_send as send;
 pub use weir_send_file as send_file;
 pub use weir_serve as serve;
 pub use weir_server as server;
+pub use weir_session as session;
 pub use weir_simulate as simulate;
 pub use weir_study as study;
-pub use weir_tui as tui;
+pub use weir_terminal as terminal;
 pub use weir_web as web;
 pub use weir_workload as workload;

@@ -19,8 +19,7 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that are pure.
-const PURE: [&str; 11] =
-    ["accesslog", "decide", "events", "http2", "hurl", "import", "json", "llm", "measure", "scenario", "simulate"];
+const PURE: [&str; 9] = ["decide", "events", "http2", "hurl", "import", "json", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
 const PURE_DEPENDENCIES: [&str; 26] = [

@@ -14,10 +14,9 @@
     allow(dead_code, unused_imports, unused_mut, reason = "a command that is left out uses it")
 )]
 
-mod access_log;
 mod agent_args;
 mod capacity;
-pub mod compare;
+mod compare;
 mod completions;
 mod connection_args;
 mod doctor;
@@ -32,18 +31,13 @@ mod http2_args;
 #[cfg(feature = "import")]
 mod import;
 mod imported_scenarios;
-mod interrupt;
-mod live_session;
+mod live_args;
 #[cfg(feature = "llm")]
-pub mod llm;
+mod llm;
 mod load;
-pub mod log_load;
+mod log_args;
 mod man_pages;
-mod messages;
-mod mix_file;
-mod mix_from;
-mod objectives;
-mod output;
+mod out_args;
 pub mod python_host;
 mod python_process;
 #[cfg(feature = "record")]
@@ -52,9 +46,9 @@ mod replay;
 mod report;
 mod request_args;
 mod run;
-mod run_files;
+mod run_file_args;
+mod save_args;
 mod scenario_args;
-mod script_path;
 mod self_exec;
 #[cfg(feature = "send")]
 mod send;
@@ -81,31 +75,10 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use self::messages::Messages;
 use self::python_host::PythonHost;
+use weir_session::messages::{MessageFormat, Messages};
 
-/// Exit codes, the same for every command.
-pub mod exit {
-    /// Done; all objectives met.
-    pub const OK: u8 = 0;
-    /// Done; an objective was missed, or a side is worse.
-    pub const OBJECTIVE: u8 = 1;
-    /// Bad usage or setup, or a file could not be written.
-    pub const USAGE: u8 = 2;
-    /// No request succeeded; or the run is not trusted, and `--strict` was given; or an agent was lost.
-    pub const UNTRUSTED: u8 = 3;
-    /// Interrupted; what was measured has been written.
-    pub const INTERRUPTED: u8 = 130;
-
-    /// Each code with its meaning, for the manual.
-    pub(super) const MEANINGS: [(u8, &str); 5] = [
-        (OK, "done; all objectives met"),
-        (OBJECTIVE, "an objective was missed, a condition ended the run, or a side of a comparison is worse"),
-        (USAGE, "bad usage or setup, or a file could not be written"),
-        (UNTRUSTED, "no request succeeded; or the run is not trusted, and --strict was given; or an agent was lost"),
-        (INTERRUPTED, "interrupted; the results so far are written"),
-    ];
-}
+pub use weir_session::exit;
 
 /// Load-test HTTP services; with a test server, a gateway and a job sender
 #[derive(Debug, Parser)]
@@ -126,6 +99,24 @@ struct CommonArgs {
     /// format of messages on stderr
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
+}
+
+impl CommonArgs {
+    /// Writer of messages.
+    fn messages(&self) -> Messages {
+        let format = match self.log_format {
+            LogFormat::Text => MessageFormat::Text,
+            LogFormat::Json => MessageFormat::Json,
+        };
+        Messages::new(self.quiet, format)
+    }
+}
+
+/// Writer for invalid arguments, in the format that they name.
+fn for_invalid_args(args: &[OsString]) -> Messages {
+    let is_json = args.iter().any(|arg| arg == "--log-format=json")
+        || args.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json");
+    Messages::new(false, if is_json { MessageFormat::Json } else { MessageFormat::Text })
 }
 
 const EXAMPLES: &str =
@@ -209,9 +200,9 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
     let args = form_args::resolved(args);
     let cli = match parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &args, &Messages::for_invalid_args(&args)),
+        Err(error) => return usage(&error, &args, &for_invalid_args(&args)),
     };
-    let messages = Messages::new(&cli.common);
+    let messages = cli.common.messages();
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
         #[cfg(feature = "llm")]

@@ -7,13 +7,13 @@ use clap::Args;
 
 use super::exit;
 #[cfg(feature = "history")]
-use super::history::stored_run;
-use super::messages::Messages;
-use super::output::{OutputFile, colors, print};
+use weir_history::stored_run;
 use weir_machine::input_file;
 use weir_measure::Run;
 use weir_report::llm::{self, LlmReportFormat};
 use weir_report::{ReportFormat, csv, page, render};
+use weir_session::messages::Messages;
+use weir_session::output::{OutputFile, colors, print};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir report run.json --format wrk\n  weir report run.json --html run.html";

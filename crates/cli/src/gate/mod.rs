@@ -20,13 +20,13 @@ use self::file_commands::FileCommand;
 use self::listener_args::ListenerArgs;
 use self::policy::PolicyArgs;
 use super::exit;
-use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
 use weir_base::units;
 use weir_gate::config::{Config, DistributedLimitConfig, ListenerConfig};
 use weir_gate::{self as gate, Gate, GateError, OtlpOptions, StopReport};
 use weir_server::{AccessLogFormat, Handover, Logger, MAX_WORKERS, Options};
+use weir_session::messages::Messages;
 
 /// Flags of `weir gate`.
 #[derive(Debug, Args)]

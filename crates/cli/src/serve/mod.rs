@@ -16,11 +16,11 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use super::exit;
-use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
 use weir_serve::running::RunningService;
 use weir_server::{Logger, MAX_WORKERS, Options};
+use weir_session::messages::Messages;
 
 /// Arguments of `weir serve`: one service with its own.
 #[derive(Debug, Args)]

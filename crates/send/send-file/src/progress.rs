@@ -10,13 +10,13 @@ use super::remaining_time::RecentRate;
 use weir_base::Nanos;
 use weir_base::duration_text::duration_text;
 use weir_delivery::dispatch::{LimitTimes, SendLimit};
-use weir_live::single_line;
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
 use weir_measure::percentiles::NOT_MEASURED;
 use weir_send::state::State;
 use weir_send::store::JobCounts;
 use weir_send::{PauseRecord, SenderProgress, wall_ms};
+use weir_terminal::single_line;
 
 /// Sampler of the counters and the queue, once per second.
 pub(super) struct SendMonitor {

@@ -9,13 +9,13 @@ use super::numbers::{count, rate};
 use super::progress::SendMonitor;
 use weir_base::Nanos;
 use weir_base::duration_text::duration_text;
-use weir_live::single_line;
 use weir_machine::lock::lock;
 use weir_measure::histogram::Histogram;
 use weir_measure::percentiles::{NOT_MEASURED, Percentiles};
 use weir_send::PauseRecord;
 use weir_send::state::State;
 use weir_send::store::JobCounts;
+use weir_terminal::single_line;
 
 /// Summary of a run, in both formats.
 #[derive(Debug)]
