@@ -101,7 +101,6 @@
 //! [`net::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
 //! become a [`measure::Run`], which [`report`] renders.
 
-pub use weir_accesslog as accesslog;
 pub use weir_agents as agents;
 pub use weir_base as base;
 pub use weir_call as call;
@@ -118,7 +117,6 @@ pub use weir_hurl as hurl;
 pub use weir_import as import;
 pub use weir_json as json;
 pub use weir_limits as limits;
-pub use weir_live as live;
 pub use weir_llm as llm;
 pub use weir_load as load;
 pub use weir_lua as lua;
@@ -130,6 +128,7 @@ pub use weir_pace as pace;
 pub use weir_page as page;
 pub use weir_record as record;
 pub use weir_redis as redis;
+pub use weir_replay as replay;
 pub use weir_report as report;
 pub use weir_request as request;
 pub use weir_resilience as resilience;
@@ -139,9 +138,10 @@ pub use weir_send as send;
 pub use weir_send_file as send_file;
 pub use weir_serve as serve;
 pub use weir_server as server;
+pub use weir_session as session;
 pub use weir_simulate as simulate;
 pub use weir_study as study;
 pub use weir_telemetry as telemetry;
-pub use weir_tui as tui;
+pub use weir_terminal as terminal;
 pub use weir_web as web;
 pub use weir_workload as workload;

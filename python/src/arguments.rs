@@ -1,5 +1,6 @@
 //! Arguments of Python calls.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use pyo3::exceptions::PyTypeError;
@@ -56,5 +57,17 @@ impl FromPyObject<'_, '_> for TimeArg {
             return Err(errors::usage(&format!("invalid time {seconds}; write seconds from 0 on")));
         }
         Ok(Self(Duration::from_secs_f64(seconds)))
+    }
+}
+
+/// Text or number, in the notation of a type.
+pub(crate) struct NotationArg<T>(pub(crate) T);
+
+impl<T: FromStr<Err = String>> FromPyObject<'_, '_> for NotationArg<T> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let text = value.str()?;
+        text.to_cow()?.parse().map(Self).map_err(|why: String| errors::usage(&why))
     }
 }

@@ -9,15 +9,15 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use std::path::PathBuf;
 use weir::agents;
 use weir::base::Nanos;
-use weir::cli::log_load::LogLoad;
 use weir::load::http2::{Http2Options, Http2Preference};
-use weir::load::program::ScriptOptions;
+use weir::load::program::{ProgramOptions, ScriptOptions};
 use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
 use weir::net::tls::TlsOptions;
 use weir::pace::live_load::LevelKind;
 use weir::pace::notation;
 use weir::pace::schedule::{Arrivals, LoadStage};
+use weir::replay::LogLoad;
 
 use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
@@ -106,7 +106,7 @@ impl LoadRequest {
             warmup: form.time("warmup")?,
             seed: form.take("seed")?,
             spin: form.take("spin")?,
-            script: form.take::<Option<ScriptArg>>("script")?.map(|script| script.0),
+            program: form.take::<Option<ScriptArg>>("script")?.map(|script| ProgramOptions::of_script(script.0)),
         };
         form.is_empty()?;
         // A log may be long.
@@ -117,7 +117,7 @@ impl LoadRequest {
 }
 
 /// HTTP/2 over TLS: `False`, `True` or `"only"`.
-struct Http2Arg(Option<Http2Preference>);
+pub(crate) struct Http2Arg(pub(crate) Option<Http2Preference>);
 
 impl FromPyObject<'_, '_> for Http2Arg {
     type Error = PyErr;
@@ -155,7 +155,7 @@ impl FromPyObject<'_, '_> for ScriptArg {
 }
 
 /// Arrival process: `constant`, `poisson` or `gamma:BURSTINESS`.
-struct ArrivalsArg(Arrivals);
+pub(crate) struct ArrivalsArg(pub(crate) Arrivals);
 
 impl FromPyObject<'_, '_> for ArrivalsArg {
     type Error = PyErr;
@@ -166,7 +166,7 @@ impl FromPyObject<'_, '_> for ArrivalsArg {
 }
 
 /// Stages: text such as `0-200/30s,200/1m` or `0-50u/30s`, or a list of (from per second, to per second, time).
-struct LoadStagesArg(LevelKind, Vec<LoadStage>);
+pub(crate) struct LoadStagesArg(pub(crate) LevelKind, pub(crate) Vec<LoadStage>);
 
 impl FromPyObject<'_, '_> for LoadStagesArg {
     type Error = PyErr;
@@ -211,7 +211,7 @@ impl FromPyObject<'_, '_> for BodyArg {
 }
 
 /// Objective such as `p99<200ms`.
-struct SloArg(Slo);
+pub(crate) struct SloArg(pub(crate) Slo);
 
 impl FromPyObject<'_, '_> for SloArg {
     type Error = PyErr;

@@ -22,6 +22,7 @@ mod arguments;
 mod client;
 mod compare;
 mod errors;
+mod flag_form;
 mod form;
 mod json;
 mod llm;

@@ -35,7 +35,7 @@ pub(crate) fn load(
             agents.check(Some(plan.connections)).map_err(|why| errors::agents(&why))?;
         }
         let script = script.map(|script| OpenedScript(Arc::new(script)));
-        if let Some(script) = script.as_ref().filter(|_| options.script.is_none()) {
+        if let Some(script) = script.as_ref().filter(|_| options.program.is_none()) {
             let headers = plan.script_headers(&options).map_err(|e| errors::plan(&e))?;
             let program = script.shared(&plan, &headers).map_err(|why| errors::usage(&why))?;
             plan = plan.driven_by(Arc::new(program), &options).map_err(|e| errors::plan(&e))?;

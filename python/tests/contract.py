@@ -25,7 +25,7 @@ FILE = ROOT / "docs" / "design" / "contract.txt"
 
 _FLAG = re.compile(r"^ {2,6}(?P<names>(?:-\w, )?--[a-z0-9-]+)(?P<value> ?[<\[][^ ].*?)?(?: {2,}(?P<text>.*))?$")
 _SHORT_ONLY = re.compile(r"^ {2,6}(?P<names>-\w)(?P<value> ?<.*?>)?(?: {2,}(?P<text>.*))?$")
-_EXIT = re.compile(r"^    pub const ([A-Z]+): u8 = (\d+);$", re.M)
+_EXIT = re.compile(r"^pub const ([A-Z]+): u8 = (\d+);$", re.M)
 
 
 def lines() -> list[str]:
@@ -36,7 +36,7 @@ def lines() -> list[str]:
 
 def exit_codes() -> Iterator[str]:
     """Yield exit codes of the command."""
-    text = (ROOT / "crates" / "cli" / "src" / "lib.rs").read_text("utf-8")
+    text = (ROOT / "crates" / "session" / "src" / "exit.rs").read_text("utf-8")
     for name, code in _EXIT.findall(text):
         yield f"exit {int(code):>3} {name.lower()}"
 

@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, TypeAlias
 
 from weir import _weir
-from weir._flags import Flag, arguments
+from weir._flags import Flag, texts_by_name
 from weir._page import write_page
 from weir._run import Run, _read
 
@@ -248,5 +248,5 @@ def compare(base: Side, *others: Side, **flags: Flag) -> Comparison:
         else:
             names.append(chr(ord("A") + number) if number < 26 else str(number + 1))
             given.append([run._handle for run in ([side] if isinstance(side, Run) else side)])
-    texts = _weir.compare([*arguments(flags), "--", *names], given)
+    texts = _weir.compare(names, texts_by_name(flags), given)
     return _read(Comparison, json.loads(texts[0]), _texts=texts)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from os import PathLike, fspath
 from typing import TypeAlias
 
-__all__ = ["Flag", "arguments"]
+__all__ = ["Flag", "arguments", "texts_by_name"]
 
 _One: TypeAlias = str | int | float | timedelta | PathLike[str]
 
@@ -25,6 +25,12 @@ def arguments(flags: Mapping[str, Flag]) -> list[str]:
         flag = "--" + name.replace("_", "-")
         args += [flag] if value is True else [f"{flag}={text}" for text in _texts(name, value)]
     return args
+
+
+def texts_by_name(flags: Mapping[str, Flag]) -> dict[str, list[str]]:
+    """Return the texts of flags by their names; a flag without a value has none."""
+    given = {name: value for name, value in flags.items() if value is not None and value is not False}
+    return {name: [] if value is True else _texts(name, value) for name, value in given.items()}
 
 
 def _texts(name: str, value: Flag) -> list[str]:

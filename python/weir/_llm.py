@@ -1,4 +1,4 @@
-"""`weir.llm`: from Python arguments to the flags of ``weir llm``."""
+"""`weir.llm`: load of a language model's server."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 
 from weir import _weir
 from weir._errors import Interrupted
-from weir._flags import Flag, arguments
 from weir._load import Stage, _call, _header_lines, _json_text, _texts
 from weir._run import Run
 from weir._time import Time
@@ -138,21 +137,16 @@ def llm(
     >>> run.llm.ttft_ms.p99, run.llm.tpot_ms.p50, run.llm.output_tokens_per_s
     (85.2, 11.4, 669.0)
     """
-    form: dict[str, Flag] = dict(locals())
-    lines = _header_lines(headers)
-    command = _call("weir.llm", llm.__kwdefaults__ or {}, form | {"headers": list(lines) or None})
-    for name in ("url", "headers", "stream", "keepalive"):
-        del form[name]
+    form: dict[str, object] = dict(locals())
+    form["headers"] = lines = _header_lines(headers)
+    command = _call("weir.llm", llm.__kwdefaults__ or {}, form | {"headers": lines or None})
     if isinstance(extra_body, Mapping):
         form["extra_body"] = _json_text(extra_body)
-    if goodput is not None:
-        form["goodput"] = " ".join(_texts(goodput))
-    if stages is not None and not isinstance(stages, str):
-        form["stages"] = ",".join(f"{first}-{last}/{_seconds(time)}" for first, last, time in stages)
-    # A number of seconds with its unit: some flags take a text, in which the unit is needed.
+    form["goodput"] = [] if goodput is None else _texts(goodput)
+    form["slo"] = [] if slo is None else _texts(slo)
+    # A number of seconds with its unit, which the notation of think times needs.
     form["think"] = None if think is None else _seconds(think)
-    form.update(header=lines, no_stream=not stream, no_keepalive=not keepalive)
-    handle, notes = _weir.llm([*arguments(form), "--", url], command)
+    handle, notes = _weir.llm(form, command)
     for note in notes:
         warnings.warn(note, stacklevel=2)
     run = Run._of(handle)

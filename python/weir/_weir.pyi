@@ -18,11 +18,13 @@ __all__ += ["split_url", "start_load", "wait", "without_secrets"]
 
 __version__: str
 
-def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
-    """Run `weir compare ARGS...`, with runs for some sides: JSON, text, Markdown and HTML."""
+def compare(
+    sides: Sequence[str], flags: Mapping[str, Sequence[str]], given: Sequence[Sequence[RunHandle] | None]
+) -> tuple[str, str, str, str]:
+    """Compare sides, with runs for some of them: JSON, text, Markdown and HTML."""
 
-def llm(args: Sequence[str], command: Sequence[str]) -> tuple[RunHandle, list[str]]:
-    """Run the load of `weir llm ARGS...`: its result, and notes for a person; the GIL is released."""
+def llm(form: Mapping[str, object], command: Sequence[str]) -> tuple[RunHandle, list[str]]:
+    """Run the load of the form (the arguments of `weir.llm`, by name): its result, and notes; the GIL is released."""
 
 def load(form: Mapping[str, object], command: Sequence[str], script: object = None) -> RunHandle:
     """Run the load of the form (the arguments of `weir.load`, by name); the GIL is released."""

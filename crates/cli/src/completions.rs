@@ -5,8 +5,8 @@ use clap_complete::Shell;
 
 use super::exit;
 use super::help;
-use super::messages::Messages;
-use super::output::print;
+use weir_session::messages::Messages;
+use weir_session::output::print;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:

@@ -10,7 +10,6 @@ const PLACEHOLDER: &str = "@form-argument:";
 const VARIABLE: &str = "WEIR_FORM_ARGUMENT_";
 
 /// Placeholders for these arguments, and the environment that has their values.
-#[cfg(feature = "sqlite")]
 pub(super) fn hidden(args: &[String]) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
     let numbered = || (0..).zip(args);
     let words = numbered().map(|(number, _): (u64, _)| format!("{PLACEHOLDER}{number}").into()).collect();

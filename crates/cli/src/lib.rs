@@ -1,9 +1,8 @@
 //! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run()`].
 
-mod access_log;
 mod agent_args;
 mod capacity;
-pub mod compare;
+mod compare;
 mod completions;
 mod connection_args;
 mod doctor;
@@ -11,22 +10,16 @@ mod foreign_flags;
 mod form_args;
 mod gate;
 mod help;
-#[cfg(feature = "sqlite")]
 mod history;
 mod http2_args;
 mod import;
 mod imported_scenarios;
-mod interrupt;
-mod live_session;
-pub mod llm;
+mod live_args;
+mod llm;
 mod load;
-pub mod log_load;
+mod log_args;
 mod man_pages;
-mod messages;
-mod mix_file;
-mod mix_from;
-mod objectives;
-mod output;
+mod out_args;
 pub mod python_host;
 mod python_process;
 mod record;
@@ -34,9 +27,9 @@ mod replay;
 mod report;
 mod request_args;
 mod run;
-mod run_files;
+mod run_file_args;
+mod save_args;
 mod scenario_args;
-mod script_path;
 mod self_exec;
 mod send;
 pub mod serve;
@@ -46,7 +39,6 @@ mod service_manager;
 pub mod simulate;
 mod stream_args;
 mod study;
-#[cfg(feature = "sqlite")]
 mod ui;
 mod usage_error;
 mod variables_file;
@@ -56,31 +48,10 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use self::messages::Messages;
 use self::python_host::PythonHost;
+use weir_session::messages::{MessageFormat, Messages};
 
-/// Exit codes, the same for every command.
-pub mod exit {
-    /// Done; all objectives met.
-    pub const OK: u8 = 0;
-    /// Done; an objective was missed, or a side is worse.
-    pub const OBJECTIVE: u8 = 1;
-    /// Bad usage or setup, or a file could not be written.
-    pub const USAGE: u8 = 2;
-    /// No request succeeded; or the run is not trusted, and `--strict` was given; or an agent was lost.
-    pub const UNTRUSTED: u8 = 3;
-    /// Interrupted; what was measured has been written.
-    pub const INTERRUPTED: u8 = 130;
-
-    /// Each code with its meaning, for the manual.
-    pub(super) const MEANINGS: [(u8, &str); 5] = [
-        (OK, "done; all objectives met"),
-        (OBJECTIVE, "an objective was missed, a condition ended the run, or a side of a comparison is worse"),
-        (USAGE, "bad usage or setup, or a file could not be written"),
-        (UNTRUSTED, "no request succeeded; or the run is not trusted, and --strict was given; or an agent was lost"),
-        (INTERRUPTED, "interrupted; the results so far are written"),
-    ];
-}
+pub use weir_session::exit;
 
 /// Load-test HTTP services; with a test server, a gateway and a job sender
 #[derive(Debug, Parser)]
@@ -101,6 +72,24 @@ struct CommonArgs {
     /// format of messages on stderr
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
+}
+
+impl CommonArgs {
+    /// Writer of messages.
+    fn messages(&self) -> Messages {
+        let format = match self.log_format {
+            LogFormat::Text => MessageFormat::Text,
+            LogFormat::Json => MessageFormat::Json,
+        };
+        Messages::new(self.quiet, format)
+    }
+}
+
+/// Writer for invalid arguments, in the format that they name.
+fn for_invalid_args(args: &[OsString]) -> Messages {
+    let is_json = args.iter().any(|arg| arg == "--log-format=json")
+        || args.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json");
+    Messages::new(false, if is_json { MessageFormat::Json } else { MessageFormat::Text })
 }
 
 const EXAMPLES: &str =
@@ -133,13 +122,10 @@ enum CliCommand {
     /// Compare variants of a service by repeated, randomized measurements
     Study(study::StudyArgs),
     /// List saved runs
-    #[cfg(feature = "sqlite")]
     History(history::HistoryArgs),
     /// Find where saved runs have become worse or better
-    #[cfg(feature = "sqlite")]
     Trend(history::TrendArgs),
     /// Serve a page that starts loads, shows them, and finds them again
-    #[cfg(feature = "sqlite")]
     Ui(ui::UiArgs),
     /// Print a saved run in any format
     Report(report::ReportArgs),
@@ -175,9 +161,9 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
     let args = form_args::resolved(args);
     let cli = match parse(&args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &args, &Messages::for_invalid_args(&args)),
+        Err(error) => return usage(&error, &args, &for_invalid_args(&args)),
     };
-    let messages = Messages::new(&cli.common);
+    let messages = cli.common.messages();
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
         CliCommand::Llm(asked) => llm::run(*asked, &args, &messages),
@@ -194,11 +180,8 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         CliCommand::Agent => load::run_agent(&messages, host),
         CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages, host),
         CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
-        #[cfg(feature = "sqlite")]
         CliCommand::History(asked) => history::run(&asked, &messages),
-        #[cfg(feature = "sqlite")]
         CliCommand::Trend(asked) => history::run_trend(&asked, &messages),
-        #[cfg(feature = "sqlite")]
         CliCommand::Ui(asked) => ui::run(&asked, &args, &messages),
         CliCommand::Report(asked) => report::run(&asked, &messages),
         CliCommand::Doctor(asked) => doctor::run(&asked, &messages),

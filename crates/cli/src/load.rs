@@ -2,12 +2,9 @@
 
 mod agent_scripts;
 mod defaults;
-mod exit_code;
 mod load_check;
 mod lua_script;
 mod python_script;
-mod rate_from;
-mod samplers;
 mod script;
 mod script_args;
 mod search_script;
@@ -16,22 +13,17 @@ mod study_scripts;
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
 pub(super) use self::agent_scripts::run_agent;
 pub(super) use self::defaults::SearchDefaults;
-pub(super) use self::exit_code::exit_code;
 use self::load_check::parse_flags;
-#[cfg(feature = "sqlite")]
 pub(super) use self::load_check::{check, command};
 pub(super) use self::load_check::{check_flags, flags, parse};
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
 use self::python_script::PythonFlags;
-pub(super) use self::rate_from::RateFromArgs;
-pub(super) use self::samplers::samplers;
 use self::script::LoadScript;
 use self::script_args::ScriptArgs;
 pub(super) use self::search_script::SearchScript;
@@ -40,26 +32,26 @@ pub(super) use self::stages_flag::StagesFlag;
 pub(super) use self::study_scripts::StudyScripts;
 use super::agent_args::AgentArgs;
 use super::exit;
-use super::interrupt::Interrupt;
-use super::live_session::{LiveArgs, LiveSession, step_names};
-use super::messages::Messages;
-use super::objectives::Objectives;
-use super::output::reserve_stdout;
+use super::live_args::LiveArgs;
+use super::log_args::RateFromArgs;
 use super::request_args::{RequestArgs, redacted};
-use super::run::{PlayDetail, PlayOutput, play};
-use super::run_files::{RunFileArgs, RunFiles};
+use super::run_file_args::RunFileArgs;
 use crate::python_host::PythonHost;
-use weir_agents::Coordinator;
 use weir_base::Nanos;
 use weir_base::units;
-use weir_live::progress_bar::{Extent, ProgressBar};
-use weir_load::setup;
-use weir_load::{self as load, LoadError, LoadPlan, Options};
+use weir_load::objectives::Objectives;
+use weir_load::program::ProgramOptions;
+use weir_load::{LoadPlan, Options};
 use weir_measure::slo::Slo;
+use weir_pace::live_load::LevelKind;
 use weir_pace::notation;
 use weir_pace::schedule::Arrivals;
 use weir_report::{ReportFormat, render, text};
 use weir_request::secret_mask::SecretMask;
+use weir_session::messages::Messages;
+use weir_session::output::reserve_stdout;
+use weir_session::play::{PlayDetail, PlayOutput, play};
+use weir_session::{LoadSession, SessionLoad, SessionOptions};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
@@ -174,7 +166,7 @@ fn try_run(
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
     asked.read_rate(messages)?;
-    let is_read = asked.format == ReportFormat::Json || asked.file_args.has_stdout();
+    let is_read = asked.format == ReportFormat::Json || asked.file_args.clone().into_options().has_stdout();
     if is_read && host.is_some() {
         reserve_stdout()?;
     }
@@ -182,12 +174,15 @@ fn try_run(
     if is_read && script.is_any() {
         reserve_stdout()?;
     }
-    if asked.agent_args.has_agents() && asked.file_args.jtl.is_some() {
+    let session = SessionOptions {
+        files: asked.file_args.clone().into_options(),
+        live: asked.live_args.clone().into_options(),
+        strict: asked.strict,
+    };
+    if asked.agent_args.has_agents() && session.files.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
     }
-    let mut files = RunFiles::open(&asked.file_args, asked.live_args.jsonl(), asked.strict)?;
-    files.ensure_not_arguments(args)?;
-    let has_step_table = asked.file_args.csv_steps.is_some();
+    let mut running = LoadSession::open(&session, args, messages)?;
     asked.request_args.read_stdin()?;
     let once = asked.once.then(|| asked.play_output());
     let mix = asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
@@ -201,21 +196,24 @@ fn try_run(
         objectives.abort = objectives.abort.or_else(|| mix.abort.clone());
     }
     asked.add_mix(mix)?;
-    let (format, strict) = (asked.format, asked.strict);
-    let command = redacted(
-        &asked.live_args.own_args(args),
-        &asked.request_args.secret_mask().with_values(&asked.live_args.secrets()),
-    );
-    let (driving, live_args) = (asked.agent_args.clone(), asked.live_args.clone());
-    let traces_requests = live_args.has_traces() && !script.is_any();
-    if driving.has_agents() && live_args.has_traces() {
+    let format = asked.format;
+    let mask = asked.request_args.secret_mask().with_values(&session.live.secrets());
+    let command = redacted(&asked.live_args.own_args(args), &mask);
+    let driving = asked.agent_args.clone();
+    let has_traces = session.live.trace.is_some();
+    if driving.has_agents() && has_traces {
         return Err("--trace and --on do not go together; agents send counts, and not each request".to_owned());
     }
-    let options = Options { script: script.for_agents(), traces_requests, ..asked.into_options() };
+    let traces_requests = has_traces && !script.is_any();
+    let options = Options {
+        program: script.for_agents().map(ProgramOptions::of_script),
+        traces_requests,
+        ..asked.into_options()
+    };
     if let Some(output) = once {
         return play(&options, &output, messages);
     }
-    if has_step_table && options.scenarios.is_empty() && !script.is_python() {
+    if session.files.csv_steps.is_some() && options.scenarios.is_empty() && !script.is_python() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
     }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
@@ -224,76 +222,19 @@ fn try_run(
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     }
     objectives.check(&plan)?;
-    let mut abort = objectives.watch(&plan);
     let agents = driving.agent_spec(args, Some(plan.connections))?;
-    let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
-    live_args.watch_stdin();
-    let options = match setup::set_up(&options, &mut || !interrupt.is_requested()) {
-        Ok(options) => options,
-        Err(why @ LoadError::Interrupted) => {
-            messages.error(&why.to_string());
-            return Ok(exit::INTERRUPTED);
+    let load = SessionLoad { options, plan, objectives, command, agents, samplers: None, extent: None };
+    let Some(mut measured) = running.run(load, &mut || Ok(()))? else { return Ok(exit::INTERRUPTED) };
+    running.report(&mut measured, |run, colors| {
+        if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
+            // Reports of other tools have no field for these.
+            text::failures(run).into_iter().chain(text::scenario_failures(run)).for_each(|words| messages.note(&words));
+            run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));
         }
-        Err(why) => return Err(why.to_string()),
-    };
-    // With what the setups have captured; without any it is the same again.
-    let plan = if plan.has_setup() { LoadPlan::new(&options).map_err(|e| e.to_string())? } else { plan };
-    let log = files.request_log(&samplers(&plan))?;
-    let interrupt = Arc::new(interrupt);
-    let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
-    let (plan, mut live) =
-        LiveSession::open(&live_args, (&options, plan), &slos, &interrupt, (messages, files.jsonl()))?;
-    let mut bar = (!messages.is_quiet() && !live_args.has_tui()).then(|| {
-        ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, &step_names(&plan))
+        render(run, format, colors)
     });
-    let mut watch = |progress: &weir_measure::RunProgress<'_>| {
-        live.update(progress, bar.as_mut(), (&plan, messages));
-        if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
-            messages.note(&line);
-        }
-        abort.goes_on(progress) && !interrupt.is_requested()
-    };
-    // Dropped at the end, after the result has been written: ending agents may take seconds.
-    let mut crew = None;
-    let run = match agents {
-        None => load::run(&plan, &command, &mut watch, log.as_ref()),
-        Some(asked) => Coordinator::place(&asked, &options, &mut || !interrupt.is_requested())
-            .and_then(|placed| crew.insert(placed).run(&options, &plan, &command, &mut watch)),
-    };
-    let reports = crew.as_mut().map(Coordinator::take_script_reports).unwrap_or_default();
-    live.end_keys();
-    if let Some(bar) = bar {
-        bar.finish();
-    }
-    // A second Ctrl-C ends the process at once, so that nothing else needs to end the teardown.
-    let torn_down = setup::tear_down(&options, &mut || true);
-    if let Err(why) = &torn_down {
-        messages.error(&why.to_string());
-    }
-    let mut run = match run {
-        Ok(run) => run,
-        Err(why @ LoadError::Interrupted) => {
-            messages.error(&why.to_string());
-            return Ok(exit::INTERRUPTED);
-        }
-        Err(why) => {
-            live.finish(Err(&why.to_string()), messages);
-            return Err(why.to_string());
-        }
-    };
-    files.finish_log(log, &mut run);
-    objectives.judge(&mut run, abort, interrupt.is_requested());
-    if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
-        // Reports of other tools have no field for these.
-        text::failures(&run).into_iter().chain(text::scenario_failures(&run)).for_each(|words| messages.note(&words));
-        run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));
-    }
-    let shown = files.print(messages, |colors| render(&run, format, colors));
-    let of_script = script.done(&run, &reports, messages);
-    let kept = files.write(&run, messages);
-    let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
-    let live_code = live.finish(Ok(&run), messages);
-    let code = exit_code(&run, strict, shown.max(kept).max(ended).max(live_code), messages);
+    let of_script = script.done(&measured.run, &measured.script_reports, messages);
+    let code = running.finish(measured);
     if let Some(own) = of_script.filter(|own| *own != code) {
         messages.note(&format!("exit code {own}, set by the file (environment.process_exit_code)"));
     }
@@ -301,6 +242,19 @@ fn try_run(
 }
 
 impl LoadArgs {
+    /// Takes the rate of a log as stages, if one is given.
+    ///
+    /// # Errors
+    /// One line, if the log cannot be read or has no request.
+    fn read_rate(&mut self, messages: &Messages) -> Result<(), String> {
+        let logs = self.rate_from_args.log_load(&self.request_args.mix_from_args);
+        if let Some(rate) = logs.rate(self.duration)? {
+            messages.note(&rate.summary);
+            (self.stages, self.duration) = (Some(LoadStagesFlag(LevelKind::Rate, rate.stages)), None);
+        }
+        Ok(())
+    }
+
     /// What is printed of a single iteration.
     fn play_output(&self) -> PlayOutput {
         PlayOutput {

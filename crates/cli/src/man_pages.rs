@@ -10,7 +10,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use super::exit;
 use super::help;
-use super::messages::Messages;
+use weir_session::messages::Messages;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:

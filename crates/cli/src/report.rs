@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::exit;
-#[cfg(feature = "sqlite")]
-use super::history::stored_run;
-use super::messages::Messages;
-use super::output::{OutputFile, colors, print};
+use weir_history::stored_run;
 use weir_machine::input_file;
 use weir_measure::Run;
 use weir_report::llm::{self, LlmReportFormat};
 use weir_report::{ReportFormat, csv, page, render};
+use weir_session::messages::Messages;
+use weir_session::output::{OutputFile, colors, print};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir report run.json --format wrk\n  weir report run.json --html run.html";
@@ -38,7 +37,6 @@ pub(super) struct ReportArgs {
 pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
     let shown = asked.file.display();
     let read = || {
-        #[cfg(feature = "sqlite")]
         if let Some((_, run)) = stored_run(&asked.file)? {
             return Ok(run);
         }

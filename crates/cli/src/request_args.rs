@@ -10,15 +10,15 @@ use clap::Args;
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::http2_args::Http2Args;
 use super::imported_scenarios::{ImportedScenarios, import_scenarios};
-use super::mix_file::{FlagCheck, MixFile};
-use super::mix_from::MixFromArgs;
+use super::log_args::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
-use super::script_path::{is_python, is_script, take_script};
 use super::stream_args::EventStreamArgs;
 use super::variables_file::read_variables;
 use weir_base::units;
 use weir_load::Options;
+use weir_load::mix_file::{FlagCheck, MixFile};
 use weir_load::options::RequestBodySource;
+use weir_load::program::{is_python, is_script, take_script};
 use weir_load::steps::{ScenarioFile, ScenarioSource};
 use weir_request::secret_mask::{SecretMask, shown_pair};
 use weir_request::url_text::UrlText;
@@ -148,7 +148,7 @@ impl RequestArgs {
         let settings = ScenarioSource { variables, think: self.think.clone(), ..ScenarioSource::default() };
         let settings = self.scenario_args.apply(settings)?;
         if self.mix_from_args.is_given() {
-            self.sources = self.mix_from_args.scenarios(&settings)?;
+            self.sources = self.mix_from_args.log_load().scenarios(&settings)?;
             return Ok(None);
         }
         if self.scenarios.is_empty() {

@@ -9,9 +9,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::exit;
-use super::interrupt::Interrupt;
-use super::messages::Messages;
 use weir_machine as machine;
+use weir_session::interrupt::Interrupt;
+use weir_session::messages::Messages;
 use weir_simulate::{LimiterComparison, Scenario, SimulatedLimiter, SimulationReport, run as simulate, scenario, text};
 
 /// Arguments of `weir simulate`.

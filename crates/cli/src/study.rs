@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::agent_args::AgentArgs;
-use super::interrupt::Interrupt;
 use super::load::StudyScripts;
-use super::messages::Messages;
-use super::output::OutputFile;
 use super::python_host::PythonHost;
 use super::self_exec::self_command;
 use super::{exit, load};
 use weir_base::Nanos;
-use weir_live::dashboard::Dashboard;
 use weir_machine as machine;
 use weir_machine::input_file;
+use weir_session::interrupt::Interrupt;
+use weir_session::messages::Messages;
+use weir_session::output::OutputFile;
 use weir_study::definition::Definition;
 use weir_study::file::{self, EXAMPLE, LoadSyntax, ParsedLoad};
 use weir_study::findings::Findings;
 use weir_study::measurement::Measurement;
 use weir_study::{self as study, StudyEvent, StudyOptions, StudyOutcome, StudyProgress, text};
+use weir_terminal::dashboard::Dashboard;
 
 const EXAMPLES: &str = "Examples:
   weir study new study.toml

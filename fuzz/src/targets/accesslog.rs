@@ -1,7 +1,7 @@
 //! Access logs: nothing panics, what is read can be sent, and records come in the order of their starts. The first line
 //! is a pattern, or empty: then the format is told from the lines behind it.
 
-use weir_accesslog::{AccessFormat, FormatDetection, LineError, LogTimeline, RateProfile, RouteTable, WindowLimit};
+use weir_replay::{AccessFormat, FormatDetection, LineError, LogTimeline, RateProfile, RouteTable, WindowLimit};
 use weir_base::Nanos;
 
 crate::target!(|bytes: &[u8]| {

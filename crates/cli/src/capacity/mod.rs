@@ -1,8 +1,6 @@
 //! `weir capacity`: from arguments to a search for the highest load that meets the objectives.
 
 mod search_args;
-mod search_feed;
-mod search_run;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,33 +9,31 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use self::search_args::SEARCH;
-pub(crate) use self::search_args::{SearchArgs, SearchScale};
-pub(crate) use self::search_feed::SearchFeed;
-pub(crate) use self::search_run::{SearchOutputs, exit_code, failure, search};
+pub(crate) use self::search_args::SearchArgs;
 use super::agent_args::AgentArgs;
 use super::exit;
-use super::interrupt::Interrupt;
-use super::live_session::OutFlags;
 use super::load::{SearchDefaults, SearchScript, check_flags};
-use super::messages::Messages;
-use super::mix_file::MixFile;
-use super::objectives::Objectives;
-use super::output::reserve_stdout;
+use super::out_args::OutArgs;
 use super::request_args::{RequestArgs, redacted};
 use crate::python_host::PythonHost;
 use weir_base::units;
-use weir_capacity::{CapacityError, CapacityOptions};
+use weir_capacity::{CapacityError, CapacityOptions, SearchScale};
+use weir_load::mix_file::MixFile;
+use weir_load::objectives::Objectives;
+use weir_load::program::ProgramOptions;
 use weir_load::{LoadPlan, Options, setup};
 use weir_measure::LoadModel;
 use weir_measure::slo::Slo;
 use weir_pace::notation;
 use weir_pace::schedule::Arrivals;
+use weir_session::interrupt::Interrupt;
+use weir_session::messages::Messages;
+use weir_session::output::reserve_stdout;
+use weir_session::search::{SearchFeed, SearchOutputs, conclude, failure, search};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo \"p99<200ms\" --slo \"errors<1%\"\n  \
     weir capacity http://localhost:8080/ --slo \"p95<100ms\" --closed";
-
-const SCALE: SearchScale = SearchScale { first_rate: 100.0, step_length: Duration::from_secs(30) };
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -88,7 +84,7 @@ pub(super) struct CapacityArgs {
     html: Option<PathBuf>,
 
     #[command(flatten)]
-    out_flags: OutFlags,
+    out_args: OutArgs,
 }
 
 const RESULT: &str = "Result";
@@ -125,20 +121,20 @@ fn try_run(
     if script.is_python() {
         asked.threads = Some(1);
     }
-    let outputs = SearchOutputs::open((asked.out.as_deref(), asked.html.as_deref(), asked.out_flags.jsonl()), args)?;
-    let out_flags = asked.out_flags.clone();
+    let out = asked.out_args.clone().into_options();
+    let outputs = SearchOutputs::open((asked.out.as_deref(), asked.html.as_deref(), out.jsonl.as_deref()), args)?;
     asked.request_args.read_stdin()?;
-    asked.request_args.mix_from_args.check(false)?;
+    asked.request_args.mix_from_args.log_load().check_pattern()?;
     if let Some(mix) = asked.request_args.read_scenarios(Path::new(""), &check_flags)? {
         asked.add_mix(mix, messages)?;
     }
     if asked.slos.is_empty() {
         return Err("--slo: give an objective of the search, e.g. --slo 'p99<200ms' --slo 'errors<1%'".to_owned());
     }
-    let command = redacted(args, &asked.request_args.secret_mask().with_values(&out_flags.secrets()));
+    let command = redacted(args, &asked.request_args.secret_mask().with_values(&out.secrets()));
     let agents = asked.agent_args.agent_spec(args, None)?;
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
-    asked.options.script = script.options();
+    asked.options.program = script.options().map(ProgramOptions::of_script);
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     // Mistakes are found before the setup is played.
     let plan = LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() });
@@ -146,7 +142,7 @@ fn try_run(
     outputs.ensure_not_inputs()?;
     Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(&plan)?;
     let model = asked.model;
-    let mut feed = SearchFeed::start(&out_flags, (&plan, model), &asked.slos, (outputs.jsonl(), messages))?;
+    let mut feed = SearchFeed::start(&out, (&plan, model), &asked.slos, (outputs.jsonl(), messages))?;
     asked.options = match setup::set_up(&asked.options, &mut || !interrupt.is_requested()) {
         Ok(options) => options,
         Err(why) => return failure(CapacityError::Load(why), messages),
@@ -159,16 +155,8 @@ fn try_run(
     if let Err(why) = &torn_down {
         messages.error(&why.to_string());
     }
-    let answer = match found {
-        Ok(answer) => answer,
-        Err(why) => {
-            feed.finish(Err(&why.to_string()), messages);
-            return failure(why, messages);
-        }
-    };
-    let delivered = feed.finish(Ok(&answer), messages);
-    outputs.write(&answer, format == CapacityFormat::Json, messages)?;
-    Ok(exit_code(&answer, strict).max(delivered).max(torn_down.map_or(exit::USAGE, |()| exit::OK)))
+    let code = conclude(found, (feed, outputs), (format == CapacityFormat::Json, strict), messages)?;
+    Ok(code.max(torn_down.map_or(exit::USAGE, |()| exit::OK)))
 }
 
 impl CapacityArgs {
@@ -213,7 +201,7 @@ impl CapacityArgs {
             warmup: Some(self.warmup),
             ..self.request_args.into_options()
         };
-        let asked = self.search_args.into_options(options, (model, SCALE), self.slos)?;
+        let asked = self.search_args.options().of_load(options, (model, SearchScale::REQUESTS), self.slos)?;
         Ok(CapacityOptions { pid: self.pid, ..asked })
     }
 }

@@ -20,7 +20,6 @@ use self::file_commands::FileCommand;
 use self::listener_args::ListenerArgs;
 use self::policy::PolicyArgs;
 use super::exit;
-use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
 use weir_base::units;
@@ -28,6 +27,7 @@ use weir_gate::config::{Config, DistributedLimitConfig, ListenerConfig};
 use weir_gate::{self as gate, Gate, GateError, OtlpOptions, StopReport};
 use weir_machine::logger::Logger;
 use weir_server::{AccessLogFormat, Handover, MAX_WORKERS, Options};
+use weir_session::messages::Messages;
 
 /// Flags of `weir gate`.
 #[derive(Debug, Args)]

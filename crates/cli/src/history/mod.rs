@@ -1,31 +1,15 @@
 //! `weir history` and `weir trend`: saved runs, and how they have changed.
 //!
 //! - [`HistoryArgs`], `list`: the runs of a store
-//! - `trend`, `trend_report`, `trend_text`, `trend_page`: changes of their level
-//! - [`SaveArgs`]: flags that save a run; `commit`: of which code it is
-//! - [`stored_run`]: runs of a store as arguments of other commands
+//! - `trend`: changes of their level
 
-mod commit;
 mod list;
-mod save_args;
-mod stored_result;
 mod trend;
-mod trend_page;
-mod trend_report;
-mod trend_text;
 
 pub(crate) use self::list::HistoryArgs;
-pub(crate) use self::list::run_row;
-pub(crate) use self::save_args::figures_of;
-pub(crate) use self::save_args::{RunSaver, SaveArgs};
-pub(crate) use self::stored_result::stored_run;
 pub(crate) use self::trend::TrendArgs;
-pub(crate) use self::trend_page::trend_reports;
 use super::exit;
-use super::messages::Messages;
-
-/// Store where no other is named.
-pub(crate) const DEFAULT_STORE: &str = ".weir/runs.db";
+use weir_session::messages::Messages;
 
 pub(super) fn run(asked: &HistoryArgs, messages: &Messages) -> u8 {
     asked.run(messages).map_or_else(|why| messages.usage_error(&why), |()| exit::OK)
@@ -33,10 +17,4 @@ pub(super) fn run(asked: &HistoryArgs, messages: &Messages) -> u8 {
 
 pub(super) fn run_trend(asked: &TrendArgs, messages: &Messages) -> u8 {
     asked.run(messages).unwrap_or_else(|why| messages.usage_error(&why))
-}
-
-/// Day and time of a start, in UTC.
-fn started(unix_s: f64) -> String {
-    let time = chrono::DateTime::from_timestamp(unix_s as i64, 0);
-    time.map_or_else(|| "?".to_owned(), |time| time.format("%Y-%m-%d %H:%M").to_string())
 }

@@ -6,24 +6,16 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::list::HistoryFormat;
-use super::trend_report::TrendReport;
-use super::{DEFAULT_STORE, trend_text};
 use crate::exit;
-use crate::messages::Messages;
-use crate::output::print;
 use weir_base::units;
-use weir_history::{LikeRuns, RunFilter, RunStore};
+use weir_history::{DEFAULT_STORE, LikeRuns, RunFilter, RunStore, TrendReport, default_metrics, trend_text};
 use weir_report::comparison::MetricSelector;
+use weir_session::messages::Messages;
+use weir_session::output::print;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str =
     "Examples:\n  weir trend\n  weir trend --metric p99,rate --label main --fail-if worse --recent 5";
-/// Figures of language models, of streams, and of requests: those of the first of which a run has all are the default.
-const DEFAULTS: [&[&str]; 3] = [
-    &["tokens", "ttft.p50", "ttft.p99", "tpot.p50", "tpot.p99", "errors"],
-    &["first_event.p50", "first_event.p99", "gap.p99", "errors"],
-    &["rate", "p50", "p99", "errors"],
-];
 
 /// Trends of saved runs.
 #[derive(Debug, Args)]
@@ -73,7 +65,7 @@ impl TrendArgs {
         }
         let reports: Vec<TrendReport> = LikeRuns::group(runs).into_iter().map(|group| self.report(group)).collect();
         match self.format {
-            HistoryFormat::Text => print(&trend_text::render(&reports), false)?,
+            HistoryFormat::Text => print(&trend_text(&reports), false)?,
             HistoryFormat::Json => {
                 let list = json!({ "schema": 1, "groups": reports.iter().map(TrendReport::json).collect::<Vec<_>>() });
                 print(&format!("{list:#}\n"), false)?;
@@ -88,14 +80,4 @@ impl TrendArgs {
         let metrics = if self.metrics.is_empty() { default_metrics(&group) } else { self.metrics.clone() };
         TrendReport::new(group, &metrics, self.min_effect)
     }
-}
-
-/// Metrics of a trend where none is named.
-pub(super) fn default_metrics(group: &LikeRuns) -> Vec<MetricSelector> {
-    let Some(last) = group.runs.last() else { return Vec::new() };
-    let has_all = |names: &&&[&str]| names.iter().all(|name| last.figure(name).is_some());
-    let names = DEFAULTS.iter().find(has_all).copied().unwrap_or_default();
-    // The rate of an open loop is what was asked for.
-    let names = names.iter().filter(|name| **name != "rate" || last.offered_per_s.is_none());
-    names.filter_map(|name| name.parse().ok()).collect()
 }

@@ -15,7 +15,7 @@ pub(super) use self::in_memory::import_scenarios;
 pub(super) use self::input::ImportInput;
 pub(super) use self::output::ImportOutput;
 use super::exit;
-use super::messages::Messages;
+use weir_session::messages::Messages;
 
 const EXAMPLES: &str = "Examples:\n  weir import shop.postman_collection.json dev.postman_environment.json -o shop.hurl\n  \
     weir import openapi.yaml --only pets --all -o pets.hurl\n  \

@@ -13,10 +13,10 @@ use weir_machine::private_file::PRIVATE_MODE;
 use super::ToFormat;
 use super::data_rows::{columns, with_header};
 use super::input::ImportInput;
-use crate::messages::Messages;
-use crate::output::print;
 use crate::variables_file::read_variables;
 use weir_load::steps::Value;
+use weir_session::messages::Messages;
+use weir_session::output::print;
 
 /// Where and how an import is written.
 #[derive(Debug)]

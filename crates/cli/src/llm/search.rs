@@ -1,80 +1,65 @@
 //! Search for the highest load of a language model's server that meets the objectives.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::llm_program::LlmProgram;
-use super::load_args::LlmLoadArgs;
-use super::searched_load::SearchedLoad;
-use crate::capacity::{SearchFeed, SearchOutputs, SearchScale, exit_code, failure, search};
-use crate::interrupt::Interrupt;
-use crate::messages::Messages;
-use crate::objectives::Objectives;
 use weir_agents::AgentSpec;
-use weir_capacity::CapacityOptions;
+use weir_capacity::{CapacityOptions, SearchOptions, SearchScale};
+use weir_llm::load::{LlmLoadOptions, LlmProgram, SearchedLoad};
+use weir_load::objectives::Objectives;
 use weir_load::program::UserProgram;
 use weir_load::{LoadPlan, Options};
 use weir_measure::slo::Slo;
 use weir_report::llm::LlmReportFormat;
+use weir_session::SessionOptions;
+use weir_session::interrupt::Interrupt;
+use weir_session::messages::Messages;
+use weir_session::search::{SearchFeed, SearchOutputs, conclude, search};
 
-/// Conversations per second; and a goodput of 99% takes a few hundred responses to be shown.
-const SCALE: SearchScale = SearchScale { first_rate: 1.0, step_length: Duration::from_secs(60) };
 /// Objective of a search that has only objectives of each request.
 const DEFAULT_GOODPUT: &str = "goodput>99%";
 
-impl SearchedLoad {
-    /// Parameters of the search.
-    ///
-    /// # Errors
-    /// One line, if nothing is to be met or a value is out of range.
-    pub(super) fn options(
-        self,
-        asked: &LlmLoadArgs,
-        options: Options,
-        (program, agents): (Arc<LlmProgram>, Option<AgentSpec>),
-    ) -> Result<CapacityOptions, String> {
-        let mut slos = asked.slos.clone();
-        if options.streams.is_some_and(|streams| !streams.objectives.is_empty()) && slos.is_empty() {
-            slos.push(DEFAULT_GOODPUT.parse::<Slo>()?);
-        }
-        if slos.is_empty() {
-            let examples = "--goodput 'ttft:500ms tpot:50ms' or --slo 'ttft.p99<500ms'";
-            return Err(format!("--capacity: give what is to be met, e.g. {examples}"));
-        }
-        let options = Options { requests: None, duration: None, rate: None, ..options };
-        let search = asked.search_args.clone().into_options(options, (self.0, SCALE), slos)?;
-        // Agents have programs of their own.
-        let program = agents.is_none().then_some(program as Arc<dyn UserProgram>);
-        Ok(CapacityOptions { program, agents, ..search })
+/// Parameters of the search.
+///
+/// # Errors
+/// One line, if nothing is to be met or a value is out of range.
+pub(super) fn search_options(
+    searched: SearchedLoad,
+    (load, range): (&LlmLoadOptions, SearchOptions),
+    options: Options,
+    (program, agents): (Arc<LlmProgram>, Option<AgentSpec>),
+) -> Result<CapacityOptions, String> {
+    let mut slos = load.slos.clone();
+    if options.streams.is_some_and(|streams| !streams.objectives.is_empty()) && slos.is_empty() {
+        slos.push(DEFAULT_GOODPUT.parse::<Slo>()?);
     }
+    if slos.is_empty() {
+        let examples = "--goodput 'ttft:500ms tpot:50ms' or --slo 'ttft.p99<500ms'";
+        return Err(format!("--capacity: give what is to be met, e.g. {examples}"));
+    }
+    let options = Options { requests: None, duration: None, rate: None, ..options };
+    let search = range.of_load(options, (searched.0, SearchScale::CONVERSATIONS), slos)?;
+    // Agents have programs of their own.
+    let program = agents.is_none().then_some(program as Arc<dyn UserProgram>);
+    Ok(CapacityOptions { program, agents, ..search })
+}
 
-    /// Executes the search and reports it; returns the exit code.
-    ///
-    /// # Errors
-    /// One line, if it cannot start or a file cannot be written.
-    pub(super) fn run(
-        asked: &CapacityOptions,
-        plan: &LoadPlan,
-        load_args: &LlmLoadArgs,
-        command: &[String],
-        (messages, interrupt): (&Messages, &Interrupt),
-    ) -> Result<u8, String> {
-        Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(plan)?;
-        let files = &load_args.file_args;
-        let out_flags = &load_args.live_args.out_flags;
-        let outputs = SearchOutputs::open((files.out.as_deref(), files.html.as_deref(), out_flags.jsonl()), &[])?;
-        let lines = (outputs.jsonl(), messages);
-        let mut feed = SearchFeed::start(out_flags, (plan, asked.model), &asked.slos, lines)?;
-        match search(asked, command, (messages, interrupt), &mut feed, &mut |_| ()) {
-            Ok(answer) => {
-                let delivered = feed.finish(Ok(&answer), messages);
-                outputs.write(&answer, load_args.format == LlmReportFormat::Json, messages)?;
-                Ok(exit_code(&answer, load_args.strict).max(delivered))
-            }
-            Err(why) => {
-                feed.finish(Err(&why.to_string()), messages);
-                failure(why, messages)
-            }
-        }
-    }
+/// Executes the search and reports it; returns the exit code.
+///
+/// # Errors
+/// One line, if it cannot start or a file cannot be written.
+pub(super) fn run_search(
+    asked: &CapacityOptions,
+    plan: &LoadPlan,
+    (session, format): (&SessionOptions, LlmReportFormat),
+    command: &[String],
+    messages: &Messages,
+) -> Result<u8, String> {
+    Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(plan)?;
+    let (files, out) = (&session.files, &session.live.outputs);
+    let outputs = SearchOutputs::open((files.out.as_deref(), files.html.as_deref(), out.jsonl.as_deref()), &[])?;
+    let lines = (outputs.jsonl(), messages);
+    let mut feed = SearchFeed::start(out, (plan, asked.model), &asked.slos, lines)?;
+    let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let found = search(asked, command, (messages, &interrupt), &mut feed, &mut |_| ());
+    conclude(found, (feed, outputs), (format == LlmReportFormat::Json, session.strict), messages)
 }

@@ -1,14 +1,13 @@
-//! Scripts that drive the users of an agent.
+//! Programs that drive the users of an agent.
 
 use super::lua_script::{LuaLoad, LuaRole};
 use crate::exit;
-use crate::llm::agent_plan;
-use crate::messages::Messages;
 use crate::python_host::{PythonHost, PythonScript, ScriptRole};
-use crate::script_path::is_python;
-use weir_agents::{AgentScripts, process};
-use weir_load::program::ScriptOptions;
+use weir_agents::{AgentPrograms, process};
+use weir_llm::load::ConversationOptions;
+use weir_load::program::{BuiltInProgram, ProgramOptions, ScriptOptions};
 use weir_load::{AgentPosition, LoadPlan, Options};
+use weir_session::messages::Messages;
 
 /// Scripts that drive the users of an agent.
 pub(super) struct HostedScripts<'a> {
@@ -25,20 +24,20 @@ impl<'a> HostedScripts<'a> {
     }
 }
 
-impl AgentScripts for HostedScripts<'_> {
-    fn prepare(
+/// Makes the users of a program of weir's own.
+type BuiltInPlan = fn(&BuiltInProgram, &Options, LoadPlan) -> Result<LoadPlan, String>;
+
+/// Programs of weir's own, by their names.
+const BUILT_IN: &[(&str, BuiltInPlan)] = &[(ConversationOptions::PROGRAM, ConversationOptions::agent_plan)];
+
+impl HostedScripts<'_> {
+    fn prepare_python(
         &mut self,
         script: &ScriptOptions,
         options: &Options,
         plan: LoadPlan,
         position: AgentPosition,
     ) -> Result<LoadPlan, String> {
-        if script.is_llm {
-            return agent_plan(script, options, plan);
-        }
-        if !is_python(&script.path) && script.classes.is_empty() {
-            return LuaLoad::prepare(script, options, plan, LuaRole::Agent(position.count)).map(|(plan, _)| plan);
-        }
         let host = self.host.ok_or("the agent has no Python; start it by the package weir-http")?;
         let opened = match self.python.take().filter(|(known, _)| known == script) {
             Some((_, opened)) => opened,
@@ -49,6 +48,31 @@ impl AgentScripts for HostedScripts<'_> {
         self.is_running = program.is_ok();
         self.python = Some((script.clone(), opened));
         plan.driven_by(program?, options).map_err(|error| error.to_string())
+    }
+}
+
+impl AgentPrograms for HostedScripts<'_> {
+    fn prepare(
+        &mut self,
+        program: &ProgramOptions,
+        options: &Options,
+        plan: LoadPlan,
+        position: AgentPosition,
+    ) -> Result<LoadPlan, String> {
+        match program {
+            ProgramOptions::Lua(script) => {
+                LuaLoad::prepare(script, options, plan, LuaRole::Agent(position.count)).map(|(plan, _)| plan)
+            }
+            ProgramOptions::Python(script) => self.prepare_python(script, options, plan, position),
+            ProgramOptions::BuiltIn(program) => {
+                let name = &program.name;
+                let found = BUILT_IN.iter().find(|(known, _)| known == name).map(|(_, plan)| plan);
+                let make = found.ok_or_else(|| {
+                    format!("the agent's build of weir has no '{name}'; build it with the feature {name}")
+                })?;
+                make(program, options, plan)
+            }
+        }
     }
 
     fn finish(&mut self) -> Option<String> {

@@ -1,8 +1,8 @@
 //! What a mix file says of its load, where the command line says nothing.
 
-use super::super::mix_file::MixFile;
 use super::super::request_args::RequestArgs;
 use super::{LoadArgs, LoadStagesFlag, parse_flags};
+use weir_load::mix_file::MixFile;
 use weir_pace::schedule::Arrivals;
 
 /// What a mix file says of its load that a search for the highest load uses.

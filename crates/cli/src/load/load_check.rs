@@ -7,16 +7,12 @@ use clap::{Args, Command, FromArgMatches};
 use super::LoadArgs;
 use super::defaults::study_warnings;
 use super::study_scripts::StudyScripts;
-#[cfg(feature = "sqlite")]
-use crate::objectives::Objectives;
-#[cfg(feature = "sqlite")]
-#[cfg(feature = "sqlite")]
-use crate::script_path::{is_python, is_script};
 use weir_base::Nanos;
-#[cfg(feature = "sqlite")]
 use weir_load::LoadPlan;
 use weir_load::Options;
-#[cfg(feature = "sqlite")]
+use weir_load::objectives::Objectives;
+use weir_load::program::ProgramOptions;
+use weir_load::program::{is_python, is_script};
 use weir_request::secret_mask::SecretMask;
 
 /// Arguments of `weir load`, without the name of the program.
@@ -45,7 +41,8 @@ pub(crate) fn parse(
     let mix = read.request_args.read_scenarios(folder, &check_flags)?;
     let warnings = mix.as_ref().map(study_warnings).unwrap_or_default();
     read.add_mix(mix)?;
-    Ok((Options { script, ..read.into_options() }, warnings))
+    let program = script.map(ProgramOptions::of_script);
+    Ok((Options { program, ..read.into_options() }, warnings))
 }
 
 /// Checks the arguments of a load as far as it goes without a request, and returns the mask of its secrets. Scripts, and logs that a
@@ -53,10 +50,9 @@ pub(crate) fn parse(
 ///
 /// # Errors
 /// One line with the first mistake.
-#[cfg(feature = "sqlite")]
 pub(crate) fn check(args: &[String]) -> Result<SecretMask, String> {
     let mut read = parse_args(args)?;
-    let mask = read.request_args.secret_mask().with_values(&read.live_args.secrets());
+    let mask = read.request_args.secret_mask().with_values(&read.live_args.clone().into_options().secrets());
     let is_of_script =
         |arg: &String| arg.starts_with("--scenario=") && (is_python(Path::new(arg)) || is_script(Path::new(arg)));
     if args.iter().any(is_of_script) || read.rate_from_args.is_given() {

@@ -23,8 +23,8 @@ use self::outcome::RecordOutcome;
 use self::progress_line::ProgressLine;
 use super::connection_args::CONNECTION;
 use super::exit;
-use super::interrupt::Interrupt;
-use super::messages::Messages;
+use weir_session::interrupt::Interrupt;
+use weir_session::messages::Messages;
 
 const EXAMPLES: &str = "Examples:\n  weir record -o shop.hurl\n  weir record --upstream http://localhost:8080 -o shop.hurl\n  \
     weir record --only shop.example --for 60s -o shop.hurl";

@@ -10,7 +10,7 @@ use weir_record::RecordCounts;
 use super::remove;
 use crate::exit;
 use crate::import::{ImportInput, ImportOutput, ToFormat};
-use crate::messages::Messages;
+use weir_session::messages::Messages;
 
 /// Omissions that are listed one by one.
 const MAX_LISTED: usize = 50;

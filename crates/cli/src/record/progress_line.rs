@@ -4,10 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 
 use weir_base::Nanos;
-use weir_live::{single_line, takes_escapes};
 use weir_record::{RecordCounts, RecordObserver};
+use weir_terminal::{single_line, takes_escapes};
 
-use crate::messages::Messages;
+use weir_session::messages::Messages;
 
 /// Interval of lines without a terminal.
 const LINE_INTERVAL: Nanos = Nanos::from_secs(10);

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::super::access_log::log_factor;
 use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
-use crate::live_session::LiveArgs;
-use crate::run_files::RunFileArgs;
+use crate::live_args::LiveArgs;
+use crate::run_file_args::RunFileArgs;
 use weir_base::units;
 use weir_load::Options;
 use weir_measure::slo::Slo;
+use weir_replay::log::log_factor;
 use weir_report::ReportFormat;
+use weir_session::SessionOptions;
 
 const LOAD: &str = "Load";
 const REQUEST: &str = "Request";
@@ -36,16 +37,16 @@ pub(super) struct ReplayLoadArgs {
 
     /// speed, e.g. 2x, 0.5 [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = log_factor, help_heading = LOAD)]
-    speed: Option<f64>,
+    pub(super) speed: Option<f64>,
     /// begin again at the end of the log, until -d or -n
     #[arg(long = "loop", help_heading = LOAD)]
     pub(super) repeats: bool,
     /// number of requests [default: all of the log]
     #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = LOAD)]
-    pub(super) requests: Option<u64>,
+    requests: Option<u64>,
     /// duration; bare numbers are seconds [default: that of the log]
     #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
-    pub(super) duration: Option<Duration>,
+    duration: Option<Duration>,
     /// maximum of connections [default: 1000]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = LOAD)]
     connections: Option<u64>,
@@ -57,7 +58,7 @@ pub(super) struct ReplayLoadArgs {
     spin: bool,
     /// initial time excluded from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
-    pub(super) warmup: Option<Duration>,
+    warmup: Option<Duration>,
     /// seed of times within a second [default: 0]
     #[arg(long, value_name = "N", help_heading = LOAD)]
     seed: Option<u64>,
@@ -84,35 +85,29 @@ pub(super) struct ReplayLoadArgs {
     pub(super) abort_after: Option<Duration>,
     /// exit code 3 if the run is not trusted
     #[arg(long, help_heading = RESULT)]
-    pub(super) strict: bool,
+    strict: bool,
     /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, help_heading = RESULT)]
     pub(super) format: ReportFormat,
     #[command(flatten)]
-    pub(super) file_args: RunFileArgs,
+    file_args: RunFileArgs,
 
     #[command(flatten)]
-    pub(super) live_args: LiveArgs,
+    live_args: LiveArgs,
 }
 
 impl ReplayLoadArgs {
-    /// Seed of all random choices.
-    pub(super) fn seed(&self) -> u64 {
-        self.seed.unwrap_or(0)
+    /// What becomes of the load and its result.
+    pub(super) fn session(&self) -> SessionOptions {
+        SessionOptions {
+            files: self.file_args.clone().into_options(),
+            live: self.live_args.clone().into_options(),
+            strict: self.strict,
+        }
     }
 
-    /// Time of the log divided by that of the load.
-    pub(super) fn speed(&self) -> f64 {
-        self.speed.unwrap_or(1.0)
-    }
-
-    /// Credentials of outputs, which are left out of what is saved.
-    pub(super) fn secrets(&self) -> Vec<String> {
-        self.live_args.secrets()
-    }
-
-    /// Options of the load, without its length and rate; `per_s` is the rate of the log.
-    pub(super) fn options(&self, per_s: f64) -> Options {
+    /// Service, headers, connections, and the bounds of the load.
+    pub(super) fn options(&self) -> Options {
         Options {
             url: self.target.clone().unwrap_or_default(),
             headers: self.headers.clone(),
@@ -120,12 +115,11 @@ impl ReplayLoadArgs {
             timeout: self.timeout,
             connections: self.connections,
             threads: self.threads,
-            // Number of threads, and the kind of loop; the arrivals are those of the log.
-            rate: Some(per_s),
+            requests: self.requests,
+            duration: self.duration,
             spin: self.spin,
             warmup: self.warmup,
-            seed: Some(self.seed()),
-            no_template: true,
+            seed: self.seed,
             no_keepalive: self.no_keep_alive,
             http2: self.http2_args.clone().into_options(),
             sni: self.sni.clone(),

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::super::access_log::{LogMoment, LogRequest, check_files, log_format};
-use weir_accesslog::{RecordFilter, RecordSelection};
+use weir_replay::RecordFilter;
+use weir_replay::load::LogOptions;
+use weir_replay::log::LogMoment;
 
 const LOG: &str = "Log";
 
@@ -39,34 +40,15 @@ pub(super) struct LogArgs {
 }
 
 impl LogArgs {
-    /// The log as it is asked for.
-    ///
-    /// # Errors
-    /// One line with the invalid flag.
-    pub(super) fn request(&self, seed: u64) -> Result<LogRequest, String> {
-        check_files(&self.files)?;
-        if let (Some(LogMoment::At(from)), Some(LogMoment::At(to))) = (self.from, self.to)
-            && from >= to
-        {
-            return Err("--from is not before --to".to_owned());
-        }
-        Ok(LogRequest {
+    /// Options of the log.
+    pub(super) fn options(&self) -> LogOptions {
+        LogOptions {
             files: self.files.clone(),
-            format: log_format(self.log_pattern.as_deref())?,
-            selection: RecordSelection { filters: self.filters.clone(), allows_unsafe: self.allows_unsafe },
+            pattern: self.log_pattern.clone(),
             from: self.from,
             to: self.to,
-            seed,
-        })
-    }
-
-    /// Whether stdin is one of the logs.
-    pub(super) fn reads_stdin(&self) -> bool {
-        self.files.iter().any(|file| file.as_os_str() == "-")
-    }
-
-    /// Names of the files.
-    pub(super) fn names(&self) -> Vec<String> {
-        self.files.iter().map(|file| file.display().to_string()).collect()
+            filters: self.filters.clone(),
+            allows_unsafe: self.allows_unsafe,
+        }
     }
 }

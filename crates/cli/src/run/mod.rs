@@ -1,10 +1,6 @@
 //! `weir run`: one iteration of a scenario or script, with each request and response, for a person or a program.
 
-mod json;
-mod play;
-mod play_output;
 mod script;
-mod text;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,16 +16,15 @@ use weir_machine::input_file;
 use weir_request::secret_mask::{SecretMask, shown_pair};
 use weir_request::url_text::UrlText;
 
-pub(super) use self::play::play;
-pub(super) use self::play_output::{PlayDetail, PlayOutput};
 use self::script::play_script;
 use super::connection_args::ConnectionArgs;
 use super::exit;
 use super::imported_scenarios::import_scenarios;
-use super::messages::Messages;
-use super::script_path::{is_python, is_script};
 use super::variables_file::read_variables;
 use crate::python_host::PythonHost;
+use weir_load::program::{is_python, is_script};
+use weir_session::messages::Messages;
+use weir_session::play::{PlayDetail, PlayOutput, play};
 
 const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://localhost:8080\n  \
     weir run shop.py http://localhost:8080 --user Shopper -v";

@@ -15,11 +15,12 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use super::exit;
-use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
 use weir_machine::logger::Logger;
-use weir_server::{MAX_WORKERS, Options, RunningServer};
+use weir_serve::running::RunningService;
+use weir_server::{MAX_WORKERS, Options};
+use weir_session::messages::Messages;
 
 /// Arguments of `weir serve`: one service with its own.
 #[derive(Debug, Args)]

@@ -2,13 +2,9 @@
 //!
 //! - [`UiArgs`]: arguments; [`run`]: the server
 //! - `load_form`: options of `weir load` as a form, and a form as arguments
-//! - `form_toml`: a form as a mix file
-//! - `run_library`: saved runs, of a store or a folder
 //! - `ui_commands`: what the page asks for
 
-mod form_toml;
 mod load_form;
-mod run_library;
 mod ui_commands;
 
 use std::ffi::OsString;
@@ -17,13 +13,12 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use self::run_library::RunLibrary;
 use self::ui_commands::UiCommands;
-use super::history::DEFAULT_STORE;
-use super::messages::Messages;
 use super::self_exec::self_command;
 use super::server_lifecycle::ServerLifecycle;
+use weir_history::{DEFAULT_STORE, RunLibrary};
 use weir_machine::logger::Logger;
+use weir_session::messages::Messages;
 use weir_web::{PageListener, UiPage, WebAddress};
 
 /// Examples at the end of the help.

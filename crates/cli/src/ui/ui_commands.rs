@@ -5,20 +5,16 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::form_toml::mix_text;
 use super::load_form;
-use super::run_library::{NO_LABEL, RunLibrary};
-use crate::compare;
 use crate::form_args;
-use crate::history::{run_row, trend_reports};
 use crate::load;
-use weir_history::RunFilter;
+use weir_history::{CompareOptions, NO_LABEL, RunFilter, RunLibrary, run_row, trend_reports};
 use weir_machine::clock;
 use weir_measure::Run;
 use weir_report::comparison::{SavedRun, Side};
 use weir_report::page::{self, shell_quoted};
 use weir_report::read::ToolResult;
-use weir_web::{DocumentRequest, RunCommand, RunForm, RunQuery, UiBackend};
+use weir_web::{DocumentRequest, RunCommand, RunForm, RunQuery, UiBackend, mix_text};
 
 /// Maximum number of runs in a list.
 const MAX_LISTED_RUNS: u64 = 500;
@@ -124,11 +120,10 @@ impl UiBackend for UiCommands {
             ids => {
                 let sides = ids.iter().map(|id| Ok(side(*id, self.library.run(*id)?)));
                 let sides = sides.collect::<Result<Vec<_>, String>>()?;
-                let names = sides.iter().map(|side| OsString::from(&side.name));
-                let force = request.force.then(|| OsString::from("--force"));
-                let args: Vec<OsString> = names.chain(force).collect();
-                let compared = compare::parse(args.clone())?.compare_sides(sides)?;
-                let shown = args.iter().map(|arg| arg.to_string_lossy().into_owned());
+                let names = sides.iter().map(|side| side.name.clone());
+                let shown: Vec<String> = names.chain(request.force.then(|| "--force".to_owned())).collect();
+                let asked = CompareOptions { force: request.force, ..CompareOptions::default() };
+                let compared = asked.compare_sides(sides)?;
                 let command = ["weir", "compare"].into_iter().map(str::to_owned).chain(shown).collect::<Vec<_>>();
                 Ok(compared.html(&command))
             }

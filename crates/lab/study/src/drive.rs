@@ -12,6 +12,7 @@ use super::measurement::WarmUpResult;
 use super::placeholders::PlaceholderValues;
 use weir_agents::{self as agents, Coordinator};
 use weir_base::Nanos;
+use weir_load::program::ProgramOptions;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_machine::lock::lock;
 use weir_measure::steady::{self, STEADY_INTERVALS};
@@ -80,7 +81,7 @@ impl LoadDrive {
 
     /// Whether a script drives its users.
     pub(super) fn has_script(&self) -> bool {
-        self.load.options.script.is_some()
+        self.load.options.program.is_some()
     }
 }
 
@@ -177,7 +178,7 @@ fn side_by_side(
             Some(crew) => {
                 let mut crew = lock(crew);
                 let run = crew.run(options, plan, &[], &mut watch);
-                if let Some(script) = &options.script {
+                if let Some(script) = options.program.as_ref().and_then(ProgramOptions::script) {
                     crew.take_script_reports().iter().for_each(|left| report(script, left));
                 }
                 run

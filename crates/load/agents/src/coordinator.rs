@@ -54,10 +54,11 @@ impl Coordinator {
     /// Not all agents can be placed, or it was interrupted.
     pub fn place(asked: &AgentSpec, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Self, LoadError> {
         let placement: Box<dyn Placement> = match &asked.backend {
-            Backend::Local => Box::new(local::place(asked, options.script.is_some()).map_err(LoadError::Agents)?),
+            Backend::Local => Box::new(local::place(asked, options.program.is_some()).map_err(LoadError::Agents)?),
             Backend::Ray(address) => {
-                if let Some(script) = &options.script {
-                    let name = script.path.display();
+                if let Some(program) = &options.program {
+                    let name = program.shown_name();
+                    let name = name.display();
                     let why =
                         format!("{name}: scripts run on this machine; write --on local, or a scenario in place of it");
                     return Err(LoadError::Agents(why));

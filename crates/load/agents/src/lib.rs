@@ -7,12 +7,13 @@
 //! - [`coordinator`]: coordinator of placed agents and their runs
 //! - [`process`]: process of an agent; [`protocol`]: protocol between both
 //! - `aggregation`: aggregation of the agents' results; `step_join`: steps of scripts, by their names
-//! - [`AgentScripts`]: scripts that drive users of an agent
+//! - [`AgentPrograms`]: programs that drive users of an agent
 //! - `placement`: interface of backends (place, watch, stop, logs); `local` and `ray`: the two backends;
 //!   `child_channel`: lines to and from a child process
 //!
 //! Reasons: `docs/design/agents.md`.
 
+mod agent_programs;
 mod aggregation;
 mod child_channel;
 pub mod coordinator;
@@ -22,16 +23,15 @@ mod placement;
 pub mod process;
 pub mod protocol;
 mod ray;
-mod script_host;
 mod step_join;
 
 use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
+pub use self::agent_programs::{AgentPrograms, NoPrograms};
 pub use self::aggregation::AgentAggregator;
 pub use self::coordinator::Coordinator;
-pub use self::script_host::{AgentScripts, NoScripts};
 
 /// Hidden command that runs an agent.
 pub const AGENT_COMMAND: &str = "agent-process";

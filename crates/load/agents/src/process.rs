@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use super::agent_programs::AgentPrograms;
 use super::event_channel::EventChannel;
 use super::protocol::{AgentCommand, AgentEvent, LoadAssignment, ScriptStep, next_line};
-use super::script_host::AgentScripts;
 use weir_base::Nanos;
 use weir_load::{self as load, LoadControl, LoadPlan, ProgressEvent, StartGate};
 use weir_machine::clock::{self, Clock};
@@ -41,11 +41,11 @@ struct CurrentLoad {
     control: OnceLock<LoadControl>,
 }
 
-/// Runs an agent: commands on stdin, events on stdout; `scripts` opens what drives users. It ends with its stdin.
+/// Runs an agent: commands on stdin, events on stdout; `programs` makes what drives users. It ends with its stdin.
 ///
 /// # Errors
 /// Events cannot be written.
-pub fn run(scripts: &mut dyn AgentScripts) -> io::Result<()> {
+pub fn run(programs: &mut dyn AgentPrograms) -> io::Result<()> {
     let shared = Arc::new(AgentContext {
         events: EventChannel::take_stdout()?,
         current_load: Mutex::default(),
@@ -61,7 +61,7 @@ pub fn run(scripts: &mut dyn AgentScripts) -> io::Result<()> {
     });
     loop {
         match to_do.recv_timeout(Duration::from_secs(1)) {
-            Ok((job, current)) => drive(&job, &current, &shared, scripts)?,
+            Ok((job, current)) => drive(&job, &current, &shared, programs)?,
             Err(RecvTimeoutError::Timeout) if shared.is_silent_for(IDLE_TIMEOUT) => return Ok(()),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -112,9 +112,9 @@ fn drive(
     job: &LoadAssignment,
     current: &CurrentLoad,
     shared: &AgentContext,
-    scripts: &mut dyn AgentScripts,
+    programs: &mut dyn AgentPrograms,
 ) -> io::Result<()> {
-    let plan = match plan_of(job, scripts) {
+    let plan = match plan_of(job, programs) {
         Ok(plan) => plan,
         Err(why) => return shared.events.send(&AgentEvent::Rejected(why)),
     };
@@ -151,7 +151,7 @@ fn drive(
     let ready = (!is_ready).then_some(AgentEvent::Ready(plan.threads));
     let steps = new_steps(&plan, &mut named_steps);
     let ended = driven.ended_by.map(AgentEvent::Ended);
-    let report = scripts.finish().map(AgentEvent::ScriptReport);
+    let report = programs.finish().map(AgentEvent::ScriptReport);
     let done = AgentEvent::Done(Box::new(driven.counts));
     ready
         .into_iter()
@@ -163,11 +163,11 @@ fn drive(
 }
 
 /// The agent's part of a load.
-fn plan_of(job: &LoadAssignment, scripts: &mut dyn AgentScripts) -> Result<LoadPlan, String> {
+fn plan_of(job: &LoadAssignment, programs: &mut dyn AgentPrograms) -> Result<LoadPlan, String> {
     let plan = LoadPlan::for_agent(&job.options, job.position).map_err(|why| why.to_string())?;
-    let plan = match &job.options.script {
+    let plan = match &job.options.program {
         // Without users there is nothing to drive.
-        Some(script) if plan.users > 0 => scripts.prepare(script, &job.options, plan, job.position)?,
+        Some(program) if plan.users > 0 => programs.prepare(program, &job.options, plan, job.position)?,
         _ => plan,
     };
     let preconnect = plan.shard.count(job.preconnect);

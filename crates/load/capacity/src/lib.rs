@@ -3,11 +3,13 @@
 //! [`weir_measure::capacity`] decides the next load level and the outcome of a step; this module generates the load.
 //!
 //! - [`find`]: the whole search
+//! - [`SearchOptions`]: options of the range, precision and length; [`CapacityOptions`]: all parameters
 //! - `drive`: one load level; and a single user, for the response time without load
 //! - `sampling`: CPU use of the service's processes
 
 mod drive;
 mod sampling;
+mod search_options;
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::drive::{Driver, StepOutcome};
+pub use self::search_options::{SearchOptions, SearchScale};
 use weir_agents as agents;
 use weir_base::Nanos;
 use weir_load::program::UserProgram;

@@ -1,11 +1,12 @@
 //! Where a conversation is.
 
+use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
 
 use super::prompt_source::PromptSource;
 
 /// Whose reply a conversation repeats in its next turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplySource {
     /// That of the data set, if it has one, and otherwise the server's.
     #[default]

@@ -1,4 +1,4 @@
-//! PURE. Requests to language models: what they ask, and how each API is asked.
+//! Load of language models: what requests ask, how each API is asked, and conversations as users of a load.
 //!
 //! - [`Dataset`]: prompts and conversations of a file, whose kind is told from its content
 //! - [`RandomPrompts`]: prompts of random words, by seed; [`TokenCount`]: how many
@@ -6,6 +6,7 @@
 //! - [`RequestApi`]: API of an endpoint; [`RequestSettings`]: what all requests of a load have in common
 //! - [`RequestBodies`]: the body of a turn, written when it is needed
 //! - [`ConversationState`]: where a conversation is, and the replies that its next turn repeats
+//! - [`load`]: edge: options of a load, and its conversations; all else is pure
 //! - [`push_reply_text`]: text of a model's response, for the next turn or to count its tokens
 //!
 //! A file is stored once, as it came; what is made of it are places in its bytes. A body is written from them when it
@@ -14,6 +15,7 @@
 mod conversation_state;
 mod dataset;
 mod json_text;
+pub mod load;
 mod prompt_source;
 mod random_prompts;
 mod reply_text;

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use weir_base::rng::SeededRng;
 use weir_base::units;
 
 /// Number of tokens: one value, normal around a mean, or uniform between two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TokenCount {
     /// Always the same; >= 1.
     Constant(u64),

@@ -4,6 +4,7 @@
 //! - [`run`]: executes a plan and returns the [`Run`]; [`drive()`]: an agent's part of one, with a [`StartGate`] of its
 //!   own
 //! - [`program`]: programs that drive users in place of compiled steps
+//! - [`objectives`]: what a run has to meet, and the condition that ends it early; [`mix_file`]: several scenarios
 //! - [`setup`]: setup before a load, and teardown after it
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
 //! - [`event_streams`]: responses that are streams of events: options, and what is observed of each
@@ -20,6 +21,8 @@ mod headers;
 pub mod http2;
 mod load_control;
 mod manifest;
+pub mod mix_file;
+pub mod objectives;
 pub mod options;
 mod origin_addresses;
 pub mod plan;

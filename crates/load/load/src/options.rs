@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::base64_bytes;
 use super::event_streams::StreamOptions;
 use super::http2::Http2Options;
-use super::program::ScriptOptions;
+use super::program::ProgramOptions;
 use super::steps::ScenarioSource;
 use weir_net::tls::TlsOptions;
 use weir_pace::schedule::{Arrivals, LoadStage};
@@ -102,9 +102,9 @@ pub struct Options {
     /// Whether requests are traced, so that each is made for itself.
     #[serde(default)]
     pub traces_requests: bool,
-    /// Script whose users agents drive, in place of one request.
+    /// Program whose users agents drive, in place of one request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub script: Option<ScriptOptions>,
+    pub program: Option<ProgramOptions>,
 }
 
 impl Options {

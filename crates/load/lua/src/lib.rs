@@ -3,6 +3,7 @@
 //! - [`ScriptSource`]: the script and what the command line says of its requests
 //! - [`LuaScript`]: the script, ready for a load: it is loaded and checked before anything is sent, drives the users
 //!   ([`UserProgram`](weir_load::program::UserProgram)), and gets the result
+//! - [`LuaLoad`]: a load with a script, in the process of a [`LuaRole`]
 //! - `vm`: one interpreter, with the table `wrk`; `api.lua` is its part in Lua
 //! - `user_thread`: the users of one worker thread; `pipeline`: requests in one string
 //! - `thread_handle`, `address`, `transfer`: `thread`, addresses, and values between interpreters
@@ -15,6 +16,7 @@
 mod address;
 mod failure;
 mod interrupt;
+mod lua_load;
 mod pipeline;
 mod script;
 mod source;
@@ -25,5 +27,6 @@ mod user_thread;
 mod vm;
 mod watchdog;
 
+pub use self::lua_load::{LuaLoad, LuaRole};
 pub use self::script::{LuaScript, ScriptThreads};
 pub use self::source::{ScriptErrors, ScriptSource};

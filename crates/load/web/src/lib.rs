@@ -11,6 +11,7 @@
 //! - `live_service`, `ui_service`: requests; `web_reply`: what their responses share; `event_body`: the stream of
 //!   events; `assets`: the files of the pages
 //! - `child_run`: runs that the page has started; `event_relay`: their events and changes, passed on
+//! - [`mix_text()`]: PURE: a form as a mix file
 //! - `upload_folder`, `shown_documents`: files that are uploaded, and reports that a frame shows
 //!
 //! Reasons: `docs/design/live.md`.
@@ -26,6 +27,7 @@ mod live_page;
 mod live_service;
 mod live_shared;
 mod live_store;
+mod mix_text;
 mod page_server;
 mod shown_documents;
 mod ui_backend;
@@ -38,6 +40,7 @@ mod web_reply;
 
 pub use self::live_page::LivePage;
 pub use self::live_shared::PageSubject;
+pub use self::mix_text::{MixText, mix_text};
 pub use self::page_server::PageListener;
 pub use self::ui_backend::{DocumentRequest, RunCommand, RunForm, RunQuery, UiBackend};
 pub use self::ui_page::{RunKiller, UiPage};

@@ -11,12 +11,12 @@ use weir_base::duration_text::duration_text;
 use weir_base::number_text::{count, short_rate as rate};
 use weir_delivery::dispatch::{LimitTimes, SendLimit};
 use weir_histogram::percentiles::NOT_MEASURED;
-use weir_live::single_line;
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
 use weir_send::state::State;
 use weir_send::store::JobCounts;
 use weir_send::{PauseRecord, SenderProgress, wall_ms};
+use weir_terminal::single_line;
 
 /// Sampler of the counters and the queue, once per second.
 pub(super) struct SendMonitor {

@@ -26,6 +26,7 @@ pub mod key_hosts;
 mod key_pause;
 mod key_state;
 mod options;
+pub mod queue_view;
 mod rendered_request;
 pub mod response_rules;
 mod sender;

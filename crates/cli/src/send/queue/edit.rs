@@ -5,14 +5,15 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::{JobIdArgs, StoreArgs, job_name, state_phrase};
+use super::{JobIdArgs, StoreArgs, job_name};
 use crate::exit;
-use crate::messages::Messages;
 use crate::send::request;
 use weir_base::Nanos;
 use weir_base::units;
+use weir_send::queue_view::state_phrase;
 use weir_send::store::StoreError;
 use weir_send::{Job, JobDefaults, JobEdit, JobEntry, State, TemplateParts, UnixMs, wall_ms};
+use weir_session::messages::Messages;
 
 const EXAMPLES: &str = "Examples:
   weir send edit jobs.jsonl.db order-7 --ttl 1h

@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use super::job_view::{self, HEADING};
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_name, print, report_skipped};
-use crate::messages::Messages;
 use crate::send::format::SendFormat;
+use weir_send::queue_view::{JOB_HEADING, detail_json, detail_text, job_json, job_row};
 use weir_send::store::{JobSelector, Store};
 use weir_send::{JobEntry, UnixMs, wall_ms};
+use weir_session::messages::Messages;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -60,7 +60,7 @@ impl ListArgs {
                 messages.note("no such jobs");
             }
             if is_first && !page.is_empty() && self.store_args.format == SendFormat::Text && !self.history {
-                text = format!("{HEADING}\n");
+                text = format!("{JOB_HEADING}\n");
             }
             is_first = false;
             for entry in &page {
@@ -83,20 +83,16 @@ impl ListArgs {
     fn entry_text(&self, store: &dyn Store, entry: &JobEntry, now: UnixMs) -> Result<String, String> {
         let is_json = self.store_args.format == SendFormat::Json;
         if !self.history {
-            let line = if is_json {
-                serde_json::Value::from(job_view::json(entry)).to_string()
-            } else {
-                job_view::row(entry, now)
-            };
+            let line = if is_json { serde_json::Value::from(job_json(entry)).to_string() } else { job_row(entry, now) };
             return Ok(line + "\n");
         }
         let detail = store.inspect(&JobSelector::Number(entry.number)).map_err(|error| error.to_string())?;
         // Purged between the two reads.
         Ok(detail.map_or_else(String::new, |detail| {
             if is_json {
-                format!("{}\n", serde_json::Value::from(job_view::detail_json(&detail)))
+                format!("{}\n", serde_json::Value::from(detail_json(&detail)))
             } else {
-                job_view::detail_text(&detail, now) + "\n"
+                detail_text(&detail, now) + "\n"
             }
         }))
     }

@@ -2,7 +2,6 @@
 //! process sends from it.
 
 mod edit;
-mod job_view;
 mod list;
 mod purge;
 mod retry;
@@ -16,9 +15,9 @@ use clap::{Args, Subcommand};
 
 use super::format::SendFormat;
 use crate::exit;
-use crate::messages::Messages;
 use weir_send::State;
 use weir_send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, Store, StoreError};
+use weir_session::messages::Messages;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
@@ -153,16 +152,6 @@ fn job_name(which: &JobSelector) -> String {
         JobSelector::Id(id) => format!("job '{id}'"),
         JobSelector::Number(number) => format!("job number {number}"),
     }
-}
-
-/// State in prose: `dead-lettered` for `dead_lettered`.
-pub(super) fn state_phrase(state: State) -> &'static str {
-    if state == State::DeadLettered { "dead-lettered" } else { state.name() }
-}
-
-/// `1 job`, `3 jobs`.
-fn job_count(count: u64) -> String {
-    if count == 1 { "1 job".into() } else { format!("{count} jobs") }
 }
 
 pub(super) fn run(asked: &QueueCommand, messages: &Messages) -> Result<u8, String> {

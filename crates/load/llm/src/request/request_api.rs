@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use weir_events::llm::LlmApi;
 
 /// API that requests are written for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequestApi {
     /// OpenAI's chat completions.
     #[default]

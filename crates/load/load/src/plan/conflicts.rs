@@ -24,7 +24,7 @@ pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
             "--stages of users do not go together with --ramp-up and --loops; write a ramp as 0-50u/30s",
         ),
         (
-            staged_users && (options.script.is_some() || options.http2.streams.unwrap_or(1) > 1),
+            staged_users && (options.program.is_some() || options.http2.streams.unwrap_or(1) > 1),
             "--stages of users do not go together with scripts and --streams",
         ),
         (

@@ -54,10 +54,10 @@ impl LoadPlan {
         Ok(Self { until: options.duration.map_or(Nanos::NEVER, Nanos::from), method, ..plan })
     }
 
-    /// The same load, with users that other processes drive if the options have a script.
+    /// The same load, with users that other processes drive if the options have a program.
     pub(super) fn with_remote_users(self, options: &Options) -> Result<Self, PlanError> {
-        match &options.script {
-            Some(script) => self.driven_by(Arc::new(RemoteProgram(script.scenarios.clone())), options),
+        match &options.program {
+            Some(program) => self.driven_by(Arc::new(RemoteProgram(program.scenarios().to_vec())), options),
             None => Ok(self),
         }
     }

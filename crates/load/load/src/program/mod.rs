@@ -4,7 +4,7 @@
 //! - [`ThreadProgram`]: the users of one thread: events in, [`ProgramAction`]s out
 //! - [`ProgramCall`]: what a call is about, and where the program puts a request and its findings
 //! - [`StepNames`]: names of steps that are known only at run time
-//! - [`ScriptOptions`]: a script as other processes open it
+//! - [`ProgramOptions`]: a program as other processes make it: [`ScriptOptions`] of a script, or a [`BuiltInProgram`]
 //! - [`request`]: bytes of requests that are given in parts; [`UserShape`]: number of users over time
 //!
 //! A program does no I/O of its own for a load: connections, clocks, timeouts, records and waits are those of the
@@ -12,16 +12,20 @@
 //! of the load generator, and shows in the lateness of what is sent next.
 
 mod action;
+mod program_options;
 mod remote_program;
 pub mod request;
 mod script_options;
+mod script_path;
 mod step_names;
 mod user_program;
 mod user_shape;
 
 pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend, ReleasedRecord};
+pub use self::program_options::{BuiltInProgram, ProgramOptions};
 pub(crate) use self::remote_program::RemoteProgram;
 pub use self::script_options::ScriptOptions;
+pub use self::script_path::{is_python, is_script, take_script};
 pub use self::step_names::StepNames;
 pub use self::user_program::{
     ProgramCall, ProgramOrigin, ProgramResponse, ProgramThread, StreamPart, ThreadProgram, UserProgram,

@@ -36,9 +36,6 @@ pub struct ScriptOptions {
     pub counts_errors: bool,
     /// Maximum duration of a call, if it is given.
     pub timeout: Option<Duration>,
-    /// Whether it stands for the conversations of a command line, `args`, and not for a file: weir llm.
-    #[serde(default)]
-    pub is_llm: bool,
 }
 
 impl ScriptOptions {

@@ -1,5 +1,6 @@
 //! Think time: how long a user waits before its next step.
 
+use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_base::units;
@@ -8,7 +9,7 @@ use weir_base::units;
 const NORMAL_P95: f64 = 1.644_853_626_951_472_2;
 
 /// Distribution of the time between the steps of a user.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum ThinkTime {
     /// No wait.
     #[default]

@@ -1,0 +1,141 @@
+//! Load of a language model's server, checked and ready to run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::endpoint_options::{EndpointOptions, LlmEndpoint};
+use super::llm_options::LlmOptions;
+use super::llm_program::LlmProgram;
+use super::prompt_options::{LlmPrompts, PromptOptions};
+use super::token_counter::TokenCounter;
+use crate::Dataset;
+use weir_base::Nanos;
+use weir_load::event_streams::StreamOptions;
+use weir_load::objectives::Objectives;
+use weir_load::{LoadError, LoadPlan, Options};
+use weir_measure::goodput::GoodputObjectives;
+use weir_measure::{Run, RunProgress};
+use weir_request::secret_mask::SecretMask;
+
+/// Load of a language model's server, or several of a sweep.
+#[derive(Debug)]
+pub struct LlmLoad {
+    /// Options of each load, and its plan.
+    pub loads: Vec<(Options, LoadPlan)>,
+    /// Conversations of all loads.
+    pub program: Arc<LlmProgram>,
+    /// Counter of tokens that the server does not report.
+    counter: Option<TokenCounter>,
+    /// Objectives of each request.
+    goodput: GoodputObjectives,
+    /// End of the warm-up.
+    warmup: Nanos,
+    /// Objectives of each run.
+    pub objectives: Objectives,
+    /// Values that are left out of what is saved.
+    pub secrets: SecretMask,
+    /// Notes for a person, such as conversations that are left out.
+    pub notes: Vec<String>,
+}
+
+/// Reason why a load has no result.
+#[derive(Debug)]
+pub enum LlmLoadError {
+    /// The load cannot start.
+    Load(LoadError),
+    /// The tokens cannot be counted; in one line.
+    Tokens(String),
+}
+
+impl std::error::Error for LlmLoadError {}
+
+impl fmt::Display for LlmLoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => write!(f, "{error}"),
+            Self::Tokens(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<LoadError> for LlmLoadError {
+    fn from(error: LoadError) -> Self {
+        Self::Load(error)
+    }
+}
+
+impl LlmLoad {
+    /// Checks the options, and reads the prompts.
+    ///
+    /// # Errors
+    /// One line with the invalid option, named as a flag, or with the data set's line.
+    pub fn new(asked: &LlmOptions) -> Result<Self, String> {
+        let LlmOptions { endpoint, prompts, load } = asked;
+        load.check()?;
+        let objectives = Objectives::of_flags(load.slos.clone(), None, None)?;
+        let goodput = load.goodput()?;
+        let counter = load.token_counter()?;
+        let (prompts, endpoint) = prompts_and_endpoint(endpoint, prompts, load.seed())?;
+        let prompts = LlmPrompts { counts_tokens: counter.is_some(), ..prompts };
+        let notes = prompts.notes.clone();
+        let streams = StreamOptions {
+            stall_timeout: endpoint.stall_timeout.map(Nanos::from),
+            api: Some(endpoint.settings.api.reads()),
+            objectives: goodput,
+            ..StreamOptions::default()
+        };
+        let options = Options { streams: Some(streams), ..load.options(endpoint.options) };
+        let loads = match &load.sweep {
+            Some(sweep) => sweep.loads(&options),
+            None => vec![options],
+        };
+        let plan = |options: &Options| LoadPlan::new(options).map_err(|error| error.to_string());
+        let plans = loads.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+        let Some(first) = plans.first() else { return Err("--sweep has no values".to_owned()) };
+        let program = Arc::new(LlmProgram::new(endpoint.settings, prompts, first)?);
+        let driven = |(plan, options): (LoadPlan, Options)| {
+            let plan = plan.driven_by(Arc::<LlmProgram>::clone(&program), &options);
+            plan.map(|plan| (options, plan)).map_err(|error| error.to_string())
+        };
+        let loads = plans.into_iter().zip(loads).map(driven).collect::<Result<Vec<_>, _>>()?;
+        loads.first().map_or(Ok(()), |(_, plan)| objectives.check(plan))?;
+        let warmup = Nanos::from(load.warmup.unwrap_or_default());
+        Ok(Self { loads, program, counter, goodput, warmup, objectives, secrets: endpoint.secrets, notes })
+    }
+
+    /// Executes the first load until its end, or until `go_on` is false; `command` is recorded in the manifest.
+    ///
+    /// # Errors
+    /// If it cannot start, or tokens cannot be counted.
+    pub fn run(&self, command: &[String], go_on: &mut dyn FnMut() -> bool) -> Result<Run, LlmLoadError> {
+        let Some((_, plan)) = self.loads.first() else { return Err(LoadError::Interrupted.into()) };
+        let mut run = weir_load::run(plan, command, &mut |_: &RunProgress<'_>| go_on(), None)?;
+        self.count_tokens(&mut run).map_err(LlmLoadError::Tokens)?;
+        self.objectives.judge(&mut run, self.objectives.watch(plan), false);
+        Ok(run)
+    }
+
+    /// Adds the tokens that the server has not reported to a run of one of the loads, if they are to be counted.
+    ///
+    /// # Errors
+    /// One line, if a text cannot be tokenized.
+    pub fn count_tokens(&self, run: &mut Run) -> Result<(), String> {
+        let of_all = (&self.goodput, self.warmup);
+        self.counter.as_ref().map_or(Ok(()), |counter| counter.count(&self.program, of_all, run))
+    }
+}
+
+/// Prompts, and the endpoint that they are sent to.
+///
+/// # Errors
+/// One line with the invalid flag, or with the data set's line.
+pub(super) fn prompts_and_endpoint(
+    endpoint: &EndpointOptions,
+    prompts: &PromptOptions,
+    seed: u64,
+) -> Result<(LlmPrompts, LlmEndpoint), String> {
+    let prompts = prompts.prompts(seed)?;
+    let batch_url = prompts.source.dataset().and_then(Dataset::batch_url).map(str::to_owned);
+    let endpoint = endpoint.endpoint(batch_url.as_deref())?;
+    Ok((prompts, endpoint))
+}

@@ -1,0 +1,22 @@
+//! What the threads of a program share.
+
+use std::sync::Mutex;
+
+use super::uncounted::UncountedReplies;
+use crate::{ReplySource, RequestBodies};
+use weir_load::steps::ThinkTime;
+
+/// What the threads of a program share.
+#[derive(Debug)]
+pub(super) struct LlmShared {
+    pub(super) bodies: RequestBodies,
+    pub(super) replies: ReplySource,
+    pub(super) think: ThinkTime,
+    /// Head of all requests, to which the length is added.
+    pub(super) head: Vec<u8>,
+    pub(super) seed: u64,
+    /// Whether a conversation has several turns.
+    pub(super) has_turns: bool,
+    /// Responses whose tokens are counted after the run; `None` without a tokenizer.
+    pub(super) uncounted: Option<Mutex<UncountedReplies>>,
+}

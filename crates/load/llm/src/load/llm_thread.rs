@@ -1,0 +1,136 @@
+//! Conversations of one thread.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use super::error_body::error_message;
+use super::llm_shared::LlmShared;
+use crate::{ConversationState, ReplyParts, TurnAction, push_reply_text};
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_base::rng::SeededRng;
+use weir_events::StreamFormat;
+use weir_load::program::{KeptParts, ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ThreadProgram};
+use weir_machine::lock::lock;
+
+/// Stream of random numbers that think times are made from.
+const THINK_SALT: u64 = 0x6c6c_6d05;
+
+/// Conversations of one thread: each user has one at a time.
+#[derive(Debug)]
+pub(super) struct LlmThread {
+    shared: Arc<LlmShared>,
+    users: Vec<ConversationState>,
+    /// Body, and the whole request: they stay allocated.
+    body: Vec<u8>,
+    request: Vec<u8>,
+}
+
+impl LlmThread {
+    pub(super) fn new(shared: Arc<LlmShared>) -> Self {
+        Self { shared, users: Vec::new(), body: Vec::new(), request: Vec::new() }
+    }
+
+    fn user(&mut self, user: u32) -> &mut ConversationState {
+        let at = user as usize;
+        if self.users.len() <= at {
+            self.users.resize_with(at + 1, ConversationState::default);
+        }
+        &mut self.users[at]
+    }
+
+    /// Sends the request of a user's turn.
+    fn send(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let shared = Arc::clone(&self.shared);
+        self.body.clear();
+        self.request.clear();
+        let Some(state) = self.users.get(call.user as usize) else { return ProgramAction::End { ok: false } };
+        shared.bodies.push_body(state, &mut self.body);
+        self.request.extend_from_slice(&shared.head);
+        // Writing to a vector does not fail.
+        let _ = write!(self.request, "Content-Length: {}\r\n\r\n", self.body.len());
+        self.request.extend_from_slice(&self.body);
+        call.put_request(&self.request);
+        let needs_reply = state.needs_reply(shared.bodies.prompts(), shared.replies);
+        ProgramAction::Send(ProgramSend {
+            step: u32::from(shared.has_turns && state.turn() > 0),
+            intended: state.intended(),
+            keeps: if needs_reply || shared.uncounted.is_some() {
+                KeptParts::HeadAndBody
+            } else {
+                KeptParts::HeadAndErrorBody
+            },
+            ..ProgramSend::default()
+        })
+    }
+
+    /// Reason why a response with a good status is none that was asked for.
+    fn problem(&self, content_type: &[u8]) -> Option<String> {
+        let streams = self.shared.bodies.settings().streams;
+        let is_stream =
+            matches!(StreamFormat::of_content_type(content_type), StreamFormat::Sse | StreamFormat::JsonLines);
+        (streams && !is_stream).then(|| {
+            let content_type = String::from_utf8_lossy(content_type).into_owned();
+            format!("not a stream: Content-Type '{content_type}'; if the server cannot stream, write --no-stream")
+        })
+    }
+}
+
+impl ThreadProgram for LlmThread {
+    fn begin(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let (conversation, intended) = (call.iteration, call.intended);
+        self.user(call.user).begin(conversation, intended);
+        self.send(call)
+    }
+
+    fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        self.send(call)
+    }
+
+    fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
+        if response.status >= 400 {
+            call.fail(error_message(response.status, response.body));
+            return ProgramAction::End { ok: false };
+        }
+        let content_type = response.with_headers(|headers| {
+            let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+            found.map(|(_, value)| value.to_vec()).unwrap_or_default()
+        });
+        if let Some(problem) = self.problem(&content_type) {
+            call.fail(problem);
+            return ProgramAction::End { ok: false };
+        }
+        let shared = Arc::clone(&self.shared);
+        let prompts = shared.bodies.prompts();
+        let state = self.user(call.user);
+        if let (Some(uncounted), Some(timeline)) = (&shared.uncounted, response.llm) {
+            let (api, format) = (shared.bodies.settings().api.reads(), StreamFormat::of_content_type(&content_type));
+            lock(uncounted).add(state, timeline, call.now, |text| {
+                push_reply_text(api, ReplyParts::Generated, format, response.body, text);
+            });
+        }
+        let reply = state.needs_reply(prompts, shared.replies).then(|| {
+            let (format, mut text) = (StreamFormat::of_content_type(&content_type), Vec::new());
+            let api = shared.bodies.settings().api.reads();
+            push_reply_text(api, ReplyParts::Content, format, response.body, &mut text);
+            text
+        });
+        let think = think(&shared, state);
+        match state.replied(prompts, reply, call.now, think) {
+            TurnAction::Send => self.send(call),
+            TurnAction::WaitUntil(at) => ProgramAction::WaitUntil(at),
+            TurnAction::End => ProgramAction::End { ok: true },
+        }
+    }
+
+    fn failed(&mut self, _: FailureKind, _: usize, _: &mut ProgramCall<'_>) -> ProgramAction {
+        ProgramAction::End { ok: false }
+    }
+}
+
+/// Think time before a conversation's next turn, where the data set has none: a function of the seed and the turn.
+fn think(shared: &LlmShared, state: &ConversationState) -> Nanos {
+    let turn = state.turn() as u64;
+    let mut rng = SeededRng::new(shared.seed ^ state.conversation().rotate_left(24) ^ turn, THINK_SALT);
+    shared.think.sample(&mut rng)
+}

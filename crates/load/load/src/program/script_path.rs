@@ -1,0 +1,26 @@
+//! Scripts among the scenarios of a command line, told from their names.
+
+use std::path::{Path, PathBuf};
+
+/// Takes the Lua script out of the scenarios of a load.
+///
+/// # Errors
+/// One line, if it is not alone.
+pub fn take_script(scenarios: &mut Vec<PathBuf>) -> Result<Option<PathBuf>, String> {
+    let Some(at) = scenarios.iter().position(|path| is_script(path)) else { return Ok(None) };
+    if scenarios.len() > 1 {
+        let name = scenarios[at].display();
+        return Err(format!("a Lua script is given alone; leave out {name} or the other scenarios"));
+    }
+    Ok(Some(scenarios.remove(at)))
+}
+
+/// Whether a path is that of a Lua script, by its extension.
+pub fn is_script(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "lua")
+}
+
+/// Whether a path is that of a Python script, by its extension.
+pub fn is_python(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "py")
+}

@@ -1,0 +1,22 @@
+//! What the threads of a replay share.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+
+use crate::log::LogTally;
+
+/// What the threads of a replay share.
+#[derive(Debug, Default)]
+pub(super) struct ReplayShared {
+    /// What the log had, as far as it was read.
+    pub(super) tally: Mutex<LogTally>,
+    /// Why it could not be read to its end.
+    pub(super) failure: Mutex<Option<String>>,
+    /// Intended start of the last request.
+    pub(super) last_ns: AtomicU64,
+    /// Requests that could not be made.
+    pub(super) unsendable: AtomicU64,
+    /// Responses by the class of the log's status and their own, added by each thread at its end.
+    pub(super) classes: Mutex<BTreeMap<(u16, u16), u64>>,
+}
