@@ -30,7 +30,7 @@ pub fn retry_after(text: &str, now: WallNanos) -> Option<Nanos> {
 }
 
 /// Parses milliseconds, with or without a fraction; numbers that are too large for that are times since 1970.
-pub(crate) fn millis(text: &str, now: WallNanos) -> Option<Nanos> {
+pub fn millis(text: &str, now: WallNanos) -> Option<Nanos> {
     let text = text.trim();
     let whole: u64 = text.split('.').next()?.parse().ok()?;
     if whole >= MAX_LENGTH_S * 1000 {

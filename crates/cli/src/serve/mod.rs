@@ -18,8 +18,7 @@ use super::exit;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
 use weir_machine::logger::Logger;
-use weir_serve::running::RunningService;
-use weir_server::{MAX_WORKERS, Options};
+use weir_server::{MAX_WORKERS, Options, RunningServer};
 use weir_session::messages::Messages;
 
 /// Arguments of `weir serve`: one service with its own.

@@ -247,6 +247,18 @@ fn tcp_listeners(host: &str, port: u16, count: usize) -> io::Result<TcpListeners
     Ok(TcpListeners { address, sockets, skipped })
 }
 
+/// Blocking sockets of all addresses of a host, at one port; the first one is that of its first address.
+///
+/// # Errors
+/// The host has no address, or one is in use.
+pub fn listen_on_host(host: &str, port: u16) -> io::Result<Vec<TcpListener>> {
+    let sockets = tcp_listeners(host, port, 1)?.sockets;
+    for socket in &sockets {
+        socket.set_nonblocking(false)?;
+    }
+    Ok(sockets)
+}
+
 /// A socket of each address, and the addresses that this machine does not have.
 type OpenedAddresses = (Vec<TcpListener>, Vec<(SocketAddr, io::Error)>);
 
