@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use weir_serve::running::RunningService;
+use weir_server::RunningServer;
 use weir_machine::logger::Logger;
 
 /// Services without delays, so that a long wait is an error.
@@ -33,8 +33,8 @@ const SERVICES: [&[&str]; 8] = [
 /// Timeout of a client; longer than those of the services.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-fn services() -> &'static [RunningService] {
-    static ALL: OnceLock<Vec<RunningService>> = OnceLock::new();
+fn services() -> &'static [RunningServer] {
+    static ALL: OnceLock<Vec<RunningServer>> = OnceLock::new();
     ALL.get_or_init(|| {
         let start = |args: &[&str]| {
             let limits = ["--head-timeout=1s", "--stall-timeout=1s", "--idle-timeout=1s"];
