@@ -5,14 +5,22 @@ use std::fmt::Display;
 /// Failures of a kind in a text: `31 x 503` if all have one status, else `40 5xx`; `3 timeout` without a status.
 ///
 /// `statuses` are those of failed responses. The kind `5xx` counts statuses above 599 as well.
-pub fn failure_text<'a>(count: impl Display, kind: &str, statuses: impl Iterator<Item = &'a str>) -> String {
-    let Some(class) = kind.strip_suffix("xx") else { return format!("{count} {kind}") };
+pub fn failure_text<'a>(count: impl Display, kind: &'a str, statuses: impl Iterator<Item = &'a str>) -> String {
+    match failure_name(kind, statuses) {
+        name if name.starts_with(|c: char| c.is_ascii_digit()) && !name.contains("xx") => format!("{count} x {name}"),
+        name => format!("{count} {name}"),
+    }
+}
+
+/// Name of a kind of failures: the status if all have one, `5xx and above` if some statuses are above 599, else the kind.
+pub fn failure_name<'a>(kind: &'a str, statuses: impl Iterator<Item = &'a str>) -> &'a str {
+    let Some(class) = kind.strip_suffix("xx") else { return kind };
     let is_of_class = |status: &&str| if class == "5" { *status >= "500" } else { status.starts_with(class) };
     let of_class: Vec<&str> = statuses.filter(is_of_class).collect();
     match of_class.as_slice() {
-        [only] => format!("{count} x {only}"),
-        several if several.iter().any(|status| *status >= "600") => format!("{count} {kind} and above"),
-        _ => format!("{count} {kind}"),
+        [only] => only,
+        several if several.iter().any(|status| *status >= "600") => "5xx and above",
+        _ => kind,
     }
 }
 

@@ -296,8 +296,12 @@ impl Run {
     pub fn failed_by_kind(&self) -> String {
         let mut kinds: Vec<(&String, &u64)> = self.failures.iter().collect();
         kinds.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        let statuses = || self.status.keys().map(String::as_str).filter(|status| self.failed_by_status(status) > 0);
-        kinds.iter().map(|(kind, n)| failure_text(n, kind, statuses())).collect::<Vec<_>>().join(", ")
+        kinds.iter().map(|(kind, n)| failure_text(n, kind, self.failed_statuses())).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Statuses of failed responses, in order.
+    pub fn failed_statuses(&self) -> impl Iterator<Item = &str> {
+        self.status.keys().map(String::as_str).filter(|status| self.failed_by_status(status) > 0)
     }
 
     /// Reason why no request succeeded: the failures by kind, or that there was no request.

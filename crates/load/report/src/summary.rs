@@ -6,6 +6,7 @@ use super::streams;
 use super::text::facts;
 use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
+use weir_measure::failure_text::failure_name;
 
 /// Maximum number of steps in the table.
 const MAX_STEPS: usize = 50;
@@ -96,7 +97,7 @@ fn failures(run: &Run) -> Vec<Vec<String>> {
     let all = run.requests.total.max(1) as f64;
     let row = |(kind, n): (&String, &u64)| {
         let first = run.target.failure_details.get(kind).map_or("", String::as_str);
-        vec![cell(kind), count(*n), percentage(*n as f64 / all), cell(first)]
+        vec![cell(failure_name(kind, run.failed_statuses())), count(*n), percentage(*n as f64 / all), cell(first)]
     };
     [heading].into_iter().chain(run.failures.iter().map(row)).collect()
 }
