@@ -15,7 +15,7 @@ use weir_http2::frame::{
 };
 use weir_http2::hpack::{FieldSink, HpackDecoder};
 
-use super::hostile_server::HostileState;
+use super::hostile_state::HostileState;
 use super::options::HostileOptions;
 use super::{ViolationEnd, block, data, frame, headers, settings};
 

@@ -1,6 +1,5 @@
 //! Server that breaks the rules of HTTP/2 on purpose, and checks what its client does.
 
-use std::collections::HashMap;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,25 +7,13 @@ use std::thread::{self, JoinHandle};
 
 use super::counts::HostileCounts;
 use super::hostile_connection::HostileConnection;
+use super::hostile_state::HostileState;
 use super::options::HostileOptions;
 
 /// Maximum number of connections at the same time; each has a thread.
 const MAX_CONNECTIONS: usize = 1000;
 /// Size of the stack of a connection's thread.
 const STACK_BYTES: usize = 256 << 10;
-
-/// State that all connections share.
-#[derive(Debug)]
-pub(super) struct HostileState {
-    pub(super) options: HostileOptions,
-    pub(super) counts: Mutex<HostileCounts>,
-    /// Number of the next request.
-    pub(super) next: AtomicU64,
-    /// Number of the next violation.
-    pub(super) violations: AtomicU64,
-    stopped: AtomicBool,
-    streams: Mutex<HashMap<u64, TcpStream>>,
-}
 
 /// A running service over plain TCP, with prior knowledge; it ends when it is dropped.
 #[derive(Debug)]

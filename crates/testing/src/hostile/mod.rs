@@ -9,6 +9,7 @@ mod frames;
 mod framing;
 mod hostile_connection;
 mod hostile_server;
+mod hostile_state;
 mod messages;
 mod options;
 mod settings;
