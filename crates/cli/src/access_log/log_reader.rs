@@ -16,7 +16,7 @@ use weir_base::Nanos;
 /// Windows in which lines are sorted: at most this many, and this much memory.
 const WINDOW: WindowLimit = WindowLimit { items: 50_000, bytes: 16 << 20 };
 
-/// Log as it is asked for.
+/// Which log to read, and how: files, format, selection, period and seed of the sampling.
 #[derive(Clone, Debug)]
 pub(crate) struct LogRequest {
     /// Files, in order; `-` is stdin.

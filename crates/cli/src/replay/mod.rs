@@ -135,7 +135,7 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
         let _ = ended.send(());
     });
     spawned.map_err(|error| format!("cannot start the thread that reads the log: {error}"))?;
-    // The first requests are due at once. Without a word the log has ended.
+    // The first requests are due at once. A disconnected channel means that the log has ended.
     let _ = is_primed.recv();
     let mut abort = objectives.watch(&plan);
     let end = expected.map_or(Nanos::NEVER, Nanos::from_secs_f64);

@@ -48,7 +48,7 @@ pub(super) struct ReplayFeeder {
     batch_bytes: usize,
     number: u64,
     last: Nanos,
-    /// Gets a word once the first requests are there; its end is a word, too.
+    /// Signalled when the first batch is ready, or by disconnection at the end of the log.
     primed: Option<Sender<()>>,
 }
 

@@ -99,7 +99,7 @@ pub struct SimulationPlan {
 }
 
 impl SimulateArgs {
-    /// Plan of these arguments.
+    /// Scenarios and limiters to simulate: those named, or all scenarios without a name.
     ///
     /// # Errors
     /// First invalid value, in one line.

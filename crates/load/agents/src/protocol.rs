@@ -64,7 +64,7 @@ pub enum AgentEvent {
     Steps(Vec<ScriptStep>),
     /// The script has ended the agent's load.
     Ended(EndReason),
-    /// What the script leaves to the one of the coordinator, at the end of the load.
+    /// Final report of the agent's script, for the coordinator's script; sent at the end of the load.
     ScriptReport(String),
     /// Results of an interval, with its number.
     Interval(u64, Interval),

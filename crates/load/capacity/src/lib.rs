@@ -30,7 +30,7 @@ use weir_measure::run::Manifest;
 use weir_measure::slo::{Slo, SloCriterion};
 use weir_measure::{LoadModel, RunProgress};
 
-/// Parameters of a capacity search.
+/// A capacity search: the request or program, objectives to meet, range of loads, and length of each step.
 #[derive(Clone, Debug)]
 pub struct CapacityOptions {
     /// Request, connections and seed; rate, users and length are set by the search.

@@ -221,7 +221,7 @@ pub(crate) fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// Name of a field as it is sent, since names are not encoded when they are.
+/// Percent-encoded field name. Encoded here, since only values are encoded when a request is sent.
 pub(crate) fn encoded_name(name: &Template) -> Template {
     text::map_fixed(name, |fixed| {
         let mut out = String::new();

@@ -1,8 +1,8 @@
-//! Kinds of files.
+//! Formats of imported files, and their names.
 
 use std::fmt;
 
-/// Kind of a file that is imported.
+/// File format of the tool that requests are imported from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportKind {
     /// Command lines of cURL.
@@ -42,7 +42,7 @@ impl ImportKind {
         }
     }
 
-    /// Kind of a name.
+    /// Parses a name of the command line; `None` if it is unknown.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }

@@ -87,7 +87,7 @@ pub fn drive(
         }
     });
     let workers = workers.map_err(LoadError::System)?;
-    // Without a word the thread has panicked.
+    // A disconnected channel means that the thread panicked.
     beginnings.recv().unwrap_or_else(|_| Err(LoadError::Program("a thread of the load failed".to_owned())))?;
     let (driven, is_blocked) = collector.collect(&reports, listen);
     if !is_blocked {
@@ -143,7 +143,7 @@ const PROGRAM_STACK_BYTES: usize = 4 << 20;
 const END_GRACE: Nanos = Nanos::from_secs(10);
 const INTERRUPT_GRACE: Nanos = Nanos::from_secs(1);
 
-/// ReportCollector of the workers' reports.
+/// Receiver of the workers' reports, which merges their counts by interval.
 struct ReportCollector<'a> {
     plan: &'a LoadPlan,
     start_gate: &'a StartGate,

@@ -10,7 +10,7 @@ use weir_net::target::Target;
 use weir_request::secret_names::is_secret_name;
 use weir_request::url_text::UrlText;
 
-/// Defaults of all jobs. They are templates; what a job itself has is data.
+/// Values for jobs that do not set their own. These are templates; a job's own values are data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobDefaults {
     /// URL; base of URLs that are paths.

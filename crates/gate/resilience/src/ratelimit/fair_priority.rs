@@ -102,21 +102,21 @@ impl PriorityFairness {
         Self { rule, callers, requested: 0.0, accepted: 0.0, level: f64::INFINITY, step: 0 }
     }
 
-    /// A call of this caller comes, whatever becomes of it. To be told of each call, once.
+    /// Counts an arrival, admitted or not. To be called once per call.
     pub fn arrived(&mut self, now: Nanos, key: u64) {
         self.advance(now);
         self.requested += 1.0;
         self.callers.get_or_insert(key, |of| of.requested).requested += 1.0;
     }
 
-    /// A call was accepted, of whatever caller.
+    /// Counts an admitted call, of any caller.
     pub fn accepted(&mut self, now: Nanos) {
         self.advance(now);
         self.accepted += 1.0;
     }
 
-    /// Whether the call that this caller has just asked for may have the high priority that it claims. If not, it is to
-    /// be treated as one of the lowest.
+    /// Whether a caller's latest arrival may have the high priority that it claims; if so, the claim is counted. A call
+    /// whose claim is not honored has the lowest priority.
     pub fn honours(&mut self, now: Nanos, key: u64) -> bool {
         self.advance(now);
         let most = self.max_claims();

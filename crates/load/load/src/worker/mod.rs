@@ -274,8 +274,8 @@ impl<'a> Worker<'a> {
         true
     }
 
-    /// Whether responses can be read later than they arrive: the kernel timestamps them, and nothing is done on
-    /// them at once, unlike with users of scenarios. Of several events or responses on a connection it has the last one's time.
+    /// Whether reads may be batched: arrival times come from the kernel, and no response causes an immediate send, as it
+    /// would for users of scenarios. Of several responses in one read only the last one's time is known.
     fn responses_wait(&self) -> bool {
         self.wall.is_some()
             && self.users.is_none()
