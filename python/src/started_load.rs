@@ -26,7 +26,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct StartedLoadHandle(Arc<LoadState>);
 
-/// What a load and its handle share.
+/// State shared by a load and its handle.
 #[derive(Default)]
 struct LoadState {
     /// Control of the load, once it is prepared.

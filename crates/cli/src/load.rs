@@ -301,7 +301,7 @@ fn try_run(
 }
 
 impl LoadArgs {
-    /// What is printed of a single iteration.
+    /// Parts of a single iteration that are printed.
     fn play_output(&self) -> PlayOutput {
         PlayOutput {
             detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },

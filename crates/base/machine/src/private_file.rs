@@ -1,7 +1,7 @@
 //! Files that only their owner reads: stores, saved runs, records of requests.
 //!
-//! What is created here has mode 0600 whatever the umask: with a umask of 022 a file in a shared folder would otherwise
-//! be readable by all users of the machine. A file that is there keeps its mode, since its owner may have chosen it.
+//! Files created here have mode 0600 whatever the umask: A file that is there keeps its mode, since its owner may have
+//! chosen it.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -94,7 +94,7 @@ impl LogReader {
         self.tally.add(timed);
     }
 
-    /// What the log had so far.
+    /// Counts of the log up to the line that was read last.
     pub(crate) fn tally(&mut self) -> &LogTally {
         self.tally.set_out_of_order(self.timeline.out_of_order());
         &self.tally

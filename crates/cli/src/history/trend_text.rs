@@ -26,7 +26,7 @@ fn group(report: &TrendReport) -> Vec<String> {
     lines
 }
 
-/// What a group is, in lines.
+/// Lines that identify a group: its load, number and period of runs, and machine.
 pub(super) fn heading(report: &TrendReport) -> Vec<String> {
     let runs = &report.group.runs;
     let (Some(first), Some(last)) = (runs.first(), runs.last()) else {

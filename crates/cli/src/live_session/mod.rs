@@ -1,4 +1,4 @@
-//! What shows and changes a load while it runs, shared by `load`, `llm` and `replay`: keys of the terminal, the live page,
+//! Display and control of a running load, shared by `load`, `llm` and `replay`: keys of the terminal, the live page,
 //! and outputs.
 //!
 //! - [`LiveArgs`]: flags; `out_args`, [`OutFlags`]: those of the outputs
@@ -36,7 +36,7 @@ use weir_measure::{Run, RunProgress};
 #[cfg(feature = "web")]
 use weir_web::{LivePage, PageListener, PageSubject};
 
-/// What shows and changes a load while it runs.
+/// Terminal keys, live page and outputs of a running load.
 #[derive(Debug, Default)]
 pub(crate) struct LiveSession {
     control: Option<LoadControl>,

@@ -130,7 +130,7 @@ impl LlmLoadArgs {
         }
     }
 
-    /// What is searched for, if anything is.
+    /// Variable of the capacity search; None without a search.
     ///
     /// # Errors
     /// One line, if another flag does not go with it.

@@ -12,7 +12,7 @@ use weir_load::request_log::RequestLog;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_measure::{Run, RunProgress};
 
-/// What all runs of a command share.
+/// Settings and reports that all runs of a command share.
 #[derive(Debug)]
 pub(super) struct LlmMeasurement<'m> {
     pub(super) messages: &'m Messages,

@@ -33,7 +33,7 @@ pub(crate) struct RateFromArgs {
 #[derive(Clone, Debug)]
 pub(crate) struct LogRate {
     pub(crate) stages: Vec<LoadStage>,
-    /// What the log has, for a person.
+    /// Summary of the log for a person, in one line.
     summary: String,
 }
 

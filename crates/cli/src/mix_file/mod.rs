@@ -48,7 +48,7 @@ pub(super) struct MixFile {
     pub(super) slos: Vec<PlacedObjective>,
     /// Condition that ends the run early.
     pub(super) abort: Option<AbortRule>,
-    /// What is probably a mistake, a line each.
+    /// Probable mistakes, a line each.
     pub(super) warnings: Vec<String>,
 }
 

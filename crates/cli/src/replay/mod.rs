@@ -194,7 +194,7 @@ fn sampled_rate(reader: &LogReader) -> f64 {
     (count as f64 / length_s).clamp(SAMPLE_RATES.0, SAMPLE_RATES.1)
 }
 
-/// What all requests have in common.
+/// Form shared by all requests of the replay, from the command line.
 fn request_form(
     asked: &ReplayArgs,
     options: &Options,

@@ -18,7 +18,7 @@ use super::json::TraceDocument;
 use super::play_output::{PlayOutput, PlayTotals};
 use super::text::{TraceText, split};
 
-/// What the printing thread returns.
+/// Counts and outcome from the printing thread.
 struct Printed {
     totals: PlayTotals,
     /// Kind and origin of a transfer after which the iteration ended.

@@ -31,7 +31,7 @@ pub(crate) struct RunFiles {
     csv_steps: Option<OutputFile>,
     html: Option<OutputFile>,
     jtl: Option<OutputFile>,
-    /// What has become of the log of requests, after its end.
+    /// End of the log of requests, with its counts; None before.
     log_end: Option<RequestLogEnd>,
     summary: Option<OutputFile>,
     junit: Option<OutputFile>,

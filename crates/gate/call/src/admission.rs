@@ -87,7 +87,7 @@ impl CallAdmission {
     }
 }
 
-/// What to do when a caller disconnects: counters, hook, and start of the call.
+/// State for a report when a caller disconnects: counters, hook, and start of the call.
 type CancelContext<'a> = (&'a CallCounts, &'a dyn Fn(CallTrace), Nanos);
 
 /// Reports a caller that disconnects while its call is queued.

@@ -99,7 +99,7 @@ const TRACE_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Error of starting or reloading a gateway.
 #[derive(Debug)]
 pub enum GateError {
-    /// What the configuration asks for and this machine does not have.
+    /// Mismatch between the configuration and this machine, in one line.
     Config(String),
     /// The exporter of traces cannot start.
     Otlp(ExporterError),

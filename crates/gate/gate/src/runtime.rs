@@ -30,7 +30,7 @@ pub(super) struct GateRuntime {
     pub(super) listeners: Vec<ListenerRuntime>,
     /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
-    /// What becomes of a request, by the index of its route in the configuration.
+    /// Handling of a request, by the index of its route in the configuration.
     pub(super) actions: Vec<RuntimeAction>,
     /// Routes with calls.
     pub(super) routes: Vec<GateRoute>,

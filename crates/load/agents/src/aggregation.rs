@@ -218,7 +218,7 @@ impl AgentAggregator {
         self.script_error().cloned().or_else(|| each()?.into_iter().next())
     }
 
-    /// What the scripts of agents have left.
+    /// Final reports of the agents' scripts; leaves none.
     pub(crate) fn take_script_reports(&mut self) -> Vec<String> {
         std::mem::take(&mut self.script_reports)
     }

@@ -24,7 +24,7 @@ pub struct Coordinator {
     probes: u64,
     /// Reason why the agents are no longer usable.
     failure: Option<String>,
-    /// What the scripts of agents have left in the last load.
+    /// Final reports of the agents' scripts in the last load.
     script_reports: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl Coordinator {
         self.placement.nodes().len()
     }
 
-    /// What the scripts of agents have left in the last load.
+    /// Final reports of the agents' scripts in the last load; leaves none.
     pub fn take_script_reports(&mut self) -> Vec<String> {
         std::mem::take(&mut self.script_reports)
     }

@@ -69,7 +69,7 @@ pub enum CapacityEvent<'a> {
     },
     /// A step has ended.
     StepDone(&'a StepReport),
-    /// What a script has left in an agent after a load, for the one of the coordinator.
+    /// Final report of an agent's script after a load, for the coordinator's script.
     ScriptReport(&'a str),
 }
 

@@ -1,4 +1,4 @@
-//! What a scenario does not have of the file that it is from.
+//! Omission: a part of an imported file that the scenario does not have.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -67,7 +67,7 @@ pub(crate) struct RequestMessage<'p> {
     pub(crate) prefix: &'p [u8],
 }
 
-/// What the request of a turn has.
+/// Content of a turn's request.
 #[derive(Debug)]
 pub(crate) enum TurnContent<'p> {
     /// Body of a batch.
@@ -184,8 +184,8 @@ impl PromptSource {
         self.dataset().and_then(|set| set.record(self.record_index(conversation)).max_tokens)
     }
 
-    /// What the request of a turn has. Replies are those of the server to the turns before, as contents of JSON strings;
-    /// one that is there replaces that of the data set.
+    /// Content of a turn's request. `replies` are the server's responses to earlier turns, as contents of JSON strings;
+    /// they replace those of the data set.
     pub(crate) fn turn<'p>(
         &'p self,
         conversation: u64,

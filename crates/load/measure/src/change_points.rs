@@ -31,7 +31,7 @@ pub struct ChangePoint {
     pub p_value: f64,
 }
 
-/// What counts as a change.
+/// Thresholds of a change: significance and size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangeSettings {
     /// Maximum probability of a change by chance, in (0, 1).

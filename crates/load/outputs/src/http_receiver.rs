@@ -23,7 +23,7 @@ const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 /// Longest part of a response that is printed, in characters.
 const MAX_REASON_CHARS: usize = 160;
 
-/// What a request needs, apart from an event loop.
+/// Target, headers and format of requests to a receiver, without an event loop.
 #[derive(Debug)]
 pub(crate) struct HttpAddress {
     post: PostTarget,

@@ -106,7 +106,7 @@ fn buckets(times: &CumulativeTimes) -> OtlpBuckets {
     OtlpBuckets { offset: first - 1, bucket_counts: counts.collect() }
 }
 
-/// What a collector has rejected of a request that it has accepted; none if nothing.
+/// Reason why a collector has rejected part of an accepted request; `None` if it has rejected nothing.
 pub(crate) fn rejection(response: &[u8]) -> Option<String> {
     let partial = ExportMetricsResponse::decode(response).ok()?.partial_success?;
     let points = partial.rejected_data_points;

@@ -80,7 +80,7 @@ fn stage(text: &str) -> Result<LoadStage, String> {
 /// Parses `constant`, `poisson` or `gamma:BURSTINESS`.
 ///
 /// # Errors
-/// What to choose from, or the range of the burstiness.
+/// Names to choose from, or the range of the burstiness.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     match text {
         "constant" => Ok(Arrivals::Constant),

@@ -83,7 +83,7 @@ pub struct RecordingProxy {
     duration: Nanos,
 }
 
-/// What connections share, before there is an event loop.
+/// Parts of the shared state that exist before there is an event loop.
 struct ContextParts {
     recording: Rc<RecordingState>,
     upstreams: Upstreams,

@@ -25,7 +25,7 @@ pub trait RecordObserver {
     fn note(&self, text: &str);
 }
 
-/// What a recording has so far.
+/// Counts of a recording so far.
 #[derive(Clone, Debug, Default)]
 pub struct RecordCounts {
     /// Recorded requests that a scenario has.

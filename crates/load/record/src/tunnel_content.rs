@@ -1,4 +1,4 @@
-//! What goes through a tunnel, by its first bytes. PURE.
+//! Protocol in a tunnel, detected from its first bytes. PURE.
 
 /// Content of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

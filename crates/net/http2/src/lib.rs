@@ -22,7 +22,7 @@
 //! - [`hostile`] frames of a service that breaks the rules, for tests of clients
 //! - [`error_code`] codes of streams and connections (section 7)
 //!
-//! What always holds:
+//! Invariants:
 //!
 //! - The events, the output and the error are the same however the received bytes are split; only the pieces of content
 //!   differ. DATA is never copied.

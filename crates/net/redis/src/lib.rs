@@ -23,7 +23,7 @@ pub use self::info::{field, info};
 #[cfg(feature = "client")]
 pub use self::reply::{RedisValue, RedisValues};
 
-/// What is wrong with an address in a build without the feature `client`.
+/// Error for an address in a build without the feature `client`.
 pub const LEFT_OUT: &str = "this build of weir has no Redis; build it with the feature redis";
 
 /// Unique name of a client of the server; None if the system has no random numbers.

@@ -23,7 +23,7 @@ use weir_machine::system::sockets::{BALANCES_SHARED_ADDRESSES, is_listening, str
 /// Backlog of a listener; the kernel limits it to `net.core.somaxconn`.
 const LISTEN_BACKLOG: i32 = 4096;
 
-/// What a listener's connections begin with.
+/// Settings that apply to new connections of a listener, before HTTP.
 #[derive(Debug)]
 pub(super) struct ListenerRules {
     /// Index among the server's listeners.

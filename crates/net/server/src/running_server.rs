@@ -165,7 +165,7 @@ struct ThreadSocket {
     counts: [Arc<ConnectionCounts>; 2],
 }
 
-/// What a thread's context is made of.
+/// Parts of a thread's context.
 struct ThreadParts<S> {
     service: Arc<S>,
     clock: Clock,

@@ -43,7 +43,7 @@ pub(super) struct TopFailure {
     pub(super) count: u64,
     /// Beginning of a body of it, masked, on one line; empty without one.
     pub(super) body: String,
-    /// What to do about it, where that is known.
+    /// Remedy for the user, if one is known.
     pub(super) remedy: Option<&'static str>,
 }
 

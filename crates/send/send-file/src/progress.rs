@@ -131,7 +131,7 @@ impl SendMonitor {
         self.ended_jobs() + self.open_jobs()
     }
 
-    /// What the words about a limit depend on, now.
+    /// Current facts that the words about a limit depend on.
     fn facts(&self) -> LimitFacts {
         let held = [self.pauses_text(), self.hosts_down_text()];
         LimitFacts {
@@ -150,7 +150,7 @@ impl SendMonitor {
         limit.with_store(self.counts.jobs_in(State::Queued), self.counts.jobs_in(State::Retrying))
     }
 
-    /// What limits the delivery, in words; empty if nothing does.
+    /// Limit of the delivery, in words; empty if nothing limits it.
     fn limit_text(&self, limit: Option<SendLimit>) -> String {
         if self.progress.has_no_space {
             return "no space for the results".into();

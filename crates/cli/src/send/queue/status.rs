@@ -113,7 +113,7 @@ impl StoreStatus {
         text
     }
 
-    /// What limits the delivery, as far as a store has it, by its name and in words; a running sender has the rest.
+    /// Limit of the delivery as far as a store has it, by name and in words; a running sender reports the others.
     fn limit(&self) -> Option<(&'static str, &'static str)> {
         let count = |of: State| self.by_state.iter().find(|(state, ..)| *state == of).map_or(0, |(_, jobs, _)| *jobs);
         let (waiting, retrying) = (count(State::Queued) + count(State::Leased), count(State::Retrying));

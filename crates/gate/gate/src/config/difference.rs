@@ -1,4 +1,4 @@
-//! What a reload would change: two configurations compared by meaning, part by part.
+//! Changes that a reload would make: two configurations compared by meaning, part by part.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct ConfigChange {
     pub kind: PartChangeKind,
     /// The part, such as `upstream backend`.
     pub part: String,
-    /// What a reload does.
+    /// Effect of a reload on the part.
     pub effect: &'static str,
 }
 

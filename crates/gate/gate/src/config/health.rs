@@ -7,7 +7,7 @@ use weir_resilience::upstream::hosts::{OutlierComparison, OutlierRule};
 /// Active health check of each host, beside all calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthCheck {
-    /// What is asked.
+    /// Kind of probe: HTTP, gRPC or a connection alone.
     pub probe: HealthProbe,
     /// Time from the end of one round to the start of the next.
     pub interval: Nanos,

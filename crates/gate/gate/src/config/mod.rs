@@ -240,7 +240,7 @@ pub struct RouteConfig {
     pub listeners: Vec<String>,
     /// Conditions on headers, cookies and query; all have to hold.
     pub conditions: Vec<Condition>,
-    /// What becomes of the requests.
+    /// Handling of the route's requests.
     pub action: RouteAction,
     /// Limits of the requests' size.
     pub limits: RequestLimits,

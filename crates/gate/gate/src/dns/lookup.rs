@@ -25,7 +25,7 @@ pub(crate) enum LookupName {
     Service(String),
 }
 
-/// What a name stands for.
+/// Addresses that a name resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedAddresses {
     /// Addresses and their weights, at least one.

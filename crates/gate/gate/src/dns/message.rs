@@ -33,7 +33,7 @@ pub enum RecordKind {
     Srv,
 }
 
-/// What is asked.
+/// Name and record types of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DnsQuestion {
     /// Name of the records.

@@ -7,7 +7,7 @@ use super::message::SrvRecord;
 use super::name::DnsName;
 use weir_resilience::upstream::hosts::MAX_HOSTS;
 
-/// What is known of the addresses of a target.
+/// Result of a target's address queries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TargetAddresses {
     /// At least one.
@@ -18,7 +18,7 @@ pub(super) enum TargetAddresses {
     Failed,
 }
 
-/// What follows from what is known.
+/// Next step of a service's resolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ServiceStep {
     /// The addresses of these targets have to be asked for first.

@@ -46,7 +46,7 @@ impl PriorityFairnessRule {
     /// The most entries that there can be; a pass over them takes about a millisecond.
     pub const MAX_ENTRIES: usize = 1 << 18;
 
-    /// What is wrong with it, and the remedy.
+    /// First invalid field, in words, and its remedy; `None` if the rule is valid.
     pub fn fault(&self) -> Option<(String, String)> {
         let Self { window, slack, min_claims: floor, entries } = *self;
         if window == Nanos::ZERO {
@@ -67,7 +67,7 @@ impl PriorityFairnessRule {
 
 /// The level is found so often in a window.
 const STEPS_PER_WINDOW: u64 = 32;
-/// What is left of a count after a step: the weight of what was counted falls to 1/e in a window.
+/// Fraction of a count that remains after a step: the weight of a call falls to 1/e in a window.
 const STEP_DECAY_FACTOR: f64 = 1.0 - 1.0 / STEPS_PER_WINDOW as f64;
 /// A caller that asked for less is forgotten.
 const MIN_REQUESTED_CALLS: f64 = 0.01;
@@ -75,14 +75,14 @@ const MIN_REQUESTED_CALLS: f64 = 0.01;
 const CLASS_BITS: u32 = 4;
 const DEMAND_CLASSES: usize = 32 << CLASS_BITS;
 
-/// What one caller asked for and claimed.
+/// Decaying counts of one caller's calls: requested, and claimed as high priority.
 #[derive(Clone, Copy, Debug, Default)]
 struct CallerUsage {
     requested: f64,
     claimed: f64,
 }
 
-/// What all callers of late asked for, got, and claimed. Nothing is allocated once it is made.
+/// Recent requests, admissions and claims of all callers. Allocates only when it is made.
 #[derive(Clone, Debug)]
 pub struct PriorityFairness {
     rule: PriorityFairnessRule,
@@ -90,7 +90,7 @@ pub struct PriorityFairness {
     /// Of all callers, those that were forgotten included.
     requested: f64,
     accepted: f64,
-    /// What each may have in a window.
+    /// Fair share of one caller, in calls per window; infinite while all can be served.
     level: f64,
     step: u64,
 }
@@ -129,7 +129,7 @@ impl PriorityFairness {
         honoured
     }
 
-    /// What a caller may claim in a window; infinite while there is enough for all.
+    /// Maximum number of claims of one caller per window; infinite while all callers can be served.
     pub fn max_claims(&self) -> f64 {
         (self.level * self.rule.slack).max(self.rule.min_claims)
     }

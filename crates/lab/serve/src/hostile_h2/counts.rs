@@ -1,4 +1,4 @@
-//! What the service has done, and what its clients have done then.
+//! Counts of violations and of the clients' reactions.
 
 use std::collections::BTreeMap;
 

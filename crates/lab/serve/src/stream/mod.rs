@@ -37,7 +37,7 @@ pub struct Service {
     shared: Arc<SharedPlays>,
 }
 
-/// What responses share while they are played.
+/// State shared by all responses.
 #[derive(Debug)]
 struct SharedPlays {
     options: Options,

@@ -30,7 +30,7 @@ use weir_workload::delay::Delay;
 pub struct DeliveryScenario {
     /// Who counts.
     pub service: Service,
-    /// What the sender was told.
+    /// Limits that the sender is configured with.
     pub rules: KeyRules,
     /// The most requests without a response.
     pub in_flight: usize,
@@ -48,7 +48,7 @@ pub struct DeliveryScenario {
     pub stalls: Option<(Nanos, Nanos)>,
 }
 
-/// What came of it; all times are those at the service.
+/// Times of arrivals at the service, accepted and rejected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeliveryResult {
     /// When each request was accepted.

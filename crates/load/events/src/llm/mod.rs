@@ -1,4 +1,4 @@
-//! What events of language models' APIs hold, read without a tree.
+//! Events of language models' APIs: tokens, usage and errors, read without building a tree.
 //!
 //! - [`LlmApi`]: the API, which decides where to look
 //! - [`LlmEvent`]: text of a token, usage, end, error

@@ -49,7 +49,7 @@ impl ChatRole {
     }
 }
 
-/// What a part of a message is.
+/// Kind of a part of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartKind {
     /// Text as it is.
@@ -80,7 +80,7 @@ pub(crate) struct DatasetMessage {
     pub(crate) think: Option<Nanos>,
 }
 
-/// What a record holds.
+/// Content of a record.
 #[derive(Clone, Debug)]
 pub(crate) enum RecordContent {
     /// Body of a request, as it is.
@@ -123,7 +123,7 @@ impl Dataset {
         read::dataset(name, content, images)
     }
 
-    /// What the records are.
+    /// Kind of the records.
     pub fn kind(&self) -> DatasetKind {
         self.kind
     }

@@ -45,7 +45,7 @@ pub struct Http2Plan {
     pub streams: usize,
     /// Whether several users share a connection, and not a connection's streams are one user's.
     pub shares_users: bool,
-    /// What connections tell the service.
+    /// Settings that connections announce to the service.
     pub settings: ClientSettings,
 }
 

@@ -130,7 +130,7 @@ pub struct ProgramOrigin {
     pub address: Option<SocketAddr>,
 }
 
-/// What a call of a program is about, and where the program puts a request and what it finds.
+/// Arguments of a call of a program, and its results: the request, failures, and decisions about responses.
 #[derive(Debug)]
 pub struct ProgramCall<'a> {
     /// Number of the user on its thread, from 0.

@@ -42,7 +42,7 @@ pub(crate) struct StepExchange {
     /// Index of the step among all steps.
     pub(crate) step: u32,
     pub(crate) origin: OriginId,
-    /// What the head of the response has.
+    /// Fields of the response's head that change what follows.
     pub(super) notes: HeadNotes,
     pub(super) kept: KeptResponse,
     /// Observer of the response as a stream; `None` if responses are not observed, or none has come.

@@ -21,7 +21,7 @@ const MAX_ERROR_BODY_BYTES: usize = 4096;
 /// Size of the buffer of the brotli decoder, in bytes.
 const BROTLI_BUFFER_BYTES: usize = 4096;
 
-/// What is kept of the body of a response.
+/// Part of a response's body that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::steps) enum KeptBody {
     /// Nothing.

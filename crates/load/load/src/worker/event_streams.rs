@@ -23,7 +23,7 @@ const MAX_SPARE_OBSERVERS: usize = 1024;
 /// Period after a partial write in which its socket is looked at without delay.
 const UNSENT_PERIOD: Nanos = Nanos::from_millis(50);
 
-/// What responses are observed for, and observers without a response.
+/// Settings for observing responses as streams, and a thread's spare observers.
 #[derive(Debug)]
 pub(super) struct StreamObservers {
     options: StreamOptions,

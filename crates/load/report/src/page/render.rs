@@ -292,7 +292,7 @@ mod tests {
         }
     }
 
-    /// What is outside of the data of the charts, and this.
+    /// Page without the data of the charts, and these data.
     fn parts(html: &str) -> (String, String) {
         let (before, rest) = html.split_once("id=\"charts\">").expect("the data");
         let (json, after) = rest.split_once("</script>").expect("its end");

@@ -1,4 +1,4 @@
-//! What a plot is drawn on.
+//! Surface that a plot is drawn on.
 
 /// A place: to the right, and down.
 pub(super) type Position = (f64, f64);
@@ -14,7 +14,7 @@ pub(super) trait Canvas {
     /// A straight line.
     fn line(&mut self, from: Position, to: Position, ink: Ink);
 
-    /// What something varied between.
+    /// Range within which a value varied.
     fn whisker(&mut self, from: Position, to: Position, colour: &str);
 
     /// A line through points.
@@ -35,7 +35,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// What words or lines are for.
+/// Purpose of texts and lines, which decides their colour and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     Title,

@@ -18,9 +18,9 @@ use super::axis::{AxisRange, AxisScale, ChartAxis};
 /// A plot.
 #[derive(Clone, Debug, Default)]
 pub struct Plot {
-    /// What it shows.
+    /// Subject of the plot.
     pub title: String,
-    /// What is to be known about it, in a line below the title.
+    /// Remark in a line below the title.
     pub note: String,
     /// Axis from left to right; its scale and ticks follow from the points ([`Self::with_fitted_axes`]).
     pub x: ChartAxis,
@@ -28,16 +28,16 @@ pub struct Plot {
     pub y: ChartAxis,
     /// Names of what stands from left to right at 0, 1, 2, ...; empty if x are numbers.
     pub categories: Vec<String>,
-    /// What x are.
+    /// Kind of the x axis.
     pub x_kind: XAxisKind,
     /// The lines.
     pub series: Vec<PlotSeries>,
 }
 
-/// What a plot goes across, from left to right.
+/// Meaning of a plot's x axis, from left to right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XAxisKind {
-    /// What was varied: each of its values is marked.
+    /// Varied values: each of them is marked.
     #[default]
     Values,
     /// Shares of requests, drawn so that each nine of a percentile has as much room.

@@ -29,7 +29,7 @@ pub struct CompiledCheck {
 pub struct CheckFailure {
     /// Value that was found, or why none was.
     pub actual: String,
-    /// What was expected.
+    /// Expected value, in words.
     pub expected: String,
 }
 
@@ -80,7 +80,7 @@ impl CompiledCheck {
     /// Checks a response.
     ///
     /// # Errors
-    /// What was found in place of what was expected.
+    /// Actual and expected value, in words.
     pub fn evaluate(
         &self,
         view: &ResponseView<'_>,

@@ -39,7 +39,7 @@ enum Compared {
     GraphQl(CompiledTemplate, Option<String>),
 }
 
-/// What a predicate found.
+/// Value that does not satisfy a predicate.
 pub(super) struct PredicateFailure {
     pub(super) expected: String,
 }

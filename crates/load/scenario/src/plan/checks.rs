@@ -17,9 +17,9 @@ use crate::evaluate::{CheckFailure, CompiledCapture, CompiledCheck, ResponseView
 /// Most characters of a body in a failure.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// What the response of a step must be, and what is taken from it. Its checks have indices: first the version and the
-/// status (and before them the user's definition of success), without which nothing is captured, then headers, the body
-/// and the asserts.
+/// Requirements on a step's response, and captures from it. Its checks have indices: first the version and the status
+/// (and before them the user's definition of success), without which nothing is captured, then headers, the body and
+/// the asserts.
 #[derive(Clone, Debug, Default)]
 pub struct StepChecks {
     checks: Vec<StepCheck>,

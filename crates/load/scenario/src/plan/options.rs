@@ -20,7 +20,7 @@ use crate::value::Value;
 pub(super) struct StepOptions {
     /// Rules with all values that never change.
     fixed: StepRules,
-    /// What is computed before each execution, in order.
+    /// Options computed before each execution, in order.
     actions: Vec<OptionAction>,
     /// Options of the request itself.
     pub(super) request: RequestOptions,

@@ -20,7 +20,7 @@ pub(super) struct UrlTemplate {
 #[derive(Clone, Debug)]
 struct UrlPart {
     pieces: PieceList,
-    /// What the value of an expression may be, unless it may be any.
+    /// Limit of an expression's value; None for any value.
     limit: Option<ValueLimit>,
 }
 

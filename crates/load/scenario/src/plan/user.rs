@@ -69,7 +69,7 @@ pub(super) enum RequestMethod {
     Get,
 }
 
-/// What a user waits for.
+/// Event that a user waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UserPhase {
     /// The start of an iteration.

@@ -40,7 +40,7 @@ use crate::hpack::{DEFAULT_TABLE_BYTES, HpackDecoder, HpackEncoder};
 use crate::request::RequestEncoder;
 use crate::response::ResponseDecoder;
 
-/// What handling a frame gives: an event of it, or the end of the connection.
+/// Result of a frame: an event, or the end of the connection.
 type FrameResult = Result<Option<Event<'static>>, ConnectionError>;
 
 /// A connection to a server, from the preface on.

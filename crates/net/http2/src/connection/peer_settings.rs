@@ -1,4 +1,4 @@
-//! What the peer has said about itself.
+//! Settings that the peer has announced.
 
 use crate::flow::DEFAULT_WINDOW_BYTES;
 use crate::frame::MIN_MAX_FRAME_BYTES;

@@ -12,7 +12,7 @@ pub enum FieldViolation {
     TooLarge,
 }
 
-/// What the fields of a block say: of a head, or of trailers.
+/// Values of a block's fields: of a head, or of trailers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseFields {
     /// The status, 100..=999; trailers have none.

@@ -26,7 +26,7 @@ pub struct DecodeStep {
     pub response: Option<DecodedResponse>,
 }
 
-/// What looks at a response as its bytes arrive. The default looks at nothing.
+/// Observer of a response as its bytes arrive. The default ignores them.
 pub trait ResponseObserver {
     /// Takes the head of the final response, whole, and what it has.
     fn head(&mut self, _head: &[u8], _notes: HeadNotes) {}

@@ -36,7 +36,7 @@ pub struct HeadNotes {
 pub struct WireHead {
     /// The status, 100..=999.
     pub status: u16,
-    /// What else is in it.
+    /// Noted fields.
     pub notes: HeadNotes,
     pub(super) body: BodyFraming,
     /// Whether the connection may be used again.

@@ -1,7 +1,7 @@
 //! The head of a request: parsing, and where the body ends.
 //!
-//! What two readers may understand in two ways is an error (RFC 9112, sections 2.2, 5 and 6): a gateway in front of
-//! this one may be the other reader.
+//! An ambiguous request is an error (RFC 9112, sections 2.2, 5 and 6): a gateway in front of this one may read it in
+//! another way.
 
 use std::mem::MaybeUninit;
 
@@ -166,7 +166,7 @@ fn has_whole_line_ends(parsed: &httparse::Request<'_, '_>, bytes: &[u8]) -> bool
     bytes.ends_with(b"\r\n\r\n") && parsed.headers.iter().all(|field| starts_after_line_end(field.name))
 }
 
-/// What header fields say about the end of the request and of its connection.
+/// Header fields that decide where the request ends and whether its connection does.
 #[derive(Debug)]
 struct RequestFraming {
     is_1_1: bool,

@@ -29,7 +29,7 @@ pub(super) struct RequestStream {
     buffers: Rc<Http1Buffers>,
     /// Bytes that were read and not used.
     unread: BytesMut,
-    /// What is still to come of the current request's body.
+    /// Decoder of the current request's remaining body.
     body: BodyDecoder,
     /// Whether the service still has the body.
     has_reader: bool,

@@ -6,7 +6,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, DATE, TRAILER, TRANSFER_ENCODING}
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use weir_net::wire::{digits, has_token, tokens};
 
-/// What a response depends on besides itself.
+/// Facts about the request and the connection that a response's framing depends on.
 #[derive(Clone, Debug)]
 pub(super) struct FramingRules {
     pub(super) is_head: bool,

@@ -335,7 +335,7 @@ impl DispatchHost {
     }
 }
 
-/// What an attempt occupies.
+/// Resources that an attempt occupies.
 #[derive(Clone, Copy, Debug)]
 struct AttemptLease {
     host: HostId,

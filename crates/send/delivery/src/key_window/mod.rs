@@ -31,7 +31,7 @@
 //!
 //! - Without a stated limit a sustainable [pace](super::pace) is learnt.
 //!
-//! What is sent, by which sender and with which outcome is not part of this module.
+//! Contents, senders and outcomes of requests are outside of this module.
 
 mod arrival_log;
 mod concurrency;

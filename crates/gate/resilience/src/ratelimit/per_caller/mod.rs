@@ -24,14 +24,14 @@ use weir_limits::fraction::Fraction;
 use weir_limits::models::token_bucket::Refill;
 use weir_limits::models::{LimitModel, LimitWindow};
 
-/// What each caller may send: `limit` in `per` on average, `burst` at once.
+/// Rate limit of each caller: `limit` per `per` on average, `burst` at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerRule {
     /// Tokens that come back in `per`; at least 1.
     pub limit: u64,
     /// The time in which they come back.
     pub per: Nanos,
-    /// What a bucket holds; at least 1.
+    /// Capacity of a bucket, in tokens; at least 1.
     pub burst: u64,
     /// Callers that are remembered at the same time, rounded up to 16 times a power of two.
     pub entries: usize,
@@ -46,7 +46,7 @@ impl CallerRule {
         Self { limit, per, burst: limit, entries: 1 << 16 }
     }
 
-    /// What is wrong with it, and the remedy.
+    /// First invalid field, in words, and its remedy; `None` if the rule is valid.
     pub fn fault(&self) -> Option<(String, String)> {
         let Self { limit, per, burst, entries } = *self;
         if let Err(what) = LimitWindow::new(LimitModel::TokenBucket, limit, per) {
@@ -100,8 +100,8 @@ impl CallerLimiter {
         }
     }
 
-    /// What callers could use of the rate, in the parts of a portion, since this was asked last: of those that have a
-    /// portion of their own, and of those that were rejected.
+    /// Demand of callers since the previous call, in parts of a [`Fraction`]: of those with a fraction of their own,
+    /// and of those that were rejected.
     pub fn demand(&mut self, now: Nanos) -> Vec<(u64, u32)> {
         self.shared.as_mut().map_or_else(Vec::new, |together| together.demand(now))
     }

@@ -18,7 +18,7 @@ use weir_limits::models::token_bucket::Refill;
 /// Callers that were short and have no part of their own, at most.
 const MAX_REJECTED_CALLERS: usize = 256;
 
-/// What is known of the parts.
+/// Buckets of a rate that several gates share, with the fraction that each caller has here.
 #[derive(Clone, Debug)]
 pub(super) struct SharedBuckets {
     whole: Refill,
@@ -37,7 +37,7 @@ struct OwnBucket {
     fraction: Fraction,
     refill: Refill,
     full_at: u128,
-    /// What came since the last count.
+    /// Weight requested since the last count.
     requested_weight: u64,
 }
 
