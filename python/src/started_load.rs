@@ -19,7 +19,7 @@ use crate::errors;
 use crate::form::LoadRequest;
 use crate::run::RunHandle;
 
-/// Time between two looks at Python's signals, and at a load that has not started yet.
+/// Time between two checks of Python's signals, and of a load that has not started yet.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Load that goes on; dropping it ends the load.

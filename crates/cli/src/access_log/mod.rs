@@ -1,6 +1,6 @@
 //! Access logs as commands read them.
 //!
-//! - [`LogReader`]: requests of a log in the order of their starts; [`LogRequest`]: a log as it is asked for
+//! - [`LogReader`]: requests of a log in the order of their starts; [`LogRequest`]: which log to read, and how
 //! - `log_lines`, `log_end`: lines of files; [`LogMoment`]: bounds of a part; [`LogTally`]: counts
 //! - [`log_factor`]: factors of speeds and rates
 

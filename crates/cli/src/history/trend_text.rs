@@ -9,7 +9,7 @@ use weir_report::summary::blocks;
 
 /// Width of a course in characters.
 const COURSE_COLUMNS: usize = 60;
-/// Number of runs below which a change can hardly be told from chance.
+/// Number of runs below which a change can hardly be distinguished from chance.
 const MIN_RUNS: usize = 8;
 
 /// All groups, each with its trends.

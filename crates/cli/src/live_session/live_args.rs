@@ -85,7 +85,7 @@ impl LiveArgs {
         args.to_vec()
     }
 
-    /// File of the lines while the run goes on, if it is asked for.
+    /// File of JSON lines during the run, if one is given.
     pub(crate) fn jsonl(&self) -> Option<&Path> {
         self.out_flags.jsonl()
     }

@@ -2,8 +2,8 @@
 //! and outputs.
 //!
 //! - [`LiveArgs`]: flags; `out_args`, [`OutFlags`]: those of the outputs
-//! - [`LiveSession`]: all of it; `live_keys`: keys; `live_tui`: the full-screen view; [`OutSession`]: outputs, also those of a
-//!   search
+//! - [`LiveSession`]: all of it; `live_keys`: keys; `live_tui`: the full-screen view; [`OutSession`]: outputs, also
+//!   those of a search
 
 mod job_control;
 mod live_args;
@@ -103,7 +103,7 @@ impl LiveSession {
         false
     }
 
-    /// The plan with traces of requests, if they are asked for.
+    /// The plan with traces of requests, if an output has them.
     #[cfg(feature = "outputs")]
     fn open_spans(&mut self, args: &LiveArgs, plan: LoadPlan) -> Result<LoadPlan, String> {
         let Some(fraction) = args.trace else { return Ok(plan) };
@@ -118,7 +118,7 @@ impl LiveSession {
         Ok(plan)
     }
 
-    /// Takes the screen if it is asked for; the keys that are sent to it.
+    /// Opens the live view if it is requested; returns the keys pressed in it.
     #[cfg(feature = "tui")]
     fn open_tui(
         &mut self,
@@ -211,7 +211,8 @@ impl LiveSession {
         }
     }
 
-    /// Gives the terminal back and stops the process after Ctrl-Z; takes it again once the process is in the foreground.
+    /// Gives the terminal back and stops the process after Ctrl-Z; takes it again once the process is in the
+    /// foreground.
     fn stop_if_asked(&mut self) {
         let Some(jobs) = &self.jobs else { return };
         if jobs.take_request() {

@@ -49,7 +49,7 @@ pub(crate) enum OutEnd {
 }
 
 impl OutFlags {
-    /// File of the lines while the load runs, if it is asked for.
+    /// File of JSON lines during the load, if one is given.
     pub(crate) fn jsonl(&self) -> Option<&Path> {
         #[cfg(feature = "outputs")]
         return self.out_args.out_jsonl.as_deref();

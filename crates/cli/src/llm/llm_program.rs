@@ -23,7 +23,7 @@ impl LlmProgram {
     /// Conversations for this plan, whose head of a request they have.
     ///
     /// # Errors
-    /// One line, if the API lacks what is asked for.
+    /// One line, if the API lacks a requested option.
     pub(super) fn new(settings: RequestSettings, prompts: LlmPrompts, plan: &LoadPlan) -> Result<Self, String> {
         let LlmPrompts { source, replies, think, counts_tokens, .. } = prompts;
         let uncounted = counts_tokens.then(|| Mutex::new(UncountedReplies::new(plan.warmup)));

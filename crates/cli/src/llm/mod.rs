@@ -2,7 +2,7 @@
 //!
 //! - `LlmCommandArgs`: the command line; `load_args`, `endpoint_args`, `prompt_args`: its parts
 //! - `llm_program`, `llm_shared`, `llm_thread`: conversations as users of a load
-//! - `error_body`: what a server says of an error
+//! - `error_body`: error messages of servers
 //! - `uncounted`, `token_counter`: tokens that a server does not report
 //! - `prepared`: all of it, checked; `call`: as a call of another program; `agent_load`: in agents
 //! - `measurement`: one run of a plan; `sweep`, `sweep_values`: several; `search`, `searched_load`: for capacity

@@ -39,7 +39,7 @@ pub(super) struct LogArgs {
 }
 
 impl LogArgs {
-    /// The log as it is asked for.
+    /// Log to read, with its selection and period.
     ///
     /// # Errors
     /// One line with the invalid flag.

@@ -241,7 +241,7 @@ fn replay_of(shared: &ReplayShared) -> RunReplay {
 }
 
 /// Adds the log to a run, whose arrivals after the warm-up took `length`. An iteration is a request, so that there is
-/// nothing to say of iterations.
+/// no statistics of iterations.
 fn describe(run: &mut Run, replay: RunReplay, length: Nanos) {
     run.target.method = String::new();
     run.iterations = None;

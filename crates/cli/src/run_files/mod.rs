@@ -47,7 +47,8 @@ pub(crate) struct RunFiles {
 }
 
 impl RunFiles {
-    /// Opens the files, and that of the lines while the run goes on; `strict` is whether a run that is not trusted fails.
+    /// Opens the files, and that of the lines while the run goes on; `strict` is whether a run that is not trusted
+    /// fails.
     ///
     /// # Errors
     /// One line: a file cannot be written, or two are the same one.
@@ -120,8 +121,8 @@ impl RunFiles {
             .try_for_each(|(flag, output)| output.map_or(Ok(()), |output| output.ensure_not_read(flag)))
     }
 
-    /// Log of all requests, if it is asked for, whose samplers have these labels and URLs. Called when all inputs are read,
-    /// and nothing is written yet.
+    /// Log of all requests, if it is requested, whose samplers have these labels and URLs. Called when all inputs are
+    /// read, and nothing is written yet.
     ///
     /// # Errors
     /// One line, if the file cannot be written, or an output is an input.

@@ -4,8 +4,9 @@
 //!   replaced by reloads
 //! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
 //! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
-//!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `route_caller`, `key_source`, `side_choice`,
-//!   `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `client_certificate`, `json_merge`, `local_responses`: their parts
+//!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `route_caller`, `key_source`,
+//!   `side_choice`, `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `client_certificate`, `json_merge`,
+//!   `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
@@ -362,8 +363,8 @@ pub struct GateStopHandle {
 }
 
 impl GateStopHandle {
-    /// Stops accepting connections; requests in flight have `grace` from now, whatever an earlier call set. Returns at
-    /// once.
+    /// Stops accepting connections; requests in flight have `grace` from now, in place of the grace of an earlier call.
+    /// Returns at once.
     pub fn stop(&self, grace: Duration) {
         self.server.stop(grace);
     }

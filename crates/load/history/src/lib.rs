@@ -1,7 +1,7 @@
 //! Store of saved runs, in a SQLite file: what was measured, when, of which commit, on which machine.
 //!
 //! - [`RunStore`]: the file; [`HistoryError`]: what is wrong with it
-//! - [`StoredRun`]: what a list shows of a run; [`RunNote`]: what a user says of one
+//! - [`StoredRun`]: what a list shows of a run; [`RunNote`]: label and commit that a user gives one
 //! - [`LikeRuns`], [`Trend`]: where a figure of like runs has changed its level
 //! - [`RunReference`]: a run by its number, or by how many came after it
 //!

@@ -26,7 +26,7 @@ pub struct ImportFile<'a> {
     pub name: &'a str,
     /// Content. Text that is owned is freed once it is read.
     pub text: Cow<'a, str>,
-    /// Kind; told from the content without one.
+    /// Format; None to detect it from the content.
     pub kind: Option<ImportKind>,
 }
 
@@ -42,8 +42,8 @@ pub fn import<'a>(
     import_with_files(files, settings, NamedFileReader::default())
 }
 
-/// Imports files as [`import`] does, with the files that they name: where their content decides what is sent, it becomes
-/// text of the scenario.
+/// Imports files as [`import`] does, with the files that they name: where their content decides what is sent, it
+/// becomes text of the scenario.
 ///
 /// # Errors
 /// As [`import`].

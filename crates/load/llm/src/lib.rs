@@ -1,6 +1,6 @@
-//! PURE. Requests to language models: what they ask, and how each API is asked.
+//! PURE. Requests to language models: their prompts, and the form that each API requires.
 //!
-//! - [`Dataset`]: prompts and conversations of a file, whose kind is told from its content
+//! - [`Dataset`]: prompts and conversations of a file, whose kind is detected from its content
 //! - [`RandomPrompts`]: prompts of random words, by seed; [`TokenCount`]: how many
 //! - [`PromptSource`]: either of them, with a prefix that prompts share
 //! - [`RequestApi`]: API of an endpoint; [`RequestSettings`]: what all requests of a load have in common

@@ -179,7 +179,7 @@ impl LoadConnection {
         }
     }
 
-    /// Whether the bytes of the body that comes are looked at.
+    /// Whether the body is observed or kept, and not only counted.
     pub(super) fn looks_into_body(&self) -> bool {
         let is_observed = self.observer.as_ref().is_some_and(|observer| observer.is_reading());
         is_observed || self.step.as_ref().is_some_and(|step| step.looks_into_body())

@@ -1,11 +1,11 @@
-//! Script as given, and what the command line says of its requests.
+//! Script as given, and the request options of its command line.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use weir_net::target::{SocketAddress, Target};
 
-/// Script as given, and what the command line says of its requests.
+/// Script with its arguments, and the method, headers and body that the command line gives its requests.
 #[derive(Clone, Debug)]
 pub struct ScriptSource {
     /// Name of the file, for messages.

@@ -1,16 +1,16 @@
 //! Change points of a series of results: where its level changed for good.
 //!
 //! The method of Fleming et al., "Hunter: Using Open Source Tools to Detect Performance Regressions" (ICPE 2023,
-//! <https://doi.org/10.1145/3578244.3583719>), which is that of Apache Otava: the E-divisive means of Matteson and James
-//! (2014) propose points in sliding windows, a t-test accepts them in place of random permutations, so that the same
-//! series always has the same points, and what is weak or small in the light of the whole series is merged away.
+//! <https://doi.org/10.1145/3578244.3583719>), which is that of Apache Otava: the E-divisive means of Matteson and
+//! James (2014) propose points in sliding windows, a t-test accepts them in place of random permutations, so that the
+//! same series always has the same points, and what is weak or small in the light of the whole series is merged away.
 //!
 //! Two differences: a level between two others is found although the rest of its window is on average no different, and
 //! after a merge both neighbours are judged again.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Number of results that are looked at together. A longer window finds smaller changes, and merges close ones.
+/// Number of results that are tested together. A longer window finds smaller changes, and merges close ones.
 const WINDOW: usize = 50;
 /// How much weaker the evidence may be of points that the merging then judges.
 const FIRST_PASS: f64 = 10.0;

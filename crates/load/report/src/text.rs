@@ -142,7 +142,7 @@ pub(crate) fn ended_by(run: &Run) -> Option<String> {
     }
 }
 
-/// Counts of requests, and those that the end has cut off where no other line tells of them.
+/// Counts of requests, and those that the end has cut off where no other line reports them.
 pub(super) fn request_counts(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let requests = &run.requests;
     let failed = match requests.failed {
@@ -160,7 +160,7 @@ pub(super) fn request_counts(run: &Run, paint: AnsiPaint) -> Vec<String> {
     lines
 }
 
-/// Requests that the end of a run has cut off; those of an interrupt, and of iterations, are told elsewhere.
+/// Requests that the end of a run has cut off; those of an interrupt, and of iterations, have their own lines.
 pub(super) fn unfinished(run: &Run) -> u64 {
     if run.interrupted || run.iterations.is_some() { 0 } else { run.requests.unfinished }
 }

@@ -72,7 +72,7 @@ pub struct RunView {
     pub(crate) samples: BTreeMap<u32, String>,
     /// Agents; none if this process alone generates the load.
     pub(crate) agents: Vec<AgentView>,
-    /// Time of the last look at the agents.
+    /// Time at which the agents' counts were last read.
     agents_at: Nanos,
     /// Number of the first step that is shown.
     pub(crate) first_step: usize,

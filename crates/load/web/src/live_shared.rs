@@ -58,7 +58,7 @@ pub(crate) struct LiveShared {
 }
 
 impl LiveShared {
-    /// Lets pages look at what is new.
+    /// Wakes pages to read what is new.
     pub(crate) fn wake(&self) {
         self.wakes.send_modify(|wakes| *wakes = wakes.wrapping_add(1));
     }

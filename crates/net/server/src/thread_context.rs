@@ -50,9 +50,10 @@ pub(super) struct ThreadContext<S: Service> {
     pub(super) next_inspected: Cell<usize>,
 }
 
-/// Connections that a search for an idle one looks at.
+/// Maximum connections examined in a search for an idle one.
 const MAX_INSPECTED: usize = 1000;
-/// Idle time from which a connection may end for a new one; a client that sends one request after the other is not idle.
+/// Idle time from which a connection may end for a new one; a client that sends one request after the other is not
+/// idle.
 const MIN_EVICTED_IDLE: Nanos = Nanos::from_secs(1);
 
 /// Error of a request without a response, which resets the connection.
@@ -153,7 +154,8 @@ impl<S: Service> ThreadContext<S> {
         }
     }
 
-    /// Ends the connection that has been idle for the longest time, of those that a limit counts; false if there is none.
+    /// Ends the connection that has been idle for the longest time, of those that a limit counts; false if there is
+    /// none.
     pub(super) fn end_idle_connection(&self, now: Nanos, limit: ExceededLimit, listener: Option<usize>) -> bool {
         let connections = self.connections.borrow();
         let counts = |connection: &ConnectionState| {

@@ -6,7 +6,7 @@ use weir_base::terminal_text::{beginning, single_line};
 use weir_request::secret_mask::SecretMask;
 use weir_send::{AttemptRecord, JobDefaults, Options};
 
-/// Causes that are told apart; further ones do not count.
+/// Maximum number of distinct causes; further ones are not counted.
 const MAX_CAUSES: usize = 64;
 /// Longest beginning of a body that is kept, and that is shown, in bytes.
 const MAX_KEPT_BYTES: usize = 4096;

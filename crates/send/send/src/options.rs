@@ -23,7 +23,7 @@ pub struct Options {
     pub keys: Vec<ApiKey>,
     /// Hosts that the keys are sent to.
     pub key_hosts: KeyHosts,
-    /// Whether bodies are templates that a version of weir stored which did not tell them from data.
+    /// Whether stored bodies are templates: an earlier version did not distinguish them from data.
     pub body_fields: bool,
     /// Classification of responses.
     pub response_rules: ResponseRules,

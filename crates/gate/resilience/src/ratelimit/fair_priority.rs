@@ -69,7 +69,7 @@ impl PriorityFairnessRule {
 const STEPS_PER_WINDOW: u64 = 32;
 /// Fraction of a count that remains after a step: the weight of a call falls to 1/e in a window.
 const STEP_DECAY_FACTOR: f64 = 1.0 - 1.0 / STEPS_PER_WINDOW as f64;
-/// A caller that asked for less is forgotten.
+/// Count below which a caller's entry is cleared, in calls.
 const MIN_REQUESTED_CALLS: f64 = 0.01;
 /// Callers are sorted by what they ask for, from 1 to 2^32 calls, sixteen classes to a doubling.
 const CLASS_BITS: u32 = 4;

@@ -36,7 +36,7 @@ pub struct DeliveryScenario {
     pub in_flight: usize,
     /// Jobs to deliver.
     pub jobs: u64,
-    /// The end, whatever is left by then.
+    /// End of the simulation, even with undelivered jobs.
     pub end: Nanos,
     /// From the sender to the service.
     pub latency_in: Delay,
@@ -120,7 +120,7 @@ impl<'a> DeliverySimulation<'a> {
         (at < self.world.end && !all).then_some((at, event))
     }
 
-    /// Another user of the key sends, and takes whatever comes.
+    /// Request of another user of the key, which ignores the response.
     fn neighbour_request(&mut self, now: Nanos) {
         if self.count.admit(now, &self.world.service).is_ok() {
             self.schedule_service(now);

@@ -45,7 +45,7 @@ impl<'a> ApiDescription<'a> {
         self.get(key).and_then(SourceNode::scalar)
     }
 
-    /// Member of a map, at the cost of a look at an index.
+    /// Member of a map, found through an index.
     pub(super) fn member(&self, node: &'a SourceNode<'a>, key: &str) -> Option<&'a SourceNode<'a>> {
         let SourceValue::Map(members) = &node.value else { return None };
         if members.len() < MIN_INDEXED_MEMBERS {

@@ -1,7 +1,7 @@
 //! Prompts and conversations of a file.
 //!
 //! - [`Dataset`]: a file, and the places of its texts
-//! - [`DatasetKind`]: what its records are; told from the first one
+//! - [`DatasetKind`]: kind of its records, detected from the first one
 //! - `record`: reader of one record; `content`: of what a message holds
 //! - `images`: images of records; those of files become data URLs
 

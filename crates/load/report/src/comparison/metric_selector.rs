@@ -1,4 +1,4 @@
-//! Metrics that a comparison can be asked for.
+//! Metrics that a comparison can be limited to.
 
 use std::str::FromStr;
 

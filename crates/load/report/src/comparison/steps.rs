@@ -106,7 +106,7 @@ impl ComparedStep {
         })
     }
 
-    /// Whether there is anything to say of it: a verdict that is shown, or that one side alone has it.
+    /// Whether the step has a row: a verdict is shown, or one side alone has the step.
     pub fn is_shown(&self) -> bool {
         self.only.is_some() || self.shown().next().is_some()
     }

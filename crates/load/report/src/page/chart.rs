@@ -118,7 +118,7 @@ impl ChartLine {
         self
     }
 
-    /// In the colour of this number, in whatever place of a chart it stands.
+    /// Sets the number of the line's colour, independent of its place in a chart.
     #[must_use]
     pub fn in_hue(mut self, hue: usize) -> Self {
         self.hue = Some(hue);

@@ -1,7 +1,7 @@
 //! A page as one HTML file.
 //!
-//! [`Html`] escapes all words from outside. Were a mistake made all the same, the page's own policy (CSP) runs no script
-//! but the one whose digest it names, and lets nothing be fetched or sent.
+//! [`Html`] escapes all words from outside. Were a mistake made all the same, the page's own policy (CSP) runs no
+//! script but the one whose digest it names, and lets nothing be fetched or sent.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -34,7 +34,7 @@ pub fn render(page: &ReportPage) -> String {
     html.into_string()
 }
 
-/// Without a script of ours: the style looks at which one is chosen.
+/// Without a script: the style depends on which one is chosen.
 const THEME_SWITCH: &str = "<fieldset class=\"switch\"><legend>Colours</legend>\
 <label><input type=\"radio\" name=\"colours\" id=\"auto\" checked><span>auto</span></label>\
 <label><input type=\"radio\" name=\"colours\" id=\"light\"><span>light</span></label>\

@@ -1,6 +1,6 @@
 //! A plot as SVG and as PNG, and the same figures as CSV: a line per series, with what it varied between.
 //!
-//! No script, no font and no file from elsewhere is needed to look at one. Colours are those of Okabe and Ito ("Color
+//! Needs no script, font or other file. Colours are those of Okabe and Ito ("Color
 //! universal design", 2008), which people with colour blindness can tell apart, and two more; shapes of points differ
 //! as well.
 

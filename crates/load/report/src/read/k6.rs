@@ -6,7 +6,7 @@ use super::{Tool, ToolResult, count, number};
 use weir_base::Nanos;
 use weir_measure::Histogram;
 
-/// Of the percentiles that k6 can be told to write (`--summary-trend-stats`), `med` has a name of its own.
+/// Of the percentiles that k6 can be configured to write (`--summary-trend-stats`), `med` has a name of its own.
 const MEDIAN: &str = "med";
 
 pub(super) fn read_summary(value: &Value) -> Result<ToolResult, String> {

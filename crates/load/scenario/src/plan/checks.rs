@@ -148,17 +148,17 @@ impl StepChecks {
         self.needs_body
     }
 
-    /// Whether a capture or check looks at the redirects before the response.
+    /// Whether a capture or check needs the redirects before the response.
     pub(super) fn needs_redirects(&self) -> bool {
         self.needs_redirects
     }
 
-    /// Whether a capture or check looks at a header; else only cookies and redirects need them.
+    /// Whether a capture or check needs a header; else only cookies and redirects need them.
     pub fn needs_headers(&self) -> bool {
         self.needs_headers
     }
 
-    /// Whether a capture or check looks at the URL.
+    /// Whether a capture or check needs the URL.
     pub(super) fn needs_url(&self) -> bool {
         self.needs_url
     }

@@ -21,7 +21,7 @@ pub struct ScenarioUser {
     pub(super) jar: CookieJar,
     /// URL of the last request.
     pub(super) url: SentUrl,
-    /// Redirects of the last request, where its step looks at them.
+    /// Redirects of the last request, if its step needs them.
     pub(super) redirected: Vec<String>,
     pub(super) rng: SeededRng,
     /// Number of the iteration among all of the load.

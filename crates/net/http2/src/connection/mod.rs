@@ -172,7 +172,7 @@ impl ClientConnection {
         write_ping(self.output.bytes(), payload, FrameFlags::NONE);
     }
 
-    /// Ends the connection in order: the peer is told that nothing more will come.
+    /// Ends the connection in order: GOAWAY tells the peer that no request follows.
     pub fn shut_down(&mut self) {
         if self.failure.is_none() {
             write_goaway(self.output.bytes(), 0, ErrorCode::NO_ERROR);

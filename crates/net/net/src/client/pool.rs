@@ -125,7 +125,7 @@ impl ConnectionPool {
         Checkout::Wait(ConnectionWait { pool: Rc::clone(self), waiter })
     }
 
-    /// Whether requests may go over HTTP/2, by what is known.
+    /// Whether requests may go over HTTP/2, as far as the origin's protocol is known.
     pub(super) fn may_speak_http2(&self) -> bool {
         match self.origin.protocol {
             Protocol::Http1 => false,

@@ -33,7 +33,7 @@ pub(super) struct RequestStream {
     body: BodyDecoder,
     /// Whether the service still has the body.
     has_reader: bool,
-    /// Whether the client is to be told to send its body.
+    /// Whether the client still waits for `100 Continue` before it sends its body.
     owes_continue: bool,
     /// Rest of an interim response.
     interim: &'static [u8],

@@ -1,6 +1,6 @@
 //! Lanes of one host: what each key may send there, and when.
 //!
-//! A lane is a pair of host and key: it has the windows of the pair's limits, and whatever else decides when the key's
+//! A lane is a pair of host and key: it has the windows of the pair's limits, and all else that decides when the key's
 //! next request may go to the host. A key itself is the same for all hosts ([`DispatchKey`]): its nonces ascend across
 //! hosts, and an unusable key is unusable at all hosts.
 

@@ -304,7 +304,7 @@ impl Dispatch {
         }
     }
 
-    /// Decides on waiting jobs without others to compare with, by what is known.
+    /// Charges waiting jobs for their failures where no other jobs are left to compare with.
     fn charge_last_jobs(&mut self, now: Nanos, id: HostId, actions: &mut Vec<DispatchAction>) {
         let Some(host) = self.hosts.get(id as usize) else { return };
         let are_few = host.queues.waiting_for_host.len() < MIN_FAILED_JOBS;

@@ -116,11 +116,11 @@ impl LimitTimes {
     }
 }
 
-/// Limits that are told apart.
+/// Maximum number of limits that are counted separately.
 const MAX_LIMITS: usize = 64;
 /// Time between two events below which jobs are being sent.
 const MIN_COUNTED: Nanos = Nanos(20_000);
-/// Hosts that are looked at.
+/// Maximum number of hosts that are examined.
 const MAX_HOSTS_COUNTED: usize = 256;
 
 impl Dispatch {

@@ -1,19 +1,19 @@
 //! Rate limit per caller.
 //!
 //! One caller's loop must not use up the capacity for all. So each has a token bucket, which is refilled evenly
-//! ([`weir_limits::models`] has the other models of limits): in any interval a caller gets at most the burst plus the refill
-//! of that interval. A rejection carries the wait after which the same call would be allowed, to the nanosecond.
+//! ([`weir_limits::models`] has the other models of limits): in any interval a caller gets at most the burst plus the
+//! refill of that interval. A rejection carries the wait after which the same call would be allowed, to the nanosecond.
 //!
 //! Callers are identified by a hash of a header or an address, and their number is unbounded. Memory is fixed: 24 bytes
 //! for each of `entries`. A caller whose bucket is full is evicted first; after those, the one whose bucket lacks the
 //! fewest tokens. An eviction gives away no more than these tokens; the oldest entry could lack a whole burst. So names
 //! that are used once, which lack a token each, evict one another and not the caller that is at its limit.
 //!
-//! Where several gates share the rate, each has a [`Fraction`] of it, and of what a bucket holds; `together.rs` says
-//! what becomes of the tokens when it is another one.
+//! Where several gates share the rate, each has a [`Fraction`] of it, and of what a bucket holds; `shared.rs` says
+//! how tokens are kept when the fraction changes.
 //!
 //! Half the entries should do for all callers that lack something at the same time: places belong to sets, and with
-//! more than that some sets are full before the others. A hash must be seeded; `roster.rs` says why.
+//! more than that some sets are full before the others. A hash must be seeded; `set_cache.rs` says why.
 
 mod shared;
 

@@ -1,7 +1,7 @@
 //! Tokens and cookies of a shop: a number, and a tag that depends on it and on the seed.
 //!
-//! The tag tells an expired credential from one that was never issued, without a list of all. It does not protect
-//! against an attacker, who can compute it from the seed.
+//! The tag distinguishes an expired credential from one that was never issued, without a list of all. It does not
+//! protect against an attacker, who can compute it from the seed.
 
 use weir_base::rng::SeededRng;
 

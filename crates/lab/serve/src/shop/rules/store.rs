@@ -161,7 +161,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Most users that are told apart.
+    /// Maximum number of distinct users.
     pub const MAX_USERS: usize = 1_000_000;
 
     /// A shop without sessions.

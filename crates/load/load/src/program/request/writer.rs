@@ -143,7 +143,7 @@ pub fn write_request(
     Ok(())
 }
 
-/// Writes the headers of a request but for its length; returns what they say of its framing.
+/// Writes the headers of a request but for its length; returns the framing that they give.
 fn write_headers(request: RequestParts<'_>, form: SentForm<'_>, out: &mut Vec<u8>) -> Result<CallerFraming, String> {
     let mut framing = CallerFraming::default();
     for (name, value) in request.headers {
