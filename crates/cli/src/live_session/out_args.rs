@@ -46,7 +46,7 @@ pub(super) struct OutArgs {
     out_labels: Vec<(String, String)>,
 }
 
-/// Output for Prometheus.
+/// Pull (scrape) or push (remote write) of metrics for Prometheus.
 #[derive(Clone, Debug)]
 enum PrometheusOutput {
     Scrape(ScrapeAddress),
@@ -195,7 +195,8 @@ impl OutArgs {
     /// Outputs; `file` is that of `--out-jsonl`.
     ///
     /// # Errors
-    /// One line: headers of more than one receiver, or of none; a label that is given twice; a file that cannot be used.
+    /// One line: headers of more than one receiver, or of none; a label that is given twice; a file that cannot be
+    /// used.
     pub(super) fn specs(&self, file: Option<&OutputFile>) -> Result<Vec<OutputSpec>, String> {
         let mut names: Vec<&str> = self.out_labels.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();

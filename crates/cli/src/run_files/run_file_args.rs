@@ -9,7 +9,7 @@ use crate::history::SaveArgs;
 
 const RESULT: &str = "Result";
 
-/// Files of a run.
+/// Flags of the files that a run writes.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunFileArgs {
     /// file for the run as JSON; - is stdout

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use weir_base::failure::FailureKind;
 
-/// Error of reading a body.
+/// Failure kind and cause of a body that could not be read whole.
 pub(crate) type BodyReadError = (FailureKind, Cow<'static, str>);
 
 pub(crate) fn too_long(max_bytes: usize) -> BodyReadError {

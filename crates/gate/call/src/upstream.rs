@@ -25,7 +25,7 @@ use weir_resilience::upstream::rendezvous::Candidate;
 use weir_retry::latency_quantile::LatencyQuantile;
 use weir_retry::policy::AttemptFailure;
 
-/// One host of an upstream.
+/// Host of an upstream as load balancing sees it.
 #[derive(Clone, Debug)]
 pub struct UpstreamHost {
     /// Address and connection options.

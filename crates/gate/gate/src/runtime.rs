@@ -59,7 +59,7 @@ struct SharedBudget {
     limit_id: u64,
 }
 
-/// Runtime of an upstream.
+/// Upstream with its pending addresses, TLS and health check; kept by a reload that does not change it.
 #[derive(Clone, Debug)]
 pub(super) struct UpstreamRuntime {
     pub(super) upstream: Arc<Upstream>,

@@ -4,12 +4,12 @@
 //! - [`mod@file`]: `study.toml` -> [`definition`]; `placeholders` in it
 //! - `interleaving`: order of the measurements; [`measurement`]: one measurement; `measurement_data`: its runs and
 //!   samples, too; `runner`: runs it, with `drive` (loads), `sampling` and `cpu_sets`
-//! - `programs`: setup and start of the programs, with `packages`, `ready`, `guarded_process` (a supervised program) and
-//!   `leftovers`
+//! - `programs`: setup and start of the programs, with `packages`, `ready`, `guarded_process` (a supervised program)
+//!   and `leftovers`
 //! - `results_folder`: saved results, with which an interrupted study continues; `point_name`: names of its folders
 //! - [`findings`]: metrics and verdicts; `recordings`: runs and samples of a measurement
-//! - [`text`], [`plotting`], [`page`]: text report, plots and HTML report; [`study_plot`]: one plot; `time_series`: plots
-//!   over time; `client_series`: time series of clients
+//! - [`text`], [`plotting`], [`page`]: text report, plots and HTML report; [`study_plot`]: one plot; `time_series`:
+//!   plots over time; `client_series`: time series of clients
 //!
 //! Reasons: `docs/design/study.md`.
 
@@ -112,7 +112,7 @@ pub enum StudyEvent<'a> {
     Finished(&'a Measurement, StudyProgress),
 }
 
-/// Progress of a study.
+/// Finished measurements out of all, and an estimate of the remaining time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StudyProgress {
     /// Number of finished measurements, including saved ones.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Values of placeholders, by name.
 pub(super) type PlaceholderValues = BTreeMap<String, String>;
 
-/// Piece of a text.
+/// Piece of a text with `{placeholders}`.
 #[derive(Debug, PartialEq, Eq)]
 enum TextPiece<'a> {
     Text(&'a str),

@@ -11,7 +11,7 @@ use weir_measure::Counts;
 use weir_measure::end_reason::EndReason;
 use weir_measure::recorder::Interval;
 
-/// Command to an agent.
+/// Message from the coordinator to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentCommand {
@@ -43,7 +43,7 @@ pub struct LoadAssignment {
     pub may_change: bool,
 }
 
-/// Event of an agent.
+/// Message from an agent to the coordinator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentEvent {
@@ -74,7 +74,7 @@ pub enum AgentEvent {
     Done(Box<Counts>),
 }
 
-/// Step of a script.
+/// Step that a script has named, with its scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptStep {
     /// Name of its scenario.

@@ -19,7 +19,7 @@ use crate::postman;
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
 
-/// File that is imported.
+/// Content of a file to import, with its name and format.
 #[derive(Clone, Debug)]
 pub struct ImportFile<'a> {
     /// Name for messages.

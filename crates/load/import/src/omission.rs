@@ -16,7 +16,7 @@ pub struct Omission {
     pub what: String,
 }
 
-/// Kind of an [`Omission`].
+/// Subject of an [`Omission`], by which messages are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OmissionKind {
     /// Script, or a part of one.

@@ -16,7 +16,7 @@ use weir_net::wire::{DecodedResponse, Decoder, WireRequest};
 use weir_pace::feed::DueRequest;
 use weir_scenario::plan::OriginId;
 
-/// Phase of a connection.
+/// Phase of a connection's set-up; requests are sent once it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionPhase {
     Connecting,
@@ -26,7 +26,7 @@ pub(super) enum ConnectionPhase {
     Open,
 }
 
-/// A connection.
+/// Connection to the service, with its unanswered requests and the decoder of responses.
 #[derive(Debug)]
 pub(super) struct LoadConnection {
     pub(super) stream: Stream,

@@ -1,4 +1,5 @@
-//! Messages of OTLP for metrics, by their numbers in `opentelemetry-proto` 1.x; fields that are not written are left out.
+//! Messages of OTLP for metrics, by their numbers in `opentelemetry-proto` 1.x; fields that are not written are left
+//! out.
 
 use prost::{Message, Oneof};
 
@@ -149,7 +150,7 @@ pub(crate) struct OtlpText {
     pub(crate) string_value: Option<String>,
 }
 
-/// Response to an export.
+/// `ExportMetricsServiceResponse` of OTLP; an empty one accepts all.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ExportMetricsResponse {
     #[prost(message, optional, tag = "1")]

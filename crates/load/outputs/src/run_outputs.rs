@@ -37,7 +37,7 @@ pub enum OutputSpec {
     Statsd(String),
 }
 
-/// Outputs of a run.
+/// Threads and servers that deliver the intervals of a run to its receivers.
 #[derive(Debug)]
 pub struct RunOutputs {
     subject: Arc<OutputSubject>,

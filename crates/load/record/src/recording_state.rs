@@ -54,7 +54,7 @@ pub struct RecordCounts {
     pub latest: String,
 }
 
-/// State of a recording.
+/// Journal, counts and limits of a recording, on one thread.
 pub(crate) struct RecordingState {
     clock: Clock,
     wall: WallOffset,

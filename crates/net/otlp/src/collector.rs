@@ -20,7 +20,7 @@ const MAX_RETRY_AFTER: Nanos = Nanos::from_secs(300);
 /// Longest response that is read.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// Address of a collector.
+/// URL of a collector, and its connection options.
 #[derive(Debug)]
 pub(crate) struct CollectorAddress {
     pub(crate) url: String,

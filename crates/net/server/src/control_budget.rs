@@ -131,7 +131,7 @@ impl ControlFrameBudget {
     }
 }
 
-/// Head of a frame.
+/// First 9 bytes of a frame, parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FrameHead {
     length: u32,

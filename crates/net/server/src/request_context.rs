@@ -22,7 +22,7 @@ use super::{BodyError, ServiceReply};
 use weir_base::Nanos;
 use weir_machine::timer::{Sleep, Timer};
 
-/// Context of one request.
+/// Server's side of a request for its service: connection, timer, deadlines and log.
 #[derive(Debug)]
 pub struct RequestContext {
     pub(super) accounting: Rc<RequestAccounting>,
@@ -42,7 +42,7 @@ pub enum BodyPrefix {
     Streaming(RequestBodyStream),
 }
 
-/// A request's body as a stream.
+/// Stream of a request's remaining body, whose bytes are counted.
 #[derive(Debug)]
 pub struct RequestBodyStream {
     prefix: Bytes,

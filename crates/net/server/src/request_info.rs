@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use weir_base::Nanos;
 
-/// A request in flight.
+/// Snapshot of a request in flight, for an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestInFlight {
     /// Address of the client with port, or `unix:`.

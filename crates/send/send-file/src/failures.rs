@@ -24,7 +24,7 @@ pub(super) struct FailureCounts {
     is_noted: bool,
 }
 
-/// One cause.
+/// Failures with the same outcome, counted together.
 #[derive(Debug)]
 struct FailureCause {
     /// Status, or the failure in prose.

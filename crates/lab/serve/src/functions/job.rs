@@ -45,7 +45,7 @@ pub(super) struct LibraryOptions {
     pub(super) logger: Logger,
 }
 
-/// Response of a function.
+/// Status, headers and body that a function returned.
 #[derive(Debug)]
 pub struct FunctionResponse {
     pub(super) status: StatusCode,

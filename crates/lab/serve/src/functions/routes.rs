@@ -5,7 +5,7 @@ use http::StatusCode;
 
 use super::query;
 
-/// Built-in function.
+/// Function of the service itself, without a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BuiltInFunction {
     Root,

@@ -55,7 +55,7 @@ enum Reaction {
     None,
 }
 
-/// Path of a request.
+/// Path pseudo-header, collected from a header block.
 #[derive(Default)]
 struct RequestPath(Vec<u8>);
 

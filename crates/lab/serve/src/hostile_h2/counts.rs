@@ -20,7 +20,7 @@ pub(super) struct HostileCounts {
     pub(super) violations: BTreeMap<&'static str, ViolationCounts>,
 }
 
-/// Counts of a violation.
+/// How often a violation was sent, and the clients' reactions to it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct ViolationCounts {
     pub(super) sent: u64,
@@ -30,8 +30,8 @@ pub(super) struct ViolationCounts {
     pub(super) other_code: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_code: Option<String>,
-    /// The client has closed the connection, and its reason was not to be read: a client that closes while a flood comes
-    /// resets the connection, and what it wrote before is lost.
+    /// The client has closed the connection, and its reason was not to be read: a client that closes while a flood
+    /// comes resets the connection, and what it wrote before is lost.
     pub(super) closed: u64,
     /// The client has not ended it in time.
     pub(super) ignored: u64,

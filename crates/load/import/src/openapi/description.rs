@@ -10,7 +10,7 @@ use crate::tree::{SourceNode, SourceValue};
 /// References that are followed one after another.
 const MAX_REFERENCES: usize = 20;
 
-/// Description of an API.
+/// OpenAPI or Swagger document, with indexes for its references and a limit on examples.
 #[derive(Debug)]
 pub(super) struct ApiDescription<'a> {
     root: &'a SourceNode<'a>,

@@ -26,7 +26,7 @@ impl ParameterValue {
     }
 }
 
-/// Style of a parameter.
+/// Serialization of arrays and objects in a parameter: `style` of OpenAPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParameterStyle {
     Matrix,

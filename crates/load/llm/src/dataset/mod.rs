@@ -80,7 +80,7 @@ pub(crate) struct DatasetMessage {
     pub(crate) think: Option<Nanos>,
 }
 
-/// Content of a record.
+/// Request body or conversation of a record, as places in the file's text.
 #[derive(Clone, Debug)]
 pub(crate) enum RecordContent {
     /// Body of a request, as it is.

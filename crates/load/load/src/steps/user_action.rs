@@ -66,7 +66,7 @@ pub(crate) enum UserAction {
     Stop,
 }
 
-/// Iteration that has ended.
+/// Result of an iteration: its scenario, intended start and success.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedIteration {
     pub(crate) scenario: u32,

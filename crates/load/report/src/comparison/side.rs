@@ -8,7 +8,7 @@ use weir_measure::Run;
 use weir_measure::compare::{MetricSample, RunFigure};
 use weir_measure::run_steps::RunStep;
 
-/// Saved run.
+/// Result of weir or another tool, as read from a file.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
     /// File of the run.

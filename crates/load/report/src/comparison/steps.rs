@@ -22,7 +22,7 @@ pub struct ComparedStep {
     pub verdicts: Vec<MetricVerdict>,
 }
 
-/// Metric of a step.
+/// Metric by which a step of two runs is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum StepMetric {
     /// Response time of successes, as of the whole run.

@@ -17,7 +17,7 @@ pub struct BarChart {
     pub bars: Vec<BarRow>,
 }
 
-/// One row.
+/// Bar with its name, value and interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarRow {
     /// Its name.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{ChartAxis, ChartCells, Tone, ValueUnit};
 use weir_measure::slo::{Slo, SloCriterion, TimeKind};
 
-/// A chart.
+/// Line chart of a page, with its axes, marked periods and levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// Subject of the chart.

@@ -15,7 +15,7 @@ use self::png::Png;
 use self::svg::Svg;
 use super::axis::{AxisRange, AxisScale, ChartAxis};
 
-/// A plot.
+/// Drawing of series over one axis, for SVG files.
 #[derive(Clone, Debug, Default)]
 pub struct Plot {
     /// Subject of the plot.

@@ -16,7 +16,7 @@ use crate::value::Value;
 /// Most characters of a value in a failure.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// Check, compiled.
+/// Assertion with its query, filters and predicate compiled.
 #[derive(Clone, Debug)]
 pub struct CompiledCheck {
     query: CompiledQuery,

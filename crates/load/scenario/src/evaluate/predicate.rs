@@ -15,7 +15,7 @@ use super::variables::VariableNames;
 use super::{Scope, unsupported};
 use crate::value::Value;
 
-/// Predicate, compiled.
+/// Predicate with its regular expressions and fixed values compiled.
 #[derive(Clone, Debug)]
 pub(super) struct CompiledPredicate {
     is_negated: bool,

@@ -15,7 +15,7 @@ use super::support::{OptionSupport, Unsupported};
 use crate::evaluate::{CompiledTemplate, VariableSlot};
 use crate::value::Value;
 
-/// Options of a step.
+/// `[Options]` of a step, fixed or computed before each execution.
 #[derive(Clone, Debug)]
 pub(super) struct StepOptions {
     /// Rules with all values that never change.

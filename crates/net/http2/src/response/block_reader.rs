@@ -67,7 +67,7 @@ impl InsertedFields {
     }
 }
 
-/// Reader of one block.
+/// Sink for the fields of one block: checks them, and collects what a response needs.
 #[derive(Debug)]
 pub(super) struct BlockReader<'a> {
     pub(super) fields: ResponseFields,

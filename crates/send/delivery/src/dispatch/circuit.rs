@@ -61,7 +61,7 @@ pub(super) enum SendPermission {
     Wait(Nanos),
 }
 
-/// Circuit of one host.
+/// Outage detector of one host: closed, suspect or open.
 #[derive(Clone, Debug)]
 pub(super) struct HostCircuit {
     backoff: Backoff,

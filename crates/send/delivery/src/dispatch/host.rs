@@ -40,7 +40,7 @@ pub(super) struct DispatchHost {
     pub(super) is_dirty: bool,
 }
 
-/// Status of a host.
+/// Snapshot of a host's jobs, requests and outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostStatus {
     /// Queued jobs.
@@ -163,7 +163,7 @@ impl Dispatch {
         id
     }
 
-    /// Status of a host.
+    /// Snapshot of a host's jobs, requests and outage.
     pub fn host_status(&self, host: HostId) -> Option<HostStatus> {
         let host = self.hosts.get(host as usize)?;
         Some(HostStatus {

@@ -5,7 +5,7 @@
 
 use weir_base::rng::SeededRng;
 
-/// Kind of a credential.
+/// Use of a credential, which is part of its tag: one kind is never accepted as another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CredentialKind {
     /// Bearer token of a session.
