@@ -80,7 +80,7 @@ impl StreamTable {
         self.drop_closed();
     }
 
-    /// State of a stream by its number (RFC 9113 section 5.1), as far as frames for it need it.
+    /// State of a stream by its number; forgets that a closed one was reset.
     pub(super) fn state(&mut self, number: u32) -> NumberState {
         let is_used = !number.is_multiple_of(2) && self.next_number().is_none_or(|next| number < next);
         match (is_used, self.get_mut(number)) {

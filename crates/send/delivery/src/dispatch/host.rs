@@ -163,7 +163,7 @@ impl Dispatch {
         id
     }
 
-    /// Snapshot of a host's jobs, requests and outage.
+    /// Status of a host; `None` for an unknown one.
     pub fn host_status(&self, host: HostId) -> Option<HostStatus> {
         let host = self.hosts.get(host as usize)?;
         Some(HostStatus {

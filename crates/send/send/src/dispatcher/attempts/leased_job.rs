@@ -18,7 +18,7 @@ pub(super) struct LeasedJob {
     pub(super) attempts: u32,
     /// Attempts since the claim.
     pub(super) attempts_since_claim: u32,
-    /// Running attempt of a leased job, with its task, key and times.
+    /// Attempt in flight; `None` between attempts.
     pub(super) in_flight: Option<InFlightAttempt>,
     /// Last finished attempt.
     pub(super) last_attempt: Option<LastAttempt>,
