@@ -95,11 +95,18 @@ impl Flight {
     }
 
     /// Its outcome with a response.
-    pub(super) fn completed(&self, answer: &DecodedResponse, done: Nanos, bytes_out: usize, timeout: Nanos) -> Outcome {
+    pub(super) fn completed(
+        &self,
+        response: &DecodedResponse,
+        done: Nanos,
+        bytes_out: usize,
+        timeout: Nanos,
+    ) -> Outcome {
         // A response after the timeout, before the scan for timeouts.
         let in_time = done - self.sent <= timeout;
-        let end = if in_time { RequestEnd::Response(answer.status) } else { RequestEnd::Failed(FailureKind::Timeout) };
-        self.outcome(end, done, (answer.wire, answer.body), bytes_out)
+        let end =
+            if in_time { RequestEnd::Response(response.status) } else { RequestEnd::Failed(FailureKind::Timeout) };
+        self.outcome(end, done, (response.wire, response.body), bytes_out)
     }
 
     /// Its outcome with a failure.

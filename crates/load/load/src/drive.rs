@@ -80,9 +80,9 @@ pub fn drive(
     }
     // The threads have nothing of this one's, so that it can go on without them.
     let (begun, beginnings) = mpsc::channel();
-    let own = plan.detached();
+    let detached = plan.detached();
     let workers = thread::Builder::new().name("weir-workers".into()).spawn(move || {
-        if let Err(error) = team.run(&own, || drop(begun.send(Ok(())))) {
+        if let Err(error) = team.run(&detached, || drop(begun.send(Ok(())))) {
             let _ = begun.send(Err(error));
         }
     });
@@ -165,7 +165,7 @@ impl<'a> ReportCollector<'a> {
     fn collect(mut self, reports: &Receiver<WorkerReport>, listen: &mut DriveObserver<'_>) -> (DriveResult, bool) {
         let mut is_blocked = false;
         while self.running > 0 {
-            let told = match reports.recv_timeout(Duration::from_millis(100)) {
+            let event = match reports.recv_timeout(Duration::from_millis(100)) {
                 Ok(WorkerReport::Interval(number, interval)) => {
                     let whole = self.merger.add(number, &interval);
                     whole.map(|whole| ProgressEvent::Interval(number, whole))
@@ -181,7 +181,7 @@ impl<'a> ReportCollector<'a> {
             if let (Some(control), Some(clock)) = (&self.plan.control, self.start_gate.clock()) {
                 control.start(*clock, None);
             }
-            if !listen(now, told) && self.driven.stopped_at.is_none() {
+            if !listen(now, event) && self.driven.stopped_at.is_none() {
                 (self.driven.stopped_at, self.driven.interrupted) = (Some(now), true);
                 self.control.stop();
             }

@@ -162,8 +162,8 @@ impl RecordingProxy {
     async fn accept(self, is_stopped: impl Fn() -> bool) -> io::Result<()> {
         let Self { listener, entrance, context, duration } = self;
         let ContextParts { recording, upstreams, scope, authority, url } = context;
-        let (timer, rings) = Timer::new(recording.clock())?;
-        spawn_task(rings);
+        let (timer, timer_task) = Timer::new(recording.clock())?;
+        spawn_task(timer_task);
         let listener = TcpListener::from_std(listener)?;
         let (stop, stopping) = watch::channel(false);
         let open = Rc::new(Cell::new(0));
@@ -241,9 +241,9 @@ fn listen(options: &Options) -> Result<(std::net::TcpListener, SocketAddr), Reco
 }
 
 /// Whether a service is the recorder itself, which would send each request to itself without end.
-fn is_own(target: &Target, own: SocketAddr) -> bool {
+fn is_own(target: &Target, address: SocketAddr) -> bool {
     let addresses = || (target.host.as_str(), target.port).to_socket_addrs().into_iter().flatten();
-    target.port == own.port()
+    target.port == address.port()
         && addresses()
-            .any(|address| address.ip() == own.ip() || own.ip().is_unspecified() && address.ip().is_loopback())
+            .any(|address| address.ip() == address.ip() || address.ip().is_unspecified() && address.ip().is_loopback())
 }

@@ -95,9 +95,9 @@ impl RequestContext {
     }
 
     /// Adds an attempt log to the request's line in the access log.
-    pub fn log_attempts(&self, story: Box<RawValue>) {
-        if let Some(asked) = &self.log_info {
-            asked.set_attempts(story);
+    pub fn log_attempts(&self, attempts: Box<RawValue>) {
+        if let Some(log_info) = &self.log_info {
+            log_info.set_attempts(attempts);
         }
     }
 

@@ -110,7 +110,7 @@ impl<S: Service> ThreadContext<S> {
         stream: Option<Rc<StreamProgress>>,
         request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, NoResponse> {
-        let mut entry = RequestRecord::open(&self.accounting, &watch, stream, &request);
+        let mut record = RequestRecord::open(&self.accounting, &watch, stream, &request);
         let version = request.version();
         let whole = request.body().is_end_stream();
         watch.set_unread_body(!whole);
@@ -124,27 +124,27 @@ impl<S: Service> ThreadContext<S> {
         } else if let Some(page) = self.builtin_response(&self.service.builtin_path(request.uri().path())) {
             ServiceReply::Response(page)
         } else {
-            let turn = RequestContext::new(&self.accounting, &self.timer, &watch, &entry);
-            self.service.handle(&self.local, request, &turn).await
+            let context = RequestContext::new(&self.accounting, &self.timer, &watch, &record);
+            self.service.handle(&self.local, request, &context).await
         };
         match reply {
-            ServiceReply::Response(mut answer) => {
+            ServiceReply::Response(mut response) => {
                 if version < Version::HTTP_2 && self.state.closes_connections() {
-                    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                entry.set_status(answer.status().as_u16());
-                if whole && version < Version::HTTP_2 && (last || has_connection_close(answer.headers())) {
+                record.set_status(response.status().as_u16());
+                if whole && version < Version::HTTP_2 && (last || has_connection_close(response.headers())) {
                     watch.close_after_response();
                 }
-                Ok(answer.map(|body| body.with_record(entry)))
+                Ok(response.map(|body| body.with_record(record)))
             }
-            ServiceReply::Upgrade(answer, tunnel) => {
-                entry.set_status(answer.status().as_u16());
+            ServiceReply::Upgrade(response, tunnel) => {
+                record.set_status(response.status().as_u16());
                 watch.set_tunnel(tunnel);
-                Ok(answer.map(|body| body.with_record(entry)))
+                Ok(response.map(|body| body.with_record(record)))
             }
             ServiceReply::Reset => {
-                entry.set_reset();
+                record.set_reset();
                 // In HTTP/2 hyper resets the stream.
                 if version < Version::HTTP_2 {
                     watch.set_reset();
@@ -184,21 +184,21 @@ impl<S: Service> ThreadContext<S> {
         if is(&self.builtin_paths.metrics) {
             Some(self.metrics_response())
         } else if is(&self.builtin_paths.health) {
-            let mut answer = Response::new(if self.state.is_draining() { "draining\n" } else { "ok\n" }.into());
+            let mut response = Response::new(if self.state.is_draining() { "draining\n" } else { "ok\n" }.into());
             if self.state.is_draining() {
-                *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
             }
-            Some(answer)
+            Some(response)
         } else {
             None
         }
     }
 
     fn metrics_response(&self) -> Response<ResponseBody> {
-        let mut answer = Response::new(self.accounting.metrics.render().into());
+        let mut response = Response::new(self.accounting.metrics.render().into());
         let kind = HeaderValue::from_static(MetricsHandle::CONTENT_TYPE);
-        answer.headers_mut().insert(header::CONTENT_TYPE, kind);
-        answer
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
     }
 }
 

@@ -117,7 +117,7 @@ impl ParsedHead {
         if !has_whole_line_ends(parsed, bytes) {
             return Err(HeadError::Malformed);
         }
-        let own = Bytes::copy_from_slice(bytes);
+        let owned = Bytes::copy_from_slice(bytes);
         let is_1_1 = version == 1;
         let mut framing = RequestFraming::new(is_1_1);
         headers.reserve(parsed.headers.len());
@@ -126,7 +126,7 @@ impl ParsedHead {
             if !framing.add(&name, field.value)? {
                 continue;
             }
-            let value = HeaderValue::from_maybe_shared(shared_part(&own, bytes, field.value))
+            let value = HeaderValue::from_maybe_shared(shared_part(&owned, bytes, field.value))
                 .map_err(|_| HeadError::Malformed)?;
             headers.try_append(name, value).map_err(|_| HeadError::TooLarge)?;
         }
@@ -137,7 +137,7 @@ impl ParsedHead {
         let mut request = Request::new(());
         *request.method_mut() = Method::from_bytes(method.as_bytes()).map_err(|_| HeadError::Malformed)?;
         *request.uri_mut() =
-            Uri::from_maybe_shared(shared_part(&own, bytes, target.as_bytes())).map_err(|_| HeadError::Malformed)?;
+            Uri::from_maybe_shared(shared_part(&owned, bytes, target.as_bytes())).map_err(|_| HeadError::Malformed)?;
         *request.version_mut() = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
         *request.headers_mut() = std::mem::take(headers);
         Ok(Self {
