@@ -84,14 +84,22 @@ impl LoadDrive {
     }
 }
 
-/// Places agents for each load, or for each load with a script those of the second specification; local agents run on
-/// the cores of the load.
+/// Agents of a study's loads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StudyAgents<'a> {
+    /// Agents of each load, if the study has any.
+    pub(super) all_loads: Option<&'a agents::AgentSpec>,
+    /// Otherwise agents of each load with a script: a process of its own.
+    pub(super) scripts: &'a agents::AgentSpec,
+}
+
+/// Places the agents of each load; local agents run on the cores of the load.
 ///
 /// # Errors
 /// They cannot be placed, or it was interrupted.
 pub(super) fn place_agents(
     drives: &mut [LoadDrive],
-    (agents, of_scripts): (Option<&agents::AgentSpec>, &agents::AgentSpec),
+    specs: StudyAgents<'_>,
     split: &CpuSets,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), LoadError> {
@@ -99,7 +107,7 @@ pub(super) fn place_agents(
         let place = || -> Result<(), LoadError> {
             pin_to(&split.load_cpus);
             for drive in drives {
-                let Some(agents) = agents.or(drive.has_script().then_some(of_scripts)) else { continue };
+                let Some(agents) = specs.all_loads.or(drive.has_script().then_some(specs.scripts)) else { continue };
                 drive.coordinator = Some(Mutex::new(Coordinator::place(agents, &drive.load.options, &mut || go_on())?));
             }
             Ok(())
@@ -174,11 +182,11 @@ fn side_by_side(
         let mut watch = |progress: &RunProgress<'_>| look(index, progress);
         match &drive.coordinator {
             None => load::run(plan, &[], &mut watch, None),
-            Some(crew) => {
-                let mut crew = lock(crew);
-                let run = crew.run(options, plan, &[], &mut watch);
+            Some(coordinator) => {
+                let mut coordinator = lock(coordinator);
+                let run = coordinator.run(options, plan, &[], &mut watch);
                 if let Some(script) = &options.script {
-                    crew.take_script_reports().iter().for_each(|left| report(script, left));
+                    coordinator.take_script_reports().iter().for_each(|text| report(script, text));
                 }
                 run
             }

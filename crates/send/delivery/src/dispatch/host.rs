@@ -59,14 +59,14 @@ impl DispatchHost {
     pub(super) fn new(
         id: HostId,
         rules: &DispatchRules,
-        own: Option<key_window::KeyRules>,
+        host_rules: Option<key_window::KeyRules>,
         keys: &[DispatchKey],
         seed: u64,
     ) -> Self {
         Self {
             queues: HostQueues::new(keys.len()),
             heads: QueueHeads::new(keys.len() as u32),
-            lanes: KeyLanes::new(rules, own, keys),
+            lanes: KeyLanes::new(rules, host_rules, keys),
             circuit: HostCircuit::new(rules, SeededRng::new(seed, !u64::from(id))),
             slots: HostSlots::default(),
             faulty_jobs: HashSet::new(),
@@ -157,9 +157,9 @@ impl DispatchHost {
 
 impl Dispatch {
     /// Adds a host, with limits of its own in place of the common ones; returns its number.
-    pub fn add_host(&mut self, own: Option<key_window::KeyRules>) -> HostId {
+    pub fn add_host(&mut self, host_rules: Option<key_window::KeyRules>) -> HostId {
         let id = self.hosts.len() as HostId;
-        self.hosts.push(DispatchHost::new(id, &self.rules, own, &self.keys, self.seed));
+        self.hosts.push(DispatchHost::new(id, &self.rules, host_rules, &self.keys, self.seed));
         id
     }
 
@@ -236,8 +236,8 @@ impl Dispatch {
                 host.last_failure = DispatchFailure::NoResponse(FailureKind::Timeout);
             }
         }
-        if let Some((silence_ended, usual)) = host.circuit.abandonment(now) {
-            self.abandon_hanging(now, id, (silence_ended, usual), actions);
+        if let Some(silence) = host.circuit.abandonment(now) {
+            self.abandon_hanging(now, id, silence, actions);
         }
         while let Some(host) = self.hosts.get_mut(id as usize)
             && let Some((expires, job)) = host.queues.first_expiring()
