@@ -177,12 +177,12 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
     let mut tls = Vec::new();
     let mut listeners = Vec::new();
     for listener in &config.listeners {
-        let own = match &listener.tls {
+        let server_tls = match &listener.tls {
             Some(options) => {
                 let failed = |error| GateError::Certificates(listener.name.clone(), error);
-                let own = Arc::new(ServerTls::new(options.clone()).map_err(failed)?);
-                tls.push((listener.name.clone(), Arc::clone(&own)));
-                Some(own)
+                let server_tls = Arc::new(ServerTls::new(options.clone()).map_err(failed)?);
+                tls.push((listener.name.clone(), Arc::clone(&server_tls)));
+                Some(server_tls)
             }
             None => None,
         };
@@ -193,7 +193,7 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
             max_per_address: listener.max_connections_per_address,
             exempt: Proxies::clone(&config.trusted_proxies),
         };
-        listeners.push(ListenerOptions { name, address, tls: own, proxy_protocol, connection_limits });
+        listeners.push(ListenerOptions { name, address, tls: server_tls, proxy_protocol, connection_limits });
     }
     if listeners.is_empty() {
         listeners.push(ListenerOptions::plain(ListenAddress::Tcp(server.host.clone(), server.port)));

@@ -182,11 +182,11 @@ pub fn write_report(findings: &Findings<'_>) -> Result<ReportFiles, String> {
 /// # Errors
 /// The results cannot be saved: the reason, in one line.
 pub fn run(
-    asked: &StudyOptions<'_>,
+    options: &StudyOptions<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
     report: &mut dyn FnMut(&StudyEvent<'_>),
 ) -> Result<StudyOutcome, String> {
-    let StudyOptions { definition, load_syntax, launcher, agents, script_report, out, remeasure } = *asked;
+    let StudyOptions { definition, load_syntax, launcher, agents, script_report, out, remeasure } = *options;
     if definition.limits.memory_bytes.is_some() && !SAMPLES_PROCESSES {
         return Err("limits.memory: memory is sampled on Linux only; leave it out".to_owned());
     }
@@ -204,7 +204,7 @@ pub fn run(
         let variant = &definition.variants[place.variant].program.name;
         folder.measurement_path(variant, &points[place.point], place.repeat)
     };
-    let hash = |place: &MeasurementId| measurement_hash(asked, place, &points[place.point], &split);
+    let hash = |place: &MeasurementId| measurement_hash(options, place, &points[place.point], &split);
     let key = |place: &MeasurementId| (place.variant, place.point, place.repeat);
     for place in &order {
         // Failed measurements, and those that lost an agent, are repeated.
@@ -310,12 +310,12 @@ fn failed_measurement(
 
 /// Hash of everything that defines a measurement; a saved one counts only if it has the same.
 fn measurement_hash(
-    asked: &StudyOptions<'_>,
+    options: &StudyOptions<'_>,
     place: &MeasurementId,
     point: &[(String, String)],
     split: &CpuSets,
 ) -> String {
-    let definition = asked.definition;
+    let definition = options.definition;
     let mut all = json!({
         "variant": definition.variants[place.variant],
         "values": definition.values,
@@ -330,7 +330,7 @@ fn measurement_hash(
         "quick": definition.quick,
         "cores": [split.service_cpus, split.load_cpus],
     });
-    if let (Some(agents), Some(all)) = (asked.agents, all.as_object_mut()) {
+    if let (Some(agents), Some(all)) = (options.agents, all.as_object_mut()) {
         all.insert("agents".to_owned(), json!([agents.backend.to_string(), agents.agents, agents.per_node]));
     }
     short_hash(&all.to_string())

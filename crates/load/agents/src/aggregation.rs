@@ -90,8 +90,8 @@ impl AgentAggregator {
         match news {
             AgentEvent::Hello(_) => {}
             AgentEvent::Clock { probe, at } => {
-                if let Some((_, asked)) = entry.pending_probe.take_if(|(number, _)| *number == probe) {
-                    entry.clock_offset.add(asked, at, now);
+                if let Some((_, asked_at)) = entry.pending_probe.take_if(|(number, _)| *number == probe) {
+                    entry.clock_offset.add(asked_at, at, now);
                 }
             }
             AgentEvent::Ready(threads) => {

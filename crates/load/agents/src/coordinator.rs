@@ -52,9 +52,9 @@ impl Coordinator {
     ///
     /// # Errors
     /// Not all agents can be placed, or it was interrupted.
-    pub fn place(asked: &AgentSpec, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Self, LoadError> {
-        let placement: Box<dyn Placement> = match &asked.backend {
-            Backend::Local => Box::new(local::place(asked, options.script.is_some()).map_err(LoadError::Agents)?),
+    pub fn place(spec: &AgentSpec, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Self, LoadError> {
+        let placement: Box<dyn Placement> = match &spec.backend {
+            Backend::Local => Box::new(local::place(spec, options.script.is_some()).map_err(LoadError::Agents)?),
             Backend::Ray(address) => {
                 if let Some(script) = &options.script {
                     let name = script.path.display();
@@ -63,10 +63,10 @@ impl Coordinator {
                     return Err(LoadError::Agents(why));
                 }
                 let (_, files) = files_to_ship(options);
-                Box::new(ray::place(asked, address, &files, go_on)?)
+                Box::new(ray::place(spec, address, &files, go_on)?)
             }
         };
-        Ok(Self { placement, backend: asked.backend.clone(), probes: 0, failure: None, script_reports: Vec::new() })
+        Ok(Self { placement, backend: spec.backend.clone(), probes: 0, failure: None, script_reports: Vec::new() })
     }
 
     /// Number of agents.
@@ -195,7 +195,7 @@ impl Coordinator {
         ledger: &mut AgentAggregator,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<usize>, LoadError> {
-        let failed = |crew: &Self, agent: usize, why: &str| LoadError::Agents(crew.describe(agent, why));
+        let failed = |coordinator: &Self, agent: usize, why: &str| LoadError::Agents(coordinator.describe(agent, why));
         let mut probed = None;
         match self.placement.next_event(POLL_INTERVAL) {
             None => {}

@@ -164,7 +164,7 @@ pub fn response(id: u16, question: &DnsQuestion, bytes: &[u8]) -> Result<DnsReco
     // That of the header: the library looks for its extension, which version 0 of EDNS does not need, in other bits.
     let code = bytes.get(3).map_or(0, |flags| flags & 0x0f);
     match packet.questions.as_slice() {
-        [asked] if is_question(asked, question) => {}
+        [echoed] if is_question(echoed, question) => {}
         // A server that has not understood the query does not repeat it.
         [] if matches!(code, FORMAT_ERROR | NOT_IMPLEMENTED) => {}
         _ => return Err(ResponseError::Foreign),
@@ -191,10 +191,10 @@ fn code_name(code: u8) -> Option<&'static str> {
     }
 }
 
-fn is_question(asked: &Question<'_>, question: &DnsQuestion) -> bool {
-    asked.qtype == question.kind.code().into()
-        && asked.qclass == CLASS::IN.into()
-        && DnsName::of_message(&asked.qname).as_ref() == Some(&question.name)
+fn is_question(echoed: &Question<'_>, question: &DnsQuestion) -> bool {
+    echoed.qtype == question.kind.code().into()
+        && echoed.qclass == CLASS::IN.into()
+        && DnsName::of_message(&echoed.qname).as_ref() == Some(&question.name)
 }
 
 /// The records of the question's name, or of the name that its aliases lead to.

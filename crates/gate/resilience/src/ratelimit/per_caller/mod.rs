@@ -128,7 +128,7 @@ impl CallerLimiter {
         };
         let place = together.cache_key(key);
         let (refill, full) = match together.own_bucket(key, weight) {
-            Some(own) => own,
+            Some(own_bucket) => own_bucket,
             None => (self.refill, self.full_at.get_or_insert(place, |full| *full)),
         };
         // With a smaller part it may have been emptied for longer than a larger one takes to fill.
@@ -212,10 +212,10 @@ mod tests {
             CallerRule { burst: 0, ..rule },
             CallerRule { entries: 0, ..rule },
         ];
-        let told =
+        let errors =
             faults.map(|rule| rule.fault().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
         assert_eq!(
-            told,
+            errors,
             [
                 "a limit of 0 is not possible; it is at least 1 and at most 999999999999999; write it as e.g. 100/1s",
                 "a limit needs a length of time, e.g. 20/1s; write it as e.g. 100/1s",
