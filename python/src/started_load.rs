@@ -19,14 +19,14 @@ use crate::errors;
 use crate::form::LoadRequest;
 use crate::run::RunHandle;
 
-/// Time between two looks at Python's signals, and at a load that has not started yet.
+/// Time between two checks of Python's signals, and of a load that has not started yet.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Load that goes on; dropping it ends the load.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct StartedLoadHandle(Arc<LoadState>);
 
-/// What a load and its handle share.
+/// State shared by a load and its handle.
 #[derive(Default)]
 struct LoadState {
     /// Control of the load, once it is prepared.

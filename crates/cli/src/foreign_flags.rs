@@ -9,7 +9,7 @@ struct ForeignFlag {
     flag: &'static str,
     /// Tools that have it.
     tools: &'static str,
-    /// What gives the same, or why nothing is needed.
+    /// Flag of weir with the same effect, or the reason why none is needed.
     own: &'static str,
 }
 
@@ -87,7 +87,8 @@ const FOREIGN_FLAGS: [ForeignFlag; 59] = [
 /// Flags that vegeta and other Go programs write with one dash.
 const ONE_DASH: [&str; 8] = ["rate", "duration", "body", "header", "timeout", "insecure", "connections", "cert"];
 
-/// What an unknown flag is in another tool: `-R is wrk2's: --rate`; None if it is none, or the command has nothing for it.
+/// Hint about a flag that another tool has: `-R is wrk2's: --rate`. None if no tool has it, or the command `asked` has
+/// no equivalent.
 pub(super) fn foreign_flag(given: &str, asked: &Command) -> Option<String> {
     let given = given.split(['=', ' ']).next()?;
     let found = FOREIGN_FLAGS.iter().find(|foreign| foreign.flag == given)?;

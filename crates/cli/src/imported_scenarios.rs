@@ -15,7 +15,7 @@ pub(super) struct ImportedScenarios {
     pub(super) flags: Vec<String>,
     /// Sum of the users.
     pub(super) users: Option<u64>,
-    /// What is left out, a line each.
+    /// Omissions of the import, a line each.
     pub(super) warnings: Vec<String>,
 }
 

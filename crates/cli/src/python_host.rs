@@ -17,7 +17,7 @@ pub trait PythonHost: fmt::Debug + Sync {
     fn open(&self, script: &ScriptOptions, role: ScriptRole) -> Result<Box<dyn PythonScript>, String>;
 }
 
-/// What a process does of a load.
+/// Role of a process in a load with a Python script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptRole {
     /// All of it.

@@ -10,7 +10,7 @@ use super::self_exec::given_args;
 /// Variable of the environment that names the interpreter.
 const PYTHON: &str = "WEIR_PYTHON";
 
-/// What the interpreter runs: the package, which loads the script and calls this command again.
+/// Code for the interpreter: imports the package, which loads the script and calls this command again.
 const BOOTSTRAP: &str = "\
 import sys
 try:

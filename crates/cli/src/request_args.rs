@@ -266,7 +266,7 @@ impl RequestArgs {
         Ok(Some(path))
     }
 
-    /// Takes the scenarios of a mix file; what the command line says of all scenarios wins.
+    /// Takes the scenarios of a mix file; options of the command line take precedence.
     fn add_mix(&mut self, mix: &MixFile, settings: &ScenarioSource) {
         self.sources.extend(mix.scenarios.iter().map(|source| {
             let mut source = source.clone();

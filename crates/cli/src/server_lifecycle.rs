@@ -40,7 +40,7 @@ impl ServerLifecycle {
         Ok(self.wait(|_| ControlFlow::Continue(())))
     }
 
-    /// Prints a line on stdout that says where the server listens, and tells systemd.
+    /// Prints the server's addresses as a line on stdout, and notifies systemd.
     ///
     /// # Errors
     /// One line, if stdout cannot be written.

@@ -69,7 +69,7 @@ impl Authority {
         Pair { cert: cert.pem(), key: key.serialize_pem() }
     }
 
-    /// What a service with a certificate for `name` needs.
+    /// Configuration of a service with a certificate for `name`.
     pub fn service(&self, name: &str) -> Arc<ServerConfig> {
         self.config(name, rustls::ALL_VERSIONS, false)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-/// What a peer does on each connection.
+/// Behaviour of a peer on each connection.
 #[derive(Clone, Debug, Default)]
 pub struct Http2Manner {
     /// Frames that it begins with: its settings.

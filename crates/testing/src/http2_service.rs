@@ -25,7 +25,7 @@ pub struct Http2Seen {
     pub body: Vec<u8>,
 }
 
-/// What a service does with a request.
+/// Reply of a service to a request.
 pub enum Http2Reply {
     /// A response, after a time.
     Response {

@@ -1,5 +1,5 @@
-//! What the tests share: a scripted service, a client that sends anything, certificates, and the real binary in a fresh
-//! folder.
+//! Tools that the tests share: a scripted service, a client that sends anything, certificates, and the real binary in a
+//! fresh folder.
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "for tests of this workspace")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::new_without_default, reason = "a test makes what it needs by name")]

@@ -1,4 +1,4 @@
-//! What a scripted service does with a request.
+//! Replies of a scripted service, step by step.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};

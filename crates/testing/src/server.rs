@@ -34,13 +34,13 @@ impl Builder {
         self
     }
 
-    /// What is done to each connection before any request; to the probe's too.
+    /// Sets the steps at the start of each connection, before any request; the probe's too.
     pub fn greeting(mut self, greeting: Reply) -> Self {
         self.greeting = Some(greeting);
         self
     }
 
-    /// What is done as soon as a head is there whose body is not.
+    /// Sets the reply to a head whose body has not arrived.
     pub fn answers_heads(mut self, reply: Reply) -> Self {
         self.to_head = Some(reply);
         self

@@ -1,4 +1,4 @@
-//! What a scripted service shares with its connections: the script, and what has been counted and seen.
+//! State that a scripted service shares with its connections: the script, and what has been counted and seen.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use rustls::ServerConfig;
 use super::reply::Reply;
 use super::seen::Seen;
 
-/// What the service has counted.
+/// Counts of the service.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Connections accepted, the probe's before the run included.

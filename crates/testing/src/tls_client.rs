@@ -23,7 +23,7 @@ pub struct TlsClient {
     config: Arc<ClientConfig>,
 }
 
-/// What a client wants.
+/// Options of a client.
 #[derive(Default)]
 pub struct TlsClientBuilder<'a> {
     identity: Option<&'a Pair>,
@@ -103,7 +103,7 @@ impl TlsClient {
         self.try_connect(address, name).unwrap()
     }
 
-    /// What all connections of the client share, for other libraries.
+    /// Configuration that all connections of the client share, for other libraries.
     pub fn config(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config)
     }

@@ -27,7 +27,7 @@ pub struct Weir {
     folder: TempDir,
 }
 
-/// What a command left.
+/// Result of a command.
 #[derive(Debug)]
 pub struct Output {
     /// Exit code; -1 if a signal ended it.
@@ -88,7 +88,7 @@ impl Weir {
 }
 
 impl Drop for Weir {
-    /// What was started here is gone by now; a test that failed half-way has it killed.
+    /// All that was started here has ended by now; after a failed test the processes are killed.
     fn drop(&mut self) {
         let folder = self.folder.path().to_owned();
         if thread::panicking() {

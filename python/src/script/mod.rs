@@ -4,12 +4,12 @@
 //! - [`thread`]: the users of the one worker thread: events in, actions out; [`user`]: one of them
 //! - [`session`]: what the requests of a user have in common: URL before paths, headers, cookies
 //! - [`request`]: what a task yields; `weir::load::program::request` makes its bytes
-//! - [`response`]: what a task gets; nothing is parsed before it is looked at
+//! - [`response`]: response of a task's request, parsed only when a member is read
 //! - [`blocked`]: calls that do not return
 //! - [`command`]: `weir load -s FILE.py` in a Python process
 //! - [`quick_request`]: requests from the arguments that most have
-//! - [`task_requests`]: requests that tasks send; [`task_stream`], [`stream_calls`]: responses that they read as streams
-//!   of events
+//! - [`task_requests`]: requests that tasks send; [`task_stream`], [`stream_calls`]: responses that they read as
+//!   streams of events
 //! - [`step_cache`]: indices of steps by their requests
 //! - [`references`]: number of references to a Python object
 //! - [`thread_state`]: Python's state of the worker thread

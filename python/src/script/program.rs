@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use weir::load::program::{StepNames, UserShape};
 use weir::scenario::plan::RequestOrigin;
 
-/// What the users of a load that Python drives have in common: names of scenarios and steps, and their factory.
+/// Common part of a Python load's users: names of scenarios and steps, and their factory.
 pub(crate) struct PythonProgram {
     /// Python object that makes users: `user(number)` returns generator or greenlet, its `resume` and the index of its
     /// scenario; `stop()` is called at the end.

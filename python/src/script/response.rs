@@ -45,7 +45,7 @@ pub(crate) struct ScriptResponse {
     decoded: OnceLock<Py<PyBytes>>,
 }
 
-/// What a task has decided about a response.
+/// Verdict of a task on a response.
 #[derive(Debug, Default)]
 pub(super) struct TaskVerdict {
     /// Why it is a failure, in order.

@@ -1,4 +1,4 @@
-//! What the requests of a user have in common.
+//! State shared by the requests of a user.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use weir::scenario::cookie_jar::CookieJar;
 
 use crate::errors;
 
-/// What the requests of a user have in common: URL before paths, header lines, cookies.
+/// Session of a user's requests: URL before paths, header lines, cookies.
 #[pyclass(frozen, module = "weir._weir")]
 #[derive(Debug)]
 pub(crate) struct ScriptSession {

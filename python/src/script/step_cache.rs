@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::request::ScriptRequest;
 
-/// Indices of the steps of one thread, by class, method, and name or URL. A look at it allocates nothing.
+/// Indices of the steps of one thread, by class, method, and name or URL. A lookup allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct StepCache {
     indices: HashMap<Vec<u8>, u32>,

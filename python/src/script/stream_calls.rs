@@ -10,7 +10,7 @@ use super::user::TaskExchange;
 use crate::errors;
 
 impl PythonThread {
-    /// What a task that reads a stream is resumed with at once, or the action that it waits behind.
+    /// Input with which a task that reads a stream is resumed at once, or the action that it waits behind.
     pub(super) fn stream_step(
         &mut self,
         py: Python<'_>,
@@ -140,7 +140,7 @@ fn begin(py: Python<'_>, stream: &mut TaskStream, exchange: &TaskExchange, part:
     Ok(())
 }
 
-/// What a task is resumed with that waits for what has come; `None` if it waits for something else.
+/// Input with which a task that waits for the stream is resumed; `None` if it waits for something else.
 fn resumption(py: Python<'_>, stream: &mut TaskStream) -> Option<TaskInput> {
     let is_over = stream.phase != StreamPhase::Open;
     let input = match stream.wait {

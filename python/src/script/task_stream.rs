@@ -10,7 +10,7 @@ use weir::load::program::{ArrivedEvent, ArrivedEvents};
 use super::response::ScriptResponse;
 use crate::json;
 
-/// What a task yields within the block of a response that it reads as a stream.
+/// Request of a task within the block of a response that it reads as a stream.
 #[pyclass(frozen, eq, eq_int, module = "weir._weir")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamStep {
@@ -76,7 +76,7 @@ impl ScriptEvent {
     }
 }
 
-/// What a task waits for within the block of a stream.
+/// Part of the stream that a task waits for within the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StreamWait {
     /// Nothing of the response: it runs, or sleeps.

@@ -44,7 +44,7 @@ pub(super) struct PythonThread {
     state: Option<KeptThreadState>,
 }
 
-/// What a task is resumed with.
+/// Input with which a task is resumed.
 pub(super) enum TaskInput {
     Value(Py<PyAny>),
     Error(PyErr),

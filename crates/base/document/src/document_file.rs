@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// One file of a document.
+/// Text of a configuration file, with its name for messages and the folder of its relative paths.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentFile {
     /// Name in messages; empty for a document's first file.

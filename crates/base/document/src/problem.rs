@@ -62,7 +62,7 @@ pub struct Diagnostics<'a> {
     references: BTreeMap<usize, TextReference>,
 }
 
-/// Lines of a file.
+/// Index of a file's lines, to turn offsets into line numbers.
 #[derive(Debug)]
 struct FileLines<'a> {
     name: &'a str,

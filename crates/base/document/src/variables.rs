@@ -27,7 +27,7 @@ pub enum VariableError {
 }
 
 impl VariableError {
-    /// What to do about it.
+    /// Remedy for the user, in one line.
     pub fn remedy(&self) -> String {
         match self {
             Self::Syntax(_) => r#"write it as "${NAME}" or "${NAME:-default}"; a literal ${ is $${"#.to_owned(),

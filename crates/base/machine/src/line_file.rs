@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 #[derive(Debug)]
 pub struct LineFile {
     file: File,
-    /// What is missing of a line that was begun, with its end.
+    /// Remaining bytes of a partly written line, its line feed included.
     rest: Vec<u8>,
     /// Length of a regular file with the beginning of that line.
     torn_length: Option<u64>,

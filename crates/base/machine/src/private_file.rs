@@ -1,6 +1,6 @@
 //! Files that only their owner reads: stores, saved runs, records of requests.
 //!
-//! What is created here has mode 0600 whatever the umask: with a umask of 022 a file in a shared folder would otherwise
+//! Files created here have mode 0600 whatever the umask: with a umask of 022 a file in a shared folder would otherwise
 //! be readable by all users of the machine. A file that is there keeps its mode, since its owner may have chosen it.
 
 use std::fs::{File, OpenOptions};
@@ -22,7 +22,7 @@ pub fn private_options() -> OpenOptions {
 /// gives its journal, log and shared memory the mode of the database.
 ///
 /// # Errors
-/// The file cannot be created; not that there is one, of whatever kind.
+/// The file cannot be created. An existing one, of any kind, is not an error.
 pub fn create_private(path: &Path) -> io::Result<()> {
     match private_options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),

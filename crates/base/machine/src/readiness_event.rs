@@ -1,4 +1,4 @@
-//! What a poller reports of a connection.
+//! Readiness of a connection, as a poller reports it.
 
 /// Event of a connection.
 #[derive(Clone, Copy, Debug)]

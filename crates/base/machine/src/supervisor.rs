@@ -58,7 +58,7 @@ pub enum SupervisorEvent {
     Ended(ProgramExit),
 }
 
-/// Exit of a program.
+/// How a child process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramExit {

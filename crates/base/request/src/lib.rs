@@ -1,4 +1,4 @@
-//! PURE. What a request may say: its URL, its framing, and whose secrets go where. Each is decided here, and asked by
+//! PURE. What a request may say: its URL, its framing, and whose secrets go where. Each is decided here, for
 //! every product.
 //!
 //! - [`basic_auth`]: user and password as a header

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// What the headers of a caller say of a request's framing and connection.
+/// Framing and connection options in the header fields that a caller gives for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallerFraming {
     length: LengthHeader,

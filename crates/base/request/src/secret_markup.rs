@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::secret_values::{MAX_NAME_BYTES, quoted_value, skip_white};
 
-/// Longest tag that is looked at, in bytes.
+/// Longest tag that is examined, in bytes.
 const MAX_TAG_BYTES: usize = 1024;
 /// Deepest element whose text is that of a secret.
 const MAX_DEPTH: usize = 4;

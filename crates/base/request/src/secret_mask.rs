@@ -1,4 +1,4 @@
-//! What is left out of all that is written: reports, samples, saved runs, commands, logs and errors.
+//! Secrets that are masked in all that is written: reports, samples, saved runs, commands, logs and errors.
 //!
 //! A secret is known by its name ([`secret_names`](super::secret_names), and names that the user gives), or by its value
 //! once a name has shown it: a service may send a password back without its name.
@@ -11,7 +11,7 @@ use crate::secret_forms::{json_escaped, percent_decoded, percent_encoded};
 use crate::secret_names::is_secret_name;
 use crate::url_text::UrlText;
 
-/// What stands for a secret.
+/// Replacement of a secret in texts.
 pub const MASK: &str = "***";
 
 /// Shortest value that is left out wherever it is found as a whole word, in characters: a PIN of two digits is in each

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Longest name that is looked at, in bytes.
+/// Longest name that is examined, in bytes.
 pub(super) const MAX_NAME_BYTES: usize = 256;
 
 /// Offset of the next byte after white space.

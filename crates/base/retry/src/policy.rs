@@ -106,7 +106,7 @@ impl fmt::Display for BudgetRule {
     }
 }
 
-/// Failure of an attempt.
+/// Failure that a retry policy decides about: by kind, or by the response's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttemptFailure {
     /// No valid response, or one with a wrong body or header.

@@ -1,11 +1,11 @@
-//! What a mix file says of its load, where the command line says nothing.
+//! Load options from a mix file, for those that the command line leaves out.
 
 use super::super::request_args::RequestArgs;
 use super::{LoadArgs, LoadStagesFlag, parse_flags};
 use weir_load::mix_file::MixFile;
 use weir_pace::schedule::Arrivals;
 
-/// What a mix file says of its load that a search for the highest load uses.
+/// Load options of a mix file that a capacity search uses.
 pub(crate) struct SearchDefaults {
     pub(crate) connections: Option<u64>,
     pub(crate) threads: Option<u64>,
@@ -29,7 +29,7 @@ impl SearchDefaults {
     }
 }
 
-/// What a study does not use of a mix file, and the file's own warnings; a line each.
+/// Settings of a mix file that a study does not use, and the file's own warnings; a line each.
 pub(super) fn study_warnings(mix: &MixFile) -> Vec<String> {
     let mut warnings = mix.warnings.clone();
     let thresholds = mix.slos.iter().map(|objective| format!("\"{}\"", objective.slo));

@@ -24,7 +24,7 @@ pub(super) struct ScriptArgs {
     script_args: Vec<String>,
 }
 
-/// What follows an error of a script.
+/// Consequence of a script's error: the run stops, or the error is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ErrorPolicy {
     /// The run ends.

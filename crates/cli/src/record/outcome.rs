@@ -80,7 +80,7 @@ impl RecordOutcome<'_> {
         Ok(exit::OK)
     }
 
-    /// What a user may have to do so that there are requests.
+    /// Advice for a user whose recording has no requests.
     fn reason(&self) -> &'static str {
         let counts = &self.counts;
         if !counts.untrusted.is_empty() {

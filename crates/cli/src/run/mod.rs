@@ -134,7 +134,7 @@ fn try_run(
 }
 
 impl RunArgs {
-    /// What is printed.
+    /// Parts of each iteration that are printed.
     fn output(&self) -> PlayOutput {
         PlayOutput {
             detail: if self.verbose { PlayDetail::Whole } else { PlayDetail::Full },

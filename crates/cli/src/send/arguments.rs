@@ -191,7 +191,7 @@ impl SendArgs {
         })
     }
 
-    /// Defaults of all jobs.
+    /// URL, method, headers, body and time to live for jobs that do not set their own.
     fn job_defaults(&self) -> Result<JobDefaults, String> {
         let headers = self.headers.iter().map(|line| request::header(line)).collect::<Result<Vec<_>, _>>()?;
         let key_hosts = KeyHosts::new(self.url.as_deref(), &self.key_hosts)?.with_defaults(&headers);

@@ -1,4 +1,4 @@
-//! What the page asks of the command line.
+//! Command line behind the page of `weir ui`: options, previews, saved runs and reports.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ const MAX_LISTED_RUNS: u64 = 500;
 /// Maximum number of runs that are compared.
 const MAX_COMPARED_RUNS: usize = 50;
 
-/// What the page asks of the command line.
+/// Backend of the page that uses the parsers and stores of the command line.
 #[derive(Debug)]
 pub(super) struct UiCommands {
     library: RunLibrary,

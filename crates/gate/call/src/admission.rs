@@ -7,6 +7,7 @@ use super::counts::{CallCounts, CallOutcome};
 use super::permits::{AcquireResult, CallPermit, PermitPool, PermitResult};
 use super::pulse;
 use super::request::CallRequest;
+use super::state::CallStart;
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::timer::Timer;
@@ -36,10 +37,11 @@ impl CallAdmission {
     pub(super) async fn acquire(
         request: &CallRequest<'_>,
         timer: &Timer,
-        (now, deadline): (Nanos, Nanos),
+        start: CallStart,
         random: impl FnOnce() -> f64,
         on_cancel: &dyn Fn(CallTrace),
     ) -> Result<Self, Rejection> {
+        let CallStart { began: now, deadline, .. } = start;
         let cancel_context = (&*request.plan.counts, on_cancel, now);
         let CallRequest { priority, spread, connection, .. } = *request;
         let arrival = CallArrival { deadline, priority, spread, connection };
@@ -87,7 +89,7 @@ impl CallAdmission {
     }
 }
 
-/// What to do when a caller disconnects: counters, hook, and start of the call.
+/// State for a report when a caller disconnects: counters, hook, and start of the call.
 type CancelContext<'a> = (&'a CallCounts, &'a dyn Fn(CallTrace), Nanos);
 
 /// Reports a caller that disconnects while its call is queued.

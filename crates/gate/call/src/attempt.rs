@@ -23,7 +23,7 @@ use weir_retry::grpc::Codes;
 use weir_retry::policy::AttemptFailure;
 use weir_retry::retry_after::retry_after;
 
-/// Outcome of an attempt.
+/// Response of a successful attempt, or failure with the response, if one came.
 #[derive(Debug)]
 pub(super) enum AttemptOutcome {
     Success(Parts, CallBody),

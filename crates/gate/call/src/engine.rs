@@ -15,7 +15,7 @@ use super::headers::AttemptHeaders;
 use super::plan::CallPlan;
 use super::request::CallRequest;
 use super::response::{CallFailure, CallFailureReason, CallResponse};
-use super::state::CallState;
+use super::state::{CallStart, CallState};
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_machine::timer::Timer;
@@ -149,8 +149,8 @@ impl CallEngine {
         let (number, began) = (self.next_number(), self.timer().now());
         let deadline = (began + request.plan.policy.deadline).min(request.deadline);
         let random = || 1.0 - SeededRng::new(!self.state.seed, number).unit();
-        let admission = match CallAdmission::acquire(request, self.timer(), (began, deadline), random, on_cancel).await
-        {
+        let start = CallStart { number, began, deadline };
+        let admission = match CallAdmission::acquire(request, self.timer(), start, random, on_cancel).await {
             Ok(admission) => admission,
             Err(rejection)
                 if rejection.reason == admission::RejectionReason::DeadlineExceeded
@@ -166,8 +166,7 @@ impl CallEngine {
             Err(rejection) => return Err(self.reject(request.plan, request.priority, began, rejection)),
         };
         let mut actions = self.state.action_buffers.borrow_mut().pop().unwrap_or_default();
-        let mut call =
-            CallState::begin(&self.state, request, body, (number, began, deadline), admission, on_cancel, &mut actions);
+        let mut call = CallState::begin(&self.state, request, body, start, admission, on_cancel, &mut actions);
         // The first attempt is pinned here from the start, unlike the others: its future is large, and to move it later
         // would cost as much as all decisions about it. Nearly all calls have exactly one attempt.
         let (first_attempt, to_launch) = (FirstAttempt::default(), Cell::new(None));

@@ -35,6 +35,15 @@ pub(super) struct BlameRule {
     pub(super) is_callers_deadline: bool,
 }
 
+/// Preferences in the choice of an attempt's host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostChoice {
+    /// Hosts to avoid if there is another, as a bit set.
+    pub(super) avoid: u64,
+    /// Key of the call, for consistent hashing.
+    pub(super) key: Option<u64>,
+}
+
 /// Permit of an attempt at a host, until the last byte of the response; dropped earlier, the attempt was cancelled.
 #[derive(Debug)]
 pub(super) struct HostPermit {
@@ -68,19 +77,18 @@ pub(super) struct HostPermit {
 }
 
 impl HostPermit {
-    /// Chooses a host of the upstream for an attempt that starts now, not one in the bit set `avoid` if there is
-    /// another; by the key if there is one.
+    /// Chooses a host of the upstream for an attempt that starts now.
     pub(super) fn acquire(
         upstream: &Arc<Upstream>,
         timer: &Timer,
         now: Nanos,
         blame_rule: BlameRule,
-        (avoid, key): (u64, Option<u64>),
+        choice: HostChoice,
         reason: LaunchReason,
         (permit, breaker_permit): (Option<CallPermit>, Option<BreakerPermit>),
     ) -> Self {
         upstream.counts.began(reason);
-        let (host, origin) = upstream.choose_host(now, avoid, key);
+        let (host, origin) = upstream.choose_host(now, choice.avoid, choice.key);
         let latency_from = upstream.compares_latency().then_some(now);
         let (upstream, timer) = (Arc::clone(upstream), timer.clone());
         Self {

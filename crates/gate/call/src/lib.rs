@@ -11,7 +11,8 @@
 //! - `attempt`: one attempt; `host_permit`: its host and permits; `headers`: its own headers; `upload`: a request body
 //!   that the caller still sends; `counts`: counters; `condition_changes`: changes of hosts and circuits, for a log
 //!
-//! What to launch, what to cancel and when to respond is decided in [`weir_resilience::hedge`] and done here.
+//! [`weir_resilience::hedge`] decides on launches, cancellations and the response to return; this crate carries them
+//! out.
 
 mod admission;
 mod attempt;

@@ -179,12 +179,8 @@ impl PermitPool {
         drop(sender);
     }
 
-    fn release(
-        self: &Arc<Self>,
-        clock: Clock,
-        (started, in_flight_at_start, read_delay): (Nanos, u32, Nanos),
-        outcome: PermitOutcome,
-    ) {
+    fn release(self: &Arc<Self>, clock: Clock, use_of: PermitUse, outcome: PermitOutcome) {
+        let PermitUse { started, in_flight_at_start, read_delay } = use_of;
         let mut slow = match outcome {
             // With a queue the lock is needed; otherwise only a sample is dropped.
             PermitOutcome::Ended(end) if !self.slots.release(end) => {
@@ -237,6 +233,17 @@ pub(super) enum PermitOutcome {
     Cancelled(AbandonReason),
 }
 
+/// Service time of a permit's call, up to now.
+#[derive(Clone, Copy, Debug)]
+struct PermitUse {
+    /// Start of the service time.
+    started: Nanos,
+    /// Calls in flight at the start, this one included.
+    in_flight_at_start: u32,
+    /// Time that the response waited for its caller, which is not service time.
+    read_delay: Nanos,
+}
+
 /// A slot of a pool, returned on drop.
 #[derive(Debug)]
 pub(super) struct CallPermit {
@@ -265,10 +272,11 @@ impl CallPermit {
 
 impl Drop for CallPermit {
     fn drop(&mut self) {
-        let service = (self.began, self.in_flight_at_start, self.read_delay);
+        let Self { began: started, in_flight_at_start, read_delay, .. } = *self;
+        let use_of = PermitUse { started, in_flight_at_start, read_delay };
         let slots = &self.pool.slots;
         self.connection.iter().for_each(|connection| slots.depart_share(*connection));
-        self.pool.release(self.clock, service, self.outcome);
+        self.pool.release(self.clock, use_of, self.outcome);
         self.connection.iter().for_each(|connection| slots.release_share(*connection));
     }
 }

@@ -9,7 +9,7 @@ use weir_base::Nanos;
 use weir_net::traceparent::TraceContext;
 use weir_resilience::admission::{ConnectionNumber, Priority};
 
-/// Request of a call.
+/// Request as a caller sent it, with the plan, deadline and priority of its call.
 #[derive(Debug)]
 pub struct CallRequest<'a> {
     /// Policy, upstream and counters.

@@ -8,7 +8,7 @@ use super::attempt_log::{AttemptStatus, CallTrace};
 use super::body::CallBody;
 use super::counts::CallOutcome;
 use super::engine_state::EngineState;
-use super::host_permit::{BlameRule, HostPermit};
+use super::host_permit::{BlameRule, HostChoice, HostPermit};
 use super::permits::{CallPermit, PermitOutcome};
 use super::request::CallRequest;
 use super::response::{CallFailure, CallFailureReason, CallResponse};
@@ -23,6 +23,17 @@ use weir_resilience::admission::AbandonReason;
 use weir_resilience::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
 use weir_retry::policy::AttemptFailure;
 use weir_retry::retry_budget::Unlimited;
+
+/// Number of a call within its engine, and its times on the engine's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallStart {
+    /// Number, which seeds the call's random values.
+    pub(super) number: u64,
+    /// Arrival of the call, before it is admitted.
+    pub(super) began: Nanos,
+    /// Deadline: the earlier one of policy and caller.
+    pub(super) deadline: Nanos,
+}
 
 /// State of one call in flight.
 pub(super) struct CallState<'a> {
@@ -55,12 +66,13 @@ impl<'a> CallState<'a> {
         engine: &'a EngineState,
         request: &'a CallRequest<'a>,
         body: OutgoingBody,
-        (number, began, deadline): (u64, Nanos, Nanos),
+        start: CallStart,
         admission: CallAdmission,
         on_cancel: &'a dyn Fn(CallTrace),
         actions: &mut Vec<HedgeAction>,
     ) -> Self {
         let plan = request.plan;
+        let CallStart { number, began, deadline } = start;
         // Hedge stages count from here: the time in the queue is not part of the first attempt's.
         let now = if admission.waited { engine.timer.now() } else { began };
         plan.count_call(now);
@@ -113,8 +125,8 @@ impl<'a> CallState<'a> {
             _ => (self.launch_permits.pop(), None),
         };
         let upstream = &request.plan.upstream;
-        let hosts = (self.attempted_hosts, request.key);
-        let mut host_permit = HostPermit::acquire(upstream, &engine.timer, now, blame_rule, hosts, reason, permits);
+        let choice = HostChoice { avoid: self.attempted_hosts, key: request.key };
+        let mut host_permit = HostPermit::acquire(upstream, &engine.timer, now, blame_rule, choice, reason, permits);
         self.attempted_hosts |= 1 << host_permit.host.index;
         debug_assert_eq!(
             self.call_trace.attempts.len(),

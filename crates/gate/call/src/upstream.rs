@@ -25,7 +25,7 @@ use weir_resilience::upstream::rendezvous::Candidate;
 use weir_retry::latency_quantile::LatencyQuantile;
 use weir_retry::policy::AttemptFailure;
 
-/// One host of an upstream.
+/// Host of an upstream as load balancing sees it.
 #[derive(Clone, Debug)]
 pub struct UpstreamHost {
     /// Address and connection options.
@@ -205,8 +205,8 @@ impl Upstream {
         self.note_changes(now, &mut table, cause);
     }
 
-    /// Ejects a host until it is restored, or a health check of it succeeds. Returns whether it did: not if too few hosts
-    /// would be left.
+    /// Ejects a host until it is restored, or a health check of it succeeds. Returns whether it did: not if too few
+    /// hosts would be left.
     pub fn eject_by_operator(&self, now: Nanos, host: HostSlot) -> bool {
         let mut table = self.table();
         let is_ejected = table.balancer.eject_by_operator(host);
@@ -220,7 +220,7 @@ impl Upstream {
         self.changes.set_reader(reader);
     }
 
-    /// Changes since the last call of this, in their order; see [`Self::keep_changes`].
+    /// Changes since the previous call, in their order; see [`Self::keep_changes`].
     pub fn take_changes(&self) -> Vec<UpstreamEvent> {
         self.changes.take()
     }

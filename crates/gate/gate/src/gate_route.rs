@@ -73,63 +73,65 @@ pub(super) struct RouteSide {
 }
 
 /// The name of a route in metrics and logs: its methods, hosts, path, conditions and listeners.
-pub(super) fn route_name(asked: &RouteConfig) -> String {
-    let methods: Vec<&str> = asked.methods.iter().map(Method::as_str).collect();
-    let hosts: Vec<String> = asked.hosts.iter().map(ToString::to_string).collect();
-    let conditions = asked.conditions.iter().map(ToString::to_string);
+pub(super) fn route_name(route_config: &RouteConfig) -> String {
+    let methods: Vec<&str> = route_config.methods.iter().map(Method::as_str).collect();
+    let hosts: Vec<String> = route_config.hosts.iter().map(ToString::to_string).collect();
+    let conditions = route_config.conditions.iter().map(ToString::to_string);
     // Routes of several listeners may have the same path.
-    let listeners: String = asked.listeners.iter().map(|name| format!("@{name}")).collect();
-    let parts =
-        [methods.join(","), hosts.join(","), asked.path.clone()].into_iter().chain(conditions).chain([listeners]);
+    let listeners: String = route_config.listeners.iter().map(|name| format!("@{name}")).collect();
+    let parts = [methods.join(","), hosts.join(","), route_config.path.clone()]
+        .into_iter()
+        .chain(conditions)
+        .chain([listeners]);
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 impl GateRoute {
     pub(super) fn new(
-        asked: &RouteConfig,
+        route_config: &RouteConfig,
         upstreams: Vec<(String, Arc<Upstream>, Option<KeySource>)>,
         config: &Config,
         now: Nanos,
         cluster_salt: Option<u64>,
     ) -> Result<Self, String> {
-        let (policy, proxies) = (&asked.policy, &config.trusted_proxies);
-        let permits = asked.admission.as_ref().map(|terms| Arc::new(PermitPool::new(terms, now)));
+        let (policy, proxies) = (&route_config.policy, &config.trusted_proxies);
+        let permits = route_config.admission.as_ref().map(|terms| Arc::new(PermitPool::new(terms, now)));
         let mut sides = Vec::new();
         for (name, upstream, hash_by) in upstreams {
             let mut success = success_check(&policy.success)?;
             // Bodies to merge into must be JSON, and complete.
-            success.json |= !asked.response.merge.is_empty();
+            success.json |= !route_config.response.merge.is_empty();
             let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
             plan.permits.clone_from(&permits);
             plan.deadline_headers.clone_from(&policy.deadlines_out);
             sides.push(RouteSide { upstream: name, plan, hash_by });
         }
         if sides.is_empty() {
-            return Err(format!("route {}: no upstream", asked.path));
+            return Err(format!("route {}: no upstream", route_config.path));
         }
-        let name = route_name(asked);
-        let rate = cluster_salt.and(asked.rate).map(|rule| rate_limit_id(&name, &rule));
+        let name = route_name(route_config);
+        let rate = cluster_salt.and(route_config.rate).map(|rule| rate_limit_id(&name, &rule));
         Ok(Self {
             label: name.as_str().into(),
             name,
             sides,
-            side_chooser: SideChooser::new(&asked.upstreams, asked.sticky.clone()),
+            side_chooser: SideChooser::new(&route_config.upstreams, route_config.sticky.clone()),
             mirror: None,
             caller_deadlines: policy.deadlines_in.clone(),
             buffer: policy.max_buffer_bytes,
-            limits: asked.limits,
+            limits: route_config.limits,
             proxies: Arc::clone(proxies),
             client_certificate_headers: Arc::clone(&config.client_certificate_headers),
             forwarding_headers: Arc::clone(&config.forwarding_headers),
-            upgrades: asked.upgrades.clone(),
-            caller_policy: Arc::new(CallerPolicy::new(CallerPolicyConfig::of(asked, proxies), cluster_salt)),
+            upgrades: route_config.upgrades.clone(),
+            caller_policy: Arc::new(CallerPolicy::new(CallerPolicyConfig::of(route_config, proxies), cluster_salt)),
             rate_limit_id: rate,
-            admission_config: asked.admission.clone(),
-            own_headers: own_headers(&asked.rewrite),
-            deadline_from: asked.deadline_from.clone(),
-            rewrite: asked.rewrite.clone(),
-            merge: JsonMerge::new(&asked.response.merge),
-            response_rule: asked.response.clone(),
+            admission_config: route_config.admission.clone(),
+            own_headers: own_headers(&route_config.rewrite),
+            deadline_from: route_config.deadline_from.clone(),
+            rewrite: route_config.rewrite.clone(),
+            merge: JsonMerge::new(&route_config.response.merge),
+            response_rule: route_config.response.clone(),
         })
     }
 
@@ -185,8 +187,8 @@ impl GateRoute {
         if parts.version != Version::HTTP_11 || has_body {
             return None;
         }
-        let asked = requested_protocol(headers)?;
-        let protocol = self.upgrades.iter().find(|known| is_same_protocol(known, asked))?;
+        let requested = requested_protocol(headers)?;
+        let protocol = self.upgrades.iter().find(|known| is_same_protocol(known, requested))?;
         // RFC 6455, 4.1.
         (protocol != "websocket" || parts.method == Method::GET).then_some(protocol)
     }

@@ -4,8 +4,9 @@
 //!   replaced by reloads
 //! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
 //! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
-//!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `route_caller`, `key_source`, `side_choice`,
-//!   `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `client_certificate`, `json_merge`, `local_responses`: their parts
+//!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `route_caller`, `key_source`,
+//!   `side_choice`, `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `client_certificate`, `json_merge`,
+//!   `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
@@ -100,7 +101,7 @@ const TRACE_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Error of starting or reloading a gateway.
 #[derive(Debug)]
 pub enum GateError {
-    /// What the configuration asks for and this machine does not have.
+    /// Mismatch between the configuration and this machine, in one line.
     Config(String),
     /// The exporter of traces cannot start.
     Otlp(ExporterError),
@@ -177,12 +178,12 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
     let mut tls = Vec::new();
     let mut listeners = Vec::new();
     for listener in &config.listeners {
-        let own = match &listener.tls {
+        let server_tls = match &listener.tls {
             Some(options) => {
                 let failed = |error| GateError::Certificates(listener.name.clone(), error);
-                let own = Arc::new(ServerTls::new(options.clone()).map_err(failed)?);
-                tls.push((listener.name.clone(), Arc::clone(&own)));
-                Some(own)
+                let server_tls = Arc::new(ServerTls::new(options.clone()).map_err(failed)?);
+                tls.push((listener.name.clone(), Arc::clone(&server_tls)));
+                Some(server_tls)
             }
             None => None,
         };
@@ -193,7 +194,7 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
             max_per_address: listener.max_connections_per_address,
             exempt: Proxies::clone(&config.trusted_proxies),
         };
-        listeners.push(ListenerOptions { name, address, tls: own, proxy_protocol, connection_limits });
+        listeners.push(ListenerOptions { name, address, tls: server_tls, proxy_protocol, connection_limits });
     }
     if listeners.is_empty() {
         listeners.push(ListenerOptions::plain(ListenAddress::Tcp(server.host.clone(), server.port)));
@@ -363,8 +364,8 @@ pub struct GateStopHandle {
 }
 
 impl GateStopHandle {
-    /// Stops accepting connections; requests in flight have `grace` from now, whatever an earlier call set. Returns at
-    /// once.
+    /// Stops accepting connections; requests in flight have `grace` from now, in place of the grace of an earlier call.
+    /// Returns at once.
     pub fn stop(&self, grace: Duration) {
         self.server.stop(grace);
     }

@@ -10,7 +10,7 @@ use super::local_responses;
 use super::routing::{RequestFacts, RouteMatch, Routes};
 use weir_server::ResponseBody;
 
-/// One listener.
+/// Routes of a listener, and its redirect to HTTPS.
 #[derive(Debug)]
 pub(super) struct ListenerRuntime {
     pub(super) name: String,

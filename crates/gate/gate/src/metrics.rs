@@ -75,21 +75,21 @@ pub(super) fn sum_latencies(route: &GateRoute) -> LatencyBuckets {
 
 impl Collector for GateMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let setup = self.config_cell.get();
+        let runtime = self.config_cell.get();
         let e = &mut encoder;
         let counter = |labels: MetricLabels, value: u64| (labels, ConstCounter::new(value));
         let gauge = |labels: MetricLabels, value: f64| (labels, ConstGauge::new(value));
 
-        let calls = setup.routes.iter().flat_map(|route| {
+        let calls = runtime.routes.iter().flat_map(|route| {
             let label = move |outcome: &str| vec![("route", route.name.clone()), ("outcome", outcome.to_owned())];
             sum_outcomes(route).map(|(outcome, count)| counter(label(outcome), count))
         });
         encode_family(e, MetricType::Counter, "gate_calls", "Calls by outcome", calls)?;
         let route = |name: &str| vec![("route", name.to_owned())];
-        let latencies = setup.routes.iter().map(|one| (route(&one.name), EncodedLatencies(sum_latencies(one))));
+        let latencies = runtime.routes.iter().map(|one| (route(&one.name), EncodedLatencies(sum_latencies(one))));
         let help = "From a call's beginning to the head of its response, or its failure";
         encode_family(e, MetricType::Histogram, "gate_call_seconds", help, latencies)?;
-        let sides = setup.routes.iter().flat_map(|one| one.sides.iter().map(move |side| (one, side)));
+        let sides = runtime.routes.iter().flat_map(|one| one.sides.iter().map(move |side| (one, side)));
         let rejections = sides.flat_map(|(one, side)| {
             let seen = side.plan.counts.rejections().filter(|(_, _, n)| *n > 0);
             seen.map(move |(reason, priority, n)| {
@@ -99,14 +99,14 @@ impl Collector for GateMetrics {
             })
         });
         encode_family(e, MetricType::Counter, "gate_rejected", "Rejected calls by reason and priority", rejections)?;
-        let skipped = setup.routes.iter().map(|one| {
+        let skipped = runtime.routes.iter().map(|one| {
             let skipped = one.sides.iter().map(|side| side.plan.counts.budget_exhausted()).sum();
             counter(route(&one.name), skipped)
         });
         let help = "Extra attempts skipped because the budget was spent or no slot was free";
         encode_family(e, MetricType::Counter, "gate_attempts_skipped", help, skipped)?;
         let now = self.config_cell.now();
-        let remaining = setup.routes.iter().filter_map(|one| {
+        let remaining = runtime.routes.iter().filter_map(|one| {
             // Of a route with several upstreams, the least.
             let budgets = one.sides.iter().filter_map(|side| side.plan.budget.as_ref());
             let remaining = budgets.map(|budget| lock(budget).remaining(now)).min()?;
@@ -114,10 +114,10 @@ impl Collector for GateMetrics {
         });
         let help = "Extra attempts that the budget allows now";
         encode_family(e, MetricType::Gauge, "gate_retry_budget_remaining", help, remaining)?;
-        let local = setup.local_routes.iter().map(|one| counter(route(&one.name), one.count()));
+        let local = runtime.local_routes.iter().map(|one| counter(route(&one.name), one.count()));
         let help = "Requests on routes that the gateway answers itself";
         encode_family(e, MetricType::Counter, "gate_local_responses", help, local)?;
-        let mirrored = setup.routes.iter().filter_map(|one| Some((one, one.mirror.as_ref()?)));
+        let mirrored = runtime.routes.iter().filter_map(|one| Some((one, one.mirror.as_ref()?)));
         let mirrored = mirrored.flat_map(|(one, mirror)| {
             let label = |outcome: &str| vec![("route", one.name.clone()), ("outcome", outcome.to_owned())];
             mirror.outcomes().map(|(outcome, count)| counter(label(outcome), count))
@@ -147,7 +147,7 @@ impl Collector for GateMetrics {
             vec![("upstream", upstream.to_owned()), (name, value.to_owned())]
         };
         let of = |name: &str| vec![("upstream", name.to_owned())];
-        let all = &setup.upstreams;
+        let all = &runtime.upstreams;
         let sent = all.iter().flat_map(|(name, one)| {
             one.upstream.counts.sent().map(|(reason, n)| counter(label(name, "reason", reason), n))
         });
@@ -174,7 +174,7 @@ impl Collector for GateMetrics {
         encode_family(e, MetricType::Gauge, "gate_attempts_in_flight", help, in_flight)?;
         let permits = || {
             let of_upstreams = all.iter().map(|(name, one)| (of(name), one.upstream.permits()));
-            let of_routes = setup.routes.iter().map(|one| (route(&one.name), one.plan().permits.as_ref()));
+            let of_routes = runtime.routes.iter().map(|one| (route(&one.name), one.plan().permits.as_ref()));
             of_upstreams.chain(of_routes).filter_map(|(labels, pool)| Some((labels, pool?)))
         };
         let slots =

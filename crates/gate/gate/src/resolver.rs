@@ -127,7 +127,7 @@ struct ResolvedNames {
 
 struct ResolvedHost {
     config: HostConfig,
-    /// What connections wait for until the first success.
+    /// Addresses that connections wait for until the first success.
     pending: Option<Arc<PendingAddresses>>,
     /// None before the first success.
     addresses: Option<BTreeMap<SocketAddr, u32>>,

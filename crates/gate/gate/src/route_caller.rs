@@ -34,7 +34,7 @@ pub(super) enum RouteCaller<'a> {
 }
 
 impl RouteCaller<'_> {
-    /// What logs show of a rejected call of this caller.
+    /// Facts for the log about a rejected call of this caller.
     pub(super) fn rejected_call(&self, route: &Arc<str>) -> Box<RejectedCall> {
         Box::new(RejectedCall { route: Arc::clone(route), caller: self.name() })
     }

@@ -30,7 +30,7 @@ use weir_server::{BodyPrefix, RequestBody, RequestContext, ResponseBody, Service
 /// show theirs.
 const FIRST_DEADLINE_FLOOR: Nanos = Nanos::from_millis(100);
 
-/// One request and its route.
+/// Request with all that its route, upstream and listener decide about its call.
 pub(super) struct RoutedRequest<'a> {
     /// Logger of attempt logs, as text.
     pub(super) call_logger: Option<&'a Logger>,

@@ -30,7 +30,7 @@ pub(super) struct GateRuntime {
     pub(super) listeners: Vec<ListenerRuntime>,
     /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
-    /// What becomes of a request, by the index of its route in the configuration.
+    /// Handling of a request, by the index of its route in the configuration.
     pub(super) actions: Vec<RuntimeAction>,
     /// Routes with calls.
     pub(super) routes: Vec<GateRoute>,
@@ -38,7 +38,7 @@ pub(super) struct GateRuntime {
     pub(super) local_routes: Vec<LocalRoute>,
     pub(super) upstreams: Vec<(String, UpstreamRuntime)>,
     /// Budgets, by policy and upstream.
-    budgets: HashMap<(String, String), SharedBudget>,
+    budgets: HashMap<BudgetKey, SharedBudget>,
 }
 
 /// A route's place in the runtime.
@@ -50,6 +50,13 @@ pub(super) enum RuntimeAction {
     Local(usize),
 }
 
+/// Names of the policy and the upstream whose calls share a budget.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct BudgetKey {
+    policy: String,
+    upstream: String,
+}
+
 /// Budget of one policy's calls to one upstream.
 #[derive(Clone, Debug)]
 struct SharedBudget {
@@ -59,7 +66,7 @@ struct SharedBudget {
     limit_id: u64,
 }
 
-/// Runtime of an upstream.
+/// Upstream with its pending addresses, TLS and health check; kept by a reload that does not change it.
 #[derive(Clone, Debug)]
 pub(super) struct UpstreamRuntime {
     pub(super) upstream: Arc<Upstream>,
@@ -89,17 +96,19 @@ impl GateRuntime {
     ) -> Result<Self, String> {
         let listeners = ListenerRuntime::all(config, before.map(|before| before.listeners.as_slice()))?;
         let mut upstreams = Vec::new();
-        for asked in &config.upstreams {
+        for upstream in &config.upstreams {
             let is_same =
-                |kept: &&UpstreamRuntime| kept.config == *asked && kept.certificates_digest == digest(&asked.tls);
-            let kept = before.and_then(|before| before.upstream(&asked.name)).filter(is_same);
+                |kept: &&UpstreamRuntime| kept.config == *upstream && kept.certificates_digest == digest(&upstream.tls);
+            let kept = before.and_then(|before| before.upstream(&upstream.name)).filter(is_same);
             let service = match kept {
                 Some(kept) => kept.clone(),
-                None => UpstreamRuntime::new(asked, now).map_err(|why| format!("upstream {}: {why}", asked.name))?,
+                None => {
+                    UpstreamRuntime::new(upstream, now).map_err(|why| format!("upstream {}: {why}", upstream.name))?
+                }
             };
-            upstreams.push((asked.name.clone(), service));
+            upstreams.push((upstream.name.clone(), service));
         }
-        let mut setup = Self {
+        let mut runtime = Self {
             listeners,
             path_rule: config.path_rule,
             actions: Vec::new(),
@@ -108,44 +117,44 @@ impl GateRuntime {
             upstreams,
             budgets: HashMap::new(),
         };
-        for asked in &config.routes {
-            let action = match LocalReply::of(&asked.action) {
+        for route_config in &config.routes {
+            let action = match LocalReply::of(&route_config.action) {
                 Some(reply) => {
                     let kept = before.map_or(&[][..], |before| &before.local_routes);
-                    setup.local_routes.push(LocalRoute::new(route_name(asked), reply, kept));
-                    RuntimeAction::Local(setup.local_routes.len() - 1)
+                    runtime.local_routes.push(LocalRoute::new(route_name(route_config), reply, kept));
+                    RuntimeAction::Local(runtime.local_routes.len() - 1)
                 }
                 None => {
-                    let route = setup.route(config, asked, before, now, cluster_salt)?;
-                    setup.routes.push(route);
-                    RuntimeAction::Forward(setup.routes.len() - 1)
+                    let route = runtime.route(config, route_config, before, now, cluster_salt)?;
+                    runtime.routes.push(route);
+                    RuntimeAction::Forward(runtime.routes.len() - 1)
                 }
             };
-            setup.actions.push(action);
+            runtime.actions.push(action);
         }
-        Ok(setup)
+        Ok(runtime)
     }
 
     /// A route with calls, with what is kept of before.
     fn route(
         &mut self,
         config: &Config,
-        asked: &RouteConfig,
+        route_config: &RouteConfig,
         before: Option<&Self>,
         now: Nanos,
         cluster_salt: Option<u64>,
     ) -> Result<GateRoute, String> {
         let find = |name: &str| self.upstream(name).ok_or_else(|| format!("no upstream {name}"));
-        let sides = asked.upstreams.iter().map(|side| {
+        let sides = route_config.upstreams.iter().map(|side| {
             let found = find(&side.name)?;
             Ok((side.name.clone(), Arc::clone(&found.upstream), found.config.hash_by.clone()))
         });
         let sides = sides.collect::<Result<Vec<_>, String>>()?;
-        let mirror_upstream = asked.mirror.as_ref().map(|mirror| find(&mirror.upstream)).transpose()?;
+        let mirror_upstream = route_config.mirror.as_ref().map(|mirror| find(&mirror.upstream)).transpose()?;
         let mirror_upstream = mirror_upstream.map(|found| Arc::clone(&found.upstream));
-        let mut route = GateRoute::new(asked, sides, config, now, cluster_salt)?;
+        let mut route = GateRoute::new(route_config, sides, config, now, cluster_salt)?;
         let kept_route = before.and_then(|before| before.routes.iter().find(|kept| kept.name == route.name));
-        if let (Some(rule), Some(upstream)) = (&asked.mirror, mirror_upstream) {
+        if let (Some(rule), Some(upstream)) = (&route_config.mirror, mirror_upstream) {
             let kept = kept_route.and_then(|kept| kept.mirror.as_ref());
             route.mirror = Some(Mirror::new_or_kept(rule, upstream, kept));
         }
@@ -154,17 +163,19 @@ impl GateRuntime {
                 if let Some(before) = kept.sides.iter().find(|before| before.upstream == side.upstream) {
                     side.plan.counts = Arc::clone(&before.plan.counts);
                 }
-                if kept.admission_config == asked.admission {
+                if kept.admission_config == route_config.admission {
                     side.plan.permits.clone_from(&kept.sides[0].plan.permits);
                 }
             }
-            if kept.caller_policy.has_config(&CallerPolicyConfig::of(asked, &config.trusted_proxies)) {
+            if kept.caller_policy.has_config(&CallerPolicyConfig::of(route_config, &config.trusted_proxies)) {
                 route.caller_policy = Arc::clone(&kept.caller_policy);
             }
         }
-        if let Some(terms) = asked.policy.policy.budget.filter(|_| asked.policy.policy.allows_extra_attempts()) {
+        if let Some(terms) =
+            route_config.policy.policy.budget.filter(|_| route_config.policy.policy.allows_extra_attempts())
+        {
             for side in &mut route.sides {
-                self.set_budget(side, &asked.policy.name, terms, before, cluster_salt);
+                self.set_budget(side, &route_config.policy.name, terms, before, cluster_salt);
             }
         }
         Ok(route)
@@ -179,13 +190,13 @@ impl GateRuntime {
         before: Option<&Self>,
         cluster_salt: Option<u64>,
     ) {
-        let key = (policy.to_owned(), side.upstream.clone());
+        let key = BudgetKey { policy: policy.to_owned(), upstream: side.upstream.clone() };
         let kept = before.and_then(|before| before.existing_budget(&key, terms, &side.plan.upstream));
         let number = budget_limit_id(&key, terms);
-        let ledger = || if cluster_salt.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
-        let fresh = || SharedBudget { config: terms, budget: Arc::new(Mutex::new(ledger())), limit_id: number };
-        let account = self.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
-        side.plan.budget = Some(Arc::clone(&account.budget));
+        let new_budget = || if cluster_salt.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
+        let fresh = || SharedBudget { config: terms, budget: Arc::new(Mutex::new(new_budget())), limit_id: number };
+        let shared_budget = self.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
+        side.plan.budget = Some(Arc::clone(&shared_budget.budget));
     }
 
     /// Limits that can be cluster-wide.
@@ -194,17 +205,16 @@ impl GateRuntime {
             .routes
             .iter()
             .filter_map(|route| Some(DistributedLimit::Rate(route.rate_limit_id?, &route.caller_policy)));
-        rates.chain(self.budgets.values().map(|account| DistributedLimit::Budget(account.limit_id, &account.budget)))
+        rates.chain(
+            self.budgets
+                .values()
+                .map(|shared_budget| DistributedLimit::Budget(shared_budget.limit_id, &shared_budget.budget)),
+        )
     }
 
     /// A budget of before, if its configuration and upstream are unchanged.
-    fn existing_budget(
-        &self,
-        key: &(String, String),
-        terms: BudgetRule,
-        upstream: &Arc<Upstream>,
-    ) -> Option<SharedBudget> {
-        let same = self.upstream(&key.1).is_some_and(|kept| Arc::ptr_eq(&kept.upstream, upstream));
+    fn existing_budget(&self, key: &BudgetKey, terms: BudgetRule, upstream: &Arc<Upstream>) -> Option<SharedBudget> {
+        let same = self.upstream(&key.upstream).is_some_and(|kept| Arc::ptr_eq(&kept.upstream, upstream));
         self.budgets.get(key).filter(|kept| same && kept.config == terms).cloned()
     }
 
@@ -214,33 +224,33 @@ impl GateRuntime {
 }
 
 impl UpstreamRuntime {
-    fn new(asked: &UpstreamConfig, now: Nanos) -> Result<Self, String> {
+    fn new(config: &UpstreamConfig, now: Nanos) -> Result<Self, String> {
         // Hashed before they are used, so that the next reload sees a change in between.
-        let certificates = digest(&asked.tls);
-        let secure = asked.hosts.iter().any(|host| host.url.starts_with("https:"));
-        let tls = if secure { Some(Tls::shared(&asked.tls).map_err(|error| error.to_string())?) } else { None };
+        let certificates = digest(&config.tls);
+        let secure = config.hosts.iter().any(|host| host.url.starts_with("https:"));
+        let tls = if secure { Some(Tls::shared(&config.tls).map_err(|error| error.to_string())?) } else { None };
         let (mut hosts, mut pending) = (Vec::new(), Vec::new());
-        for host in &asked.hosts {
-            let waits = asked.asks_dns(host).then(Arc::default);
-            let origin = host_origin(asked, host, None, waits.as_ref(), tls.clone())?;
+        for host in &config.hosts {
+            let waits = config.asks_dns(host).then(Arc::default);
+            let origin = host_origin(config, host, None, waits.as_ref(), tls.clone())?;
             hosts.push(UpstreamHost { origin: Arc::new(origin), weight: host.weight });
             pending.push(waits);
         }
-        let mut upstream = Upstream::new(hosts, asked.balance, asked.health)
-            .with_guard(asked.breaker, asked.throttle)
-            .with_slow_start(asked.slow_start.unwrap_or(Nanos::ZERO));
-        if asked.resolve.is_some() {
+        let mut upstream = Upstream::new(hosts, config.balance, config.health)
+            .with_guard(config.breaker, config.throttle)
+            .with_slow_start(config.slow_start.unwrap_or(Nanos::ZERO));
+        if config.resolve.is_some() {
             upstream = upstream.with_changing_hosts();
         }
-        if let Some(terms) = &asked.admission {
+        if let Some(terms) = &config.admission {
             upstream = upstream.with_admission(terms, now);
         }
         Ok(Self {
             upstream: Arc::new(upstream),
-            health_check: asked.health_check.clone(),
+            health_check: config.health_check.clone(),
             tls,
             pending,
-            config: asked.clone(),
+            config: config.clone(),
             certificates_digest: certificates,
         })
     }
@@ -252,7 +262,7 @@ impl UpstreamRuntime {
 /// # Errors
 /// The host is invalid on this machine; in one line.
 pub(super) fn host_origin(
-    asked: &UpstreamConfig,
+    config: &UpstreamConfig,
     host: &HostConfig,
     address: Option<SocketAddr>,
     pending: Option<&Arc<PendingAddresses>>,
@@ -262,16 +272,16 @@ pub(super) fn host_origin(
         socket: host.socket.clone(),
         address,
         tls,
-        server_name: asked.server_name.clone(),
-        proxy_protocol: asked.proxy_protocol,
-        protocol: asked.protocol,
-        http2: asked.http2,
-        connect_timeout: asked.connect_timeout,
-        stall_timeout: asked.stall_timeout,
-        idle_timeout: Some(asked.idle_timeout),
-        max_connections: asked.max_connections,
-        max_requests: asked.max_connection_requests,
-        max_age: asked.max_connection_age,
+        server_name: config.server_name.clone(),
+        proxy_protocol: config.proxy_protocol,
+        protocol: config.protocol,
+        http2: config.http2,
+        connect_timeout: config.connect_timeout,
+        stall_timeout: config.stall_timeout,
+        idle_timeout: Some(config.idle_timeout),
+        max_connections: config.max_connections,
+        max_requests: config.max_connection_requests,
+        max_age: config.max_connection_age,
     };
     let target = host.target().map_err(|error| error.to_string())?;
     let origin = Origin::new(&target, &options).map_err(|error| error.to_string())?;
@@ -291,7 +301,8 @@ fn digest(tls: &TlsOptions) -> u64 {
 }
 
 /// ID of a cluster-wide budget.
-fn budget_limit_id((policy, upstream): &(String, String), rule: BudgetRule) -> u64 {
+fn budget_limit_id(key: &BudgetKey, rule: BudgetRule) -> u64 {
+    let BudgetKey { policy, upstream } = key;
     let BudgetRule { fraction, min_per_window, window } = rule;
     let numbers = [&fraction.to_be_bytes()[..], &min_per_window.to_be_bytes(), &window.0.to_be_bytes()].concat();
     cluster_hash(&[b"budget", policy.as_bytes(), upstream.as_bytes(), &numbers])

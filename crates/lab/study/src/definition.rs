@@ -108,7 +108,7 @@ impl StudyLoad {
     }
 }
 
-/// Value of a flag.
+/// Flag of a load in a study file: a switch, or one or more values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlagValue {
@@ -118,7 +118,7 @@ pub enum FlagValue {
     Values(Vec<String>),
 }
 
-/// Parameter of the sweep.
+/// Placeholder with the values that a study varies.
 #[derive(Clone, Debug, Serialize)]
 pub struct SweepParameter {
     /// Name of the placeholder.
@@ -149,7 +149,7 @@ pub enum CpuAllocation {
     All,
 }
 
-/// Timeouts of a study.
+/// Timeouts of a study's programs, and of the whole study.
 #[derive(Clone, Copy, Debug)]
 pub struct StudyTimeouts {
     /// Timeout until a program is ready.

@@ -85,14 +85,22 @@ impl LoadDrive {
     }
 }
 
-/// Places agents for each load, or for each load with a script those of the second specification; local agents run on
-/// the cores of the load.
+/// Agents of a study's loads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StudyAgents<'a> {
+    /// Agents of each load, if the study has any.
+    pub(super) all_loads: Option<&'a agents::AgentSpec>,
+    /// Otherwise agents of each load with a script: a process of its own.
+    pub(super) scripts: &'a agents::AgentSpec,
+}
+
+/// Places the agents of each load; local agents run on the cores of the load.
 ///
 /// # Errors
 /// They cannot be placed, or it was interrupted.
 pub(super) fn place_agents(
     drives: &mut [LoadDrive],
-    (agents, of_scripts): (Option<&agents::AgentSpec>, &agents::AgentSpec),
+    specs: StudyAgents<'_>,
     split: &CpuSets,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), LoadError> {
@@ -100,7 +108,7 @@ pub(super) fn place_agents(
         let place = || -> Result<(), LoadError> {
             pin_to(&split.load_cpus);
             for drive in drives {
-                let Some(agents) = agents.or(drive.has_script().then_some(of_scripts)) else { continue };
+                let Some(agents) = specs.all_loads.or(drive.has_script().then_some(specs.scripts)) else { continue };
                 drive.coordinator = Some(Mutex::new(Coordinator::place(agents, &drive.load.options, &mut || go_on())?));
             }
             Ok(())

@@ -155,7 +155,7 @@ impl<'a> Findings<'a> {
         (0..self.points.len()).filter(move |point| load.is_none_or(|load| load.is_driven_at(&self.points[*point])))
     }
 
-    /// Name of a variant.
+    /// Name of the variant at an index, from 0 in the order of the study file. Panics beyond the last one.
     pub fn variant(&self, index: usize) -> &str {
         &self.definition.variants[index].program.name
     }

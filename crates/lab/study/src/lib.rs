@@ -4,12 +4,12 @@
 //! - [`mod@file`]: `study.toml` -> [`definition`]; `placeholders` in it
 //! - `interleaving`: order of the measurements; [`measurement`]: one measurement; `measurement_data`: its runs and
 //!   samples, too; `runner`: runs it, with `drive` (loads), `sampling` and `cpu_sets`
-//! - `programs`: setup and start of the programs, with `packages`, `ready`, `guarded_process` (a supervised program) and
-//!   `leftovers`
+//! - `programs`: setup and start of the programs, with `packages`, `ready`, `guarded_process` (a supervised program)
+//!   and `leftovers`
 //! - `results_folder`: saved results, with which an interrupted study continues; `point_name`: names of its folders
 //! - [`findings`]: metrics and verdicts; `recordings`: runs and samples of a measurement
-//! - [`text`], [`plotting`], [`page`]: text report, plots and HTML report; [`study_plot`]: one plot; `time_series`: plots
-//!   over time; `client_series`: time series of clients
+//! - [`text`], [`plotting`], [`page`]: text report, plots and HTML report; [`study_plot`]: one plot; `time_series`:
+//!   plots over time; `client_series`: time series of clients
 //!
 //! Reasons: `docs/design/study.md`.
 
@@ -112,7 +112,7 @@ pub enum StudyEvent<'a> {
     Finished(&'a Measurement, StudyProgress),
 }
 
-/// Progress of a study.
+/// Finished measurements out of all, and an estimate of the remaining time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StudyProgress {
     /// Number of finished measurements, including saved ones.
@@ -180,11 +180,11 @@ pub fn write_report(findings: &Findings<'_>) -> Result<ReportFiles, String> {
 /// # Errors
 /// The results cannot be saved: the reason, in one line.
 pub fn run(
-    asked: &StudyOptions<'_>,
+    options: &StudyOptions<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
     report: &mut dyn FnMut(&StudyEvent<'_>),
 ) -> Result<StudyOutcome, String> {
-    let StudyOptions { definition, load_syntax, launcher, agents, script_report, out, remeasure } = *asked;
+    let StudyOptions { definition, load_syntax, launcher, agents, script_report, out, remeasure } = *options;
     if definition.limits.memory_bytes.is_some() && !SAMPLES_PROCESSES {
         return Err("limits.memory: memory is sampled on Linux only; leave it out".to_owned());
     }
@@ -202,7 +202,7 @@ pub fn run(
         let variant = &definition.variants[place.variant].program.name;
         folder.measurement_path(variant, &points[place.point], place.repeat)
     };
-    let hash = |place: &MeasurementId| measurement_hash(asked, place, &points[place.point], &split);
+    let hash = |place: &MeasurementId| measurement_hash(options, place, &points[place.point], &split);
     let key = |place: &MeasurementId| (place.variant, place.point, place.repeat);
     for place in &order {
         // Failed measurements, and those that lost an agent, are repeated.
@@ -308,12 +308,12 @@ fn failed_measurement(
 
 /// Hash of everything that defines a measurement; a saved one counts only if it has the same.
 fn measurement_hash(
-    asked: &StudyOptions<'_>,
+    options: &StudyOptions<'_>,
     place: &MeasurementId,
     point: &[(String, String)],
     split: &CpuSets,
 ) -> String {
-    let definition = asked.definition;
+    let definition = options.definition;
     let mut all = json!({
         "variant": definition.variants[place.variant],
         "values": definition.values,
@@ -328,7 +328,7 @@ fn measurement_hash(
         "quick": definition.quick,
         "cores": [split.service_cpus, split.load_cpus],
     });
-    if let (Some(agents), Some(all)) = (asked.agents, all.as_object_mut()) {
+    if let (Some(agents), Some(all)) = (options.agents, all.as_object_mut()) {
         all.insert("agents".to_owned(), json!([agents.backend.to_string(), agents.agents, agents.per_node]));
     }
     short_hash(&all.to_string())

@@ -55,7 +55,7 @@ pub struct Measurement {
     pub lost_agent: Option<String>,
 }
 
-/// Result of a warm-up.
+/// Length of a warm-up, and whether it ended with a steady load or at its maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WarmUpResult {
     /// Duration, in seconds.

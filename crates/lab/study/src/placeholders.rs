@@ -7,7 +7,7 @@ use weir_base::placeholder::placeholders;
 /// Values of placeholders, by name.
 pub(super) type PlaceholderValues = BTreeMap<String, String>;
 
-/// Piece of a text.
+/// Piece of a text with `{placeholders}`.
 #[derive(Debug, PartialEq, Eq)]
 enum TextPiece<'a> {
     Text(&'a str),

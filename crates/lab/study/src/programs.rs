@@ -89,7 +89,7 @@ impl StudyPrograms<'_> {
         }
     }
 
-    /// What to start: the filled-in command with its environment, folder and cores.
+    /// Command to start, filled in, with its environment, folder and cores.
     fn start_command(
         &self,
         program: &Program,

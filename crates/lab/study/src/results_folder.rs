@@ -14,7 +14,7 @@ use super::measurement_data::MeasurementData;
 use super::point_name::point_name;
 use super::sampling::UsageSamples;
 
-/// Results folder.
+/// Folder of a study's results, locked against a second study.
 #[derive(Debug)]
 pub(super) struct ResultsFolder {
     path: PathBuf,

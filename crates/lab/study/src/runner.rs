@@ -133,7 +133,7 @@ impl MeasurementRunner<'_> {
                 per_node: 1,
                 launcher: self.programs.launcher.to_vec(),
             };
-            let specs = (self.agents, &own);
+            let specs = drive::StudyAgents { all_loads: self.agents, scripts: &own };
             let placed = drive::place_agents(&mut drives, specs, self.programs.cpu_sets, self.programs.go_on);
             placed.map_err(|error| running.failure(error.to_string()))?;
         }

@@ -41,7 +41,7 @@ impl ServicePhase {
     }
 }
 
-/// One phase and its interval.
+/// Phase of a service, with its start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseInterval {
     /// Phase.

@@ -83,9 +83,9 @@ impl Station {
         let start = if self.busy.len() < self.servers {
             self.now
         } else {
-            let turn = self.busy.pop().map_or(self.now, |Reverse(free)| free);
-            self.waiting.push_back(turn);
-            turn
+            let start = self.busy.pop().map_or(self.now, |Reverse(free)| free);
+            self.waiting.push_back(start);
+            start
         };
         let done = start + service;
         self.busy.push(Reverse(done));
@@ -101,7 +101,7 @@ impl Station {
     /// Removes the past: requests whose service has begun, servers that are free again.
     fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
-        while self.waiting.front().is_some_and(|turn| *turn <= self.now) {
+        while self.waiting.front().is_some_and(|start| *start <= self.now) {
             self.waiting.pop_front();
         }
         while self.busy.peek().is_some_and(|Reverse(free)| *free <= self.now) {
@@ -274,7 +274,7 @@ mod tests {
             let mut station = Station::new(servers, overflow);
             let mut naive =
                 NaiveStation { overflow, servers: vec![None; servers], queue: VecDeque::new(), started: Vec::new() };
-            let (mut now, mut told, mut work, mut last) = (Nanos::ZERO, Vec::new(), 0, Nanos::ZERO);
+            let (mut now, mut started, mut work, mut last) = (Nanos::ZERO, Vec::new(), 0, Nanos::ZERO);
             for (gap, service) in arrivals {
                 now += Nanos(gap);
                 naive.run_until(now);
@@ -286,18 +286,18 @@ mod tests {
                         prop_assert!(now <= start && done.0 - start.0 >= service);
                         work += done.0 - start.0;
                         last = last.max(done);
-                        told.push(Some((start, done)));
+                        started.push(Some((start, done)));
                     }
                     StationOutcome::Rejected { retry_after } => {
                         prop_assert!(retry_after > Nanos::ZERO);
                         let taken = |after| is_done(station.clone().arrive(now + after, Nanos(1)));
                         prop_assert!(taken(retry_after) && !taken(retry_after - Nanos(1)));
-                        told.push(None);
+                        started.push(None);
                     }
                 }
             }
             naive.run_until(Nanos::NEVER);
-            prop_assert_eq!(told, naive.started);
+            prop_assert_eq!(started, naive.started);
             prop_assert!(work <= last.0 * servers as u64, "no more work than the servers have time");
         }
     }

@@ -90,8 +90,8 @@ impl AgentAggregator {
         match news {
             AgentEvent::Hello(_) => {}
             AgentEvent::Clock { probe, at } => {
-                if let Some((_, asked)) = entry.pending_probe.take_if(|(number, _)| *number == probe) {
-                    entry.clock_offset.add(asked, at, now);
+                if let Some((_, asked_at)) = entry.pending_probe.take_if(|(number, _)| *number == probe) {
+                    entry.clock_offset.add(asked_at, at, now);
                 }
             }
             AgentEvent::Ready(threads) => {
@@ -218,7 +218,7 @@ impl AgentAggregator {
         self.script_error().cloned().or_else(|| each()?.into_iter().next())
     }
 
-    /// What the scripts of agents have left.
+    /// Final reports of the agents' scripts; leaves none.
     pub(crate) fn take_script_reports(&mut self) -> Vec<String> {
         std::mem::take(&mut self.script_reports)
     }

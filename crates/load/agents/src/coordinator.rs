@@ -24,7 +24,7 @@ pub struct Coordinator {
     probes: u64,
     /// Reason why the agents are no longer usable.
     failure: Option<String>,
-    /// What the scripts of agents have left in the last load.
+    /// Final reports of the agents' scripts in the last load.
     script_reports: Vec<String>,
 }
 
@@ -64,10 +64,10 @@ impl Coordinator {
                     return Err(LoadError::Agents(why));
                 }
                 let (_, files) = files_to_ship(options);
-                Box::new(ray::place(asked, address, &files, go_on)?)
+                Box::new(ray::place(spec, address, &files, go_on)?)
             }
         };
-        Ok(Self { placement, backend: asked.backend.clone(), probes: 0, failure: None, script_reports: Vec::new() })
+        Ok(Self { placement, backend: spec.backend.clone(), probes: 0, failure: None, script_reports: Vec::new() })
     }
 
     /// Number of agents.
@@ -75,7 +75,7 @@ impl Coordinator {
         self.placement.nodes().len()
     }
 
-    /// What the scripts of agents have left in the last load.
+    /// Final reports of the agents' scripts in the last load; leaves none.
     pub fn take_script_reports(&mut self) -> Vec<String> {
         std::mem::take(&mut self.script_reports)
     }
@@ -196,7 +196,7 @@ impl Coordinator {
         ledger: &mut AgentAggregator,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<usize>, LoadError> {
-        let failed = |crew: &Self, agent: usize, why: &str| LoadError::Agents(crew.describe(agent, why));
+        let failed = |coordinator: &Self, agent: usize, why: &str| LoadError::Agents(coordinator.describe(agent, why));
         let mut probed = None;
         match self.placement.next_event(POLL_INTERVAL) {
             None => {}

@@ -128,16 +128,16 @@ mod tests {
 
     #[test]
     fn more_agents_than_connections_are_rejected() {
-        let asked = |agents, per_node| AgentSpec { backend: Backend::Local, agents, per_node, launcher: Vec::new() };
-        assert_eq!(asked(Some(4), 1).check(Some(4)), Ok(()));
-        assert_eq!(asked(None, 1).check(Some(1)), Ok(()));
-        for (asked, word) in [
-            (asked(Some(5), 1), "--agents: 5"),
-            (asked(Some(0), 1), "--agents: 0"),
-            (asked(Some(4), 0), "--per-node: 0"),
-            (asked(Some(99_999), 1), "--agents: 99999"),
+        let spec = |agents, per_node| AgentSpec { backend: Backend::Local, agents, per_node, launcher: Vec::new() };
+        assert_eq!(spec(Some(4), 1).check(Some(4)), Ok(()));
+        assert_eq!(spec(None, 1).check(Some(1)), Ok(()));
+        for (spec, word) in [
+            (spec(Some(5), 1), "--agents: 5"),
+            (spec(Some(0), 1), "--agents: 0"),
+            (spec(Some(4), 0), "--per-node: 0"),
+            (spec(Some(99_999), 1), "--agents: 99999"),
         ] {
-            let why = asked.check(Some(4)).expect_err(word);
+            let why = spec.check(Some(4)).expect_err(word);
             assert!(why.contains(word) && why.contains("give"), "{why}");
         }
     }

@@ -20,11 +20,11 @@ pub(super) struct LocalPlacement {
 }
 
 /// Starts local agents; with `prints` what they write to stderr goes on to that of this process.
-pub(super) fn place(asked: &AgentSpec, prints: bool) -> Result<LocalPlacement, String> {
-    let (own, args) = asked.launcher.split_first().ok_or("no command to start an agent")?;
+pub(super) fn place(spec: &AgentSpec, prints: bool) -> Result<LocalPlacement, String> {
+    let (program, args) = spec.launcher.split_first().ok_or("no command to start an agent")?;
     let (sender, lines) = mpsc::channel();
     let start = |index: usize| {
-        let mut command = Command::new(own);
+        let mut command = Command::new(program);
         command.args(args).arg(AGENT_COMMAND);
         let sender = sender.clone();
         let on_line = move |line| {
@@ -38,7 +38,7 @@ pub(super) fn place(asked: &AgentSpec, prints: bool) -> Result<LocalPlacement, S
             }
         })
     };
-    let count = usize::try_from(asked.agents.unwrap_or(1)).unwrap_or(usize::MAX);
+    let count = usize::try_from(spec.agents.unwrap_or(1)).unwrap_or(usize::MAX);
     let agents = (0..count).map(start).collect::<io::Result<Vec<_>>>();
     let agents = agents.map_err(|error| format!("cannot start agents: {error}"))?;
     Ok(LocalPlacement { nodes: vec![machine_manifest().hostname; agents.len()], agents, lines })

@@ -11,7 +11,7 @@ use weir_measure::Counts;
 use weir_measure::end_reason::EndReason;
 use weir_measure::recorder::Interval;
 
-/// Command to an agent.
+/// Message from the coordinator to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentCommand {
@@ -42,7 +42,7 @@ pub struct LoadAssignment {
     pub may_change: bool,
 }
 
-/// Event of an agent.
+/// Message from an agent to the coordinator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentEvent {
@@ -63,7 +63,7 @@ pub enum AgentEvent {
     Steps(Vec<ScriptStep>),
     /// The script has ended the agent's load.
     Ended(EndReason),
-    /// What the script leaves to the one of the coordinator, at the end of the load.
+    /// Final report of the agent's script, for the coordinator's script; sent at the end of the load.
     ScriptReport(String),
     /// Results of an interval, with its number.
     Interval(u64, Interval),
@@ -73,7 +73,7 @@ pub enum AgentEvent {
     Done(Box<Counts>),
 }
 
-/// Step of a script.
+/// Step that a script has named, with its scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptStep {
     /// Name of its scenario.

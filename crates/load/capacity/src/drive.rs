@@ -56,25 +56,25 @@ pub(super) struct StepOutcome {
 
 impl<'a> Driver<'a> {
     pub(super) fn new(
-        asked: &'a CapacityOptions,
+        search_options: &'a CapacityOptions,
         demands: &'a [SloCriterion],
         command: &'a [String],
         watch: &mut CapacityCallback<'_>,
     ) -> Result<Self, CapacityError> {
         let progress = &RunProgress::default();
         let mut go_on = || watch(&CapacityEvent::StepProgress { step: 1, load: 0.0, progress });
-        let place = |agents| Coordinator::place(agents, &asked.options, &mut go_on);
+        let place = |agents| Coordinator::place(agents, &search_options.options, &mut go_on);
         Ok(Self {
-            search: asked,
+            search: search_options,
             demands,
             command,
-            sampling: asked.pid.map(ServiceUsageSampler::for_process).transpose()?,
+            sampling: search_options.pid.map(ServiceUsageSampler::for_process).transpose()?,
             clock: Clock::starting_in(Nanos::ZERO),
             single_user_p50_ms: None,
-            warmup_s: asked.warmup_s.max(1),
+            warmup_s: search_options.warmup_s.max(1),
             preconnect: 0,
             steps: 0,
-            coordinator: asked.agents.as_ref().map(place).transpose()?,
+            coordinator: search_options.agents.as_ref().map(place).transpose()?,
         })
     }
 
@@ -340,14 +340,14 @@ impl<'a> Driver<'a> {
 
 /// Runs a load in this process or by agents. A run that lost an agent is an error: its load was not the planned one.
 fn run(
-    crew: &mut Option<Coordinator>,
+    coordinator: &mut Option<Coordinator>,
     options: &Options,
     plan: &LoadPlan,
     command: &[String],
     watch: &mut load::ProgressCallback<'_>,
 ) -> Result<Run, CapacityError> {
-    let Some(crew) = crew else { return Ok(load::run(plan, command, watch, None)?) };
-    let run = crew.run(options, plan, command, watch)?;
+    let Some(coordinator) = coordinator else { return Ok(load::run(plan, command, watch, None)?) };
+    let run = coordinator.run(options, plan, command, watch)?;
     match run.failed_agent() {
         Some(why) => Err(CapacityError::AgentLost(why.to_owned())),
         None => Ok(run),

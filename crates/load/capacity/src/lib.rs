@@ -33,7 +33,7 @@ use weir_measure::run::Manifest;
 use weir_measure::slo::{Slo, SloCriterion};
 use weir_measure::{LoadModel, RunProgress};
 
-/// Parameters of a capacity search.
+/// A capacity search: the request or program, objectives to meet, range of loads, and length of each step.
 #[derive(Clone, Debug)]
 pub struct CapacityOptions {
     /// Request, connections and seed; rate, users and length are set by the search.
@@ -72,7 +72,7 @@ pub enum CapacityEvent<'a> {
     },
     /// A step has ended.
     StepDone(&'a StepReport),
-    /// What a script has left in an agent after a load, for the one of the coordinator.
+    /// Final report of an agent's script after a load, for the coordinator's script.
     ScriptReport(&'a str),
 }
 
@@ -133,24 +133,25 @@ impl From<LoadError> for CapacityError {
 /// # Errors
 /// When the search cannot start. Later errors end it and are part of the report.
 pub fn find(
-    asked: &CapacityOptions,
+    search_options: &CapacityOptions,
     command: &[String],
     watch: &mut CapacityCallback<'_>,
 ) -> Result<CapacityReport, CapacityError> {
     let demand = |slo: &Slo| slo.criterion().ok_or_else(|| CapacityError::UnboundedObjective(slo.to_string()));
     // A service that rejects nearly all of a load does not take it, however fast the rest is.
-    let slos: Vec<Slo> = asked.slos.iter().cloned().chain(Slo::implied_error_slo(&asked.slos)).collect();
-    let asked = &CapacityOptions { slos, ..asked.clone() };
-    let demands = asked.slos.iter().map(demand).collect::<Result<Vec<SloCriterion>, _>>()?;
+    let slos: Vec<Slo> =
+        search_options.slos.iter().cloned().chain(Slo::implied_error_slo(&search_options.slos)).collect();
+    let search_options = &CapacityOptions { slos, ..search_options.clone() };
+    let demands = search_options.slos.iter().map(demand).collect::<Result<Vec<SloCriterion>, _>>()?;
     let (clock, late) = (Clock::starting_in(Nanos::ZERO), Cell::new(false));
-    let max_time = Nanos::from(asked.max_time);
+    let max_time = Nanos::from(search_options.max_time);
     let watch: &mut CapacityCallback<'_> = &mut |event| {
         late.set(late.get() || clock.now() >= max_time);
         watch(event) && !late.get()
     };
-    let command = &asked.options.secret_mask().command(command);
-    let mut driver = Driver::new(asked, &demands, command, watch)?;
-    let mut search = Search::new(asked.range);
+    let command = &search_options.options.secret_mask().command(command);
+    let mut driver = Driver::new(search_options, &demands, command, watch)?;
+    let mut search = Search::new(search_options.range);
     let mut found = SearchProgress::default();
     let (manifest, is_suspicious) = driver.measure_single_user(watch)?;
     found.set_manifest(&manifest);
@@ -185,7 +186,7 @@ pub fn find(
     // The end of --max-time is not an interruption.
     found.out_of_time = late.get() && found.interrupted;
     found.interrupted &= !late.get();
-    Ok(found.into_report(asked, &search))
+    Ok(found.into_report(search_options, &search))
 }
 
 /// Whether the error means that agents were lost.
@@ -212,13 +213,13 @@ struct SearchProgress {
 
 impl SearchProgress {
     /// Reason why the search stopped, as a sentence.
-    fn stop_reason(&self, asked: &CapacityOptions, search: &Search) -> String {
-        let SearchRange { precision, min_gap: gap, max_load: most, .. } = asked.range;
+    fn stop_reason(&self, search_options: &CapacityOptions, search: &Search) -> String {
+        let SearchRange { precision, min_gap: gap, max_load: most, .. } = search_options.range;
         if self.interrupted {
             return "interrupted".into();
         }
         if self.out_of_time {
-            return format!("--max-time of {} was over", Nanos::from(asked.max_time));
+            return format!("--max-time of {} was over", Nanos::from(search_options.max_time));
         }
         if self.misses_idle {
             return "an objective is missed without load".into();
@@ -229,17 +230,19 @@ impl SearchProgress {
         match search.stop_reason() {
             None => "the search could not continue".into(),
             Some(StopReason::Precise) => format!("the bounds are within {}%", precision * 100.0),
-            Some(StopReason::Gap) => format!("the bounds are within {}", format_load(asked, gap)),
+            Some(StopReason::Gap) => format!("the bounds are within {}", format_load(search_options, gap)),
             Some(StopReason::Noise) => format!(
                 "steps of {} s give no closer bounds; use a longer --step-time, or --arrivals constant",
-                asked.step_length.max_s
+                search_options.step_length.max_s
             ),
             Some(StopReason::TooFew) => {
                 "steps have too few requests for an outcome; use a longer --step-time, or objectives that allow more"
                     .into()
             }
             Some(StopReason::MinLoad) => "no load passed, and the lowest one was tried".into(),
-            Some(StopReason::MaxLoad) => format!("{} is the highest load level (--to)", format_load(asked, most)),
+            Some(StopReason::MaxLoad) => {
+                format!("{} is the highest load level (--to)", format_load(search_options, most))
+            }
         }
     }
 
@@ -275,7 +278,7 @@ impl SearchProgress {
         self.abort_reason = Some(format!("{place} the search could not continue: {why}"));
     }
 
-    fn into_report(self, asked: &CapacityOptions, search: &Search) -> CapacityReport {
+    fn into_report(self, search_options: &CapacityOptions, search: &Search) -> CapacityReport {
         let bracket = search.bracket();
         let last = |is: &dyn Fn(&StepReport) -> bool| self.steps.iter().rev().find(|tried| is(tried)).cloned();
         let passes = bracket.passes.and_then(|passes| last(&|tried| tried.sustained == Some(passes)));
@@ -301,16 +304,16 @@ impl SearchProgress {
         let both = [&passes, &fails].into_iter().flatten().map(|tried| tried.confidence);
         let confidence = if passes.is_some() || fails.is_some() { both.product() } else { 0.0 };
         let saturated = fails.as_ref().and_then(|tried| saturated_resource(tried, self.manifest.cores));
-        let closed = asked.model == LoadModel::Closed;
+        let closed = search_options.model == LoadModel::Closed;
         let usl = closed.then(|| Usl::fit(&self.usl_points).map(UslSummary::of)).flatten();
-        let ended = self.stop_reason(asked, search);
+        let ended = self.stop_reason(search_options, search);
         CapacityReport {
             weir: env!("CARGO_PKG_VERSION").into(),
             schema: SCHEMA_VERSION,
-            model: asked.model,
-            url: asked.options.secret_mask().shown(&target(&asked.options)),
-            iterations: asked.model == LoadModel::Open && !asked.options.scenarios.is_empty(),
-            objectives: asked.slos.iter().map(Slo::to_string).collect(),
+            model: search_options.model,
+            url: search_options.options.secret_mask().shown(&target(&search_options.options)),
+            iterations: search_options.model == LoadModel::Open && !search_options.options.scenarios.is_empty(),
+            objectives: search_options.slos.iter().map(Slo::to_string).collect(),
             passes: bracket.passes,
             fails: bracket.fails,
             confidence,
@@ -338,8 +341,8 @@ fn target(options: &Options) -> String {
 }
 
 /// Load or difference of loads with its unit.
-fn format_load(asked: &CapacityOptions, load: f64) -> String {
-    match asked.model {
+fn format_load(search_options: &CapacityOptions, load: f64) -> String {
+    match search_options.model {
         LoadModel::Open => format!("{load}/s"),
         LoadModel::Closed if load == 1.0 => "1 user".into(),
         LoadModel::Closed => format!("{load} users"),

@@ -1,7 +1,7 @@
 //! Store of saved runs, in a SQLite file: what was measured, when, of which commit, on which machine.
 //!
 //! - [`RunStore`]: the file; [`HistoryError`]: what is wrong with it
-//! - [`StoredRun`]: what a list shows of a run; [`RunNote`]: what a user says of one
+//! - [`StoredRun`]: what a list shows of a run; [`RunNote`]: label and commit that a user gives one
 //! - [`LikeRuns`], [`Trend`]: where a figure of like runs has changed its level
 //! - [`RunLibrary`]: runs of a store or of a folder of results
 //! - [`run_list()`], [`run_object`], [`run_row`]: runs as text, as JSON, and for the page of `weir ui`; [`TrendReport`],

@@ -5,7 +5,7 @@ use weir_measure::{LoadModel, Run};
 /// Maximum relative difference of the offered rates of runs of the same plan: random arrivals are not always as many.
 const MAX_RATE_DIFFERENCE: f64 = 0.1;
 
-/// What a user says of a run.
+/// Label and note of a user on a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunNote {
     /// Label, such as the name of a branch; empty without one.
@@ -14,16 +14,16 @@ pub struct RunNote {
     pub commit: String,
 }
 
-/// What is known of a saved run without taking it apart.
+/// Columns of a saved run, readable without parsing the run itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRun {
     /// Number of the run in its store.
     pub id: i64,
     /// Start, in seconds since 1970.
     pub started_unix_s: f64,
-    /// What the user has said of it.
+    /// Label and note from the user.
     pub note: RunNote,
-    /// What was measured: method and URL, kind of loop, users, steps; not the rate.
+    /// Key of comparable loads: method and URL, kind of loop, users, steps; not the rate.
     pub plan: String,
     /// Open loop: intended starts per second; by chance not always the same for the same plan.
     pub offered_per_s: Option<f64>,

@@ -9,7 +9,7 @@ use weir_report::summary::blocks;
 
 /// Width of a course in characters.
 const COURSE_COLUMNS: usize = 60;
-/// Number of runs below which a change can hardly be told from chance.
+/// Number of runs below which a change can hardly be distinguished from chance.
 const MIN_RUNS: usize = 8;
 
 /// All groups, each with its trends.
@@ -26,7 +26,7 @@ fn group(report: &TrendReport) -> Vec<String> {
     lines
 }
 
-/// What a group is, in lines.
+/// Lines that identify a group: its load, number and period of runs, and machine.
 pub(super) fn heading(report: &TrendReport) -> Vec<String> {
     let runs = &report.group.runs;
     let (Some(first), Some(last)) = (runs.first(), runs.last()) else {

@@ -45,7 +45,7 @@ pub enum BlockContent {
 }
 
 crate::words::words! {
-    /// Language of a block.
+    /// Language tag of a multiline block: ```` ```json ````.
     pub(crate) enum BlockLanguage {
         /// [`BlockContent::GraphQl`].
         GraphQl = "graphql",

@@ -17,7 +17,7 @@ pub struct CookiePath {
 }
 
 crate::words::words! {
-    /// Attribute of a cookie.
+    /// Attribute that a cookie query reads: `cookie "name[Path]"`.
     pub enum CookieAttribute {
         /// Host that gets the cookie.
         Domain = "Domain",

@@ -22,7 +22,7 @@ pub struct HurlEntry {
     pub comments: Vec<Comment>,
     /// Request.
     pub request: HurlRequest,
-    /// What the response must be; any response without one.
+    /// Expected response; None accepts any.
     pub response: Option<ExpectedResponse>,
 }
 

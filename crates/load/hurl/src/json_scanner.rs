@@ -15,7 +15,7 @@ enum JsonContainer {
     Object,
 }
 
-/// What the syntax requires next.
+/// Syntax that must come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JsonState {
     Value,

@@ -5,7 +5,7 @@ use crate::field::FieldTemplate;
 use crate::reader::Reader;
 use crate::section::SectionName;
 
-/// What a line begins.
+/// Part of a file that a line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
     /// End of the file.

@@ -76,7 +76,7 @@ crate::words::words! {
 }
 
 crate::words::words! {
-    /// Attribute of a certificate.
+    /// Attribute that a certificate query reads: `certificate "Issuer"`.
     pub enum CertificateAttribute {
         /// End of its validity.
         ExpireDate = "Expire-Date",

@@ -1,4 +1,4 @@
-//! What a response must be, and what is taken from it.
+//! Expected response of an entry, and its captures.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::reader::Reader;
 use crate::request::write_section;
 use crate::section::SectionName;
 
-/// What the response to a request must be, and what is taken from it.
+/// Requirements on the response to a request, and captures from it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExpectedResponse {
     /// Version of HTTP.

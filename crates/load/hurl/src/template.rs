@@ -19,7 +19,7 @@ pub struct Template {
     pub position: TextPosition,
 }
 
-/// Part of a template.
+/// Fixed text or expression within a template.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TemplatePart {
     /// Text that is sent as it is.

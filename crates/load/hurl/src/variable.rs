@@ -17,7 +17,7 @@ pub struct VariableDefinition {
     pub value: VariableValue,
 }
 
-/// Value of a variable.
+/// Value of a variable, typed as in the `variable` option.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VariableValue {
     /// `null`.

@@ -109,7 +109,7 @@ impl ApiAuth {
     }
 }
 
-/// Variable in place of a fixed credential, which is one by its kind, whatever its header is called.
+/// Variable in place of a fixed credential, which is a secret under any name of its header.
 fn credential(value: Template, session: &mut ImportSession) -> Template {
     let Some(secret) = value.as_text().filter(|secret| !secret.is_empty()) else { return value };
     let known = session.credentials.get(secret).cloned();

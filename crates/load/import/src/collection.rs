@@ -15,7 +15,7 @@ pub struct Import {
     pub variables: Vec<ImportedVariable>,
     /// Places of variables that were defined, by name.
     pub(crate) places: HashMap<String, usize>,
-    /// What is left out, in the order of the files.
+    /// Omissions, in the order of the files.
     pub omissions: Vec<Omission>,
     /// Kinds of the files.
     pub kinds: Vec<ImportKind>,

@@ -18,14 +18,14 @@ use crate::postman;
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
 
-/// File that is imported.
+/// Content of a file to import, with its name and format.
 #[derive(Clone, Debug)]
 pub struct ImportFile<'a> {
     /// Name for messages.
     pub name: &'a str,
     /// Content. Text that is owned is freed once it is read.
     pub text: Cow<'a, str>,
-    /// Kind; told from the content without one.
+    /// Format; None to detect it from the content.
     pub kind: Option<ImportKind>,
 }
 
@@ -41,8 +41,8 @@ pub fn import<'a>(
     import_with_files(files, settings, NamedFileReader::default())
 }
 
-/// Imports files as [`import`] does, with the files that they name: where their content decides what is sent, it becomes
-/// text of the scenario.
+/// Imports files as [`import`] does, with the files that they name: where their content decides what is sent, it
+/// becomes text of the scenario.
 ///
 /// # Errors
 /// As [`import`].

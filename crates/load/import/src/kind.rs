@@ -1,8 +1,8 @@
-//! Kinds of files.
+//! Formats of imported files, and their names.
 
 use std::fmt;
 
-/// Kind of a file that is imported.
+/// File format of the tool that requests are imported from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportKind {
     /// Command lines of cURL.

@@ -7,15 +7,15 @@
 //! assert_eq!(to_hurl(&import.scenarios[0]), "POST http://shop/items\n[Form]\nname: tea\n");
 //! ```
 //!
-//! - [`import`] tells the [`ImportKind`] of each file from its content, calls the kind's reader (a module each), and
+//! - [`import`] detects the [`ImportKind`] of each file from its content, calls the kind's reader (a module each), and
 //!   then the `passes` over all steps: which are chosen, what is correlated, what is a secret, what has no value
 //! - [`Import`] is the result: [`ImportedScenario`]s of [`ImportedStep`]s, [`ImportedVariable`]s, and [`Omission`]s
 //! - [`to_hurl`], [`to_mix`], [`to_variables_file`], [`to_curl`], [`to_json`] write it
 //!
 //! A reader never fails on an element that it does not know: the `ImportSession` counts an omission, and its comment
-//! stands above the step. Only a file that is not of its kind is an [`ImportError`]. Texts are `weir_hurl` templates from
-//! the beginning, so that a variable is never confused with braces in a text. JSON and YAML become the same `tree`, whose
-//! nodes have their lines.
+//! stands above the step. Only a file that is not of its kind is an [`ImportError`]. Texts are `weir_hurl` templates
+//! from the beginning, so that a variable is never confused with braces in a text. JSON and YAML become the same
+//! `tree`, whose nodes have their lines.
 
 mod address;
 mod api_auth;

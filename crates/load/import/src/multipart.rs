@@ -70,7 +70,7 @@ impl ImportedPart {
         MultipartField { name: self.name.clone(), value }
     }
 
-    /// What the notation loses of it.
+    /// Parts of the field that the notation of scenarios cannot express, in words.
     fn lost(&self) -> Vec<String> {
         let name = text::source(&self.name);
         let is_text = matches!(self.content, PartContent::Text(_));

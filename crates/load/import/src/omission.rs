@@ -1,4 +1,4 @@
-//! What a scenario does not have of the file that it is from.
+//! Omission: a part of an imported file that the scenario does not have.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ pub struct Omission {
     pub what: String,
 }
 
-/// Kind of an [`Omission`].
+/// Subject of an [`Omission`], by which messages are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OmissionKind {
     /// Script, or a part of one.

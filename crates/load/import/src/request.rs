@@ -23,7 +23,7 @@ pub struct ImportedStep {
     pub notes: Vec<String>,
     /// Request.
     pub request: ImportedRequest,
-    /// What the response must be, and what is taken from it.
+    /// Expected response and captures.
     pub response: Option<ExpectedResponse>,
     /// Which statuses are a success, where neither the status nor a check of the response says it.
     pub success: Option<StatusRule>,

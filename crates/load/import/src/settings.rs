@@ -1,6 +1,6 @@
 //! Settings of an import.
 
-/// Settings of an import.
+/// Choice of steps, and generation of values, for an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSettings {
     /// Tags, folders, names, paths or hosts of the steps that are taken; all without any.

@@ -1,6 +1,6 @@
 //! Scan for the end of a list or object, block by block.
 //!
-//! Within a block the quotes tell which bytes are in strings (a running exclusive or over their bits), and most blocks
+//! Within a block the quotes show which bytes are in strings (a running exclusive or over their bits), and most blocks
 //! only change the depth: its brackets are counted. Bytes are looked at one by one where the end may be, and where a
 //! backslash is outside of them.
 

@@ -26,7 +26,7 @@ pub(super) struct PathParser<'t> {
     nesting: usize,
 }
 
-/// What a filter can begin with, before it is known to be a test or a comparison.
+/// Beginning of a filter, before it is known to be a test or a comparison.
 enum Term {
     Operand(Operand),
     Query(NodeQuery),

@@ -15,7 +15,7 @@ pub enum ReplySource {
     Server,
 }
 
-/// What a conversation does next.
+/// Next action of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnAction {
     /// Sends the request of its turn.

@@ -1,6 +1,6 @@
 //! Load of language models: what requests ask, how each API is asked, and conversations as users of a load.
 //!
-//! - [`Dataset`]: prompts and conversations of a file, whose kind is told from its content
+//! - [`Dataset`]: prompts and conversations of a file, whose kind is detected from its content
 //! - [`RandomPrompts`]: prompts of random words, by seed; [`TokenCount`]: how many
 //! - [`PromptSource`]: either of them, with a prefix that prompts share
 //! - [`RequestApi`]: API of an endpoint; [`RequestSettings`]: what all requests of a load have in common

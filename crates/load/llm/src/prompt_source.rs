@@ -45,7 +45,7 @@ enum Prompts {
     Random(RandomPrompts, WordText),
 }
 
-/// Content of a message.
+/// Source of a message's text: the data set, an earlier response, or random words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MessageContent<'p> {
     /// Parts of a data set.
@@ -56,7 +56,7 @@ pub(crate) enum MessageContent<'p> {
     Random(usize),
 }
 
-/// Message of a request.
+/// Message of a conversation, ready to be written into a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestMessage<'p> {
     pub(crate) role: ChatRole,
@@ -67,7 +67,7 @@ pub(crate) struct RequestMessage<'p> {
     pub(crate) prefix: &'p [u8],
 }
 
-/// What the request of a turn has.
+/// Content of a turn's request.
 #[derive(Debug)]
 pub(crate) enum TurnContent<'p> {
     /// Body of a batch.
@@ -184,8 +184,8 @@ impl PromptSource {
         self.dataset().and_then(|set| set.record(self.record_index(conversation)).max_tokens)
     }
 
-    /// What the request of a turn has. Replies are those of the server to the turns before, as contents of JSON strings;
-    /// one that is there replaces that of the data set.
+    /// Content of a turn's request. `replies` are the server's responses to earlier turns, as contents of JSON strings;
+    /// they replace those of the data set.
     pub(crate) fn turn<'p>(
         &'p self,
         conversation: u64,
@@ -309,7 +309,8 @@ fn is_of_reply(message: &DatasetMessage) -> bool {
     matches!(message.role, ChatRole::Assistant | ChatRole::Tool)
 }
 
-/// Indices of the messages that end a turn, since a model replies to them: those of users, and the last result of tools.
+/// Indices of the messages that end a turn, since a model replies to them: those of users, and the last result of
+/// tools.
 fn turn_ends(messages: &[DatasetMessage]) -> impl Iterator<Item = usize> {
     let next_role = |index: usize| messages.get(index + 1).map(|next| next.role);
     messages.iter().enumerate().filter_map(move |(index, message)| match message.role {

@@ -8,7 +8,7 @@ use super::json_text::{elements, member, string_content};
 /// Parts of a response whose text is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyParts {
-    /// What the next turn of a conversation repeats: without reasoning and tool calls.
+    /// Text that the next turn of a conversation repeats: without reasoning and tool calls.
     Content,
     /// All that was generated.
     Generated,

@@ -16,7 +16,7 @@ use weir_net::wire::{DecodedResponse, Decoder, WireRequest};
 use weir_pace::feed::DueRequest;
 use weir_scenario::plan::OriginId;
 
-/// Phase of a connection.
+/// Phase of a connection's set-up; requests are sent once it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionPhase {
     Connecting,
@@ -26,7 +26,7 @@ pub(super) enum ConnectionPhase {
     Open,
 }
 
-/// A connection.
+/// Connection to the service, with its unanswered requests and the decoder of responses.
 #[derive(Debug)]
 pub(super) struct LoadConnection {
     pub(super) stream: Stream,
@@ -95,11 +95,18 @@ impl Flight {
     }
 
     /// Its outcome with a response.
-    pub(super) fn completed(&self, answer: &DecodedResponse, done: Nanos, bytes_out: usize, timeout: Nanos) -> Outcome {
+    pub(super) fn completed(
+        &self,
+        response: &DecodedResponse,
+        done: Nanos,
+        bytes_out: usize,
+        timeout: Nanos,
+    ) -> Outcome {
         // A response after the timeout, before the scan for timeouts.
         let in_time = done - self.sent <= timeout;
-        let end = if in_time { RequestEnd::Response(answer.status) } else { RequestEnd::Failed(FailureKind::Timeout) };
-        self.outcome(end, done, (answer.wire, answer.body), bytes_out)
+        let end =
+            if in_time { RequestEnd::Response(response.status) } else { RequestEnd::Failed(FailureKind::Timeout) };
+        self.outcome(end, done, (response.wire, response.body), bytes_out)
     }
 
     /// Its outcome with a failure.
@@ -179,7 +186,7 @@ impl LoadConnection {
         }
     }
 
-    /// Whether the bytes of the body that comes are looked at.
+    /// Whether the body is observed or kept, and not only counted.
     pub(super) fn looks_into_body(&self) -> bool {
         let is_observed = self.observer.as_ref().is_some_and(|observer| observer.is_reading());
         is_observed || self.step.as_ref().is_some_and(|step| step.looks_into_body())

@@ -80,14 +80,14 @@ pub fn drive(
     }
     // The threads have nothing of this one's, so that it can go on without them.
     let (begun, beginnings) = mpsc::channel();
-    let own = plan.detached();
+    let detached = plan.detached();
     let workers = thread::Builder::new().name("weir-workers".into()).spawn(move || {
-        if let Err(error) = team.run(&own, || drop(begun.send(Ok(())))) {
+        if let Err(error) = team.run(&detached, || drop(begun.send(Ok(())))) {
             let _ = begun.send(Err(error));
         }
     });
     let workers = workers.map_err(LoadError::System)?;
-    // Without a word the thread has panicked.
+    // A disconnected channel means that the thread panicked.
     beginnings.recv().unwrap_or_else(|_| Err(LoadError::Program("a thread of the load failed".to_owned())))?;
     let (driven, is_blocked) = collector.collect(&reports, listen);
     if !is_blocked {
@@ -143,7 +143,7 @@ const PROGRAM_STACK_BYTES: usize = 4 << 20;
 const END_GRACE: Nanos = Nanos::from_secs(10);
 const INTERRUPT_GRACE: Nanos = Nanos::from_secs(1);
 
-/// ReportCollector of the workers' reports.
+/// Receiver of the workers' reports, which merges their counts by interval.
 struct ReportCollector<'a> {
     plan: &'a LoadPlan,
     start_gate: &'a StartGate,
@@ -165,7 +165,7 @@ impl<'a> ReportCollector<'a> {
     fn collect(mut self, reports: &Receiver<WorkerReport>, listen: &mut DriveObserver<'_>) -> (DriveResult, bool) {
         let mut is_blocked = false;
         while self.running > 0 {
-            let told = match reports.recv_timeout(Duration::from_millis(100)) {
+            let event = match reports.recv_timeout(Duration::from_millis(100)) {
                 Ok(WorkerReport::Interval(number, interval)) => {
                     let whole = self.merger.add(number, &interval);
                     whole.map(|whole| ProgressEvent::Interval(number, whole))
@@ -181,7 +181,7 @@ impl<'a> ReportCollector<'a> {
             if let (Some(control), Some(clock)) = (&self.plan.control, self.start_gate.clock()) {
                 control.start(*clock, None);
             }
-            if !listen(now, told) && self.driven.stopped_at.is_none() {
+            if !listen(now, event) && self.driven.stopped_at.is_none() {
                 (self.driven.stopped_at, self.driven.interrupted) = (Some(now), true);
                 self.control.stop();
             }

@@ -1,10 +1,10 @@
-//! Headers of a response, read where a step looks at them.
+//! Headers of a response, parsed only where a step needs them.
 
 use weir_net::wire::lenient_parser;
 
 /// Maximum number of headers of most responses.
 const MAX_USUAL_HEADERS: usize = 32;
-/// Maximum number of headers that a step looks at.
+/// Maximum number of headers that are parsed.
 const MAX_HEADERS: usize = 256;
 /// Begin of a head that came over HTTP/2, as text.
 pub(crate) const HTTP2_STATUS_LINE: &[u8] = b"HTTP/2 ";

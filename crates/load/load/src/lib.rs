@@ -125,36 +125,36 @@ pub fn run(
     let started = clock::unix_s();
     // A load that may be changed is watched while it runs: then its counts come with each interval.
     let in_parts = plan.control.is_some();
-    let mut own = [own_counts(plan.threads)];
-    let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
+    let mut own_parts = [own_counts(plan.threads)];
+    let mut listen = |elapsed: Nanos, event: Option<ProgressEvent>| {
         let (mut number, mut partial) = (0, None);
         let mut take = |interval: &mut Interval| {
-            interval.counts.take().iter().for_each(|counts| own[0].counts.add_later(counts));
+            interval.counts.take().iter().for_each(|counts| own_parts[0].counts.add_later(counts));
         };
-        let whole = match told {
-            Some(ProgressEvent::Interval(stretch, mut whole)) => {
-                number = stretch;
+        let whole = match event {
+            Some(ProgressEvent::Interval(interval_number, mut whole)) => {
+                number = interval_number;
                 ended += whole.ended();
                 take(&mut whole);
-                series.add(stretch, &whole);
+                series.add(interval_number, &whole);
                 Some(whole)
             }
-            Some(ProgressEvent::PartialInterval(stretch, mut rest)) => {
+            Some(ProgressEvent::PartialInterval(interval_number, mut rest)) => {
                 take(&mut rest);
-                series.add(stretch, &rest);
-                partial = Some((stretch, rest));
+                series.add(interval_number, &rest);
+                partial = Some((interval_number, rest));
                 None
             }
             None => None,
         };
-        let parts = if in_parts { own.as_slice() } else { &[] };
-        let partial = partial.as_ref().map(|(stretch, rest)| (*stretch, rest));
+        let parts = if in_parts { own_parts.as_slice() } else { &[] };
+        let partial = partial.as_ref().map(|(interval_number, rest)| (*interval_number, rest));
         watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref(), parts, partial, named_steps: &[] })
     };
     let meter = StolenTimeMeter::start();
     let DriveResult { counts: last, stopped_at, interrupted, ended_by, ended_at } =
         drive(plan, &StartGate::when_ready(), in_parts, &mut listen, log)?;
-    let [AgentCounts { mut counts, .. }] = own;
+    let [AgentCounts { mut counts, .. }] = own_parts;
     if in_parts {
         counts.add_later(&last);
     } else {

@@ -135,7 +135,7 @@ impl Options {
     }
 }
 
-/// Source of a request body.
+/// Request body as bytes, or the file to read it from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestBodySource {

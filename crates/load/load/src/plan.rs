@@ -82,7 +82,7 @@ pub struct LoadPlan {
     pub keep_alive: bool,
     /// Requests in flight per connection.
     pub pipeline: usize,
-    /// HTTP/2, if it is asked for.
+    /// HTTP/2, if it is requested.
     pub http2: Option<Http2Plan>,
     /// Responses as streams of events, if they are read as such.
     pub streams: Option<StreamOptions>,

@@ -37,7 +37,7 @@ pub struct RequestLog {
     samplers: Arc<[LogSampler]>,
 }
 
-/// What the lines of the same kind of request have in common, as fields of CSV.
+/// Label and URL of a kind of requests, as fields of CSV.
 #[derive(Debug)]
 struct LogSampler {
     label: String,
@@ -72,7 +72,7 @@ impl RequestLog {
     }
 }
 
-/// What has become of a log of requests.
+/// Result of a log of requests.
 #[derive(Debug)]
 pub struct RequestLogEnd {
     /// Lines that were not written.

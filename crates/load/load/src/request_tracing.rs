@@ -41,7 +41,7 @@ pub struct SampledRequests {
 pub struct SampledRequest {
     /// Its trace and span, as its service has got them.
     pub context: TraceContext,
-    /// What was sent.
+    /// Method, path and host of the request.
     pub head: SampledHead,
     /// Index of its step.
     pub step: u32,
@@ -59,7 +59,7 @@ pub struct SampledRequest {
     pub message: String,
 }
 
-/// What is known of a sampled request when it is sent.
+/// Facts about a sampled request when it is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampledHead {
     /// Method.
@@ -139,7 +139,7 @@ impl RequestSampler {
 }
 
 impl SampledHead {
-    /// What the head of a request has.
+    /// Parses the head of a request; missing parts are empty.
     fn of(head: &[u8]) -> Self {
         let text = String::from_utf8_lossy(head);
         let mut lines = text.split("\r\n");

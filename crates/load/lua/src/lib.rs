@@ -1,6 +1,6 @@
 //! Lua scripts with the interface of wrk as users of a load.
 //!
-//! - [`ScriptSource`]: the script and what the command line says of its requests
+//! - [`ScriptSource`]: the script, and the request options of its command line
 //! - [`LuaScript`]: the script, ready for a load: it is loaded and checked before anything is sent, drives the users
 //!   ([`UserProgram`](weir_load::program::UserProgram)), and gets the result
 //! - [`LuaLoad`]: a load with a script, in the process of a [`LuaRole`]

@@ -1,11 +1,11 @@
-//! Script as given, and what the command line says of its requests.
+//! Script as given, and the request options of its command line.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use weir_net::target::{SocketAddress, Target};
 
-/// Script as given, and what the command line says of its requests.
+/// Script with its arguments, and the method, headers and body that the command line gives its requests.
 #[derive(Clone, Debug)]
 pub struct ScriptSource {
     /// Name of the file, for messages.
@@ -28,13 +28,13 @@ pub struct ScriptSource {
     pub body: Option<Vec<u8>>,
     /// Seed of `math.random`; 0 leaves it as LuaJIT has it.
     pub seed: u64,
-    /// What follows an error of the script during the load.
+    /// Consequence of an error of the script during the load.
     pub errors: ScriptErrors,
     /// Maximum duration of a call during the load.
     pub timeout: Duration,
 }
 
-/// What follows an error of a script during the load.
+/// Consequence of a script's error during the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScriptErrors {
     /// The run ends.

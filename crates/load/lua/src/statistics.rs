@@ -1,4 +1,4 @@
-//! What `done` gets: `summary`, and the statistics of latencies and rates.
+//! Arguments of `done`: `summary`, and the statistics of latencies and rates.
 
 use mlua::{Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Value};
 use weir_histogram::Histogram;

@@ -16,7 +16,8 @@ use super::source::ScriptErrors;
 use super::thread_handle::ThreadState;
 use super::vm::Vm;
 
-/// What scripts define, as the first thread's interpreter had it after `init`; the same for all threads, as in wrk.
+/// Functions that the script defines, as the first thread's interpreter had them after `init`; the same for all
+/// threads, as in wrk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DefinedFunctions {
     pub(crate) request: bool,
@@ -172,7 +173,7 @@ impl LuaThread {
         })
     }
 
-    /// What follows an error of the script.
+    /// Next action after an error of the script.
     #[cold]
     fn failed_call(&self, why: String, call: &mut ProgramCall<'_>) -> ProgramAction {
         match self.errors {
@@ -266,7 +267,7 @@ impl ThreadProgram for LuaThread {
 }
 
 impl LuaThread {
-    /// What follows the end of a request, with further ones of the same string in flight.
+    /// Next action after the end of a request; `remaining` further ones of the same string are in flight.
     fn ended(&mut self, user: u32, is_ok: bool, remaining: usize) -> ProgramAction {
         let user = self.user(user);
         user.has_failed |= !is_ok;

@@ -15,7 +15,7 @@ use super::watchdog::CallWatch;
 
 /// Stream of the seeds of `math.random`.
 const RANDOM_SALT: u64 = 0x6c75_6100;
-/// What the load calls; run before the script.
+/// Functions that the load calls, in Lua; run before the script.
 const API: &str = include_str!("api.lua");
 
 /// Interpreter with a script.

@@ -20,7 +20,7 @@ const LOOKS: u32 = 4;
 /// Time in which an interrupted call must have ended, in timeouts.
 const MAX_INTERRUPTED_TIMEOUTS: u32 = 2;
 
-/// What is called when a call cannot be interrupted, with the reason; it should end the process.
+/// Callback for a call that cannot be interrupted, with the reason; it should end the process.
 pub(crate) type StuckCallback = dyn Fn(&str) + Send + Sync;
 
 /// Calls of one interpreter.

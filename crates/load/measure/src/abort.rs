@@ -9,7 +9,7 @@ use super::recorder::Interval;
 use super::slo::Slo;
 use weir_base::Nanos;
 
-/// Default length of the time that a condition looks at.
+/// Default period over which a condition is evaluated.
 pub const DEFAULT_ABORT_WINDOW: Nanos = Nanos::from_secs(10);
 
 /// Condition that ends a run early.

@@ -1,16 +1,18 @@
 //! Change points of a series of results: where its level changed for good.
 //!
 //! The method of Fleming et al., "Hunter: Using Open Source Tools to Detect Performance Regressions" (ICPE 2023,
-//! <https://doi.org/10.1145/3578244.3583719>), which is that of Apache Otava: the E-divisive means of Matteson and James
-//! (2014) propose points in sliding windows, a t-test accepts them in place of random permutations, so that the same
-//! series always has the same points, and what is weak or small in the light of the whole series is merged away.
+//! <https://doi.org/10.1145/3578244.3583719>), which is that of Apache Otava: the E-divisive means of Matteson and
+//! James (2014) propose points in sliding windows, a t-test accepts them in place of random permutations, so that the
+//! same series always has the same points, and what is weak or small in the light of the whole series is merged away.
 //!
 //! Two differences: a level between two others is found although the rest of its window is on average no different, and
 //! after a merge both neighbours are judged again.
 
+use std::ops::Range;
+
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Number of results that are looked at together. A longer window finds smaller changes, and merges close ones.
+/// Number of results that are tested together. A longer window finds smaller changes, and merges close ones.
 const WINDOW: usize = 50;
 /// How much weaker the evidence may be of points that the merging then judges.
 const FIRST_PASS: f64 = 10.0;
@@ -31,7 +33,7 @@ pub struct ChangePoint {
     pub p_value: f64,
 }
 
-/// What counts as a change.
+/// Thresholds of a change: significance and size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangeSettings {
     /// Maximum probability of a change by chance, in (0, 1).
@@ -196,10 +198,10 @@ impl Distances {
         Self { sums, width }
     }
 
-    /// Sum over all pairs of one of the first range and one of the second.
-    fn between(&self, (a, b): (usize, usize), (c, d): (usize, usize)) -> f64 {
+    /// Sum of the distances over all pairs of an index of `left` and one of `right`.
+    fn between(&self, left: &Range<usize>, right: &Range<usize>) -> f64 {
         let at = |i: usize, j: usize| self.sums[i * self.width + j];
-        at(b, d) - at(a, d) - at(b, c) + at(a, c)
+        at(left.end, right.end) - at(left.start, right.end) - at(left.end, right.start) + at(left.start, right.start)
     }
 
     /// Split of a part with the greatest divergence, and the latter. What is behind some later value may be left out of
@@ -219,14 +221,14 @@ impl Distances {
 
     /// How far two neighbouring parts are from each other, in relation to how far their own values are.
     fn divergence(&self, begin: usize, split: usize, until: usize) -> f64 {
-        let (left, right) = ((begin, split), (split, until));
+        let (left, right) = (begin..split, split..until);
         let (n, m) = ((split - begin) as f64, (until - split) as f64);
         // Each pair of a part is in its sum twice.
-        let within = |part: (usize, usize), own: f64, other: f64| match own > 1.0 {
+        let within = |part: &Range<usize>, own: f64, other: f64| match own > 1.0 {
             true => other / (m + n) / (own - 1.0) * self.between(part, part),
             false => 0.0,
         };
-        2.0 / (m + n) * self.between(left, right) - within(left, n, m) - within(right, m, n)
+        2.0 / (m + n) * self.between(&left, &right) - within(&left, n, m) - within(&right, m, n)
     }
 }
 

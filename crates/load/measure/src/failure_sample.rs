@@ -7,7 +7,7 @@ use super::merge::{FirstFew, PeerValue, texts};
 /// Failure of a step, for a person.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureSample {
-    /// What was wrong.
+    /// Reason of the failure, in words.
     #[serde(serialize_with = "texts::serialize_text")]
     pub reason: String,
     /// Beginning of the response, with secrets left out; empty without one.

@@ -1,4 +1,4 @@
-//! What happens to a run while it goes on: an objective is missed or met again, the run is not trusted any more.
+//! Events during a run: an objective is missed or met again, or the run is no longer trusted.
 //!
 //! The verdict on a run is that of its end. While it goes on a user needs the instants: when did the service begin to miss
 //! an objective, and since when are weir's own figures in doubt? An objective is judged over the last ten seconds, as a
@@ -20,7 +20,7 @@ const WINDOW: Nanos = Nanos::from_secs(10);
 /// Maximum number of marks; what comes after them is in the verdict.
 const MAX_MARKS: usize = 200;
 
-/// What has happened.
+/// Event during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveEvent {
     /// An objective is missed in the last seconds: the objective, and what was measured.
@@ -38,7 +38,7 @@ pub enum LiveEvent {
 pub struct LiveMark {
     /// End of the interval with which it happened.
     pub at: Nanos,
-    /// What has happened.
+    /// Event.
     pub event: LiveEvent,
 }
 

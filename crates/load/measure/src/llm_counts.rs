@@ -47,7 +47,7 @@ merged! {
         pub tpot: Histogram => sum,
         /// Time from the intended start to the end of the response.
         pub e2e: Histogram => sum,
-        /// What came within the window, also for requests of the warm-up.
+        /// Counts within the window, also of requests from the warm-up.
         pub in_window: LlmWindowCounts => sum,
     }
 }

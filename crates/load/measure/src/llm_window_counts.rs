@@ -1,4 +1,4 @@
-//! What a language model did within the window of a run.
+//! Work of a language model within the window of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ use super::time_window::TimeWindow;
 use weir_base::Nanos;
 
 merged! {
-    /// What a language model did within the window, for its rates: also for requests of the warm-up, and only the part
-    /// within it of responses that end later. A response may take as long as the window, so that counting those that
-    /// began within it, or those that ended within it, may be far from what was generated meanwhile.
+    /// Tokens and requests of a language model within the window, for its rates: also for requests of the warm-up, and
+    /// only the part within it of responses that end later. A response may take as long as the window, so that counting
+    /// those that began within it, or those that ended within it, may be far from what was generated meanwhile.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub struct LlmWindowCounts {
         /// Requests that succeeded, by the end of the response.

@@ -3,7 +3,7 @@
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 
-/// End of a request.
+/// How a request ended: with a whole response, or a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestEnd {
     /// Whole response with this status (100..=999).

@@ -5,7 +5,7 @@ use super::recorder::Interval;
 use super::run_steps::StepFacts;
 use weir_base::Nanos;
 
-/// Progress of a run.
+/// Counts of a run so far, reported about once per interval.
 #[derive(Debug, Default)]
 pub struct RunProgress<'a> {
     /// Time since the start.

@@ -68,7 +68,7 @@ pub struct Run {
     pub failures: BTreeMap<String, u64>,
     /// Connections of the run.
     pub connections: Connections,
-    /// HTTP/2 of these connections; `None` if it was not asked for.
+    /// HTTP/2 of these connections; `None` if it was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<RunHttp2>,
     /// Responses as streams of events; `None` if they were not read as such.
@@ -321,8 +321,8 @@ impl Run {
         self.trust.reasons.first().filter(|_| is_lost).map(String::as_str)
     }
 
-    /// Whether weir itself may have caused slow responses: a saturated thread, or sends late by more than a tenth of the
-    /// 99th percentile of response times.
+    /// Whether weir itself may have caused slow responses: a saturated thread, or sends late by more than a tenth of
+    /// the 99th percentile of response times.
     pub fn is_generator_fault(&self) -> bool {
         let of = |agent: &Agent| agent.failure.is_some() || is_p99_distorted(&agent.lateness_ms, &agent.response_ms);
         self.cpu_utilization > MAX_CPU_FRACTION

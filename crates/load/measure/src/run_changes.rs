@@ -16,13 +16,13 @@ pub struct RunChanges {
 pub struct RunChange {
     /// Time from which it holds, in seconds since the start of the run.
     pub t_s: f64,
-    /// What was changed.
+    /// Changed setting, with its new value.
     pub kind: ChangeKind,
     /// Requests per second of an open loop, or users of a closed one, from then on.
     pub level: f64,
 }
 
-/// What was changed of a load.
+/// Changed setting of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {

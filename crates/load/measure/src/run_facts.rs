@@ -24,7 +24,7 @@ use weir_base::Nanos;
 pub struct RunFacts {
     /// Kind of loop.
     pub model: LoadModel,
-    /// Target of the requests; what is known of it from responses is in [`Counts`].
+    /// Target of the requests; facts from its responses are in [`Counts`].
     pub target: RunTarget,
     /// Length of the warm-up.
     pub warmup: Nanos,
@@ -34,7 +34,7 @@ pub struct RunFacts {
     pub arrivals_end: Option<Nanos>,
     /// Maximum number of connections (or users).
     pub max_connections: u64,
-    /// Maximum number of streams of a connection, if HTTP/2 was asked for.
+    /// Maximum number of streams of a connection, if HTTP/2 was requested.
     pub streams: Option<u64>,
     /// Whether responses were read as streams of events.
     pub reads_events: bool,

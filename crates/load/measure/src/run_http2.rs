@@ -10,7 +10,7 @@ use weir_histogram::percentiles::Percentiles;
 /// HTTP/2 of a run's connections, warm-up included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunHttp2 {
-    /// Maximum number of streams of a connection that was asked for.
+    /// Requested maximum number of streams of a connection.
     pub streams: u64,
     /// Lowest maximum that the service permitted; `None` if it has no limit.
     pub permitted_streams: Option<u64>,

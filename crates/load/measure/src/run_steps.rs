@@ -34,7 +34,7 @@ pub struct RunIterations {
     pub histogram: String,
 }
 
-/// Scenario of a run.
+/// Iterations of one scenario in a run: counts, rate and times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunScenario {
     /// Name: that of its file, without the ending.

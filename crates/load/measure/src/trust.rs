@@ -266,7 +266,7 @@ fn late_by_script(e: &Evidence<'_>) -> Option<String> {
     })
 }
 
-/// What makes a script less of a limit.
+/// Advice for a script that limits the load.
 const SCRIPT_REMEDY: &str = "Make its tasks cheaper, or share the users among more processes (--processes) or, in Lua, \
     threads (-t).";
 

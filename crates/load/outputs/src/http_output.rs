@@ -14,11 +14,11 @@ pub struct HttpOutput {
     pub url: String,
     /// Headers of each request: names and values.
     pub headers: Vec<(String, String)>,
-    /// What it reads.
+    /// Format that the receiver reads.
     pub format: HttpFormat,
 }
 
-/// What a receiver reads.
+/// Format that a receiver reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpFormat {
     /// Prometheus' remote write 1.0.

@@ -99,7 +99,7 @@ impl StepName {
 }
 
 impl IntervalSample {
-    /// What an interval has.
+    /// Sample of an interval, with the names of its steps.
     pub(crate) fn new(frame: IntervalFrame, interval: &Interval, step_names: &Arc<[StepName]>) -> Self {
         let outcomes = interval.outcomes.as_deref();
         let kinds = outcomes.into_iter().flat_map(|outcomes| FailureKind::ALL.iter().zip(outcomes.failures));

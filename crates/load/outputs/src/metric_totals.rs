@@ -99,7 +99,7 @@ impl MetricTotals {
         }
     }
 
-    /// What the run is about.
+    /// Subject of the run.
     pub(crate) fn subject(&self) -> &OutputSubject {
         &self.subject
     }

@@ -17,7 +17,7 @@ pub struct MetricInfo {
     pub labels: &'static [&'static str],
 }
 
-/// Kind of a metric.
+/// Type of a metric, as in OpenMetrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
     /// Sum since the start of the run.

@@ -21,7 +21,7 @@ pub(crate) enum OutputEncoder {
 }
 
 impl OutputEncoder {
-    /// What goes before an interval, if it is the first one.
+    /// Bytes before the first interval; `None` before all others, and in formats without a start.
     pub(crate) fn start(&mut self, sample: &IntervalSample) -> Option<Vec<u8>> {
         let Self::JsonLines { subject, has_started } = self else { return None };
         if std::mem::replace(has_started, true) {
@@ -42,7 +42,7 @@ impl OutputEncoder {
         }
     }
 
-    /// What goes behind the last interval.
+    /// Bytes after the last interval; `None` in formats without an end.
     pub(crate) fn end(&self, end: &RunEnd) -> Option<Vec<u8>> {
         let Self::JsonLines { has_started, .. } = self else { return None };
         match end {

@@ -1,8 +1,8 @@
-//! What a run is about, for its outputs.
+//! Description of a run for its outputs.
 
 use weir_base::Nanos;
 
-/// What a run is about.
+/// Description of a run: target, objectives, labels, interval and warm-up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutputSubject {
     /// Method; empty with scenarios.

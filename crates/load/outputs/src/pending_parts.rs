@@ -19,14 +19,14 @@ pub(crate) struct PendingParts {
     failure: Option<String>,
 }
 
-/// What an interval, the start or the summary of a run is for a receiver.
+/// Encoded interval, start or summary of a run for one receiver.
 #[derive(Debug)]
 pub(crate) struct OutputPart {
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_interval: bool,
 }
 
-/// What has become of the intervals of a run at a receiver.
+/// Delivery of a run's intervals to a receiver, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryCounts {
     /// Intervals of the run.

@@ -36,7 +36,7 @@ pub enum OutputSpec {
     Statsd(String),
 }
 
-/// Outputs of a run.
+/// Threads and servers that deliver the intervals of a run to its receivers.
 #[derive(Debug)]
 pub struct RunOutputs {
     subject: Arc<OutputSubject>,
@@ -61,7 +61,7 @@ pub struct RunOutputs {
     step_names: Arc<[StepName]>,
 }
 
-/// What has become of the intervals of a run at one of its receivers.
+/// Delivery of a run's intervals to one of its receivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryReport {
     /// Name of the receiver, without credentials.
@@ -73,7 +73,7 @@ pub struct DeliveryReport {
 }
 
 impl DeliveryReport {
-    /// What was lost, as a line; none if nothing was.
+    /// Losses in one line; `None` if all parts were delivered.
     pub fn loss(&self) -> Option<String> {
         let DeliveryCounts { intervals, lost, has_lost_other, reason } = &self.counts;
         let verb = if self.is_file { "written" } else { "delivered" };

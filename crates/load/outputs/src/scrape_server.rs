@@ -19,7 +19,7 @@ use weir_server::{
     BuiltinPaths, Options, RequestBody, RequestContext, ResponseBody, RunningServer, Service, ServiceReply,
 };
 
-/// Server of scrapes.
+/// HTTP server from which Prometheus scrapes the totals of a run.
 #[derive(Debug)]
 pub(crate) struct ScrapeServer {
     totals: Arc<Mutex<MetricTotals>>,

@@ -20,7 +20,7 @@ pub struct ArrivalQueue {
 
 /// Number of arrivals below which more are wanted.
 const LOW_MARK: usize = 256;
-/// Time between two looks at an empty queue.
+/// Time between two checks of an empty queue.
 const LOOK_INTERVAL: Nanos = Nanos::from_millis(1);
 
 impl ArrivalQueue {
@@ -40,7 +40,7 @@ impl ArrivalQueue {
         !self.is_closed && self.arrivals.len() < LOW_MARK
     }
 
-    /// Takes note of a look at `now`, after which the queue may still be empty.
+    /// Records a check at `now`, after which the queue may still be empty.
     pub fn looked(&mut self, now: Nanos) {
         self.look_again = now + LOOK_INTERVAL;
     }

@@ -17,12 +17,12 @@ pub struct ClockOffset {
 
 impl ClockOffset {
     /// Adds a round trip.
-    pub fn add(&mut self, asked: Nanos, theirs: Nanos, heard: Nanos) {
-        let way = heard - asked;
+    pub fn add(&mut self, sent: Nanos, theirs: Nanos, received: Nanos) {
+        let way = received - sent;
         let error = Nanos(way.0.div_ceil(2));
         self.samples = self.samples.saturating_add(1);
         if self.best.is_none_or(|(_, least)| error < least) {
-            let middle = i128::from(asked.0) + i128::from(way.0 / 2);
+            let middle = i128::from(sent.0) + i128::from(way.0 / 2);
             self.best = Some((i128::from(theirs.0) - middle, error));
         }
     }
@@ -69,9 +69,9 @@ mod tests {
         }
 
         #[test]
-        fn absurd_clocks_do_no_harm(asked: u64, theirs: u64, heard: u64, at: u64) {
+        fn absurd_clocks_do_no_harm(sent: u64, theirs: u64, received: u64, at: u64) {
             let mut offset = ClockOffset::default();
-            offset.add(Nanos(asked), Nanos(theirs), Nanos(heard));
+            offset.add(Nanos(sent), Nanos(theirs), Nanos(received));
             let _ = (offset.to_remote(Nanos(at)), offset.error());
         }
     }

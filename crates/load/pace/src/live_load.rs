@@ -27,7 +27,7 @@ pub enum LoadChange {
     Stop,
 }
 
-/// What the levels of a load's stages are.
+/// Unit of the levels of a load's stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LevelKind {
@@ -138,7 +138,7 @@ impl LiveLoad {
         self.is_recorded
     }
 
-    /// What the levels are.
+    /// Unit of the levels.
     pub fn kind(&self) -> LevelKind {
         self.kind
     }

@@ -81,7 +81,7 @@ fn stage(text: &str, level: fn(&str) -> Option<f64>) -> Result<LoadStage, String
 /// Parses `constant`, `poisson` or `gamma:BURSTINESS`.
 ///
 /// # Errors
-/// What to choose from, or the range of the burstiness.
+/// Names to choose from, or the range of the burstiness.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     match text {
         "constant" => Ok(Arrivals::Constant),

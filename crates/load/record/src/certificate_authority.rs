@@ -29,7 +29,7 @@ const LEAF_DAYS: u64 = 300;
 /// Days before today from which certificates are valid, for clients whose clocks are late.
 const LEEWAY_DAYS: u64 = 2;
 
-/// Certificate authority.
+/// Local certificate authority that signs certificates of the recorded hosts.
 pub(crate) struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,

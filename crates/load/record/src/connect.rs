@@ -28,7 +28,7 @@ const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time for a handshake, and for a connection that is not read.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// First bytes that are read to tell a protocol.
+/// Maximum first bytes that are read to detect a protocol.
 const FIRST_BYTES: usize = 512;
 
 /// A tunnel that begins after the response to its request.

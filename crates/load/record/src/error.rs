@@ -11,7 +11,7 @@ use weir_net::tls::TlsError;
 pub enum RecordError {
     /// The address is not available.
     Listen(String, io::Error),
-    /// The address is open to other machines, which was not asked for.
+    /// The address is open to other machines without the option that permits it.
     Remote(String),
     /// The journal is there from an earlier recording.
     JournalExists(PathBuf),

@@ -102,9 +102,9 @@ mod tests {
 
     #[test]
     fn an_upgrade_is_asked_for_by_two_headers_and_is_not_to_http2() {
-        let asked = |lines| upgrade_protocol(&headers(lines)).is_some();
-        assert!(asked(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]));
-        assert!(!asked(&[("connection", "Upgrade, HTTP2-Settings"), ("upgrade", "h2c")]));
-        assert!(!asked(&[("upgrade", "websocket")]));
+        let requests_upgrade = |lines| upgrade_protocol(&headers(lines)).is_some();
+        assert!(requests_upgrade(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]));
+        assert!(!requests_upgrade(&[("connection", "Upgrade, HTTP2-Settings"), ("upgrade", "h2c")]));
+        assert!(!requests_upgrade(&[("upgrade", "websocket")]));
     }
 }

@@ -15,7 +15,7 @@ impl HostPattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, for a message that names the flag.
+    /// Reason why the text is invalid, for a message that names the flag.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || "write a host, e.g. shop.example, *.shop.example or localhost:8080".to_owned();
         let lower = text.trim().to_ascii_lowercase();

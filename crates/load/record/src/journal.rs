@@ -23,7 +23,7 @@ pub(crate) struct HarJournal {
     path: PathBuf,
     /// End of the last entry, over which the next one is written.
     end: u64,
-    /// What is written behind it.
+    /// Text written behind the last entry.
     written_tail: String,
     entries: u64,
     /// Titles of the pages, as members of a list.

@@ -1,4 +1,4 @@
-//! What the connections of a recording share.
+//! State shared by the connections of a recording.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -86,7 +86,7 @@ pub struct RecordingProxy {
     duration: Nanos,
 }
 
-/// What connections share, before there is an event loop.
+/// Parts of the shared state that exist before there is an event loop.
 struct ContextParts {
     recording: Rc<RecordingState>,
     upstreams: Upstreams,
@@ -254,9 +254,9 @@ fn listen(options: &Options) -> Result<(Vec<std::net::TcpListener>, Vec<SocketAd
 }
 
 /// Whether a service is the recorder itself, which would send each request to itself without end.
-fn is_own(target: &Target, own: SocketAddr) -> bool {
+fn is_own(target: &Target, address: SocketAddr) -> bool {
     let addresses = || (target.host.as_str(), target.port).to_socket_addrs().into_iter().flatten();
-    target.port == own.port()
+    target.port == address.port()
         && addresses()
-            .any(|address| address.ip() == own.ip() || own.ip().is_unspecified() && address.ip().is_loopback())
+            .any(|address| address.ip() == address.ip() || address.ip().is_unspecified() && address.ip().is_loopback())
 }

@@ -14,7 +14,7 @@ use crate::har_entry::{har_entry, timestamp};
 use crate::journal::HarJournal;
 use crate::resource::{PageCounter, opens_page};
 
-/// Hosts whose tunnels and problems are told apart.
+/// Maximum hosts whose tunnels and problems are listed by name.
 const MAX_NAMED_HOSTS: usize = 1000;
 
 /// Reports of a recording while it goes on.
@@ -25,7 +25,7 @@ pub trait RecordObserver {
     fn note(&self, text: &str);
 }
 
-/// What a recording has so far.
+/// Counts of a recording so far.
 #[derive(Clone, Debug, Default)]
 pub struct RecordCounts {
     /// Recorded requests that a scenario has.
@@ -54,7 +54,7 @@ pub struct RecordCounts {
     pub latest: String,
 }
 
-/// State of a recording.
+/// Journal, counts and limits of a recording, on one thread.
 pub(crate) struct RecordingState {
     clock: Clock,
     wall: WallOffset,
@@ -201,7 +201,7 @@ impl RecordingState {
         }
     }
 
-    /// Whether all requests that were asked for are recorded.
+    /// Whether the requested number of requests is recorded.
     pub(crate) fn is_complete(&self) -> bool {
         self.max_requests.is_some_and(|most| self.counts.borrow().requests >= most)
     }

@@ -1,4 +1,4 @@
-//! What a browser wants a response for, and the page that a request belongs to. PURE.
+//! Kind of resource that a browser requests, and the page that a request belongs to. PURE.
 
 use http::HeaderMap;
 

@@ -51,7 +51,7 @@ fn replace_origin(headers: &mut HeaderMap, name: &header::HeaderName, from: &str
     }
 }
 
-/// What follows an origin in a URL; `None` if the URL has another origin.
+/// Rest of a URL after an origin; `None` if the URL has another origin.
 fn strip_origin<'a>(url: &'a str, origin: &str) -> Option<&'a str> {
     let start = url.get(..origin.len()).filter(|start| start.eq_ignore_ascii_case(origin))?;
     let rest = &url[start.len()..];

@@ -1,6 +1,6 @@
-//! What goes through a tunnel, by its first bytes. PURE.
+//! Protocol in a tunnel, detected from its first bytes. PURE.
 
-/// Content of a tunnel.
+/// Protocol in a CONNECT tunnel, which decides whether its requests are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TunnelContent {
     /// TLS: a record with a handshake.

@@ -18,7 +18,7 @@ const MAX_UPSTREAMS: usize = 1000;
 /// Timeout of name resolution, connecting and TLS.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(30);
 
-/// Place of a service.
+/// Host, port and TLS of a recorded service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ServicePlace {
     /// Whether it speaks TLS.

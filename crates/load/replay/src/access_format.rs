@@ -34,7 +34,7 @@ const KNOWN_FORMATS: [(&str, &str); 8] = [
 const FORMAT_ALIASES: [(&str, &str); 3] = [("nginx", "combined"), ("apache", "combined"), ("caddy", "json")];
 
 impl AccessFormat {
-    /// Formats that are told from the content, with their names; the more special ones first.
+    /// Formats that are detected from the content, with their names; the more special ones first.
     pub(crate) fn known() -> Vec<(&'static str, Self)> {
         let patterns =
             KNOWN_FORMATS.into_iter().filter_map(|(name, text)| Some((name, Self::Pattern(known_pattern(text)?))));

@@ -4,7 +4,7 @@ use weir_base::Nanos;
 use weir_base::calendar::{CivilDate, month_number};
 use weir_base::timestamp::{Timestamp, fraction_ns, number};
 
-/// What a time stamp marks.
+/// Moment of a request that a time stamp marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampMoment {
     /// Arrival of the request.
@@ -20,7 +20,7 @@ pub struct AccessTime {
     pub unix_ns: i64,
     /// Length of that interval: a second for `12:00:05`; > 0.
     pub resolution: Nanos,
-    /// What it marks.
+    /// Moment of the request that the time stamp marks.
     pub moment: StampMoment,
 }
 

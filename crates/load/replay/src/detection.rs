@@ -1,4 +1,4 @@
-//! The format of a log, told from its first lines.
+//! Format of a log, detected from its first lines.
 
 use super::access_format::AccessFormat;
 use super::line_error::LineError;

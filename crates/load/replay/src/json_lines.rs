@@ -10,8 +10,9 @@ use super::raw_fields::TextEscapes;
 use super::request_text::is_method;
 use weir_base::units;
 
-/// Lines that are JSON objects. Members are told from their names, in any case and with any punctuation, and of objects
-/// in objects with the names of those: `http.request.method`, `request_method` and `{"request": {"method": ...}}`.
+/// Lines that are JSON objects. Members are recognized by their names, in any case and with any punctuation, and of
+/// objects in objects with the names of those: `http.request.method`, `request_method` and `{"request": {"method":
+/// ...}}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JsonLines {
     /// Names that a user has given, as they are compared, before the known ones.
@@ -124,7 +125,7 @@ const NAMES: [(LineField, &[&str]); 14] = [
 const BODY_NAMES: [&str; 4] = ["requestbody", "body", "httprequestbodycontent", "reqbody"];
 /// Objects within objects that are looked into.
 const MAX_DEPTH: usize = 4;
-/// Members of a line that are looked at.
+/// Maximum members of a line that are read.
 const MAX_MEMBERS: usize = 500;
 /// Names of fields in [`JsonLines::with_names`].
 const GIVEN: [(&str, LineField); 12] = [
@@ -143,7 +144,7 @@ const GIVEN: [(&str, LineField); 12] = [
 ];
 
 impl JsonLines {
-    /// Lines whose members have these names: `time=when,method=verb`; others are told from the known names.
+    /// Lines whose members have these names: `time=when,method=verb`; others are recognized by the known names.
     ///
     /// # Errors
     /// The invalid part.

@@ -1,8 +1,9 @@
 //! Access logs: lines in, requests with their times out, and loads of them.
 //!
-//! - [`AccessFormat`]: format of a log, told from its lines or given as a pattern; it reads a line as an [`AccessRecord`]
+//! - [`AccessFormat`]: format of a log, detected from its lines or given as a pattern; it reads a line as an
+//!   [`AccessRecord`]
 //! - [`LinePattern`]: lines of fields between literals, in the notations of nginx, Apache and Envoy
-//! - [`JsonLines`]: lines that are JSON objects, whose members are told from their names
+//! - [`JsonLines`]: lines that are JSON objects, whose members are recognized by their names
 //! - [`AccessTime`]: time of a line, with its resolution, and what it marks
 //! - [`LogTimeline`]: records in the order of their starts: sorted in a bounded window, coarse stamps spread
 //! - [`RecordSelection`]: which records a replay has, and why others are left out ([`LineOmission`])

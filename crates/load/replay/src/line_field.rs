@@ -4,7 +4,7 @@ use super::access_time::{AccessTime, StampMoment};
 use super::line_error::LineError;
 use weir_base::Nanos;
 
-/// What a field of a line is.
+/// Meaning of a field of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineField {
     /// Something that a replay does not need.

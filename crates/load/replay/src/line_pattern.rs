@@ -11,7 +11,7 @@ use super::line_piece::{LinePiece, PatternError};
 use super::raw_fields::TextEscapes;
 use super::{nginx_notation, percent_notation};
 
-/// What may stand behind the last piece of a pattern.
+/// Text that may follow the last piece of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineTail {
     /// Nothing.
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(request_time(r#" 123 1.2 "x.123" é"#), None);
     }
 
-    /// What a pattern reads, printed as it would be logged.
+    /// Line of a record as `pattern` would log it, with `time` as its time stamp.
     fn printed(pattern: &LinePattern, record: &AccessRecord, time: &str) -> String {
         let text = |field: &LineField| match field {
             LineField::Time(_) => time.to_owned(),

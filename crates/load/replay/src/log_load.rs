@@ -17,7 +17,7 @@ pub struct LogLoad {
     pub speed: Option<f64>,
     /// Logs whose requests are sent, in their mix.
     pub mix_from: Vec<PathBuf>,
-    /// Format of their lines; told from the lines without one.
+    /// Format of their lines; None to detect it.
     pub log_pattern: Option<String>,
 }
 

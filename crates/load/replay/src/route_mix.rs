@@ -19,7 +19,7 @@ pub struct RouteMix {
     rng: SeededRng,
 }
 
-/// Route of a mix.
+/// Route with its number of requests in a log, and a sample of their targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MixedRoute {
     /// Method and path with `:id` in place of identifiers.

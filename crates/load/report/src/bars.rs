@@ -119,7 +119,8 @@ fn linear(low: Nanos, high: Nanos) -> Vec<Nanos> {
     bounds
 }
 
-/// A bar for a share of the longest, in eighths of a column; whatever is not nothing can be seen.
+/// A bar for a share of the longest, in eighths of a column; a positive one is at least an eighth, so that it can be
+/// seen.
 fn bar(share: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let mut eighths = (share * (MAX_BAR_COLUMNS * 8) as f64).round() as usize;

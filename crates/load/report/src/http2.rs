@@ -1,4 +1,4 @@
-//! What there is to say about HTTP/2.
+//! Texts about HTTP/2.
 
 use super::number_format::{count, ms};
 use weir_measure::Run;
@@ -15,7 +15,7 @@ pub(crate) fn protocol(run: &Run) -> String {
     format!("HTTP/2, {} stream{plural} each · {}", count(http2.streams), tls.unwrap_or("no TLS"))
 }
 
-/// What was noticed of HTTP/2, as short phrases; without error codes.
+/// Noteworthy facts about HTTP/2, as short phrases; without error codes.
 pub(crate) fn notices(run: &Run) -> Vec<String> {
     let Some(http2) = &run.http2 else { return Vec::new() };
     let mut words = Vec::new();

@@ -85,7 +85,7 @@ pub(crate) fn tokens(llm: &RunLlm) -> Vec<String> {
     words
 }
 
-/// What weir itself has added to the times to first token, and with what delay it has read the tokens.
+/// Delays that weir itself has added to the times to first token, and delays with which it has read tokens.
 pub(crate) fn own_part(llm: &RunLlm) -> Vec<String> {
     let both = |times: &Percentiles| format!("{} p50, {} p99", ms(times.p50), ms(times.p99));
     let mut words = Vec::new();

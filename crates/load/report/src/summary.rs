@@ -22,11 +22,11 @@ pub fn render(run: &Run, comparison: Option<&str>) -> String {
         Tone::Doubt => "🟡",
         Tone::Plain => "⚪",
     };
-    let asked = format!("{} {}", run.target.method, run.target.url);
+    let target = format!("{} {}", run.target.method, run.target.url);
     let mut lines = vec![
         format!("### {sign} {}", cell(&verdict.headline)),
         String::new(),
-        format!("`{}`: {}", code(asked.trim()), cell(&facts(run).join(" · "))),
+        format!("`{}`: {}", code(target.trim()), cell(&facts(run).join(" · "))),
         String::new(),
         cell(&verdict.sentence),
     ];

@@ -104,19 +104,19 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
 }
 
 pub(super) fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
-    let asked = format!("{} {}", run.target.method, run.target.url).trim_start().to_owned();
+    let target = format!("{} {}", run.target.method, run.target.url).trim_start().to_owned();
     let facts = facts(run);
     let mut lines =
-        vec![paint.bold(&truncate(&asked, TERMINAL_COLUMNS)), truncate(&facts.join(" · "), TERMINAL_COLUMNS)];
+        vec![paint.bold(&truncate(&target, TERMINAL_COLUMNS)), truncate(&facts.join(" · "), TERMINAL_COLUMNS)];
     if let Some(why) = &run.aborted {
         lines.push(paint.red(&truncate(&format!("aborted: {why}"), TERMINAL_COLUMNS)));
     }
     if run.interrupted {
-        let left = match run.requests.unfinished {
+        let unfinished = match run.requests.unfinished {
             0 => String::new(),
             n => format!("; {} in flight, not counted", count(n)),
         };
-        lines.push(paint.red(&format!("interrupted{left}")));
+        lines.push(paint.red(&format!("interrupted{unfinished}")));
     }
     lines.extend(run.changes.as_ref().map(changed));
     lines.extend(ended_by(run).map(|words| truncate(&words, TERMINAL_COLUMNS)));
@@ -142,7 +142,7 @@ pub(crate) fn ended_by(run: &Run) -> Option<String> {
     }
 }
 
-/// Counts of requests, and those that the end has cut off where no other line tells of them.
+/// Counts of requests, and those that the end has cut off where no other line reports them.
 pub(super) fn request_counts(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let requests = &run.requests;
     let failed = match requests.failed {
@@ -160,7 +160,7 @@ pub(super) fn request_counts(run: &Run, paint: AnsiPaint) -> Vec<String> {
     lines
 }
 
-/// Requests that the end of a run has cut off; those of an interrupt, and of iterations, are told elsewhere.
+/// Requests that the end of a run has cut off; those of an interrupt, and of iterations, have their own lines.
 pub(super) fn unfinished(run: &Run) -> u64 {
     if run.interrupted || run.iterations.is_some() { 0 } else { run.requests.unfinished }
 }

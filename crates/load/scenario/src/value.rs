@@ -219,7 +219,7 @@ fn number(text: &str) -> Value {
     }
 }
 
-/// What is left of a text after what has been written; another text is an error.
+/// Rest of a text after the written part; writing anything else is an error.
 struct Remainder<'t>(&'t str);
 
 impl fmt::Write for Remainder<'_> {

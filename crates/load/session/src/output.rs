@@ -176,7 +176,7 @@ impl Drop for OutputFile {
     }
 }
 
-/// What was stdout before it was reserved.
+/// Original stdout, kept when descriptor 1 was redirected.
 static RESERVED_STDOUT: OnceLock<File> = OnceLock::new();
 
 /// Keeps stdout for reports and output files: what scripts print goes to stderr from now on, so that what a program reads

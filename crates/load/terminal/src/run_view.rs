@@ -1,4 +1,4 @@
-//! What the screen shows of a run.
+//! State of a run that the screen shows.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use weir_measure::recorder::Interval;
 use weir_measure::step_counts::StepInterval;
 use weir_pace::live_load::LevelKind;
 
-/// What a run is about.
+/// Description of a run, for its screen.
 #[derive(Clone, Debug, Default)]
 pub struct ViewSubject {
     /// Subject, e.g. `GET http://localhost:8080/`.
@@ -34,7 +34,7 @@ pub struct ViewSubject {
 /// Load as it is set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewLoad {
-    /// What the level is.
+    /// Unit of the level.
     pub kind: LevelKind,
     /// Arrivals per second, or number of users; none of recorded times.
     pub level: Option<f64>,
@@ -44,7 +44,7 @@ pub struct ViewLoad {
     pub until: Nanos,
 }
 
-/// What the screen shows.
+/// Values shown on the screen.
 #[derive(Clone, Debug)]
 pub struct RunView {
     pub(crate) subject: ViewSubject,
@@ -72,7 +72,7 @@ pub struct RunView {
     pub(crate) samples: BTreeMap<u32, String>,
     /// Agents; none if this process alone generates the load.
     pub(crate) agents: Vec<AgentView>,
-    /// Time of the last look at the agents.
+    /// Time at which the agents' counts were last read.
     agents_at: Nanos,
     /// Number of the first step that is shown.
     pub(crate) first_step: usize,

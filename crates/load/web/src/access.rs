@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// What the bearer of a token may do.
+/// Rights of a token's bearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WebRole {
     /// Reads.

@@ -22,7 +22,7 @@ use weir_machine::lock::lock;
 const MAX_MESSAGES: usize = 50;
 const MAX_MESSAGE_CHARS: usize = 2000;
 
-/// What is known of the run that was started last.
+/// State of the run that was started last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunState {
     /// Number of the run since the start of this process; 0: there was none.

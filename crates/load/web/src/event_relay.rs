@@ -82,7 +82,7 @@ pub(crate) async fn relay(runs: Arc<ChildRuns>, role: WebRole, query: Option<Str
     }
 }
 
-/// What has been passed on of the events of a run.
+/// Extent to which the events of a run were passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RelayedEvents {
     Nothing,

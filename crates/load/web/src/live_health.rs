@@ -1,4 +1,5 @@
-//! Health of what generates the load, while it goes on: CPU time, lateness and clock of each part, and events of the run.
+//! Health of what generates the load, while it goes on: CPU time, lateness and clock of each part, and events of the
+//! run.
 
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ pub(crate) struct LiveHealth {
     at: Nanos,
 }
 
-/// Health of a part.
+/// CPU, lateness and clock error of one agent, or of this process.
 #[derive(Debug)]
 struct PartHealth {
     node: String,

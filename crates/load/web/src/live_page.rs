@@ -67,7 +67,7 @@ impl LivePage {
         page_urls(&self.shared.rules, &self.server)
     }
 
-    /// Takes the progress of the run; `steps` are asked for where an interval has more than those that are known.
+    /// Adds the progress of the run. `steps` is called when an interval has more steps than are known so far.
     pub fn update(&self, progress: &RunProgress<'_>, steps: impl FnOnce() -> Vec<StepFacts>) {
         if let Some(interval) = progress.interval {
             let mut names = lock(&self.shared.steps);

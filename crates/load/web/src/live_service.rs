@@ -45,9 +45,9 @@ impl Service for LiveService {
         &self,
         streams: &Self::Local,
         request: Request<RequestBody>,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> ServiceReply {
-        self.reply(streams, request, turn).await.into()
+        self.reply(streams, request, context).await.into()
     }
 }
 
@@ -56,7 +56,7 @@ impl LiveService {
         &self,
         streams: &Rc<Cell<usize>>,
         request: Request<RequestBody>,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> Response<ResponseBody> {
         let role = match admit(&self.0.rules, &request, asset) {
             Ok(role) => role,
@@ -65,7 +65,7 @@ impl LiveService {
         let path = request.uri().path();
         match (request.method(), path) {
             (&Method::GET, "/api/events") => self.events(streams, role, since(request.uri().query(), &self.0.run)),
-            (&Method::POST, "/api/change") if role == WebRole::Operator => self.change(request, turn).await,
+            (&Method::POST, "/api/change") if role == WebRole::Operator => self.change(request, context).await,
             (&Method::POST, "/api/change") => error(403, "this address is for reading; the load is changed by another"),
             (_, "/api/events" | "/api/change") => error(405, "the method does not go with the path"),
             _ => error(404, "no such path"),
@@ -84,8 +84,8 @@ impl LiveService {
         reply(StatusCode::OK, "text/event-stream", ResponseBody::from_stream(EventBody(body)))
     }
 
-    async fn change(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
-        let Ok(body) = turn.read_body(request.into_body(), MAX_CHANGE_BYTES).await else {
+    async fn change(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<ResponseBody> {
+        let Ok(body) = context.read_body(request.into_body(), MAX_CHANGE_BYTES).await else {
             return error(413, "a change is no longer than a line");
         };
         let Ok(change) = serde_json::from_slice::<LoadChange>(&body) else {

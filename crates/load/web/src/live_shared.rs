@@ -1,4 +1,4 @@
-//! What the run and the requests of the page share, and what pages are told of it.
+//! State shared by the run and the requests of the page, and the description of the run for pages.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -16,7 +16,7 @@ use weir_measure::LoadModel;
 use weir_pace::live_load::{LevelKind, LoadChange};
 use weir_report::page::{ChartLevel, ValueUnit};
 
-/// What a run is about, for its page.
+/// Description of a run, for its page.
 #[derive(Clone, Debug, Default)]
 pub struct PageSubject {
     /// Subject, e.g. `GET http://localhost:8080/`.
@@ -39,7 +39,7 @@ pub struct PageSubject {
     pub has_connections: bool,
 }
 
-/// What the run and the requests of the page share.
+/// State shared by the run and the requests of the page.
 #[derive(Debug)]
 pub(crate) struct LiveShared {
     pub(crate) rules: AccessRules,
@@ -58,12 +58,12 @@ pub(crate) struct LiveShared {
 }
 
 impl LiveShared {
-    /// Lets pages look at what is new.
+    /// Wakes pages to read what is new.
     pub(crate) fn wake(&self) {
         self.wakes.send_modify(|wakes| *wakes = wakes.wrapping_add(1));
     }
 
-    /// What the run is about.
+    /// Description of the run for a page of this role, as JSON.
     pub(crate) fn hello(&self, role: WebRole) -> Value {
         let subject = &self.subject;
         let load = self.control.load();

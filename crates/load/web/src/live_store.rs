@@ -24,7 +24,7 @@ pub(crate) struct LiveStore {
     next: u64,
 }
 
-/// What a page has missed.
+/// Bins that a page has missed.
 #[derive(Debug, PartialEq)]
 pub(crate) struct MissedBins {
     /// Whether the page discards what it has.
@@ -67,7 +67,7 @@ impl LiveStore {
         self.bins = merged;
     }
 
-    /// What a page has missed that has all intervals before `since`; `None`: it has nothing.
+    /// Bins missed by a page that has all intervals before `since`; `None`: it has none.
     pub(crate) fn missed(&self, since: Option<u64>) -> MissedBins {
         let since = since.filter(|since| *since <= self.next);
         let first = self.recent.front().map_or(self.next, |bin| bin.n);

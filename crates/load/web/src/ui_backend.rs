@@ -1,4 +1,4 @@
-//! What the page of `weir ui` needs of the command line: its options, saved runs, and reports.
+//! Interface of the page of `weir ui` to the command line: its options, saved runs, and reports.
 
 use std::ffi::OsString;
 use std::fmt::Debug;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Load as the form has it.
+/// Load as filled into the form: URL, options and label. Not validated yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunForm {
@@ -65,13 +65,13 @@ pub trait UiBackend: Debug + Send + Sync + 'static {
     /// Command line and TOML of a load.
     ///
     /// # Errors
-    /// What is wrong with the load.
+    /// Fault of the load, in one line.
     fn preview(&self, form: &RunForm) -> Result<Value, String>;
 
     /// Command that starts a load, saves its run, shows its page at a free port, and ends with its stdin.
     ///
     /// # Errors
-    /// What is wrong with the load.
+    /// Fault of the load, in one line.
     fn command(&self, form: &RunForm) -> Result<RunCommand, String>;
 
     /// Form of a saved run, to start it again.

@@ -44,9 +44,9 @@ impl Service for UiService {
         &self,
         streams: &Self::Local,
         request: Request<RequestBody>,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> ServiceReply {
-        self.reply(streams, request, turn).await.into()
+        self.reply(streams, request, context).await.into()
     }
 }
 
@@ -55,7 +55,7 @@ impl UiService {
         &self,
         streams: &Rc<Cell<usize>>,
         request: Request<RequestBody>,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> Response<ResponseBody> {
         if let Some(reply) = self.shown_document(&request) {
             return reply;
@@ -73,29 +73,29 @@ impl UiService {
             }
             // A report is read only; so spectators may open it, and the request has the numbers in its body.
             (&Method::POST, "/api/runs") => {
-                self.with_json(request, turn, |backend, query: RunQuery| backend.runs(&query)).await
+                self.with_json(request, context, |backend, query: RunQuery| backend.runs(&query)).await
             }
             (&Method::POST, "/api/trends") => {
-                self.with_json(request, turn, |backend, query: RunQuery| backend.trends(&query)).await
+                self.with_json(request, context, |backend, query: RunQuery| backend.trends(&query)).await
             }
-            (&Method::POST, "/api/documents") => self.document(request, turn).await,
+            (&Method::POST, "/api/documents") => self.document(request, context).await,
             (
                 &Method::POST,
                 "/api/change" | "/api/start" | "/api/end" | "/api/preview" | "/api/form" | "/api/files",
             ) if role == WebRole::Spectator => error(403, "this address is for reading; runs are started by another"),
-            (&Method::POST, "/api/change") => self.change(request, turn).await,
-            (&Method::POST, "/api/start") => self.start(request, turn).await,
+            (&Method::POST, "/api/change") => self.change(request, context).await,
+            (&Method::POST, "/api/start") => self.start(request, context).await,
             (&Method::POST, "/api/end") => {
                 self.0.runs.end();
                 json_reply(StatusCode::OK, &json!({}))
             }
             (&Method::POST, "/api/preview") => {
-                self.with_json(request, turn, |backend, form: RunForm| backend.preview(&form)).await
+                self.with_json(request, context, |backend, form: RunForm| backend.preview(&form)).await
             }
             (&Method::POST, "/api/form") => {
-                self.with_json(request, turn, |backend, run: i64| backend.form_of(run)).await
+                self.with_json(request, context, |backend, run: i64| backend.form_of(run)).await
             }
-            (&Method::POST, "/api/files") => self.upload(request, turn).await,
+            (&Method::POST, "/api/files") => self.upload(request, context).await,
             (_, path) if path.starts_with("/api/") => error(405, "the method does not go with the path"),
             _ => error(404, "no such path"),
         }
@@ -123,8 +123,8 @@ impl UiService {
         reply(StatusCode::OK, "text/event-stream", ResponseBody::from_stream(EventBody(body)))
     }
 
-    async fn change(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
-        let Ok(body) = turn.read_body(request.into_body(), MAX_CHANGE_BYTES).await else {
+    async fn change(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<ResponseBody> {
+        let Ok(body) = context.read_body(request.into_body(), MAX_CHANGE_BYTES).await else {
             return error(413, "a change is no longer than a line");
         };
         let state = self.0.runs.state();
@@ -138,19 +138,19 @@ impl UiService {
         }
     }
 
-    async fn start(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
+    async fn start(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<ResponseBody> {
         let runs = Arc::clone(&self.0.runs);
-        self.with_json(request, turn, move |backend, form: RunForm| {
+        self.with_json(request, context, move |backend, form: RunForm| {
             let command = backend.command(&form)?;
             runs.start(command, backend).map(|number| json!({ "number": number }))
         })
         .await
     }
 
-    async fn document(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
+    async fn document(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<ResponseBody> {
         let shared = Arc::clone(&self.0);
-        self.with_json(request, turn, move |backend, asked: DocumentRequest| {
-            let html = backend.document(&asked)?;
+        self.with_json(request, context, move |backend, document_request: DocumentRequest| {
+            let html = backend.document(&document_request)?;
             let name = new_token().ok_or("the system has no random numbers")?;
             let path = format!("{DOCUMENTS}{name}");
             lock(&shared.documents).add(name, html);
@@ -159,9 +159,9 @@ impl UiService {
         .await
     }
 
-    async fn upload(&self, request: Request<RequestBody>, turn: &RequestContext) -> Response<ResponseBody> {
+    async fn upload(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<ResponseBody> {
         let name = query_value(request.uri().query(), "name").unwrap_or_default().to_owned();
-        let Ok(body) = turn.read_body(request.into_body(), MAX_UPLOAD_BYTES).await else {
+        let Ok(body) = context.read_body(request.into_body(), MAX_UPLOAD_BYTES).await else {
             return error(413, &format!("a file has {} MiB at most", MAX_UPLOAD_BYTES >> 20));
         };
         let folder = UploadFolder(self.0.uploads.0.clone());
@@ -172,10 +172,10 @@ impl UiService {
     async fn with_json<T: DeserializeOwned + Send + 'static>(
         &self,
         request: Request<RequestBody>,
-        turn: &RequestContext,
+        context: &RequestContext,
         act: impl FnOnce(&Arc<dyn UiBackend>, T) -> Result<Value, String> + Send + 'static,
     ) -> Response<ResponseBody> {
-        let Ok(body) = turn.read_body(request.into_body(), MAX_FORM_BYTES).await else {
+        let Ok(body) = context.read_body(request.into_body(), MAX_FORM_BYTES).await else {
             return error(
                 413,
                 &format!("a form has {} MiB at most; write a longer body as a file", MAX_FORM_BYTES >> 20),

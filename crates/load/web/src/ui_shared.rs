@@ -1,4 +1,4 @@
-//! What requests of the page of `weir ui` share.
+//! State shared by all requests of the page of `weir ui`.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use super::shown_documents::ShownDocuments;
 use super::ui_backend::UiBackend;
 use super::upload_folder::UploadFolder;
 
-/// What requests of the page share.
+/// State shared by the requests of the page.
 #[derive(Debug)]
 pub(crate) struct UiShared {
     pub(crate) rules: AccessRules,

@@ -13,7 +13,7 @@ pub struct WebAddress {
 }
 
 impl WebAddress {
-    /// Address without a choice of the user.
+    /// Default listen address, reachable from this machine only.
     pub const DEFAULT: &str = "127.0.0.1:8089";
 
     /// Whether only this machine reaches it.

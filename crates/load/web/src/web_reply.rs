@@ -15,11 +15,11 @@ use weir_server::ResponseBody;
 /// Maximum number of open streams of events.
 const MAX_STREAMS: usize = 200;
 
-/// What a page may do: no script, style or connection but those of this server, and no frame around it.
+/// Content policy of a page: no script, style or connection but those of this server, and no frame around it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What a document within the page may do: its own scripts and styles, without the origin of the page, so that it
+/// Content policy of a document within the page: its own scripts and styles, without the origin of the page, so that it
 /// reaches nothing of it.
 const DOCUMENT_POLICY: &str = "sandbox allow-scripts allow-downloads; default-src 'none'; \
                                script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \

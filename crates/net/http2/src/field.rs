@@ -1,6 +1,6 @@
 //! Characters of fields (RFC 9110 section 5, RFC 9113 section 8.2.1).
 
-/// What a byte may be part of.
+/// Parts of a field that a byte is allowed in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ByteClass {
     /// Neither name nor value.

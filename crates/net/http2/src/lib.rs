@@ -1,5 +1,5 @@
 //! HTTP/2 of a client (RFC 9113) as plain values: bytes and requests go in, events and bytes come out. PURE: no socket,
-//! no clock, no thread. Whatever holds a connection writes the output and passes on what it reads.
+//! no clock, no thread. The owner of a connection writes the output and passes on what it reads.
 //!
 //! ```
 //! use weir_http2::connection::{ClientConnection, ClientSettings, StreamRequest};
@@ -21,7 +21,7 @@
 //! - [`flow`] windows (section 5.2)
 //! - [`error_code`] codes of streams and connections (section 7)
 //!
-//! What always holds:
+//! Invariants:
 //!
 //! - The events, the output and the error are the same however the received bytes are split; only the pieces of content
 //!   differ. DATA is never copied.

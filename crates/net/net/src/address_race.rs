@@ -29,7 +29,7 @@ pub struct AddressRace {
     due: Nanos,
 }
 
-/// What follows in an [`AddressRace`].
+/// Next step of an [`AddressRace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressRaceStep {
     /// An attempt at the address with this number begins.
@@ -47,7 +47,7 @@ impl AddressRace {
         Self { count, preferred: if preferred < count { preferred } else { 0 }, begun: 0, failed: 0, due: Nanos::ZERO }
     }
 
-    /// What follows at `now`. An attempt counts as begun with this call.
+    /// Next step at `now`. An attempt counts as begun with this call.
     pub fn next(&mut self, now: Nanos) -> AddressRaceStep {
         if self.begun == self.count {
             let is_over = self.failed == self.count;

@@ -277,7 +277,7 @@ thread_local! {
     static CIPHERTEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What received bytes contain.
+/// Decrypted bytes, and whether the connection has ended behind them.
 #[derive(Clone, Copy, Debug)]
 struct Decrypted {
     bytes: usize,

@@ -37,9 +37,9 @@ impl RedisAddress {
     /// # Errors
     /// The error and its remedy.
     pub fn parse(text: &str) -> Result<(Self, Vec<(String, String)>), String> {
-        let (place, asked) = text.split_once('?').unwrap_or((text, ""));
+        let (place, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut rest, mut more, mut tls) = (Vec::new(), Vec::new(), TlsOptions::default());
-        for word in asked.split('&').filter(|word| !word.is_empty()) {
+        for word in query.split('&').filter(|word| !word.is_empty()) {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             match name {
                 "db" | "user" | "pass" | "protocol" => rest.push(word),
@@ -51,8 +51,8 @@ impl RedisAddress {
             }
         }
         let end = if tls.insecure { "#insecure" } else { "" };
-        let asked = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
-        let address = Self { text: format!("{place}{asked}{end}"), redacted: Self::redact(text), tls };
+        let query = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
+        let address = Self { text: format!("{place}{query}{end}"), redacted: Self::redact(text), tls };
         address.client()?;
         Ok((address, more))
     }
@@ -71,12 +71,12 @@ impl RedisAddress {
     /// Text of an address, possibly invalid, without user and password.
     pub fn redact(text: &str) -> String {
         let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-        let (place, asked) = rest.split_once('?').map_or((rest, None), |(place, asked)| (place, Some(asked)));
+        let (place, query) = rest.split_once('?').map_or((rest, None), |(place, query)| (place, Some(query)));
         let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
         let is_plain = |word: &&str| !word.starts_with("pass=") && !word.starts_with("user=");
-        let asked: Vec<&str> =
-            asked.unwrap_or_default().split('&').filter(|word| !word.is_empty()).filter(is_plain).collect();
-        let end = if asked.is_empty() { String::new() } else { format!("?{}", asked.join("&")) };
+        let query: Vec<&str> =
+            query.unwrap_or_default().split('&').filter(|word| !word.is_empty()).filter(is_plain).collect();
+        let end = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
         format!("{scheme}://{place}{end}")
     }
 }

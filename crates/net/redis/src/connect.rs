@@ -37,11 +37,11 @@ impl RedisAddress {
         Client::open(info).map_err(why)
     }
 
-    /// Connects within this time; `answer` is the timeout of each reply.
+    /// Connects within this time; `reply` is the timeout of each reply.
     ///
     /// # Errors
     /// See [`RedisConnectError`].
-    pub fn connect(&self, within: Duration, answer: Duration) -> Result<Connection, RedisConnectError> {
+    pub fn connect(&self, within: Duration, reply: Duration) -> Result<Connection, RedisConnectError> {
         let client = self.client().map_err(RedisConnectError::Rejected)?;
         let connection = client.get_connection_with_timeout(within).map_err(|error| {
             let why = error_line(&error);
@@ -54,7 +54,7 @@ impl RedisAddress {
             if is_passing { RedisConnectError::Unreachable(why) } else { RedisConnectError::Rejected(why) }
         })?;
         let timeouts =
-            connection.set_read_timeout(Some(answer)).and_then(|()| connection.set_write_timeout(Some(answer)));
+            connection.set_read_timeout(Some(reply)).and_then(|()| connection.set_write_timeout(Some(reply)));
         timeouts.map_err(|error| RedisConnectError::Unreachable(error_line(&error)))?;
         Ok(connection)
     }

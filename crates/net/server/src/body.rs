@@ -18,7 +18,7 @@ pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 /// room for one byte, also after the end of the request.
 const MAX_HTTP2_PART_BYTES: usize = 64 * 1024;
 
-/// Body of a response.
+/// Response body: bytes or a stream. Dropping it ends the record of its request.
 #[derive(Debug)]
 pub struct ResponseBody {
     kind: Kind,

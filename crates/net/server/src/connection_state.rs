@@ -46,7 +46,7 @@ pub struct TlsPeer {
     pub client: Option<ClientIdentity>,
     /// `TLSv1.2` or `TLSv1.3`.
     pub version: &'static str,
-    /// Server that the client asked for (SNI), in lower case.
+    /// Server name in the client's handshake (SNI), in lower case.
     pub server_name: Option<String>,
 }
 
@@ -216,7 +216,7 @@ impl ConnectionState {
         }
     }
 
-    /// Has the task of a connection that takes no bytes measure what its peer takes.
+    /// Makes the task of a stalled connection measure how many bytes its peer takes.
     pub(super) fn measure_stalled(&self, now: Nanos) {
         if self.timeout_tracker.get().is_stalled(now) {
             self.outstanding.ask();

@@ -2,8 +2,8 @@
 //!
 //! A server works for each PING, SETTINGS, PRIORITY, WINDOW_UPDATE, RST_STREAM, CONTINUATION, empty DATA and unknown
 //! frame, and for each field of a header block beyond those that requests have, while its peer sends them for next to
-//! nothing. [`ControlFrameBudget`] counts them as the bytes pass: a bucket that time refills, and bytes that the server sends,
-//! since a client that downloads has reasons for WINDOW_UPDATE (and gRPC for PING, to measure the bandwidth).
+//! nothing. [`ControlFrameBudget`] counts them as the bytes pass: a bucket that time refills, and bytes that the server
+//! sends, since a client that downloads has reasons for WINDOW_UPDATE (and gRPC for PING, to measure the bandwidth).
 
 use crate::header_block::HeaderBlockScan;
 use weir_base::Nanos;
@@ -113,7 +113,7 @@ impl ControlFrameBudget {
         self.last_stream
     }
 
-    /// Frames since the last call of this that came beside the budget. To be called after each [`Self::received`], or
+    /// Whether frames since the previous call exceed the budget. To be called after each [`Self::received`], or
     /// each few; `now` may be coarse.
     pub(crate) fn is_exceeded(&mut self, now: Nanos) -> bool {
         if self.control_frames == 0 && self.surplus_fields == 0 {
@@ -131,7 +131,7 @@ impl ControlFrameBudget {
     }
 }
 
-/// Head of a frame.
+/// First 9 bytes of a frame, parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FrameHead {
     length: u32,

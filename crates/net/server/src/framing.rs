@@ -59,11 +59,11 @@ pub(super) fn padded_value() -> Response<ResponseBody> {
 
 /// A response with a line of text that closes the connection.
 fn closing_response(status: StatusCode, line: &'static str) -> Response<ResponseBody> {
-    let mut answer = Response::new(ResponseBody::from(line));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    answer
+    let mut response = Response::new(ResponseBody::from(line));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 #[cfg(test)]

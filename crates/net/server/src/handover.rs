@@ -27,7 +27,7 @@ use weir_machine::lock::lock;
 /// Variable by which a process learns of the sockets that it is passed.
 const VARIABLE: &str = "WEIR_HANDOVER";
 
-/// What the variable holds, as JSON.
+/// Value of the variable, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 struct HandoverNote {
     /// The process that passes the sockets on. Another process may inherit the variable, but not the descriptors.

@@ -4,7 +4,7 @@
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
 
-/// What the next byte is.
+/// Expected kind of the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum Expected {
     /// First byte of a field, or of a change of the table's size.

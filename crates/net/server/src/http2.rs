@@ -62,10 +62,10 @@ pub(super) fn serve<'a>(
     let connection = builder.serve_connection(TokioIo::new(stream), service_fn(handle));
     Box::pin(async move {
         let mut connection = pin!(connection);
-        let mut told = false;
+        let mut has_drained = false;
         let ended = poll_fn(|cx| {
-            if watch.close_mode() == CloseMode::Drain && !told {
-                told = true;
+            if watch.close_mode() == CloseMode::Drain && !has_drained {
+                has_drained = true;
                 connection.as_mut().graceful_shutdown();
             }
             connection.as_mut().poll(cx)

@@ -105,7 +105,7 @@ pub trait Service: Send + Sync + 'static {
         &self,
         local: &Self::Local,
         request: Request<RequestBody>,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> impl Future<Output = ServiceReply>;
 
     /// Called when the server stops, which awaits this like pending responses.
@@ -153,15 +153,15 @@ impl ServiceReply {
     /// Status of the response, if there is one.
     pub fn status(&self) -> Option<StatusCode> {
         match self {
-            Self::Response(answer) | Self::Upgrade(answer, _) => Some(answer.status()),
+            Self::Response(response) | Self::Upgrade(response, _) => Some(response.status()),
             Self::Reset => None,
         }
     }
 }
 
 impl From<Response<ResponseBody>> for ServiceReply {
-    fn from(answer: Response<ResponseBody>) -> Self {
-        Self::Response(answer)
+    fn from(response: Response<ResponseBody>) -> Self {
+        Self::Response(response)
     }
 }
 

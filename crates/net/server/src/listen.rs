@@ -23,7 +23,7 @@ use weir_machine::system::sockets::{BALANCES_SHARED_ADDRESSES, is_listening, str
 /// Backlog of a listener; the kernel limits it to `net.core.somaxconn`.
 const LISTEN_BACKLOG: i32 = 4096;
 
-/// What a listener's connections begin with.
+/// Settings that apply to new connections of a listener, before HTTP.
 #[derive(Debug)]
 pub(super) struct ListenerRules {
     /// Index among the server's listeners.
@@ -210,27 +210,27 @@ struct TcpListeners {
 /// as long as there is another.
 fn tcp_listeners(host: &str, port: u16, count: usize) -> io::Result<TcpListeners> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let mut asked: Vec<SocketAddr> = Vec::new();
+    let mut addresses: Vec<SocketAddr> = Vec::new();
     for address in (host, port).to_socket_addrs()? {
-        if !asked.contains(&address) {
-            asked.push(address);
+        if !addresses.contains(&address) {
+            addresses.push(address);
         }
     }
-    if asked.is_empty() {
+    if addresses.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
     }
     // A port that the system has chosen for one address may be another process's at the next.
-    let attempts = if port == 0 && asked.len() > 1 { MAX_PORT_ATTEMPTS } else { 1 };
-    let mut opened = open_all(&asked);
+    let attempts = if port == 0 && addresses.len() > 1 { MAX_PORT_ATTEMPTS } else { 1 };
+    let mut opened = open_all(&addresses);
     for _ in 1..attempts {
         match &opened {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => opened = open_all(&asked),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => opened = open_all(&addresses),
             _ => break,
         }
     }
     let (firsts, skipped) = opened?;
     let address = firsts[0].local_addr()?;
-    let is_only = asked.len() == 1;
+    let is_only = addresses.len() == 1;
     let mut sockets = Vec::new();
     for first in firsts {
         if count == 1 || !BALANCES_SHARED_ADDRESSES {

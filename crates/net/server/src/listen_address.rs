@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Address to listen on.
+/// TCP, Unix or systemd socket to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
     /// A TCP port of a host's address; port 0 lets the system choose.

@@ -1,4 +1,4 @@
-//! What a server listens on.
+//! Options of a listener: address, TLS, PROXY protocol and limits.
 
 use std::sync::Arc;
 
@@ -34,8 +34,7 @@ impl ListenerOptions {
         }
     }
 
-    /// What its sockets are known by to another process: the address as it is written, and the name where several may
-    /// have the same.
+    /// Key of its sockets in a handover: the address as it is written, and the name where several may have the same.
     pub(super) fn key(&self) -> String {
         match &self.address {
             address @ ListenAddress::Tcp(_, 0) => format!("{address} {}", self.name),

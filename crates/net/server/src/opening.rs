@@ -1,5 +1,5 @@
-//! What comes before HTTP on a connection: a header of the PROXY protocol, a TLS handshake, and which version of HTTP
-//! follows.
+//! Opening of a connection before HTTP: a header of the PROXY protocol, a TLS handshake, and the choice of the HTTP
+//! version.
 
 use std::io;
 

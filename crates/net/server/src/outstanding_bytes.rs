@@ -1,5 +1,5 @@
-//! Bytes of a response that the system has and the peer has not: the system reports room only once a third of its buffer is
-//! free, which a slow reader may not manage in time.
+//! Bytes of a response that the system has and the peer has not: the system reports room only once a third of its
+//! buffer is free, which a slow reader may not manage in time.
 
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
@@ -14,12 +14,12 @@ pub(super) struct OutstandingBytes {
 }
 
 impl OutstandingBytes {
-    /// Has the connection's task measure once.
+    /// Requests one measurement by the connection's task.
     pub(super) fn ask(&self) {
         self.is_asked_for.set(true);
     }
 
-    /// Bytes that the peer has taken since the last measure; None if nothing was asked for.
+    /// Bytes that the peer has taken since the last measure; None unless a measurement was requested.
     pub(super) fn measure(&self, socket: BorrowedFd<'_>) -> Option<u64> {
         if !self.is_asked_for.take() {
             return None;

@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// What the first bytes of a connection from a proxy are.
+/// Result of reading the first bytes of a connection from a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyHeader {
     /// The beginning of a header, so far valid.

@@ -22,7 +22,7 @@ use super::{BodyError, ServiceReply};
 use weir_base::Nanos;
 use weir_machine::timer::{Sleep, Timer};
 
-/// Context of one request.
+/// Server's side of a request for its service: connection, timer, deadlines and log.
 #[derive(Debug)]
 pub struct RequestContext {
     pub(super) accounting: Rc<RequestAccounting>,
@@ -42,7 +42,7 @@ pub enum BodyPrefix {
     Streaming(RequestBodyStream),
 }
 
-/// A request's body as a stream.
+/// Stream of a request's remaining body, whose bytes are counted.
 #[derive(Debug)]
 pub struct RequestBodyStream {
     prefix: Bytes,
@@ -103,9 +103,9 @@ impl RequestContext {
     }
 
     /// Adds an attempt log to the request's line in the access log.
-    pub fn log_attempts(&self, story: Box<RawValue>) {
-        if let Some(asked) = &self.log_info {
-            asked.set_attempts(story);
+    pub fn log_attempts(&self, attempts: Box<RawValue>) {
+        if let Some(log_info) = &self.log_info {
+            log_info.set_attempts(attempts);
         }
     }
 

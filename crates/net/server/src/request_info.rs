@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use weir_base::Nanos;
 
-/// A request in flight.
+/// Snapshot of a request in flight, for an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestInFlight {
     /// Address of the client with port, or `unix:`.
@@ -19,9 +19,9 @@ pub struct RequestInFlight {
     pub target: String,
     /// Time since its head was complete.
     pub age: Nanos,
-    /// What it belongs to, by the service: its route.
+    /// Route of the request, as its service names it.
     pub route: Option<String>,
-    /// What it waits for, by the service; `responding` once its response has begun.
+    /// Stage that the request waits in, as its service names it; `responding` once its response has begun.
     pub stage: &'static str,
 }
 

@@ -48,15 +48,15 @@ pub(super) struct RequestRecord {
 
 impl RequestRecord {
     pub(super) fn open<B>(
-        ledger: &Rc<RequestAccounting>,
+        accounting: &Rc<RequestAccounting>,
         watch: &Rc<ConnectionState>,
         stream: Option<Rc<StreamProgress>>,
         request: &Request<B>,
     ) -> Self {
         watch.update_timeouts(TimeoutTracker::request_began);
-        ledger.metrics.in_flight.inc();
-        let began = ledger.clock.now() - watch.take_receive_delay();
-        let asked = || {
+        accounting.metrics.in_flight.inc();
+        let began = accounting.clock.now() - watch.take_receive_delay();
+        let log_info = || {
             let (method, uri, version) = (request.method().clone(), request.uri().clone(), request.version());
             Rc::new(RequestLogInfo {
                 method,
@@ -64,15 +64,15 @@ impl RequestRecord {
                 version,
                 attempts: RefCell::default(),
                 client: watch.peer_text(),
-                headers: logged_headers(ledger, request.headers()),
+                headers: logged_headers(accounting, request.headers()),
                 began,
                 route: RefCell::default(),
                 caller: RefCell::default(),
                 stage: Cell::new("handling"),
             })
         };
-        let log_info = (ledger.access_log.is_some() || ledger.open_requests.is_some()).then(asked);
-        let open_key = ledger.open_requests.as_ref().zip(log_info.clone()).map(|(open, info)| open.add(info));
+        let log_info = (accounting.access_log.is_some() || accounting.open_requests.is_some()).then(log_info);
+        let open_key = accounting.open_requests.as_ref().zip(log_info.clone()).map(|(open, info)| open.add(info));
         Self {
             began,
             status: None,
@@ -80,7 +80,7 @@ impl RequestRecord {
             log_info,
             open_key,
             reset: false,
-            accounting: Rc::clone(ledger),
+            accounting: Rc::clone(accounting),
             connection: Rc::clone(watch),
             stream,
         }
@@ -141,8 +141,7 @@ impl RequestRecord {
 
 impl Drop for RequestRecord {
     fn drop(&mut self) {
-        let RequestAccounting { clock, coarse_clock: tick, metrics, access_log: pen, open_requests } =
-            &*self.accounting;
+        let RequestAccounting { clock, coarse_clock: tick, metrics, access_log, open_requests } = &*self.accounting;
         if let (Some(open), Some(key)) = (open_requests, self.open_key) {
             open.remove(key);
         }
@@ -154,9 +153,9 @@ impl Drop for RequestRecord {
             Some(status) => metrics.record_response(status, took),
             None => metrics.record_end("unanswered"),
         }
-        let (Some(pen), Some(asked)) = (pen, &self.log_info) else { return };
-        if pen.is_sampled(self.status) {
-            self.write_line(pen, asked, took);
+        let (Some(access_log), Some(log_info)) = (access_log, &self.log_info) else { return };
+        if access_log.is_sampled(self.status) {
+            self.write_line(access_log, log_info, took);
         }
     }
 }
@@ -171,8 +170,8 @@ impl RequestRecord {
         let RequestLogInfo { method, uri, version, attempts: story, client, headers, route, caller, .. } = asked;
         let target = uri.path_and_query().map_or("", |target| target.as_str());
         let version = format!("{version:?}");
-        if *pen.format() == AccessLogFormat::Json {
-            pen.write_json(&AccessLogEntry {
+        if *access_log.format() == AccessLogFormat::Json {
+            access_log.write_json(&AccessLogEntry {
                 time: (clock::unix_s() * 1e6).round() / 1e6,
                 client,
                 method: method.as_str(),
@@ -182,7 +181,7 @@ impl RequestRecord {
                 bytes: self.bytes,
                 duration_ms: took.as_millis_f64(),
                 client_closed: self.status.is_none() && !self.reset && !self.is_server_abort(),
-                attempts: story.borrow().as_deref(),
+                attempts: attempts.borrow().as_deref(),
             });
             return;
         }
@@ -190,7 +189,7 @@ impl RequestRecord {
             let subject = tls.client.as_ref().map(|client| client.subject.as_str());
             (tls.version, tls.server_name.as_deref(), subject)
         });
-        pen.write_values(&LogValues {
+        access_log.write_values(&LogValues {
             time_s: clock::unix_s(),
             duration_s: took.as_secs_f64(),
             client,

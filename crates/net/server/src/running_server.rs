@@ -165,7 +165,7 @@ struct ThreadSocket {
     counts: [Arc<ConnectionCounts>; 2],
 }
 
-/// What a thread's context is made of.
+/// Parts of a thread's context.
 struct ThreadParts<S> {
     service: Arc<S>,
     clock: Clock,
@@ -178,8 +178,8 @@ struct ThreadParts<S> {
 
 fn thread_context<S: Service>(parts: ThreadParts<S>) -> io::Result<Rc<ThreadContext<S>>> {
     let ThreadParts { service, clock, metrics, state, access_log, queries, options } = parts;
-    let (timer, rings) = Timer::new(clock)?;
-    spawn_task(rings);
+    let (timer, timer_task) = Timer::new(clock)?;
+    spawn_task(timer_task);
     let requests = options.lists_requests.then(Rc::<OpenRequests>::default);
     if let Some(requests) = &requests {
         spawn_task(open_requests::respond(Rc::clone(requests), queries));

@@ -1,4 +1,4 @@
-//! What all threads of a server share: its end, and what that has cut off.
+//! State shared by all threads of a server: its shutdown, and counts of what that has cut off.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ pub(super) enum ShutdownRequest {
     Now,
 }
 
-/// What the end of a server's grace time has cut off.
+/// Requests and tunnels cut off by the end of a server's grace time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopReport {
     /// Requests whose responses were not complete.
@@ -24,7 +24,7 @@ pub struct StopReport {
     pub tunnels: u64,
 }
 
-/// What all threads of a server share.
+/// State shared by all threads of a server.
 #[derive(Debug, Default)]
 pub(super) struct ServerState {
     /// Whether the server is about to stop, so that load balancers are to send nothing more.

@@ -64,7 +64,7 @@ impl StreamProgress {
         self.has_response.set(true);
     }
 
-    /// Records a part of the response: until the next one is asked for, the peer's window has no room for it.
+    /// Records a part of the response: until the next one is requested, the peer's window has no room for it.
     pub(super) fn sending(&self, bytes: usize) {
         let now = self.coarse_clock.now();
         update(&self.write, |write| {
@@ -147,8 +147,8 @@ impl OpenStreams {
         self.0.borrow().len()
     }
 
-    /// Records bytes that the peer has taken from the system's buffer while that has no room for more: streams wait for it,
-    /// and each has an equal part.
+    /// Records bytes that the peer has taken from the system's buffer while that has no room for more: streams wait for
+    /// it, and each has an equal part.
     pub(super) fn record_drained(&self, now: Nanos, bytes: u64) {
         let streams = self.0.borrow();
         let waiting = || streams.iter().filter(|(_, stream)| stream.write.get().is_waiting());

@@ -51,9 +51,10 @@ pub(super) struct ThreadContext<S: Service> {
     pub(super) next_inspected: Cell<usize>,
 }
 
-/// Connections that a search for an idle one looks at.
+/// Maximum connections examined in a search for an idle one.
 const MAX_INSPECTED: usize = 1000;
-/// Idle time from which a connection may end for a new one; a client that sends one request after the other is not idle.
+/// Idle time from which a connection may end for a new one; a client that sends one request after the other is not
+/// idle.
 const MIN_EVICTED_IDLE: Nanos = Nanos::from_secs(1);
 
 /// Error of a request without a response, which resets the connection.
@@ -110,7 +111,7 @@ impl<S: Service> ThreadContext<S> {
         stream: Option<Rc<StreamProgress>>,
         request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, NoResponse> {
-        let mut entry = RequestRecord::open(&self.accounting, &watch, stream, &request);
+        let mut record = RequestRecord::open(&self.accounting, &watch, stream, &request);
         let version = request.version();
         let whole = request.body().is_end_stream();
         watch.set_unread_body(!whole);
@@ -124,27 +125,27 @@ impl<S: Service> ThreadContext<S> {
         } else if let Some(page) = self.builtin_response(&self.service.builtin_path(request.uri().path())) {
             ServiceReply::Response(page)
         } else {
-            let turn = RequestContext::new(&self.accounting, &self.timer, &watch, &entry);
-            self.service.handle(&self.local, request, &turn).await
+            let context = RequestContext::new(&self.accounting, &self.timer, &watch, &record);
+            self.service.handle(&self.local, request, &context).await
         };
         match reply {
-            ServiceReply::Response(mut answer) => {
+            ServiceReply::Response(mut response) => {
                 if version < Version::HTTP_2 && self.state.closes_connections() {
-                    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                entry.set_status(answer.status().as_u16());
-                if whole && version < Version::HTTP_2 && (last || has_connection_close(answer.headers())) {
+                record.set_status(response.status().as_u16());
+                if whole && version < Version::HTTP_2 && (last || has_connection_close(response.headers())) {
                     watch.close_after_response();
                 }
-                Ok(answer.map(|body| body.with_record(entry)))
+                Ok(response.map(|body| body.with_record(record)))
             }
-            ServiceReply::Upgrade(answer, tunnel) => {
-                entry.set_status(answer.status().as_u16());
+            ServiceReply::Upgrade(response, tunnel) => {
+                record.set_status(response.status().as_u16());
                 watch.set_tunnel(tunnel);
-                Ok(answer.map(|body| body.with_record(entry)))
+                Ok(response.map(|body| body.with_record(record)))
             }
             ServiceReply::Reset => {
-                entry.set_reset();
+                record.set_reset();
                 // In HTTP/2 hyper resets the stream.
                 if version < Version::HTTP_2 {
                     watch.set_reset();
@@ -154,7 +155,8 @@ impl<S: Service> ThreadContext<S> {
         }
     }
 
-    /// Ends the connection that has been idle for the longest time, of those that a limit counts; false if there is none.
+    /// Ends the connection that has been idle for the longest time, of those that a limit counts; false if there is
+    /// none.
     pub(super) fn end_idle_connection(&self, now: Nanos, limit: ExceededLimit, listener: Option<usize>) -> bool {
         let connections = self.connections.borrow();
         let counts = |connection: &ConnectionState| {
@@ -183,21 +185,21 @@ impl<S: Service> ThreadContext<S> {
         if is(&self.builtin_paths.metrics) {
             Some(self.metrics_response())
         } else if is(&self.builtin_paths.health) {
-            let mut answer = Response::new(if self.state.is_draining() { "draining\n" } else { "ok\n" }.into());
+            let mut response = Response::new(if self.state.is_draining() { "draining\n" } else { "ok\n" }.into());
             if self.state.is_draining() {
-                *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
             }
-            Some(answer)
+            Some(response)
         } else {
             None
         }
     }
 
     fn metrics_response(&self) -> Response<ResponseBody> {
-        let mut answer = Response::new(self.accounting.metrics.render().into());
+        let mut response = Response::new(self.accounting.metrics.render().into());
         let kind = HeaderValue::from_static(MetricsHandle::CONTENT_TYPE);
-        answer.headers_mut().insert(header::CONTENT_TYPE, kind);
-        answer
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
     }
 }
 

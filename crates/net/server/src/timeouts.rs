@@ -61,7 +61,7 @@ pub enum TimeoutKind {
     Tunnel,
 }
 
-/// Time after which a peer that accepts no bytes is asked for (by its system) whether it takes some. Chosen: most stalls
+/// Time after which the system is queried whether a peer that accepts no bytes has taken some. Chosen: most stalls
 /// are shorter.
 const MIN_STALL: Nanos = Nanos::from_millis(500);
 

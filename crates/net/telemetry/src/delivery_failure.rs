@@ -4,7 +4,7 @@ use std::io;
 
 use weir_base::Nanos;
 
-/// Failure of a delivery.
+/// Reason why a receiver did not accept data, and whether they may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryFailure {
     /// Reason, on one line.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// One span of a trace.
+/// Ended span, as it is exported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpan {
     /// Trace ID; not 0.
@@ -36,7 +36,7 @@ pub enum SpanKind {
     Client,
 }
 
-/// The value of an attribute.
+/// Typed value of a span's attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttributeValue {
     /// Text.

@@ -79,8 +79,8 @@ mod tests {
         fn a_busy_key_keeps_a_mark_a_second(per_ms in 1_u64..3) {
             let mut nonces = Nonces::above(0);
             let begin = 1_700_000_000_000;
-            let asked = (0..10_000).flat_map(|ms| (0..per_ms).map(move |_| Nanos::from_millis(begin + ms)));
-            let marks = asked.filter(|at| { nonces.next(*at); nonces.raise_high_water().is_some() }).count();
+            let times = (0..10_000).flat_map(|ms| (0..per_ms).map(move |_| Nanos::from_millis(begin + ms)));
+            let marks = times.filter(|at| { nonces.next(*at); nonces.raise_high_water().is_some() }).count();
             prop_assert!(marks as u64 <= 10 * per_ms);
         }
     }

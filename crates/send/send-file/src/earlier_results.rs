@@ -1,4 +1,4 @@
-//! Results that the file had when it was opened: a job whose result is there has ended, whatever its store has.
+//! Results that the file had when it was opened: a job with a result has ended, even if its store has it as queued.
 //!
 //! The store lags behind the file at a crash, and may lag more with each further one; it may also have been emptied or
 //! deleted. So each job that is claimed is looked up, not only those that were leased at the last crash.

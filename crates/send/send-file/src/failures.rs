@@ -7,7 +7,7 @@ use weir_base::terminal_text::{beginning, single_line};
 use weir_request::secret_mask::SecretMask;
 use weir_send::{AttemptRecord, JobDefaults, Options};
 
-/// Causes that are told apart; further ones do not count.
+/// Maximum number of distinct causes; further ones are not counted.
 const MAX_CAUSES: usize = 64;
 /// Longest beginning of a body that is kept, and that is shown, in bytes.
 const MAX_KEPT_BYTES: usize = 4096;
@@ -25,7 +25,7 @@ pub(super) struct FailureCounts {
     is_noted: bool,
 }
 
-/// One cause.
+/// Failures with the same outcome, counted together.
 #[derive(Debug)]
 struct FailureCause {
     /// Status, or the failure in prose.
@@ -44,7 +44,7 @@ pub(super) struct TopFailure {
     pub(super) count: u64,
     /// Beginning of a body of it, masked, on one line; empty without one.
     pub(super) body: String,
-    /// What to do about it, where that is known.
+    /// Remedy for the user, if one is known.
     pub(super) remedy: Option<&'static str>,
 }
 

@@ -56,7 +56,7 @@ pub struct BulkOptions {
     pub store: StoreUrl,
     /// Order of queued jobs.
     pub order: JobOrder,
-    /// Defaults of all jobs.
+    /// Values for jobs that do not set their own.
     pub job_defaults: JobDefaults,
     /// Options of the sender.
     pub sender: send::Options,

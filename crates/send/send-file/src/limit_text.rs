@@ -1,4 +1,4 @@
-//! What limits a delivery, in words: the limit and the rate that it allows.
+//! Limit of a delivery in words, with the rate that it allows.
 
 use weir_base::Nanos;
 use weir_base::duration_text::duration_text;
@@ -7,7 +7,7 @@ use weir_delivery::dispatch::SendLimit;
 use weir_limits::limit_unit::LimitUnit;
 use weir_send::Options;
 
-/// What of a delivery the words depend on.
+/// Facts about a delivery that the words depend on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LimitFacts {
     /// Given one-way delay bound; None: learned, or none.
@@ -95,7 +95,7 @@ impl LimitFacts {
         }
     }
 
-    /// What N requests in flight allow: ` with responses after 2.10s allows 122/s`.
+    /// Rate that N requests in flight allow: ` with responses after 2.10s allows 122/s`.
     fn per_response(&self, in_flight: f64) -> String {
         match self.service_time {
             Nanos::ZERO => String::new(),

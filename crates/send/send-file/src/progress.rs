@@ -92,15 +92,15 @@ impl SendMonitor {
             self.store.expiring(wall_ms().plus_ms(EXPIRING_WINDOW_MS), MAX_EXPIRING_JOBS).unwrap_or(self.expiring);
         self.queue_sizes.0 += self.open_jobs() as f64;
         self.queue_sizes.1 += 1;
-        let tally = lock(&self.stats);
+        let stats = lock(&self.stats);
         let (at, done, of_keys) = &mut self.previous_sample;
         let since_s = (now - *at).as_secs_f64().max(1e-9);
-        self.rate_per_s = (tally.done - *done) as f64 / since_s;
-        for ((rate, before), of_key) in self.key_rates_per_s.iter_mut().zip(of_keys).zip(&tally.per_key) {
+        self.rate_per_s = (stats.done - *done) as f64 / since_s;
+        for ((rate, before), of_key) in self.key_rates_per_s.iter_mut().zip(of_keys).zip(&stats.per_key) {
             *rate = (of_key.done - std::mem::replace(before, of_key.done)) as f64 / since_s;
         }
-        (*at, *done) = (now, tally.done);
-        drop(tally);
+        (*at, *done) = (now, stats.done);
+        drop(stats);
         self.recent.add(now, self.ended_jobs());
     }
 
@@ -131,7 +131,7 @@ impl SendMonitor {
         self.ended_jobs() + self.open_jobs()
     }
 
-    /// What the words about a limit depend on, now.
+    /// Current facts that the words about a limit depend on.
     fn facts(&self) -> LimitFacts {
         let held = [self.pauses_text(), self.hosts_down_text()];
         LimitFacts {
@@ -150,7 +150,7 @@ impl SendMonitor {
         limit.with_store(self.counts.jobs_in(State::Queued), self.counts.jobs_in(State::Retrying))
     }
 
-    /// What limits the delivery, in words; empty if nothing does.
+    /// Limit of the delivery, in words; empty if nothing limits it.
     fn limit_text(&self, limit: Option<SendLimit>) -> String {
         if self.progress.has_no_space {
             return "no space for the results".into();
@@ -235,9 +235,9 @@ impl SendMonitor {
     /// Progress since the line before it, as one line.
     pub(super) fn next_progress_line(&mut self) -> String {
         let (now, limits) = (self.clock.now(), self.progress.limit_times.clone());
-        let tally = lock(&self.stats);
-        let (done, failed, ended_badly) = (tally.done, tally.failed, tally.dead_lettered + tally.expired);
-        drop(tally);
+        let stats = lock(&self.stats);
+        let (done, failed, ended_badly) = (stats.done, stats.failed, stats.dead_lettered + stats.expired);
+        drop(stats);
         let (at, before, earlier) = std::mem::replace(&mut self.previous_line, (now, done, limits.clone()));
         let rate_per_s = done.saturating_sub(before) as f64 / (now - at).as_secs_f64().max(1e-9);
         let limit = limits.since(&earlier).binding();
@@ -269,8 +269,8 @@ impl SendMonitor {
     /// Further lines of the live view, for a terminal of `rows` rows.
     pub(super) fn lines(&self, rows: usize) -> Vec<String> {
         let limit = self.limit_text(self.progress.limited_by);
-        let tally = lock(&self.stats);
-        let mean = tally.response_time.mean_ns().map(|mean_ns| duration_text(Nanos::from_secs_f64(mean_ns / 1e9)));
+        let stats = lock(&self.stats);
+        let mean = stats.response_time.mean_ns().map(|mean_ns| duration_text(Nanos::from_secs_f64(mean_ns / 1e9)));
         let mut lines = vec![
             format!("limited by {}", if limit.is_empty() { "nothing" } else { &limit }),
             format!(
@@ -284,16 +284,16 @@ impl SendMonitor {
             ),
             format!(
                 "this run: done {}  mean response {}  failed {}  rejected {}  expired {}  dead-lettered {}",
-                tally.done,
+                stats.done,
                 mean.as_deref().unwrap_or(NOT_MEASURED),
-                tally.failed,
-                tally.rejected_by_status.iter().sum::<u64>(),
-                tally.expired,
-                tally.dead_lettered
+                stats.failed,
+                stats.rejected_by_status.iter().sum::<u64>(),
+                stats.expired,
+                stats.dead_lettered
             ),
         ];
         lines.extend([self.hosts_down_text(), self.pauses_text()].into_iter().filter(|text| !text.is_empty()));
-        let keys = tally.keys();
+        let keys = stats.keys();
         if keys.len() + RESERVED_ROWS > rows {
             lines.push(format!("keys {}, {} usable", keys.len(), self.progress.usable_keys));
             return lines;
@@ -304,7 +304,7 @@ impl SendMonitor {
         let width = keys.iter().map(String::len).max().unwrap_or_default().max(3);
         lines.push(format!("{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}", "key", "done", "per s", "allowed", "rejected"));
         let rates = self.key_rates_per_s.iter().zip(&self.progress.allowed_per_s);
-        lines.extend(keys.iter().zip(&tally.per_key).zip(rates).map(|((name, of_key), (rate, allowed))| {
+        lines.extend(keys.iter().zip(&stats.per_key).zip(rates).map(|((name, of_key), (rate, allowed))| {
             let KeySendStats { done, rejected, disabled_reason, .. } = of_key;
             let allowed = if allowed.is_finite() { format!("{allowed:.1}") } else { "-".into() };
             let disabled = disabled_reason.as_ref();

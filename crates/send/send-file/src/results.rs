@@ -118,12 +118,12 @@ fn base64(bytes: &[u8]) -> String {
 
 impl Listener for ResultsFile {
     fn on_events(&mut self, events: &[SenderEvent]) -> io::Result<()> {
-        let tally = Arc::clone(&self.tally);
-        let mut tally = lock(&tally);
+        let counts = Arc::clone(&self.tally);
+        let mut counts = lock(&counts);
         self.buffer.clear();
         for event in events {
             if let (SenderEvent::JobEnded(ended), true) = (event, self.file.is_some()) {
-                self.write(ended, tally.keys());
+                self.write(ended, counts.keys());
             }
         }
         if let Some(file) = &mut self.file
@@ -134,7 +134,7 @@ impl Listener for ResultsFile {
             return Err(error);
         }
         self.length += self.buffer.len() as u64;
-        events.iter().for_each(|event| tally.record(event));
+        events.iter().for_each(|event| counts.record(event));
         Ok(())
     }
 
@@ -144,9 +144,9 @@ impl Listener for ResultsFile {
 
     fn reported_state(&mut self, entry: &JobEntry) -> Option<State> {
         let state = self.earlier.state_of(entry, &*self.store)?;
-        let mut tally = lock(&self.tally);
-        tally.in_results += 1;
-        tally.in_results_unmarked += u64::from(!entry.status.maybe_sent);
+        let mut counts = lock(&self.tally);
+        counts.in_results += 1;
+        counts.in_results_unmarked += u64::from(!entry.status.maybe_sent);
         Some(state)
     }
 }

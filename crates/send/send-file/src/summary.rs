@@ -30,20 +30,20 @@ const SCHEMA_VERSION: u32 = 2;
 
 impl SendSummary {
     pub(super) fn new(watch: &SendMonitor, taken: &InputCounts, interrupted: bool) -> Self {
-        let tally = lock(&watch.stats);
+        let stats = lock(&watch.stats);
         let duration_s = watch.elapsed().as_secs_f64();
-        let rate_per_s = tally.done as f64 / duration_s.max(1e-9);
+        let rate_per_s = stats.done as f64 / duration_s.max(1e-9);
         let counts = watch.counts;
-        let main_failure = tally.failures.top();
+        let main_failure = stats.failures.top();
         let limit_s: Map<String, Value> = watch.limit_seconds().fold(Map::new(), |mut all, (name, s)| {
             let before = all.get(name).and_then(Value::as_f64).unwrap_or(0.0);
             all.insert(name.to_owned(), json!(round(before + s)));
             all
         });
-        let per_key: Map<String, Value> = tally
+        let per_key: Map<String, Value> = stats
             .keys()
             .iter()
-            .zip(&tally.per_key)
+            .zip(&stats.per_key)
             .map(|(name, of_key)| {
                 let rate = of_key.done as f64 / duration_s.max(1e-9);
                 let value = json!({
@@ -56,22 +56,22 @@ impl SendSummary {
         let json = json!({
             "weir": env!("CARGO_PKG_VERSION"),
             "schema": SCHEMA_VERSION,
-            "done": tally.done,
-            "failed": tally.failed,
-            "rejected": { "429": tally.rejected_by_status[0], "400": tally.rejected_by_status[1] },
-            "expired": tally.expired,
-            "dead_lettered": tally.dead_lettered,
-            "retried": tally.retries,
+            "done": stats.done,
+            "failed": stats.failed,
+            "rejected": { "429": stats.rejected_by_status[0], "400": stats.rejected_by_status[1] },
+            "expired": stats.expired,
+            "dead_lettered": stats.dead_lettered,
+            "retried": stats.retries,
             "accepted": taken.accepted,
             "duplicates": taken.duplicates,
             "invalid": taken.invalid,
-            "in_results": tally.in_results,
+            "in_results": stats.in_results,
             "interrupted": interrupted,
             "duration_s": round(duration_s),
             "rate_per_s": round(rate_per_s),
-            "response_ms": tally.response_time.percentiles(),
-            "service_ms": tally.service_time.percentiles(),
-            "lateness_ms": tally.lateness.percentiles(),
+            "response_ms": stats.response_time.percentiles(),
+            "service_ms": stats.service_time.percentiles(),
+            "lateness_ms": stats.lateness.percentiles(),
             "queue": {
                 "queued": counts.jobs_in(State::Queued),
                 "leased": counts.jobs_in(State::Leased),
@@ -92,36 +92,36 @@ impl SendSummary {
             let _ = writeln!(text, "{name:<14}{value}");
         };
         let duration = duration_text(Nanos::from_secs_f64(duration_s));
-        line("done", format!("{} in {duration}, {}/s", count(tally.done), rate(rate_per_s)));
-        let [limited, nonces] = tally.rejected_by_status.map(count);
+        line("done", format!("{} in {duration}, {}/s", count(stats.done), rate(rate_per_s)));
+        let [limited, nonces] = stats.rejected_by_status.map(count);
         line(
             "failed",
             format!(
                 "{} requests ({limited} x 429, {nonces} x 400), {} retried; jobs: {} dead-lettered, {} expired",
-                count(tally.failed),
-                count(tally.retries),
-                count(tally.dead_lettered),
-                count(tally.expired)
+                count(stats.failed),
+                count(stats.retries),
+                count(stats.dead_lettered),
+                count(stats.expired)
             ),
         );
         if let Some(top) = &main_failure {
             line("", format!("most of them {}", top.text()));
         }
-        drop(tally);
+        drop(stats);
         if let Some(limit) = watch.main_limit_text() {
             line("limited by", single_line(&limit));
         }
-        let tally = lock(&watch.stats);
+        let stats = lock(&watch.stats);
         let jobs = format!("{} new, {} duplicate, {} invalid", taken.accepted, taken.duplicates, taken.invalid);
         let known =
-            if tally.in_results > 0 { format!(", {} in the results already", tally.in_results) } else { String::new() };
+            if stats.in_results > 0 { format!(", {} in the results already", stats.in_results) } else { String::new() };
         line("jobs", jobs + &known);
-        line("response", percentiles_text(&tally.response_time));
-        line("service", percentiles_text(&tally.service_time));
-        line("lateness", percentiles_text(&tally.lateness));
+        line("response", percentiles_text(&stats.response_time));
+        line("service", percentiles_text(&stats.service_time));
+        line("lateness", percentiles_text(&stats.lateness));
         line("queue", format!("{} now, mean {:.0}", count(counts.open_jobs()), watch.mean_open_jobs()));
-        if tally.keys().len() > 1 {
-            for (name, of_key) in tally.keys().iter().zip(&tally.per_key) {
+        if stats.keys().len() > 1 {
+            for (name, of_key) in stats.keys().iter().zip(&stats.per_key) {
                 let disabled = of_key.disabled_reason.as_ref();
                 let disabled = disabled.map_or_else(String::new, |reason| format!(", disabled: {reason}"));
                 let rate = of_key.done as f64 / duration_s.max(1e-9);

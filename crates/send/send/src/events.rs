@@ -28,7 +28,7 @@ pub struct AttemptRecord {
     pub failure_body: bytes::Bytes,
 }
 
-/// Event of a sender.
+/// Event that a sender reports to its listener.
 #[derive(Debug)]
 pub enum SenderEvent {
     /// An attempt has ended.

@@ -69,7 +69,7 @@ impl Job {
     }
 }
 
-/// Attempt, as stored.
+/// Last attempt of a job, as far as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredAttempt {
     /// Name of the key.
@@ -87,7 +87,7 @@ impl StoredAttempt {
     }
 }
 
-/// Status of a job.
+/// State of a stored job, its reason, and its attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobStatus {
     /// State.
@@ -124,7 +124,7 @@ impl JobEntry {
     }
 }
 
-/// Stored response.
+/// Headers and body of a job's final response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredResponse {
     /// Headers, as received.

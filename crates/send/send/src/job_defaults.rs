@@ -10,7 +10,7 @@ use weir_net::target::Target;
 use weir_request::secret_names::is_secret_name;
 use weir_request::url_text::UrlText;
 
-/// Defaults of all jobs. They are templates; what a job itself has is data.
+/// Values for jobs that do not set their own. These are templates; a job's own values are data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobDefaults {
     /// URL; base of URLs that are paths.
@@ -110,41 +110,41 @@ impl JobDefaults {
     ///
     /// # Errors
     /// Reason, in prose.
-    pub fn build(&self, own: JobOverrides, now: UnixMs) -> Result<Job, String> {
-        if own.id.as_ref().is_some_and(String::is_empty) {
+    pub fn build(&self, overrides: JobOverrides, now: UnixMs) -> Result<Job, String> {
+        if overrides.id.as_ref().is_some_and(String::is_empty) {
             return Err("empty id".into());
         }
-        if own.key_hint.as_ref().is_some_and(String::is_empty) {
+        if overrides.key_hint.as_ref().is_some_and(String::is_empty) {
             return Err("empty pinned_key; leave it out for any key".into());
         }
-        let weight = own.weight.unwrap_or(1);
+        let weight = overrides.weight.unwrap_or(1);
         if weight == 0 {
             return Err("invalid weight 0; it is at least 1".into());
         }
-        let (url, template_bytes) = self.resolve_url(own.url.as_deref())?;
+        let (url, template_bytes) = self.resolve_url(overrides.url.as_deref())?;
         // Most jobs are for the host of --url, which may have its credentials.
-        let foreign = self.foreign(&url, &own);
+        let foreign = self.foreign(&url, &overrides);
         let mut templates = TemplateParts::default();
         templates.add_url(&url, template_bytes);
-        let mut headers = own.headers;
+        let mut headers = overrides.headers;
         for (name, value) in &self.headers {
-            let is_replaced = headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+            let is_replaced = headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
             let is_kept_back = foreign.is_some() && is_secret_name(name) && !has_field(value, "key");
             if !is_replaced && !is_kept_back {
                 templates.add_header(headers.len(), value);
                 headers.push((name.clone(), value.clone()));
             }
         }
-        if let Some(kind) = own.content_type
+        if let Some(kind) = overrides.content_type
             && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
         {
             headers.push(("content-type".into(), kind.into_owned()));
         }
-        if self.body_fields || own.body.is_none() && self.body.is_some() {
+        if self.body_fields || overrides.body.is_none() && self.body.is_some() {
             templates.body = JobBodyKind::Template;
         }
-        let body = own.body.or_else(|| self.body.clone()).unwrap_or_default();
-        let method = own.method.map(|method| method.to_ascii_uppercase()).or_else(|| self.method.clone());
+        let body = overrides.body.or_else(|| self.body.clone()).unwrap_or_default();
+        let method = overrides.method.map(|method| method.to_ascii_uppercase()).or_else(|| self.method.clone());
         let method = method.unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.into());
         let request = JobRequest { method, url, headers, body, templates };
         if let Some(origin) = foreign
@@ -153,21 +153,21 @@ impl JobDefaults {
             return Err(format!("its request needs an API key, and {origin} may have none; give --key-host {origin}"));
         }
         Ok(Job {
-            id: own.id,
+            id: overrides.id,
             request,
             created_at: now,
-            expires_at: own.ttl_ms.or(self.ttl_ms).map(|ms| now.plus_ms(ms)),
-            priority: own.priority.unwrap_or(0),
+            expires_at: overrides.ttl_ms.or(self.ttl_ms).map(|ms| now.plus_ms(ms)),
+            priority: overrides.priority.unwrap_or(0),
             weight,
-            key_hint: own.key_hint,
+            key_hint: overrides.key_hint,
             idempotency_key: None,
         })
     }
 
     /// Origin that a job names, in its URL or a `Host` of its own, and that may have no keys.
-    fn foreign(&self, url: &str, own: &JobOverrides) -> Option<String> {
-        let is_whole = own.url.as_deref().is_some_and(|url| !url.starts_with('/'));
-        let hosts = || own.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host"));
+    fn foreign(&self, url: &str, overrides: &JobOverrides) -> Option<String> {
+        let is_whole = overrides.url.as_deref().is_some_and(|url| !url.starts_with('/'));
+        let hosts = || overrides.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host"));
         if !is_whole && hosts().next().is_none() {
             return None;
         }
@@ -177,8 +177,8 @@ impl JobDefaults {
     }
 
     /// URL of a job, and the length of its beginning that is a template.
-    fn resolve_url(&self, own: Option<&str>) -> Result<(String, usize), String> {
-        let (url, of_defaults) = match (own, &self.url) {
+    fn resolve_url(&self, url_override: Option<&str>) -> Result<(String, usize), String> {
+        let (url, of_defaults) = match (url_override, &self.url) {
             (None, None) => return Err("no url, and there is no --url".into()),
             // The defaults are validated already.
             (None, Some(url)) => return Ok((url.clone(), url.len())),

@@ -61,7 +61,7 @@ impl JobDefaults {
             Some((text, is_json)) => (Some(text.into_owned().into_bytes()), is_json),
             None => (None, false),
         };
-        let own = JobOverrides {
+        let overrides = JobOverrides {
             id: Some(id),
             url: line.url,
             method: line.method,
@@ -76,7 +76,7 @@ impl JobDefaults {
                 .transpose()?,
             key_hint: line.pinned_key,
         };
-        self.build(own, now).map(Some)
+        self.build(overrides, now).map(Some)
     }
 }
 

@@ -50,29 +50,31 @@ impl Sender {
     /// Another process sends from the store, or the system has no thread or timer.
     pub fn start(store: Arc<dyn Store>, options: Options, listener: Box<dyn Listener>) -> Result<Self, SenderError> {
         let recovered = store.start_sending(wall_ms())?;
-        let (until, stop_mode) = watch::channel(StopMode::KeepRunning);
+        let (stop_sender, stop_mode) = watch::channel(StopMode::KeepRunning);
         let progress = Arc::<Mutex<SenderProgress>>::default();
-        let (says, ready) = oneshot::channel();
-        let (queue, shown) = (Arc::clone(&store), Arc::clone(&progress));
+        let (ready_sender, ready) = oneshot::channel();
+        let (queue, sender_progress) = (Arc::clone(&store), Arc::clone(&progress));
         let system = |error: std::io::Error| SenderError::System(format!("cannot start the sender: {error}"));
         let run = move || {
             clock::minimize_timer_slack();
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
                 Ok(runtime) => runtime,
                 Err(error) => {
-                    let _ = says.send(Err(system(error)));
+                    let _ = ready_sender.send(Err(system(error)));
                     return Ok(());
                 }
             };
-            let ended =
-                LocalSet::new().block_on(&runtime, dispatcher::run(queue, options, listener, stop_mode, shown, says));
+            let ended = LocalSet::new().block_on(
+                &runtime,
+                dispatcher::run(queue, options, listener, stop_mode, sender_progress, ready_sender),
+            );
             // A name lookup that hangs is not waited for.
             runtime.shutdown_background();
             ended
         };
         let thread = thread::Builder::new().name("weir-send".into()).spawn(run).map_err(system)?;
         ready.blocking_recv().unwrap_or_else(|_| Err(SenderError::System("cannot start the sender".into())))?;
-        Ok(Self { store, stop_mode: until, progress, recovered, thread: Some(thread) })
+        Ok(Self { store, stop_mode: stop_sender, progress, recovered, thread: Some(thread) })
     }
 
     /// Store of the jobs.

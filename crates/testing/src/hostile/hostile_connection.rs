@@ -45,7 +45,7 @@ pub(super) struct HostileConnection<'a> {
     is_ignored: bool,
 }
 
-/// What a client does about a violation.
+/// Reaction of a client to a violation.
 #[derive(Clone, Copy)]
 enum Reaction {
     /// It ends the stream or the connection with this code.
@@ -234,7 +234,7 @@ impl<'a> HostileConnection<'a> {
         }
     }
 
-    /// What the client does about a violation that ends the connection.
+    /// Reads the client's reaction to a violation that ends the connection.
     fn await_goaway(&mut self) -> Reaction {
         if self.stream.set_read_timeout(Some(PATIENCE)).is_err() {
             return Reaction::Closed;

@@ -28,11 +28,11 @@ pub struct Violation {
     pub name: &'static str,
     /// The frames.
     pub bytes: Vec<u8>,
-    /// What a client has to end.
+    /// Required reaction of the client.
     pub end: ViolationEnd,
 }
 
-/// What a client has to end because of a violation.
+/// Part that a client has to end because of a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViolationEnd {
     /// The connection, by GOAWAY with this code.

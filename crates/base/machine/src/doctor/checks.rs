@@ -6,7 +6,7 @@ use super::{MachineCheck, MachineFacts};
 
 /// First release of Linux that weir runs on, for `epoll_pwait2`.
 const MIN_KERNEL: (u64, u64) = (5, 11);
-/// What a build without Linux's own interfaces means.
+/// Consequence of a build without Linux's own interfaces, for the report.
 const PORTABLE_MEANING: &str = "responses are timed when they are read, not when they arrive, and CPU is not sampled";
 /// Connections below which a limit of open files is in the way of usual loads.
 const FEW_CONNECTIONS: u64 = 4096;

@@ -28,15 +28,15 @@ impl CheckStatus {
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MachineCheck {
-    /// What was checked: `open files`.
+    /// Subject of the check, e.g. `open files`.
     pub name: &'static str,
     /// How much it matters.
     pub status: CheckStatus,
-    /// What was found.
+    /// Finding, with its number and unit.
     pub found: String,
-    /// What it means for a measurement.
+    /// Consequence for a measurement.
     pub meaning: &'static str,
-    /// What to do; None where nothing needs to be done.
+    /// Remedy; None where nothing needs to be done.
     pub remedy: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a machine.
+//! Facts about a machine that measurements depend on.
 
 use std::collections::BTreeSet;
 use std::fs;

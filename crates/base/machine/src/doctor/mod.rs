@@ -1,6 +1,6 @@
-//! What of a machine distorts a measurement: facts that the edge reads, and checks of them.
+//! Properties of a machine that distort a measurement: facts that the edge reads, and checks of them.
 //!
-//! - [`MachineFacts`]: what is known of the machine, read by [`MachineFacts::read`]
+//! - [`MachineFacts`]: facts about the machine, read by [`MachineFacts::read`]
 //! - `cpu_ticks`, `cpu_quota`, `tcp_limits`, `timer_lateness`: parts of it, from the system's files or measured
 //! - [`check`]: the checks, pure: facts in, [`MachineCheck`]s out
 

@@ -1,4 +1,4 @@
-//! What weir has from Linux. `portable` has the same items for other systems.
+//! Linux's own system interfaces. `portable` has the same items for other systems.
 //!
 //! - [`Poller`], [`Alarm`]: readiness and timers, by epoll and timerfd
 //! - [`receive_timestamps`], [`receive_age`], [`unacknowledged`]: what the kernel knows of a connection

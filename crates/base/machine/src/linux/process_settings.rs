@@ -1,4 +1,4 @@
-//! What a process or a thread asks the system for itself.
+//! Settings and times that a process or thread gets from the system: exact sleeps, timer slack, uptime, huge pages.
 
 use std::num::NonZeroU64;
 

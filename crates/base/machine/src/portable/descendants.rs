@@ -22,7 +22,7 @@ pub fn prepare(command: &mut Command) -> &mut Command {
     command.process_group(0)
 }
 
-/// Interval of looks at the group.
+/// Interval between checks of the group.
 const INTERVAL: Nanos = Nanos::from_millis(5);
 
 /// Sends a signal to the group of this program.

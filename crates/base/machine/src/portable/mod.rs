@@ -1,4 +1,4 @@
-//! What weir has on any Unix in place of Linux's own interfaces: the standard library, POSIX, and mio.
+//! System interfaces of any Unix, in place of Linux's own: the standard library, POSIX, and mio.
 //!
 //! The modules have the items of those of `linux`. What has no counterpart reports that: no arrival times by the kernel,
 //! no number of unacknowledged bytes, no affinity, and no sampling of processes.

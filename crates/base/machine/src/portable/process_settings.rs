@@ -1,4 +1,4 @@
-//! What a process or a thread asks the system for itself.
+//! Settings and times that a process or thread gets from any Unix: sleeps and uptime; the others have no effect.
 #![allow(clippy::disallowed_methods, reason = "the clock of the machine is made of this")]
 
 use std::fs;

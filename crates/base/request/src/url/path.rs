@@ -2,7 +2,7 @@
 
 use weir_base::percent::percent_encode_byte;
 
-/// What happens with the segments `.` and `..` of a path.
+/// Treatment of the segments `.` and `..` of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DotSegments {
     /// Removed, each `..` with the segment before it (RFC 3986, section 5.2.4).

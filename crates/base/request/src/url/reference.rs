@@ -7,10 +7,10 @@ use super::error::{UrlProblem, printable};
 #[derive(Debug)]
 pub(super) struct UrlReference<'t> {
     scheme: Option<&'t [u8]>,
-    /// What follows `//`.
+    /// Bytes after `//`, up to the path.
     pub(super) authority: Option<&'t [u8]>,
     pub(super) path: &'t [u8],
-    /// What follows `?`.
+    /// Bytes after `?`, up to the fragment.
     pub(super) query: Option<&'t [u8]>,
 }
 

@@ -75,7 +75,8 @@ impl RetryBudget {
         }
     }
 
-    /// Demand for the minimum, in parts of a [`Fraction`], if extra attempts were denied since the last call of this.
+    /// Share of the minimum that this gateway requests, in parts of a [`Fraction`]; `None` if no extra attempt was denied
+    /// since the previous call.
     pub fn wanted(&mut self, now: Nanos) -> Option<u32> {
         self.minimum.as_mut()?.wanted(now)
     }

@@ -19,7 +19,7 @@ const SCRIPT: &str = concat!(
 );
 static PAGE_STYLE: LazyLock<String> = LazyLock::new(|| [STYLE, LIVE_STYLE, include_str!("live/live.css")].concat());
 
-/// What the page may do: no script, style or connection but those of this server, and no frame around it.
+/// Content policy of the page: no script, style or connection but those of this server, and no frame around it.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",

@@ -1,4 +1,4 @@
-//! Parses `client_certificate_headers`: request headers that tell upstreams who the caller is, by its certificate.
+//! Parses `client_certificate_headers`: request headers with the caller's identity from its certificate, for upstreams.
 
 use http::HeaderName;
 

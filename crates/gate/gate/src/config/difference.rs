@@ -1,4 +1,4 @@
-//! What a reload would change: two configurations compared by meaning, part by part.
+//! Changes that a reload would make: two configurations compared by meaning, part by part.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct ConfigChange {
     pub kind: PartChangeKind,
     /// The part, such as `upstream backend`.
     pub part: String,
-    /// What a reload does.
+    /// Effect of a reload on the part.
     pub effect: &'static str,
 }
 
@@ -64,7 +64,7 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
     }
     compare(
         &mut changes,
-        ("listener", &old.listeners, &new.listeners),
+        &ComparedParts { kind: "listener", old: &old.listeners, new: &new.listeners },
         |listener| listener.name.clone(),
         |_, pair| match pair {
             Some((old, new)) if can_reload(old, new) => "from the next connection on",
@@ -73,7 +73,7 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
     );
     compare(
         &mut changes,
-        ("upstream", &old.upstreams, &new.upstreams),
+        &ComparedParts { kind: "upstream", old: &old.upstreams, new: &new.upstreams },
         |upstream| upstream.name.clone(),
         |kind, _| match kind {
             PartChangeKind::Changed => "connections, health, limits and counts start anew",
@@ -83,7 +83,7 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
     let (old_policies, new_policies) = (policies(old), policies(new));
     compare(
         &mut changes,
-        ("policy", &old_policies, &new_policies),
+        &ComparedParts { kind: "policy", old: &old_policies, new: &new_policies },
         |policy| policy.name.clone(),
         |_, pair| match pair {
             Some((old, new)) if old.policy.budget != new.policy.budget => {
@@ -100,7 +100,9 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
         }
         routes
     };
-    compare(&mut changes, ("route", &routes(old), &routes(new)), route_name, |_, pair| match pair {
+    let (old_routes, new_routes) = (routes(old), routes(new));
+    let compared = ComparedParts { kind: "route", old: &old_routes, new: &new_routes };
+    compare(&mut changes, &compared, route_name, |_, pair| match pair {
         Some((old, new)) if old.admission != new.admission => "from the next call on; its limit starts anew",
         Some((old, new)) if (old.rate, &old.caller) != (new.rate, &new.caller) => {
             "from the next call on; its rate limits start anew"
@@ -110,15 +112,26 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
     changes
 }
 
+/// Parts of one kind in two configurations.
+struct ComparedParts<'a, T> {
+    /// Kind of the parts, such as `upstream`.
+    kind: &'static str,
+    /// Parts before the reload.
+    old: &'a [T],
+    /// Parts after it.
+    new: &'a [T],
+}
+
 /// Adds the differences between two lists of named parts, in the order of the new list, removed parts first.
 fn compare<T: PartialEq>(
     changes: &mut Vec<ConfigChange>,
-    (what, old, new): (&str, &[T], &[T]),
+    compared: &ComparedParts<'_, T>,
     name: impl Fn(&T) -> String,
     effect: impl Fn(PartChangeKind, Option<(&T, &T)>) -> &'static str,
 ) {
+    let ComparedParts { kind: kind_of_part, old, new } = *compared;
     let mut add = |kind, part: &str, pair| {
-        changes.push(ConfigChange { kind, part: format!("{what} {part}"), effect: effect(kind, pair) });
+        changes.push(ConfigChange { kind, part: format!("{kind_of_part} {part}"), effect: effect(kind, pair) });
     };
     for gone in old.iter().map(&name).filter(|part| !new.iter().any(|kept| name(kept) == *part)) {
         add(PartChangeKind::Removed, &gone, None);

@@ -7,7 +7,7 @@ use weir_resilience::upstream::hosts::{OutlierComparison, OutlierRule};
 /// Active health check of each host, beside all calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthCheck {
-    /// What is asked.
+    /// Kind of probe: HTTP, gRPC or a connection alone.
     pub probe: HealthProbe,
     /// Time from the end of one round to the start of the next.
     pub interval: Nanos,
@@ -15,7 +15,7 @@ pub struct HealthCheck {
     pub timeout: Nanos,
 }
 
-/// Question of a health check.
+/// Request of a health check, and the expected response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HealthProbe {
     /// A GET.
@@ -29,7 +29,7 @@ pub enum HealthProbe {
     Tcp,
     /// A call of `grpc.health.v1.Health/Check`.
     Grpc {
-        /// Service that is asked about; empty for the whole server.
+        /// Name of the service to check; empty for the whole server.
         service: String,
     },
 }

@@ -144,7 +144,7 @@ pub struct UpstreamConfig {
     pub hash_by: Option<KeySource>,
     /// When names are resolved anew; None: they are resolved for each connection.
     pub resolve: Option<ResolveInterval>,
-    /// DNS servers that are asked; empty for the system's.
+    /// DNS servers; empty for the system's.
     pub resolver: Vec<SocketAddr>,
     /// Length of the slow start of hosts that come or come back; None for none.
     pub slow_start: Option<Nanos>,
@@ -240,7 +240,7 @@ pub struct RouteConfig {
     pub listeners: Vec<String>,
     /// Conditions on headers, cookies and query; all have to hold.
     pub conditions: Vec<Condition>,
-    /// What becomes of the requests.
+    /// Handling of the route's requests.
     pub action: RouteAction,
     /// Limits of the requests' size.
     pub limits: RequestLimits,

@@ -33,7 +33,7 @@ pub(crate) struct SegmentPattern<'p> {
     pub(crate) fixed_bytes: usize,
 }
 
-/// A part of a segment.
+/// Fixed text, or a capture, within one segment of a path pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SegmentPart<'p> {
     Text(&'p str),

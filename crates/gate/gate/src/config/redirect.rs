@@ -8,7 +8,7 @@ use super::rewrite::{self, is_authority};
 use super::{LocalResponse, QueryRule, headers, response};
 use weir_net::path::PathRule;
 
-/// What becomes of a route's requests.
+/// Handling of a route's requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RouteAction {
     /// They are calls to an upstream.

@@ -1,4 +1,4 @@
-//! Parses what an upstream has to say of names: `resolve`, `resolver`, and URLs of SRV records.
+//! Parses an upstream's options for names: `resolve`, `resolver`, and URLs of SRV records.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -97,9 +97,9 @@ impl DistributedLimits {
     }
 
     /// Applies this gateway's allocations to all limits of a configuration.
-    pub(super) fn apply(&self, setup: &GateRuntime, now: Nanos) {
+    pub(super) fn apply(&self, runtime: &GateRuntime, now: Nanos) {
         let allocations = self.split();
-        setup.limits().for_each(|limit| limit.apply_split(now, &allocations));
+        runtime.limits().for_each(|limit| limit.apply_split(now, &allocations));
     }
 
     /// Renews the lease if it is due; None if it is not.

@@ -8,7 +8,7 @@ use std::fmt;
 pub(super) enum RenewalError {
     /// Temporary: a later request may succeed.
     Unreachable(String),
-    /// Permanent, as far as can be told: missing rights or a wrong password.
+    /// Probably permanent: missing rights or a wrong password.
     Rejected(String),
 }
 

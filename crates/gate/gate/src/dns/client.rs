@@ -16,7 +16,7 @@ use weir_machine::timer::Timer;
 /// Room for a response over UDP; servers that do not know of its announced size may send more.
 const UDP_BUFFER_BYTES: usize = 4096;
 
-/// DNS servers that are asked.
+/// Client of DNS servers, over UDP and TCP.
 #[derive(Clone)]
 pub(super) struct DnsClient {
     servers: DnsServers,

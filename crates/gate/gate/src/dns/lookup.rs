@@ -25,7 +25,7 @@ pub(crate) enum LookupName {
     Service(String),
 }
 
-/// What a name stands for.
+/// Addresses that a name resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedAddresses {
     /// Addresses and their weights, at least one.
@@ -237,7 +237,7 @@ async fn ask_all(client: &DnsClient, names: Vec<DnsName>) -> Vec<(DnsName, Famil
         all.extend(done.ok());
     }
     // A name without an outcome would be asked for without end.
-    for name in names.into_iter().filter(|name| !all.iter().any(|(asked, _)| asked == name)).collect::<Vec<_>>() {
+    for name in names.into_iter().filter(|name| !all.iter().any(|(known, _)| known == name)).collect::<Vec<_>>() {
         let failed = || Err(LookupError::Failed("its question was given up".to_owned()));
         all.push((name, [(RecordKind::A, failed()), (RecordKind::Aaaa, failed())]));
     }

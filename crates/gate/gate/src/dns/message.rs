@@ -1,4 +1,5 @@
-//! Messages of DNS (RFC 1035, RFC 2782, RFC 6891): a query as bytes, and the records that the bytes of a response have for it.
+//! Messages of DNS (RFC 1035, RFC 2782, RFC 6891): a query as bytes, and the records that the bytes of a response have
+//! for it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,7 +9,7 @@ use simple_dns::{CLASS, Name, OPCODE, Packet, PacketFlag, Question, ResourceReco
 
 use super::name::DnsName;
 
-/// Largest response over UDP that is asked for, which no network of today splits.
+/// Advertised maximum of a response over UDP, in bytes; no network of today splits packets of this size.
 pub const MAX_UDP_BYTES: u16 = 1232;
 /// Codes of responses (RFC 1035, section 4.1.1).
 const NO_ERROR: u8 = 0;
@@ -33,7 +34,7 @@ pub enum RecordKind {
     Srv,
 }
 
-/// What is asked.
+/// Name and record types of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DnsQuestion {
     /// Name of the records.
@@ -64,12 +65,12 @@ pub struct TargetAddress {
     pub address: IpAddr,
 }
 
-/// The records that a question has asked for: at least one.
+/// Records in the response to a query; at least one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DnsRecords {
-    /// Addresses, if they were asked for.
+    /// Addresses, if the query was for addresses.
     pub addresses: Vec<IpAddr>,
-    /// Records of the service, if they were asked for.
+    /// SRV records, if the query was for a service.
     pub services: Vec<SrvRecord>,
     /// Addresses of the targets of `services`, as far as they came along.
     pub target_addresses: Vec<TargetAddress>,
@@ -82,7 +83,7 @@ pub struct DnsRecords {
 pub enum ResponseError {
     /// Not a response to this query: another ID or question. It may be forged, and the true response may still come.
     Foreign,
-    /// Cut off; to be asked again over TCP.
+    /// Truncated; the query is to be repeated over TCP.
     Truncated,
     /// The name does not exist (NXDOMAIN).
     NoName,
@@ -163,7 +164,7 @@ pub fn response(id: u16, question: &DnsQuestion, bytes: &[u8]) -> Result<DnsReco
     // That of the header: the library looks for its extension, which version 0 of EDNS does not need, in other bits.
     let code = bytes.get(3).map_or(0, |flags| flags & 0x0f);
     match packet.questions.as_slice() {
-        [asked] if is_question(asked, question) => {}
+        [echoed] if is_question(echoed, question) => {}
         // A server that has not understood the query does not repeat it.
         [] if matches!(code, FORMAT_ERROR | NOT_IMPLEMENTED) => {}
         _ => return Err(ResponseError::Foreign),
@@ -190,10 +191,10 @@ fn code_name(code: u8) -> Option<&'static str> {
     }
 }
 
-fn is_question(asked: &Question<'_>, question: &DnsQuestion) -> bool {
-    asked.qtype == question.kind.code().into()
-        && asked.qclass == CLASS::IN.into()
-        && DnsName::of_message(&asked.qname).as_ref() == Some(&question.name)
+fn is_question(echoed: &Question<'_>, question: &DnsQuestion) -> bool {
+    echoed.qtype == question.kind.code().into()
+        && echoed.qclass == CLASS::IN.into()
+        && DnsName::of_message(&echoed.qname).as_ref() == Some(&question.name)
 }
 
 /// The records of the question's name, or of the name that its aliases lead to.

@@ -29,7 +29,7 @@ impl LookupSchedule {
         Self { interval, failures: 0 }
     }
 
-    /// Wait after records with this time to live; `is_whole`: nothing that was asked for has failed.
+    /// Wait after records with this time to live; `is_whole`: no query has failed.
     pub(crate) fn after_success(&mut self, ttl_s: u32, is_whole: bool) -> Nanos {
         self.failures = 0;
         let valid = Nanos::from_secs(u64::from(ttl_s)).clamp(MIN_TTL, MAX_TTL);

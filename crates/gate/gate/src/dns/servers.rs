@@ -18,14 +18,14 @@ const MAX_NDOTS: usize = 15;
 /// Servers beyond these are ignored, as by the system.
 const MAX_SERVERS: usize = 3;
 
-/// DNS servers, and how they are asked.
+/// DNS servers with their timeout, number of attempts and search list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DnsServers {
-    /// In the order in which they are asked; at least one.
+    /// Addresses in the order of queries; at least one.
     pub(super) addresses: Vec<SocketAddr>,
     /// Domains of relative names.
     pub(super) search: Vec<String>,
-    /// Dots with which a name is asked for as it is first.
+    /// Number of dots from which a name is queried as absolute before the search list.
     pub(super) ndots: usize,
     /// Time for a server's response.
     pub(super) timeout: Nanos,
@@ -71,7 +71,7 @@ impl DnsServers {
         }
     }
 
-    /// The absolute names that a name may stand for, in the order in which they are asked for.
+    /// Absolute names that a name may stand for, in the order of queries.
     pub(super) fn candidates(&self, name: &str) -> Vec<DnsName> {
         let as_it_is = DnsName::new(name);
         if name.ends_with('.') {

@@ -7,25 +7,25 @@ use super::message::SrvRecord;
 use super::name::DnsName;
 use weir_resilience::upstream::hosts::MAX_HOSTS;
 
-/// What is known of the addresses of a target.
+/// Result of a target's address queries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TargetAddresses {
     /// At least one.
     Found(Vec<IpAddr>),
     /// There are none.
     Absent,
-    /// The question for them has failed: there may be some.
+    /// The query has failed: there may be some.
     Failed,
 }
 
-/// What follows from what is known.
+/// Next step of a service's resolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ServiceStep {
-    /// The addresses of these targets have to be asked for first.
+    /// Query the addresses of these targets first.
     Ask(Vec<DnsName>),
     /// The service's hosts, with their weights of at least 1.
     Hosts(BTreeMap<SocketAddr, u32>),
-    /// Questions for addresses have failed, and no address is known.
+    /// Address queries have failed, and no address is known.
     Failed,
     /// No target has an address.
     Absent,

@@ -117,7 +117,7 @@ impl Slots {
         rank < self.shed_threshold.load(Relaxed)
     }
 
-    /// Arrivals by bin of ranks since the last call of this.
+    /// Arrivals by bin of ranks since the previous call.
     pub(super) fn take_arrivals(&self) -> [u32; RANK_BINS] {
         std::array::from_fn(|bin| self.arrivals[bin].swap(0, Relaxed))
     }
@@ -132,7 +132,7 @@ impl Slots {
         found.is_ok()
     }
 
-    /// Whether all slots have been free at some time since the last call of this.
+    /// Whether all slots have been free at some time since the previous call.
     pub(super) fn has_idled(&self) -> bool {
         self.idled.swap(false, Relaxed)
     }

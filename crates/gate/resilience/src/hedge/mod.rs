@@ -49,7 +49,7 @@ pub enum Event {
     ClientClosed,
 }
 
-/// Reason of a launch.
+/// Reason to launch an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchReason {
     /// First attempt of the call.
@@ -62,7 +62,7 @@ pub enum LaunchReason {
     Retry(u32),
 }
 
-/// Verdict on a call.
+/// How a call ends: with the response of an attempt, or a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallVerdict {
     /// The response of this attempt is the call's.

@@ -46,7 +46,7 @@ impl PriorityFairnessRule {
     /// The most entries that there can be; a pass over them takes about a millisecond.
     pub const MAX_ENTRIES: usize = 1 << 18;
 
-    /// What is wrong with it, and the remedy.
+    /// First invalid field, in words, and its remedy; `None` if the rule is valid.
     pub fn fault(&self) -> Option<(String, String)> {
         let Self { window, slack, min_claims: floor, entries } = *self;
         if window == Nanos::ZERO {
@@ -67,22 +67,22 @@ impl PriorityFairnessRule {
 
 /// The level is found so often in a window.
 const STEPS_PER_WINDOW: u64 = 32;
-/// What is left of a count after a step: the weight of what was counted falls to 1/e in a window.
+/// Fraction of a count that remains after a step: the weight of a call falls to 1/e in a window.
 const STEP_DECAY_FACTOR: f64 = 1.0 - 1.0 / STEPS_PER_WINDOW as f64;
-/// A caller that asked for less is forgotten.
+/// Count below which a caller's entry is cleared, in calls.
 const MIN_REQUESTED_CALLS: f64 = 0.01;
 /// Callers are sorted by what they ask for, from 1 to 2^32 calls, sixteen classes to a doubling.
 const CLASS_BITS: u32 = 4;
 const DEMAND_CLASSES: usize = 32 << CLASS_BITS;
 
-/// What one caller asked for and claimed.
+/// Decaying counts of one caller's calls: requested, and claimed as high priority.
 #[derive(Clone, Copy, Debug, Default)]
 struct CallerUsage {
     requested: f64,
     claimed: f64,
 }
 
-/// What all callers of late asked for, got, and claimed. Nothing is allocated once it is made.
+/// Recent requests, admissions and claims of all callers. Allocates only when it is made.
 #[derive(Clone, Debug)]
 pub struct PriorityFairness {
     rule: PriorityFairnessRule,
@@ -90,7 +90,7 @@ pub struct PriorityFairness {
     /// Of all callers, those that were forgotten included.
     requested: f64,
     accepted: f64,
-    /// What each may have in a window.
+    /// Fair share of one caller, in calls per window; infinite while all can be served.
     level: f64,
     step: u64,
 }
@@ -102,21 +102,21 @@ impl PriorityFairness {
         Self { rule, callers, requested: 0.0, accepted: 0.0, level: f64::INFINITY, step: 0 }
     }
 
-    /// A call of this caller comes, whatever becomes of it. To be told of each call, once.
+    /// Counts an arrival, admitted or not. To be called once per call.
     pub fn arrived(&mut self, now: Nanos, key: u64) {
         self.advance(now);
         self.requested += 1.0;
         self.callers.get_or_insert(key, |of| of.requested).requested += 1.0;
     }
 
-    /// A call was accepted, of whatever caller.
+    /// Counts an admitted call, of any caller.
     pub fn accepted(&mut self, now: Nanos) {
         self.advance(now);
         self.accepted += 1.0;
     }
 
-    /// Whether the call that this caller has just asked for may have the high priority that it claims. If not, it is to
-    /// be treated as one of the lowest.
+    /// Whether a caller's latest arrival may have the high priority that it claims; if so, the claim is counted. A call
+    /// whose claim is not honored has the lowest priority.
     pub fn honours(&mut self, now: Nanos, key: u64) -> bool {
         self.advance(now);
         let most = self.max_claims();
@@ -129,7 +129,7 @@ impl PriorityFairness {
         honoured
     }
 
-    /// What a caller may claim in a window; infinite while there is enough for all.
+    /// Maximum number of claims of one caller per window; infinite while all callers can be served.
     pub fn max_claims(&self) -> f64 {
         (self.level * self.rule.slack).max(self.rule.min_claims)
     }
@@ -145,11 +145,11 @@ impl PriorityFairness {
         self.level = self.find_level();
         let most = self.max_claims();
         for of in self.callers.values_mut() {
-            let asked = of.requested * kept;
-            *of = if asked < MIN_REQUESTED_CALLS {
+            let requested = of.requested * kept;
+            *of = if requested < MIN_REQUESTED_CALLS {
                 CallerUsage::default()
             } else {
-                CallerUsage { requested: asked, claimed: of.claimed.min(most) * kept }
+                CallerUsage { requested, claimed: of.claimed.min(most) * kept }
             };
         }
         self.requested *= kept;
@@ -170,14 +170,14 @@ impl PriorityFairness {
             known += of.requested;
         }
         // Those that were forgotten are taken to get as much of what they ask for as all do.
-        let mut left = self.accepted * (known / self.requested).min(1.0);
-        for (count, asked) in classes.into_iter().filter(|class| class.0 > 0) {
+        let mut remaining = self.accepted * (known / self.requested).min(1.0);
+        for (count, requested) in classes.into_iter().filter(|class| class.0 > 0) {
             let count = f64::from(count);
             // Their mean stands for all of a class.
-            if asked / count * callers >= left {
-                return (left / callers).max(0.0);
+            if requested / count * callers >= remaining {
+                return (remaining / callers).max(0.0);
             }
-            left -= asked;
+            remaining -= requested;
             callers -= count;
         }
         f64::INFINITY
@@ -185,9 +185,9 @@ impl PriorityFairness {
 }
 
 /// The first bits of a float are its logarithm, nearly: linear between the powers of two.
-fn class(asked: f64) -> usize {
+fn class(requested: f64) -> usize {
     let bits = |of: f64| of.to_bits() >> (f64::MANTISSA_DIGITS - 1 - CLASS_BITS);
-    ((bits(asked.max(1.0)) - bits(1.0)) as usize).min(DEMAND_CLASSES - 1)
+    ((bits(requested.max(1.0)) - bits(1.0)) as usize).min(DEMAND_CLASSES - 1)
 }
 
 #[cfg(test)]
@@ -302,8 +302,8 @@ mod tests {
     #[test]
     fn who_is_alone_is_always_believed() {
         let mut shares = Some(PriorityFairness::new(PriorityFairnessRule::default()));
-        let tally = run(&mut shares, &[CallerSimulation { per_s: 3000.0, urgent: 1.0 }], 100, 30, 0)[0];
-        assert_eq!(tally.claims, tally.honoured);
+        let result = run(&mut shares, &[CallerSimulation { per_s: 3000.0, urgent: 1.0 }], 100, 30, 0)[0];
+        assert_eq!(result.claims, result.honoured);
     }
 
     #[test]
@@ -339,10 +339,10 @@ mod tests {
             PriorityFairnessRule { min_claims: -1.0, ..rule },
             PriorityFairnessRule { entries: 0, ..rule },
         ];
-        let told =
+        let errors =
             faults.map(|rule| rule.fault().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
         assert_eq!(
-            told,
+            errors,
             [
                 "a window of 0ns remembers nothing; make it longer, e.g. 10s",
                 "a slack of 0.5 would take from callers what is theirs; make it 1 at least",
@@ -353,9 +353,9 @@ mod tests {
     }
 
     /// Fills what all ask for to the level, by halving.
-    fn water_level(asked: &[u32], accepted: u32) -> f64 {
-        let sum = |level: f64| asked.iter().map(|asked| f64::from(*asked).min(level)).sum::<f64>();
-        let (mut low, mut high) = (0.0, f64::from(asked.iter().sum::<u32>()));
+    fn water_level(requested: &[u32], accepted: u32) -> f64 {
+        let sum = |level: f64| requested.iter().map(|requested| f64::from(*requested).min(level)).sum::<f64>();
+        let (mut low, mut high) = (0.0, f64::from(requested.iter().sum::<u32>()));
         for _ in 0..100 {
             let middle = (low + high) / 2.0;
             if sum(middle) < f64::from(accepted) { low = middle } else { high = middle }
@@ -366,16 +366,16 @@ mod tests {
     proptest! {
         #[test]
         fn the_level_is_that_of_water(
-            asked in prop::collection::vec(prop_oneof![1_u32..10, 1_u32..1000], 1..16), share in 0.01_f64..0.99,
+            requested in prop::collection::vec(prop_oneof![1_u32..10, 1_u32..1000], 1..16), share in 0.01_f64..0.99,
         ) {
             let mut shares = PriorityFairness::new(PriorityFairnessRule { min_claims: 0.0, ..PriorityFairnessRule::default() });
-            for (key, asked) in asked.iter().enumerate() {
-                (0..*asked).for_each(|_| shares.arrived(Nanos::ZERO, key as u64));
+            for (key, requested) in requested.iter().enumerate() {
+                (0..*requested).for_each(|_| shares.arrived(Nanos::ZERO, key as u64));
             }
-            let accepted = (f64::from(asked.iter().sum::<u32>()) * share) as u32;
+            let accepted = (f64::from(requested.iter().sum::<u32>()) * share) as u32;
             (0..accepted).for_each(|_| shares.accepted(Nanos::ZERO));
             shares.advance(Nanos::SECOND);
-            let (level, exact) = (shares.max_claims(), water_level(&asked, accepted));
+            let (level, exact) = (shares.max_claims(), water_level(&requested, accepted));
             prop_assert!((level - exact).abs() <= 0.1 * exact, "{level} for {exact}");
         }
 

@@ -46,7 +46,7 @@ pub struct TopCallers {
 }
 
 impl TopCallers {
-    /// Counts a rejection of the caller with this key. Its name is asked for only if it has no counter yet.
+    /// Counts a rejection of the caller with this key. `name` is called only if the caller has no counter yet.
     pub fn rejected(&mut self, now: Nanos, key: u64, reason: &'static str, name: impl FnOnce() -> String) {
         self.advance(now);
         if let Some(counter) = self.current.iter_mut().find(|counter| counter.key == key) {

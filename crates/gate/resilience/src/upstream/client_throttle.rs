@@ -271,10 +271,10 @@ mod tests {
             ThrottleRule { window: Nanos::ZERO, ..rule },
             ThrottleRule { max_fraction: 1.0, ..rule },
         ];
-        let told = faults
+        let errors = faults
             .map(|rule| rule.validation_error().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
         assert_eq!(
-            told,
+            errors,
             [
                 "a k of 0.5 would drop calls that the upstream takes; make it 1 at least, e.g. 2",
                 "a k of NaN would drop calls that the upstream takes; make it 1 at least, e.g. 2",

@@ -20,14 +20,14 @@ pub enum FunctionJob {
     Library(Box<LibraryCall>),
 }
 
-/// Call of a built-in function.
+/// Built-in function and the URI of the request that calls it.
 #[derive(Debug)]
 pub struct BuiltInCall {
     pub(super) function: BuiltInFunction,
     pub(super) uri: Uri,
 }
 
-/// Call of a library's function.
+/// Function of a loaded library and the whole request that calls it.
 #[derive(Debug)]
 pub struct LibraryCall {
     pub(super) function: Arc<LibraryFunction>,
@@ -37,7 +37,7 @@ pub struct LibraryCall {
     pub(super) options: Arc<LibraryOptions>,
 }
 
-/// Options of all calls of libraries' functions.
+/// Settings that all calls of library functions share.
 #[derive(Debug)]
 pub(super) struct LibraryOptions {
     /// Maximum response, headers and body, in bytes.
@@ -45,7 +45,7 @@ pub(super) struct LibraryOptions {
     pub(super) logger: Logger,
 }
 
-/// Response of a function.
+/// Status, headers and body that a function returned.
 #[derive(Debug)]
 pub struct FunctionResponse {
     pub(super) status: StatusCode,

@@ -5,7 +5,7 @@ use http::StatusCode;
 
 use super::query;
 
-/// Built-in function.
+/// Function of the service itself, without a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BuiltInFunction {
     Root,
@@ -268,14 +268,14 @@ mod tests {
     proptest! {
         #[test]
         fn powers_are_exact_or_rejected(n: i64) {
-            let told = |exact: i128| {
+            let response = |exact: i128| {
                 i64::try_from(exact).map_or((400, INVALID_NUM.to_owned()), |exact| (200, exact.to_string()))
             };
             let n = n >> (n as u64 % 60);
             let wide = i128::from(n);
-            prop_assert_eq!(ask(&format!("/square?num={n}")), told(wide * wide));
+            prop_assert_eq!(ask(&format!("/square?num={n}")), response(wide * wide));
             if n.unsigned_abs() < 1 << 40 {
-                prop_assert_eq!(ask(&format!("/cube?num={n}")), told(wide * wide * wide));
+                prop_assert_eq!(ask(&format!("/cube?num={n}")), response(wide * wide * wide));
             }
         }
 

@@ -20,7 +20,7 @@ const MAX_FULLY_CHECKED_VALUES: usize = 2_000;
 /// Maximum length of a message; names in a body can be long.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Validator of orders.
+/// Validator of order bodies against the service's JSON schema.
 #[derive(Debug)]
 pub(super) struct OrderValidator {
     schema: Validator,

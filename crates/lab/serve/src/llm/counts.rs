@@ -35,6 +35,15 @@ struct GenerationSums {
     gaps: Histogram,
 }
 
+/// Numbers of tokens of one response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GeneratedTokens {
+    /// Tokens of the prompt.
+    pub(super) input: u64,
+    /// Tokens of the whole response, also if it was cut off.
+    pub(super) output: u64,
+}
+
 impl GenerationCounts {
     /// Counts a request to one of the APIs.
     pub(super) fn enter(&self) {
@@ -52,7 +61,7 @@ impl GenerationCounts {
         &self,
         end: GenerationEnd,
         started: Option<Nanos>,
-        (input_tokens, output_tokens): (u64, u64),
+        tokens: GeneratedTokens,
         chunks_ns: &[u64],
         tpot_ns: Option<u64>,
     ) {
@@ -60,12 +69,12 @@ impl GenerationCounts {
         match end {
             GenerationEnd::Complete => {
                 sums.complete += 1;
-                sums.output_tokens += output_tokens;
+                sums.output_tokens += tokens.output;
             }
             GenerationEnd::Cut => sums.cut += 1,
             GenerationEnd::ClientClosed => sums.client_closed += 1,
         }
-        sums.input_tokens += input_tokens;
+        sums.input_tokens += tokens.input;
         started.into_iter().for_each(|time| sums.queue.record(time));
         chunks_ns.first().into_iter().for_each(|time| sums.ttft.record(Nanos(*time)));
         tpot_ns.into_iter().for_each(|time| sums.tpot.record(Nanos(time)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::SharedModel;
-use super::record::{GenerationEnd, GenerationRecord};
+use super::record::{GenerationEnd, GenerationRecord, GenerationStart};
 use super::request::GenerationRequest;
 use crate::vocabulary;
 use crate::written_body::BodyWriter;
@@ -59,7 +59,8 @@ impl Generation {
     ) -> Result<(), CutOff> {
         let Self { shared, timer, began, .. } = self;
         let pace = &shared.options.pace;
-        let mut record = GenerationRecord::new(shared, timer, &self.request, (self.number, *began, self.output_tokens));
+        let start = GenerationStart { number: self.number, began: *began, output_tokens: self.output_tokens };
+        let mut record = GenerationRecord::new(shared, timer, &self.request, start);
         timer.sleep_until(*began + self.extra_delay).await;
         // Never closed; first come, first served.
         let Ok(_slot) = shared.slots.acquire().await else { return Err(CutOff) };

@@ -55,7 +55,7 @@ pub struct Service {
     shared: Arc<SharedModel>,
 }
 
-/// What all responses share.
+/// Model and counts that all responses share.
 #[derive(Debug)]
 struct SharedModel {
     options: Options,

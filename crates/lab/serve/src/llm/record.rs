@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::SharedModel;
+use super::counts::GeneratedTokens;
 use super::request::GenerationRequest;
 use weir_base::Nanos;
 use weir_server::Timer;
@@ -31,6 +32,17 @@ pub(super) struct GenerationRecord<'a> {
     end: GenerationEnd,
 }
 
+/// Facts about a response that are known at its start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GenerationStart {
+    /// Number of the request among all.
+    pub(super) number: u64,
+    /// Arrival of the request.
+    pub(super) began: Nanos,
+    /// Tokens that the response will have; at least 1.
+    pub(super) output_tokens: u64,
+}
+
 impl GenerationEnd {
     fn name(self) -> &'static str {
         match self {
@@ -42,13 +54,14 @@ impl GenerationEnd {
 }
 
 impl<'a> GenerationRecord<'a> {
-    /// Record of the response to request `number`, which arrived at `began`, with this number of tokens.
+    /// Record of a response that begins.
     pub(super) fn new(
         shared: &'a SharedModel,
         timer: &'a Timer,
         request: &'a GenerationRequest,
-        (number, began, output_tokens): (u64, Nanos, u64),
+        start: GenerationStart,
     ) -> Self {
+        let GenerationStart { number, began, output_tokens } = start;
         Self {
             shared,
             timer,
@@ -92,7 +105,7 @@ impl Drop for GenerationRecord<'_> {
         self.shared.counts.leave(
             self.end,
             self.started,
-            (request.input_tokens, *output_tokens),
+            GeneratedTokens { input: request.input_tokens, output: *output_tokens },
             chunks,
             self.tpot_ns(),
         );

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::generation::{Generation, GenerationStep};
 use super::texts::{self, ResponseTexts};
 
-/// Texts of a response.
+/// Events and body of OpenAI's responses API.
 #[derive(Debug)]
 pub(super) struct ResponsesTexts {
     id: String,

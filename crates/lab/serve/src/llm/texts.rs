@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::generation::{Generation, GenerationStep};
 
-/// Texts of one response.
+/// Events and body of one response, in the form of an API.
 pub(super) trait ResponseTexts {
     /// Server-sent events of a step; empty if there are none.
     fn event(&mut self, generation: &Generation, step: GenerationStep<'_>) -> String;

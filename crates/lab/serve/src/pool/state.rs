@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::{PoolJob, PoolOverflow};
 
-/// Job in the queue.
+/// Job that waits for a thread, with its ticket and the receiver of its result.
 pub(super) struct QueuedJob<J> {
     /// Sequence number, in order of arrival.
     pub(super) ticket: u64,

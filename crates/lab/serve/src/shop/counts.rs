@@ -19,7 +19,7 @@ use weir_machine::lock::lock;
 #[derive(Debug, Default)]
 pub(super) struct ShopCounters(Mutex<BTreeMap<ShopEndpoint, EndpointCounts>>);
 
-/// Counts of an endpoint.
+/// Requests to an endpoint by status and outcome, and their service times.
 #[derive(Debug)]
 struct EndpointCounts {
     requests: u64,
@@ -32,7 +32,7 @@ struct EndpointCounts {
     service_times: Histogram,
 }
 
-/// End of a request.
+/// How a request ended: with a response, or a reset of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ShopRequestEnd {
     Response { status: u16, has_wrong_body: bool, service_time: Nanos },

@@ -21,7 +21,7 @@ use prometheus_client::registry::Registry;
 use self::counts::{PlayedStreams, StreamCollector};
 pub use self::options::{LineEnd, Options, SseOptions, StreamFaults};
 use self::play_end::PlayEnd;
-use self::play_record::PlayRecord;
+use self::play_record::{PlayRecord, PlayStart};
 pub use self::script::{StreamFault, StreamScript, StreamWrite};
 use crate::record_log::RecordLog;
 use crate::responses::{
@@ -37,7 +37,7 @@ pub struct Service {
     shared: Arc<SharedPlays>,
 }
 
-/// What responses share while they are played.
+/// State shared by all responses.
 #[derive(Debug)]
 struct SharedPlays {
     options: Options,
@@ -68,8 +68,8 @@ impl Service {
         let body = written(move |writer| async move {
             let script = StreamScript::new(&shared.options, format, events, k);
             let fault = script.fault();
-            let began_ns = timer.clock().monotonic_at(began).0;
-            let mut record = PlayRecord::new(&shared.counts, &shared.log, (k, began_ns), format, fault);
+            let start = PlayStart { number: k, began_ns: timer.clock().monotonic_at(began).0 };
+            let mut record = PlayRecord::new(&shared.counts, &shared.log, start, format, fault);
             for write in script {
                 timer.sleep_until(began + write.due).await;
                 writer.write(write.bytes);

@@ -25,15 +25,25 @@ pub(super) struct PlayRecord<'a> {
     end: PlayEnd,
 }
 
+/// Number and arrival of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlayStart {
+    /// Number among all requests.
+    pub(super) number: u64,
+    /// Arrival, on the kernel's monotonic clock, in nanoseconds.
+    pub(super) began_ns: u64,
+}
+
 impl<'a> PlayRecord<'a> {
-    /// Record of request `number`, which arrived at `began_ns`.
+    /// Record of a response that begins.
     pub(super) fn new(
         counts: &'a PlayedStreams,
         log: &'a RecordLog,
-        (number, began_ns): (u64, u64),
+        start: PlayStart,
         format: StreamFormat,
         fault: Option<(StreamFault, u64)>,
     ) -> Self {
+        let PlayStart { number, began_ns } = start;
         counts.enter();
         Self {
             counts,

@@ -30,13 +30,13 @@ use weir_workload::delay::Delay;
 pub struct DeliveryScenario {
     /// Who counts.
     pub service: Service,
-    /// What the sender was told.
+    /// Limits that the sender is configured with.
     pub rules: KeyRules,
     /// The most requests without a response.
     pub in_flight: usize,
     /// Jobs to deliver.
     pub jobs: u64,
-    /// The end, whatever is left by then.
+    /// End of the simulation, even with undelivered jobs.
     pub end: Nanos,
     /// From the sender to the service.
     pub latency_in: Delay,
@@ -48,7 +48,7 @@ pub struct DeliveryScenario {
     pub stalls: Option<(Nanos, Nanos)>,
 }
 
-/// What came of it; all times are those at the service.
+/// Times of arrivals at the service, accepted and rejected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeliveryResult {
     /// When each request was accepted.
@@ -120,7 +120,7 @@ impl<'a> DeliverySimulation<'a> {
         (at < self.world.end && !all).then_some((at, event))
     }
 
-    /// Another user of the key sends, and takes whatever comes.
+    /// Request of another user of the key, which ignores the response.
     fn neighbour_request(&mut self, now: Nanos) {
         if self.count.admit(now, &self.world.service).is_ok() {
             self.schedule_service(now);

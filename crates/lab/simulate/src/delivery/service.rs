@@ -31,18 +31,18 @@ pub enum RetryAfterStyle {
     Seconds,
 }
 
-/// What a service enforces, and what it reports.
+/// Limits that a service enforces, and the headers with which it reports them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Service {
     /// All hold at once.
     pub limits: Vec<LimitWindow>,
-    /// What each request counts, whatever its sender takes it for.
+    /// Actual weight of each request at the service; the sender may assume another.
     pub weight: u64,
-    /// What is used of the limits at the start.
+    /// Usage of the limits at the start, in requests.
     pub initial_used: u64,
-    /// What responses report.
+    /// Rate-limit headers of all responses.
     pub headers: HeaderStyle,
-    /// What rejections report.
+    /// `Retry-After` of rejections.
     pub retry_after: RetryAfterStyle,
     /// How often another user of the same key sends a request.
     pub neighbour: Option<Nanos>,
@@ -74,7 +74,7 @@ impl Service {
         ServiceCount { limiter, next_change: 0 }
     }
 
-    /// What a response made at `now` reports.
+    /// Rate-limit headers of a response made at `now`.
     pub(super) fn feedback(&self, now: Nanos, count: &mut ServiceCount, retry: Option<RetryTime>) -> RateLimitHeaders {
         let retry_after = match (self.retry_after, retry) {
             (RetryAfterStyle::Exact, Some(RetryTime::After(length))) => Some(length),

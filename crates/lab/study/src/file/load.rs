@@ -18,8 +18,7 @@ pub type LoadParser<'a> = dyn Fn(&[String], &Path) -> Result<ParsedLoad, String>
 pub struct ParsedLoad {
     /// Options.
     pub options: Options,
-    /// What is in its files and not used in a study, or is probably a mistake; a line each: what, and after a semicolon
-    /// what to do.
+    /// Unused content of its files, and probable mistakes; a line each: the finding, and after a semicolon the remedy.
     pub warnings: Vec<String>,
 }
 

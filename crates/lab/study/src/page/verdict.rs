@@ -48,19 +48,19 @@ fn headline(findings: &Findings<'_>) -> (Tone, String) {
     let main: Vec<&PairVerdict> =
         findings.verdicts.iter().filter(|it| findings.metrics[it.metric].is_primary).collect();
     let pairs = findings.pairs();
-    let tally = |pair: (usize, usize)| {
+    let counts = |pair: (usize, usize)| {
         let of_pair = main.iter().filter(|it| (it.base, it.other) == pair);
-        of_pair.fold(FindingCounts::default(), |tally, it| tally.count(it.verdict.finding))
+        of_pair.fold(FindingCounts::default(), |counts, it| counts.count(it.verdict.finding))
     };
     match pairs[..] {
         [] => (Tone::Doubt, "There is nothing to compare".to_owned()),
         [pair] => {
             let noun = if main.len() > findings.points.len() { "verdicts" } else { "points" };
-            pair_headline(findings.variant(pair.0), findings.variant(pair.1), tally(pair), noun)
+            pair_headline(findings.variant(pair.0), findings.variant(pair.1), counts(pair), noun)
         }
         _ => {
-            let all = pairs.iter().fold(FindingCounts::default(), |all, pair| all.merge(tally(*pair)));
-            let best = best(&pairs, &tally);
+            let all = pairs.iter().fold(FindingCounts::default(), |all, pair| all.merge(counts(*pair)));
+            let best = best(&pairs, &counts);
             match best.map(|variant| findings.variant(variant)) {
                 Some(best) => (Tone::Good, format!("{best} is the best")),
                 None => overall_headline(all),
@@ -70,9 +70,9 @@ fn headline(findings: &Findings<'_>) -> (Tone, String) {
 }
 
 /// Headline for a single pair.
-fn pair_headline(base: &str, other: &str, tally: FindingCounts, noun: &str) -> (Tone, String) {
-    let all = tally.total();
-    let FindingCounts { better, worse, same, inconclusive } = tally;
+fn pair_headline(base: &str, other: &str, counts: FindingCounts, noun: &str) -> (Tone, String) {
+    let all = counts.total();
+    let FindingCounts { better, worse, same, inconclusive } = counts;
     let at = |n: usize| if n == all { String::new() } else { format!(" at {n} of {all} {noun}") };
     match (better, worse, same, inconclusive) {
         (1.., 0, ..) => (Tone::Good, format!("{other} is better than {base}{}", at(better))),
@@ -95,13 +95,13 @@ fn overall_headline(all: FindingCounts) -> (Tone, String) {
 }
 
 /// Variant that is better than each other one at every point, if there is one.
-fn best(pairs: &[(usize, usize)], tally: &dyn Fn((usize, usize)) -> FindingCounts) -> Option<usize> {
+fn best(pairs: &[(usize, usize)], counts: &dyn Fn((usize, usize)) -> FindingCounts) -> Option<usize> {
     let mut variants: Vec<usize> = pairs.iter().flat_map(|(base, other)| [*base, *other]).collect();
     variants.sort_unstable();
     variants.dedup();
     // Many variants are compared with the first only; then no other one can be shown to be the best.
     let wins = |variant: usize, pair: &(usize, usize)| {
-        let of = tally(*pair);
+        let of = counts(*pair);
         let won = if pair.1 == variant { of.better } else { of.worse };
         won > 0 && won == of.total()
     };
@@ -141,13 +141,13 @@ impl FindingCounts {
 mod tests {
     use super::*;
 
-    fn tally([better, worse, same, inconclusive]: [usize; 4]) -> FindingCounts {
+    fn counts([better, worse, same, inconclusive]: [usize; 4]) -> FindingCounts {
         FindingCounts { better, worse, same, inconclusive }
     }
 
     #[test]
     fn the_headline_of_a_pair_names_the_winner_first() {
-        let words = |of| pair_headline("a", "b", tally(of), "points").1;
+        let words = |of| pair_headline("a", "b", counts(of), "points").1;
         assert_eq!(words([1, 0, 0, 0]), "b is better than a");
         assert_eq!(words([0, 2, 0, 0]), "a is better than b");
         assert_eq!(words([2, 0, 1, 1]), "b is better than a at 2 of 4 points");
@@ -160,13 +160,13 @@ mod tests {
     fn the_best_is_better_than_each_other_at_every_point() {
         let pairs = [(0, 1), (0, 2), (1, 2)];
         let of = |all: [[usize; 4]; 3]| {
-            best(&pairs, &|pair| tally(all[pairs.iter().position(|known| *known == pair).expect("a pair")]))
+            best(&pairs, &|pair| counts(all[pairs.iter().position(|known| *known == pair).expect("a pair")]))
         };
         assert_eq!(of([[2, 0, 0, 0], [0, 0, 2, 0], [0, 2, 0, 0]]), Some(1), "2 is not better than 0, and needs not be");
         assert_eq!(of([[2, 0, 0, 0], [0, 0, 2, 0], [0, 1, 0, 1]]), None);
         assert_eq!(of([[0, 2, 0, 0], [0, 2, 0, 0], [0, 0, 0, 2]]), Some(0));
         let star = [(0, 1), (0, 2)];
-        assert_eq!(best(&star, &|_| tally([1, 0, 0, 0])), None, "1 was not compared with 2");
-        assert_eq!(best(&star, &|_| tally([0, 1, 0, 0])), Some(0));
+        assert_eq!(best(&star, &|_| counts([1, 0, 0, 0])), None, "1 was not compared with 2");
+        assert_eq!(best(&star, &|_| counts([0, 1, 0, 0])), Some(0));
     }
 }

@@ -1,4 +1,4 @@
-//! What events of language models' APIs hold, read without a tree.
+//! Events of language models' APIs: tokens, usage and errors, read without building a tree.
 //!
 //! - [`LlmApi`]: the API, which decides where to look
 //! - [`LlmEvent`]: text of a token, usage, end, error
@@ -21,7 +21,7 @@ use weir_json::{JsonTextError, unescaped};
 
 use self::members::{each_element, each_member, is_text};
 
-/// API of a language model.
+/// HTTP API by which a language model is served: it decides where a response has its tokens and usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LlmApi {

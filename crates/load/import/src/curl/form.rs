@@ -14,7 +14,7 @@ pub(super) struct FormPart {
     pub(super) content_type: Option<String>,
     pub(super) file_name: Option<String>,
     pub(super) headers: Vec<String>,
-    /// What of it is not understood.
+    /// Parts of the form that are not understood, as written.
     pub(super) unknown: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Flags of cURL.
 
-/// What a flag of cURL means for a request.
+/// Meaning of a cURL flag for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CurlFlag {
     Method,
@@ -43,7 +43,7 @@ pub(super) enum CurlFlag {
     Connection,
     /// As `Connection`, with a value.
     ConnectionValue,
-    /// What neither the request nor a load has.
+    /// Flag without a counterpart in requests and loads.
     Unknown,
     /// As `Unknown`, with a value.
     UnknownValue,

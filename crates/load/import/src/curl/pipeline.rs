@@ -1,4 +1,4 @@
-//! What commands write whose output is known: `echo`, `printf` and `cat`.
+//! Output of commands that can be predicted: `echo`, `printf` and `cat`.
 
 use super::marks::MarkTable;
 use super::shell_command::{ShellCommand, ShellInput};

@@ -7,7 +7,7 @@ use super::marks::MarkTable;
 pub(super) struct ShellCommand {
     pub(super) line: u32,
     pub(super) words: Vec<String>,
-    /// What it reads, if that is not the terminal.
+    /// Input of the command, if it is not the terminal.
     pub(super) input: Option<ShellInput>,
     /// Whether it reads what the command before it writes.
     pub(super) is_piped: bool,

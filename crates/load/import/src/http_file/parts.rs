@@ -7,7 +7,7 @@ use crate::multipart::{self, ImportedPart, PartContent};
 use crate::request::ImportedStep;
 use crate::text;
 
-/// Head of a part.
+/// Header fields of one part of a multipart body.
 #[derive(Debug, Default)]
 struct PartHead {
     name: String,

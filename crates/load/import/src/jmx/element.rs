@@ -60,7 +60,7 @@ impl<'a> PlanElement<'a> {
         class.rsplit('.').next().unwrap_or(class)
     }
 
-    /// Class of its editor, which tells two elements of the same class apart.
+    /// Class of its editor, which distinguishes elements of the same class.
     pub(super) fn gui_class(&self) -> &'a str {
         self.node.attribute("guiclass").unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What holds for the samplers of a tree: defaults, headers, timers, extractors, assertions.
+//! Elements that apply to the samplers below them in a tree: defaults, headers, timers, extractors, assertions.
 
 use std::collections::HashSet;
 

@@ -41,7 +41,7 @@ impl PlanTimer {
         })
     }
 
-    /// What is not as in the plan.
+    /// Difference from the test plan, in words; `None` if there is none.
     pub(super) fn note(&self) -> Option<String> {
         let (least, most) = (self.least_ms, self.most_ms);
         self.is_uniform_instead.then(|| format!("the distribution of a timer; {least}ms..{most}ms, uniform, instead"))

@@ -10,7 +10,7 @@ use crate::tree::{SourceNode, SourceValue};
 /// References that are followed one after another.
 const MAX_REFERENCES: usize = 20;
 
-/// Description of an API.
+/// OpenAPI or Swagger document, with indexes for its references and a limit on examples.
 #[derive(Debug)]
 pub(super) struct ApiDescription<'a> {
     root: &'a SourceNode<'a>,
@@ -45,7 +45,7 @@ impl<'a> ApiDescription<'a> {
         self.get(key).and_then(SourceNode::scalar)
     }
 
-    /// Member of a map, at the cost of a look at an index.
+    /// Member of a map, found through an index.
     pub(super) fn member(&self, node: &'a SourceNode<'a>, key: &str) -> Option<&'a SourceNode<'a>> {
         let SourceValue::Map(members) = &node.value else { return None };
         if members.len() < MIN_INDEXED_MEMBERS {

@@ -35,7 +35,7 @@ const WORDS: [&str; 12] =
 pub(super) struct ExampleMaker<'a> {
     description: &'a ApiDescription<'a>,
     values: usize,
-    /// What made-up values do not keep of their schemas.
+    /// Constraints of schemas that made-up values violate, in words.
     problems: BTreeSet<String>,
 }
 

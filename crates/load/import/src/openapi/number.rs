@@ -3,7 +3,7 @@
 use super::description::ApiDescription;
 use crate::tree::SourceNode;
 
-/// Range of a number.
+/// Bounds of a number in a schema, inclusive or exclusive.
 struct NumberRange {
     least: Option<f64>,
     most: Option<f64>,

@@ -3,7 +3,7 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-/// Most parts of a pattern that are looked at for one text, repetitions included.
+/// Maximum parts of a pattern that are expanded for one text, repetitions included.
 const MAX_PARTS: u32 = 20_000;
 
 /// Longest text that is made.

@@ -3,7 +3,7 @@
 use crate::builder::percent_encoded;
 use crate::tree::{SourceNode, SourceValue};
 
-/// Value of a parameter, as far as a style tells its parts apart.
+/// Value of a parameter, with the parts that its style separates.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ParameterValue {
     Scalar(String),
@@ -26,7 +26,7 @@ impl ParameterValue {
     }
 }
 
-/// Style of a parameter.
+/// Serialization of arrays and objects in a parameter: `style` of OpenAPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParameterStyle {
     Matrix,

@@ -14,7 +14,7 @@ use crate::session::ImportSession;
 use crate::text;
 use crate::tree::SourceNode;
 
-/// What a request has from the folders around it.
+/// Path and authentication that a request inherits from its folders.
 #[derive(Clone, Debug, Default)]
 struct Folder<'a, 'b> {
     path: Vec<String>,

@@ -25,7 +25,7 @@ pub(crate) enum SourceValue<'a> {
     Unread(&'a str),
 }
 
-/// Text of a document. A string of JSON keeps its escape sequences until it is asked for: recorded bodies make up most
+/// Text of a document. A string of JSON keeps its escape sequences until it is read: recorded bodies make up most
 /// of a large file, and hardly any is looked into.
 #[derive(Clone, Debug)]
 pub(crate) enum SourceText<'a> {

@@ -9,7 +9,7 @@ pub struct DatasetError {
     pub name: String,
     /// Number of the line, from 1.
     pub line: u64,
-    /// What was expected.
+    /// Expected content, with an example.
     pub reason: String,
 }
 

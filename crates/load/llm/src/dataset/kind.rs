@@ -2,7 +2,7 @@
 
 use crate::json_text::{is_list, is_object, member};
 
-/// What the records of a data set are.
+/// Kind of a data set's records; all records of a file have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatasetKind {
     /// Lines of text: each is a prompt.
@@ -47,7 +47,7 @@ impl DatasetKind {
         }
     }
 
-    /// What a record of this kind looks like.
+    /// Example of a record of this kind, for messages.
     pub(super) fn example(self) -> &'static str {
         match self {
             Self::Lines => "a line of text",

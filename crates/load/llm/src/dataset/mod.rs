@@ -1,7 +1,7 @@
 //! Prompts and conversations of a file.
 //!
 //! - [`Dataset`]: a file, and the places of its texts
-//! - [`DatasetKind`]: what its records are; told from the first one
+//! - [`DatasetKind`]: kind of its records, detected from the first one
 //! - `record`: reader of one record; `content`: of what a message holds
 //! - `images`: images of records; those of files become data URLs
 
@@ -50,7 +50,7 @@ impl ChatRole {
     }
 }
 
-/// What a part of a message is.
+/// Kind of a part of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartKind {
     /// Text as it is.
@@ -81,7 +81,7 @@ pub(crate) struct DatasetMessage {
     pub(crate) think: Option<Nanos>,
 }
 
-/// What a record holds.
+/// Request body or conversation of a record, as places in the file's text.
 #[derive(Clone, Debug)]
 pub(crate) enum RecordContent {
     /// Body of a request, as it is.
@@ -126,7 +126,7 @@ impl Dataset {
         read::dataset(name, content, images)
     }
 
-    /// What the records are.
+    /// Kind of the records.
     pub fn kind(&self) -> DatasetKind {
         self.kind
     }

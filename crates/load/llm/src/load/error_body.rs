@@ -1,4 +1,4 @@
-//! What a server says of an error.
+//! Error message in the body of a failed response.
 
 use serde_json::Value;
 

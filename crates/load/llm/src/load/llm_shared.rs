@@ -1,4 +1,4 @@
-//! What the threads of a program share.
+//! State shared by the threads of a language model's load.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use super::uncounted::UncountedReplies;
 use crate::{ReplySource, RequestBodies};
 use weir_load::steps::ThinkTime;
 
-/// What the threads of a program share.
+/// State shared by the threads of a program.
 #[derive(Debug)]
 pub(super) struct LlmShared {
     pub(super) bodies: RequestBodies,

@@ -64,7 +64,7 @@ impl LlmThread {
         })
     }
 
-    /// Reason why a response with a good status is none that was asked for.
+    /// Reason why a response with a good status is not the expected one.
     fn problem(&self, content_type: &[u8]) -> Option<String> {
         let streams = self.shared.bodies.settings().streams;
         let is_stream =

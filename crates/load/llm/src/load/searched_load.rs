@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use weir_measure::LoadModel;
 
-/// What a search changes: conversations at a time, or conversations per second.
+/// Variable of a capacity search: concurrent conversations, or conversations per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchedLoad(pub LoadModel);
 

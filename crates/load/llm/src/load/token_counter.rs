@@ -84,7 +84,7 @@ impl TokenCounter {
     /// Number of tokens of the content of a JSON string.
     fn tokens(&self, content: &[u8]) -> Result<u64, String> {
         let quoted = [b"\"", content, b"\""].concat();
-        // What a server has sent may be no valid string: then its bytes are what there is.
+        // Content from a server may be an invalid string: then its bytes are counted, read as lossy UTF-8.
         let text: String =
             serde_json::from_slice(&quoted).unwrap_or_else(|_| String::from_utf8_lossy(content).into_owned());
         let tokens = self.0.encode_fast(text, false).map_err(|error| format!("--tokenizer: {error}"))?;

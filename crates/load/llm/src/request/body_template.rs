@@ -6,7 +6,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyTemplate(pub(super) Vec<TemplateItem>);
 
-/// Item of a template.
+/// Fixed text or placeholder of a body template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TemplateItem {
     /// Text as it is.

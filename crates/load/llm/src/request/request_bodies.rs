@@ -14,7 +14,7 @@ use crate::prompt_source::{PromptSource, RequestMessage, TurnContent};
 /// Maximum number of tokens where the API demands one and there is none.
 const DEFAULT_MAX_TOKENS: u64 = 1024;
 
-/// Bodies of requests.
+/// Writer of request bodies, with the members that all of them share.
 #[derive(Debug)]
 pub struct RequestBodies {
     settings: RequestSettings,

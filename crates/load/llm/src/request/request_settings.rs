@@ -1,9 +1,9 @@
-//! What all requests of a load have in common.
+//! Settings of all requests to a language model: API, model, sampling and further members of the body.
 
 use super::{BodyTemplate, RequestApi};
 use crate::json_text::{JsonMember, is_object, members};
 
-/// What all requests of a load have in common.
+/// Settings that all requests of a load have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestSettings {
     /// API.

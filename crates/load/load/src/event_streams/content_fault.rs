@@ -1,8 +1,8 @@
-//! What is wrong with the content of a whole response.
+//! Faults in the content of whole responses.
 
 use std::fmt;
 
-/// What is wrong with the content of a response of a language model; events are numbered from 1.
+/// Fault in the content of a language model's response; events are numbered from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentFault {
     /// An event is not JSON.

@@ -1,7 +1,7 @@
 //! Responses that are streams of events: what a load asks for, what is observed of each, and how bytes get there.
 //!
 //! - [`options`]: format, stall timeout, API of a language model
-//! - [`observer`]: what is looked at as bytes of a response arrive, and what is measured of it
+//! - [`observer`]: parses events as bytes of a response arrive, and measures their times
 //! - `arrived_events`: events on their way to a program
 //! - `content_fault`: what is wrong with the content of a whole response
 //! - [`read_wait`]: how long events may wait to be read together

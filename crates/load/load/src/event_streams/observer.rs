@@ -1,4 +1,4 @@
-//! Observer of streamed responses: what is looked at as their bytes arrive, and what is measured of it.
+//! Observer of streamed responses: parses events as bytes arrive, and measures their times.
 //!
 //! A worker has an observer for each response in flight, and calls it at four places: when the head is there
 //! ([`StreamObserver::begin`]), for each piece of the body ([`StreamObserver::body`]), when its timers are due
@@ -94,7 +94,8 @@ impl StreamObserver {
 
     /// Begins a response, which has come since `at`, and has this status and `Content-Type`; the latter empty without
     /// one. The times are those of the request: its intended start, when only the generator itself could delay it, and
-    /// its send. The response to an error is not read as a stream: its one event would say nothing about those of others.
+    /// its send. The response to an error is not read as a stream: its one event would say nothing about those of
+    /// others.
     pub fn begin(
         &mut self,
         options: &StreamOptions,
@@ -133,7 +134,7 @@ impl StreamObserver {
         self.is_reading
     }
 
-    /// Whether the response has the events that were asked for.
+    /// Whether the response has the maximum number of events.
     pub fn has_stopped(&self) -> bool {
         self.has_stopped
     }

@@ -45,7 +45,7 @@ pub struct Http2Plan {
     pub streams: usize,
     /// Whether several users share a connection, and not a connection's streams are one user's.
     pub shares_users: bool,
-    /// What connections tell the service.
+    /// Settings that connections announce to the service.
     pub settings: ClientSettings,
 }
 
@@ -56,7 +56,7 @@ const MIN_WINDOW_BYTES: u64 = 1024;
 const MAX_WINDOW_BYTES: u64 = (1 << 31) - 1;
 
 impl Http2Options {
-    /// Whether HTTP/2 is asked for.
+    /// Whether HTTP/2 is requested.
     pub fn is_given(&self) -> bool {
         self.over_tls.is_some() || self.cleartext
     }
@@ -87,7 +87,7 @@ impl Http2Options {
         Ok(Some(Http2Plan { over_tls, cleartext, streams, shares_users, settings }))
     }
 
-    /// TLS that offers what is asked for.
+    /// TLS that offers the requested versions of HTTP.
     pub(crate) fn offer(&self, tls: Tls) -> Tls {
         match self.over_tls {
             Some(preference) => tls.offering_http2(preference == Http2Preference::Preferred),

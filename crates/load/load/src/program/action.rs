@@ -1,9 +1,9 @@
-//! What a program does next with a user.
+//! Actions of programs: requests, waits, and ends of iterations, threads and runs.
 
 use weir_base::Nanos;
 use weir_scenario::plan::OriginId;
 
-/// What a program does next with a user.
+/// Next action of a user, as its program decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramAction {
     /// Sends the request of the call.
@@ -40,11 +40,11 @@ pub struct ProgramSend {
     pub timeout: Option<Nanos>,
     /// Whether the response has no body in any case: to a HEAD.
     pub is_bodyless: bool,
-    /// What is kept of the response.
+    /// Parts of the response that are kept.
     pub keeps: KeptParts,
 }
 
-/// What is kept of a response for the program.
+/// Parts of a response that are kept for the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeptParts {
     /// Nothing but the status: the response costs as in a plain load.

@@ -1,4 +1,4 @@
-//! Scripts among the scenarios of a command line, told from their names.
+//! Scripts among the scenarios of a command line, recognized by their extensions.
 
 use std::path::{Path, PathBuf};
 

@@ -101,7 +101,8 @@ pub trait ThreadProgram: fmt::Debug + Send {
         false
     }
 
-    /// Lets a user end after the load, whatever it was about to do. It may send and wait; its end does not count as an iteration.
+    /// Lets a user end after the load, in place of its next action. It may send and wait; its end does not count as an
+    /// iteration.
     fn stop(&mut self, _call: &mut ProgramCall<'_>) -> ProgramAction {
         ProgramAction::End { ok: true }
     }
@@ -115,7 +116,7 @@ pub trait ThreadProgram: fmt::Debug + Send {
         queue.close();
     }
 
-    /// Origin that a send has named; asked once for each.
+    /// Origin that a send has named; called once for each.
     fn origin(&self, _origin: OriginId) -> Option<ProgramOrigin> {
         None
     }
@@ -130,7 +131,7 @@ pub struct ProgramOrigin {
     pub address: Option<SocketAddr>,
 }
 
-/// What a call of a program is about, and where the program puts a request and what it finds.
+/// Arguments of a call of a program, and its results: the request, failures, and decisions about responses.
 #[derive(Debug)]
 pub struct ProgramCall<'a> {
     /// Number of the user on its thread, from 0.

@@ -27,7 +27,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Oracle: a look at each nanosecond.
+        /// Oracle that evaluates each nanosecond.
         #[test]
         fn a_user_is_there_from_the_first_time_at_which_there_are_more_users_than_its_number(
             steps in prop::collection::vec((0..20_u64, 0..5_u64), 0..6),

@@ -27,7 +27,7 @@ pub(crate) struct StepExchange {
     pub(crate) request: RequestBytes,
     /// Number of bytes that were dropped once they were written.
     released: usize,
-    /// Whether the request is looked at after it is written.
+    /// Whether the request's bytes are kept after the write, to be shown.
     pub(crate) is_shown: bool,
     /// Requests in it that are sent together; none if it is one.
     pub(crate) pipelined: Vec<PipelinedRequest>,
@@ -42,7 +42,7 @@ pub(crate) struct StepExchange {
     /// Index of the step among all steps.
     pub(crate) step: u32,
     pub(crate) origin: OriginId,
-    /// What the head of the response has.
+    /// Fields of the response's head that change what follows.
     pub(super) notes: HeadNotes,
     pub(super) kept: KeptResponse,
     /// Observer of the response as a stream; `None` if responses are not observed, or none has come.
@@ -93,7 +93,7 @@ impl StepExchange {
         self.kept.clear_same();
     }
 
-    /// Whether the bytes of the body are looked at.
+    /// Whether the body is observed or kept, and not only counted.
     pub(crate) fn looks_into_body(&self) -> bool {
         self.kept.keeps_body() || self.observer.as_ref().is_some_and(|observer| observer.is_reading())
     }
@@ -138,8 +138,8 @@ impl StepExchange {
         }
     }
 
-    /// Drops the bytes of a large request that is written and is not sent again; its length stays. A thousand users that
-    /// wait for a model's answer would otherwise keep a thousand prompts.
+    /// Drops the bytes of a large request that is written and is not sent again; its length stays. A thousand users
+    /// that wait for a model's answer would otherwise keep a thousand prompts.
     pub(crate) fn release_written(&mut self) {
         if self.request.written.capacity() >= MIN_RELEASED_BYTES && self.pipelined.is_empty() && !self.is_shown {
             self.released += self.request.len();

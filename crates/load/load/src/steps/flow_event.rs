@@ -35,7 +35,7 @@ impl FlowEvent<'_> {
     }
 }
 
-/// What follows an event.
+/// Next step of a flow after an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FlowNext {
     /// The request of the buffers is sent.

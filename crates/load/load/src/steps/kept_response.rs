@@ -16,7 +16,7 @@ const _: () = assert!(MAX_BODY_BYTES == 64 << 20 && MAX_TOTAL_BYTES == 512 << 20
 /// Maximum size of what is kept of the body of an error, in bytes.
 const MAX_ERROR_BODY_BYTES: usize = 4096;
 
-/// What is kept of the body of a response.
+/// Part of a response's body that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::steps) enum KeptBody {
     /// Nothing.

@@ -41,7 +41,7 @@ pub struct ScenarioMix {
     pub(crate) resolver: OriginResolver,
     /// Secrets that results leave out.
     pub(crate) mask: SecretMask,
-    /// What has no effect, for a person.
+    /// Settings without effect, for a person.
     pub warnings: Vec<String>,
 }
 

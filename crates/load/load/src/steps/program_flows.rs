@@ -24,7 +24,7 @@ use crate::program::{
 pub struct ProgramPlan {
     pub(crate) program: Arc<dyn UserProgram>,
     pub(crate) resolver: OriginResolver,
-    /// What samples of failures leave out.
+    /// Secrets masked in samples of failures.
     pub(crate) mask: SecretMask,
 }
 
@@ -231,7 +231,7 @@ impl<'a> ProgramFlows<'a> {
         self.says_failed
     }
 
-    /// What samples of failures leave out.
+    /// Secrets masked in samples of failures.
     pub(crate) fn secret_mask(&self) -> &SecretMask {
         &self.plan.mask
     }

@@ -7,7 +7,7 @@ use super::file_root::FileRoot;
 use super::{ScenarioFile, ScenarioSource};
 use crate::plan::PlanError;
 
-/// What is known of setup and teardown before they are played.
+/// Facts about setup and teardown, known before they are played.
 #[derive(Debug, Default)]
 pub(super) struct HookFacts {
     /// Variables that the setup will set.

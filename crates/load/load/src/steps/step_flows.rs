@@ -222,7 +222,7 @@ impl<'a> StepFlows<'a> {
         named.map(|(name, value)| (name.to_owned(), value.clone())).collect()
     }
 
-    /// What a sample of a user's failure leaves out, with the values of the user's variables.
+    /// Secrets masked in samples of a user's failures, among them values of the user's variables.
     pub(super) fn secret_mask(&self, user: u32) -> SecretMask {
         let mut mask = self.mix.mask.clone();
         let slot = self.users.get(user as usize);

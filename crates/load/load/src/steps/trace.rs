@@ -33,7 +33,7 @@ pub struct StepTrace {
     pub failures: Vec<String>,
     /// Kind of a transfer that failed.
     pub transfer_failure: Option<FailureKind>,
-    /// What became of the request: `passed`, `failed`, `redirected`, `retried`.
+    /// Outcome of the request: `passed`, `failed`, `redirected` or `retried`.
     pub verdict: &'static str,
     /// Variables of the user after it, by name.
     pub variables: Vec<(String, Value)>,
@@ -55,7 +55,7 @@ pub struct CaptureTrace {
 pub struct CheckTrace {
     /// Check, as it is written.
     pub text: String,
-    /// What was expected and what was found, if the check does not hold.
+    /// Expected and actual value, if the check does not hold.
     pub failure: Option<(String, String)>,
 }
 

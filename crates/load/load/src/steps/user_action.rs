@@ -1,4 +1,4 @@
-//! What users do next, and what they wait for.
+//! Actions of users: requests, waits and ends of iterations.
 
 use weir_base::Nanos;
 use weir_net::traceparent::TraceContext;
@@ -51,7 +51,7 @@ pub(crate) struct Send {
     pub(crate) context: Option<TraceContext>,
 }
 
-/// What a user does next.
+/// Next action of a user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UserAction {
     /// Sends the request of the table.
@@ -66,7 +66,7 @@ pub(crate) enum UserAction {
     Stop,
 }
 
-/// Iteration that has ended.
+/// Result of an iteration: its scenario, intended start and success.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedIteration {
     pub(crate) scenario: u32,

@@ -1,9 +1,9 @@
-//! What users of a thread follow: compiled steps, or a program.
+//! Flows of a thread's users: compiled steps, or a program.
 
 use super::program_flows::ProgramFlows;
 use super::step_flows::StepFlows;
 
-/// What users of a thread follow.
+/// Flows of a thread's users.
 #[derive(Debug)]
 pub(crate) enum UserFlows<'a> {
     /// Compiled steps of scenarios.

@@ -1,4 +1,4 @@
-//! What records, traces and connections ask of a user's flow.
+//! Facts about a user's flow, for records, traces and connections.
 
 use weir_net::tls::Tls;
 use weir_request::secret_mask::SecretMask;
@@ -10,7 +10,7 @@ use super::user_flows::UserFlows;
 use super::{ResolvedOrigin, UserTable};
 use crate::program::ReleasedRecord;
 
-/// What differs between compiled steps and a program.
+/// Differences between compiled steps and a program.
 impl UserTable<'_> {
     /// Index among all steps of the step that was found last.
     pub(crate) fn found_step(&self, user: u32) -> u32 {
@@ -85,7 +85,7 @@ impl UserTable<'_> {
         }
     }
 
-    /// What a sample of a user's failure leaves out, with the values of the user's variables.
+    /// Secrets masked in samples of a user's failures, among them values of the user's variables.
     pub(crate) fn secret_mask(&self, user: u32) -> SecretMask {
         match &self.flows {
             UserFlows::Steps(flows) => flows.secret_mask(user),

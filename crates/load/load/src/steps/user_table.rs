@@ -32,7 +32,7 @@ pub(crate) struct UserTable<'a> {
     pub(crate) request: RequestBytes,
     /// Requests in it that are sent together; none if it is one.
     pub(crate) pipelined: Vec<PipelinedRequest>,
-    /// What the last call of a flow found.
+    /// Findings of the last call of a flow.
     pub(crate) findings: StepFindings,
     /// Buffers of exchanges.
     pub(crate) exchanges: ExchangePool,

@@ -1,4 +1,4 @@
-//! What the workers of a run share, and what they report.
+//! State shared by the workers of a run, and their reports.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -27,7 +27,7 @@ pub(crate) struct WorkerContext<'a> {
     pub(crate) ready: AtomicU64,
     /// Whether all counts are reported after each interval, and not only at the end.
     pub(crate) per_interval: bool,
-    /// What the workers share with the thread that collects their reports.
+    /// State shared with the thread that collects the workers' reports.
     pub(crate) control: Arc<RunControl>,
     /// Next unclaimed request number (closed loop).
     pub(crate) claimed: AtomicU64,
@@ -60,7 +60,7 @@ impl<'a> WorkerContext<'a> {
     }
 }
 
-/// What the workers of a run share with the thread that collects their reports.
+/// State shared by the workers of a run and the thread that collects their reports.
 #[derive(Debug, Default)]
 pub(crate) struct RunControl {
     /// Set once to stop all workers at once.

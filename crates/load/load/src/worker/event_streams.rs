@@ -20,10 +20,10 @@ use weir_scenario::plan::StreamEndRule;
 /// Maximum number of observers that a thread keeps for the next streams of HTTP/2.
 const MAX_SPARE_OBSERVERS: usize = 1024;
 
-/// Period after a partial write in which its socket is looked at without delay.
+/// Period after a partial write in which its socket is polled without delay.
 const UNSENT_PERIOD: Nanos = Nanos::from_millis(50);
 
-/// What responses are observed for, and observers without a response.
+/// Settings for observing responses as streams, and a thread's spare observers.
 #[derive(Debug)]
 pub(super) struct StreamObservers {
     options: StreamOptions,
@@ -306,8 +306,8 @@ impl Worker<'_> {
 
     /// Time that may pass after a read at `now` until the next one; 0 if anything but events may come that is not to
     /// wait: an arrival needs a connection, one is being made, or a request is partly written. Of connections with
-    /// several streams a read has the events of several responses, whose times would be one; and a user that sends again within its
-    /// iteration would do so late.
+    /// several streams a read has the events of several responses, whose times would be one; and a user that sends
+    /// again within its iteration would do so late.
     pub(super) fn read_wait(&mut self, now: Nanos) -> Nanos {
         let plan = self.shared.plan;
         let is_shared = plan.pipeline > 1 || self.shared.http2.as_ref().is_some_and(|http2| http2.streams > 1);

@@ -1,9 +1,9 @@
 //! One generator thread: an event loop with its own connections, part of the schedule and recorder.
 //!
 //! Closed and open loop are the same code: [`Feed`] decides what a free connection does. In the closed loop at full
-//! speed a request costs one `read`, one `write` and one look at the clock. In the open loop it costs one wake-up: the
-//! loop sleeps until the next send is due, sends, and then reads the responses that came meanwhile, whose arrival the
-//! kernel has timed ([`weir_machine::system::receive_timestamps`]).
+//! speed a request costs one `read`, one `write` and one reading of the clock. In the open loop it costs one wake-up:
+//! the loop sleeps until the next send is due, sends, and then reads the responses that came meanwhile, whose arrival
+//! the kernel has timed ([`weir_machine::system::receive_timestamps`]).
 
 mod changes;
 mod connect;
@@ -93,7 +93,7 @@ pub(super) struct Worker<'a> {
     moved: VecDeque<MovedRequest>,
     /// Sends of several requests on streams.
     split_sends: SplitSends,
-    /// Time of the next look at connections with streams.
+    /// Time of the next check of connections with streams.
     next_care: Nanos,
     /// Present while the kernel timestamps responses.
     wall: Option<WallOffset>,
@@ -274,8 +274,8 @@ impl<'a> Worker<'a> {
         true
     }
 
-    /// Whether responses can be read later than they arrive: the kernel timestamps them, and nothing is done on
-    /// them at once, unlike with users of scenarios. Of several events or responses on a connection it has the last one's time.
+    /// Whether reads may be batched: arrival times come from the kernel, and no response causes an immediate send, as
+    /// it would for users of scenarios. Of several responses in one read only the last one's time is known.
     fn responses_wait(&self) -> bool {
         self.wall.is_some()
             && self.users.is_none()

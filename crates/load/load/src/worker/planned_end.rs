@@ -1,4 +1,4 @@
-//! End of a worker's part of the load, whatever its connections do.
+//! End of a worker's part of the load, independent of its connections.
 
 use super::Worker;
 use weir_base::Nanos;

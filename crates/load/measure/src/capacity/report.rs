@@ -32,7 +32,7 @@ pub struct CapacityReport {
     pub fails: Option<f64>,
     /// Confidence of both bounds, in [0, 1].
     pub confidence: f64,
-    /// What limited the load.
+    /// Bottleneck that limited the load.
     pub limited_by: Bottleneck,
     /// Reason why the upper bound fails, or why there is none.
     pub reason: String,
@@ -52,7 +52,7 @@ pub struct CapacityReport {
     pub manifest: Manifest,
 }
 
-/// What limited the load.
+/// Bottleneck that limited a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bottleneck {

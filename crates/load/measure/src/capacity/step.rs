@@ -36,7 +36,7 @@ pub struct CapacityStep {
     ended: u64,
 }
 
-/// Length of a step.
+/// Minimum and maximum length of a step of a capacity search, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepLength {
     /// Minimum, in seconds.

@@ -25,7 +25,7 @@ pub enum Better {
     Lower,
 }
 
-/// Scale of a comparison.
+/// How two values of a metric are compared: by ratio, or by difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ComparisonScale {

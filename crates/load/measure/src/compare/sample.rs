@@ -2,7 +2,7 @@
 
 use super::metric::ComparisonScale;
 
-/// Figure of one run.
+/// Value of a metric in one run, with the run's round and trust.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunFigure {
     /// Round of interleaved runs: those of a round were made next to each other, in any order.

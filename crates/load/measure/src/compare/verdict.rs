@@ -131,6 +131,15 @@ impl fmt::Display for UnclearReason {
     }
 }
 
+/// Probabilities of false findings about a pair, corrected by Holm's method; `None` with too few runs.
+#[derive(Clone, Copy, Debug)]
+struct PValues {
+    /// That there is no difference.
+    difference: Option<f64>,
+    /// That the difference is larger than the smallest one that matters.
+    equivalence: Option<f64>,
+}
+
 /// Verdicts on all pairs together. The more pairs, the stronger the evidence for each has to be (Holm: "A simple
 /// sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 1979), so that many comparisons
 /// of equals hardly ever have a false positive.
@@ -144,7 +153,7 @@ pub fn judge(pairs: &[Pair<'_>], settings: &Settings) -> Vec<ComparisonVerdict> 
     let known = shifts.iter().zip(edges);
     let different = holm(known.clone().map(|(shift, _)| shift.as_ref().map(|shift| shift.p_value(0.0))));
     let alike = holm(known.map(|(shift, edge)| shift.as_ref().map(|shift| shift.p_value_outside(edge))));
-    let tests = different.into_iter().zip(alike);
+    let tests = different.into_iter().zip(alike).map(|(difference, equivalence)| PValues { difference, equivalence });
     pairs.iter().zip(shifts).zip(tests).map(|((pair, shift), tests)| pair.verdict(shift, tests, settings)).collect()
 }
 
@@ -219,12 +228,7 @@ impl Pair<'_> {
         })
     }
 
-    fn verdict(
-        &self,
-        shift: Option<EffectEstimate>,
-        tests: (Option<f64>, Option<f64>),
-        settings: &Settings,
-    ) -> ComparisonVerdict {
+    fn verdict(&self, shift: Option<EffectEstimate>, tests: PValues, settings: &Settings) -> ComparisonVerdict {
         let scale = self.metric.scale;
         let (base, other) = self.sides();
         let mean = |side: &[f64]| (!side.is_empty()).then(|| side.iter().sum::<f64>() / side.len() as f64);
@@ -240,7 +244,7 @@ impl Pair<'_> {
             other: other_mean.map(|mean| scale.effect(mean)),
             effect: crude.map(|shift| scale.effect(shift)),
             interval: None,
-            p: tests.0,
+            p: tests.difference,
             confidence: None,
             runs: (base.len(), other.len()),
             by_round: self.is_by_round(),
@@ -253,30 +257,23 @@ impl Pair<'_> {
         let fewest = base.len().min(other.len());
         verdict.finding = self.finding(&shift, half, tests, fewest, settings);
         verdict.confidence = match verdict.finding {
-            Finding::Better | Finding::Worse => tests.0.map(|p| 1.0 - p),
-            Finding::Same => tests.1.map(|p| 1.0 - p),
+            Finding::Better | Finding::Worse => tests.difference.map(|p| 1.0 - p),
+            Finding::Same => tests.equivalence.map(|p| 1.0 - p),
             Finding::Unclear(_) => None,
         };
         verdict
     }
 
-    fn finding(
-        &self,
-        shift: &EffectEstimate,
-        half: f64,
-        tests: (Option<f64>, Option<f64>),
-        runs: usize,
-        settings: &Settings,
-    ) -> Finding {
+    fn finding(&self, shift: &EffectEstimate, half: f64, tests: PValues, runs: usize, settings: &Settings) -> Finding {
         let (edge, risk) = (settings.equivalence_margin(self.metric.scale), 1.0 - settings.confidence);
         let sure = |p: Option<f64>| p.is_some_and(|p| p <= risk);
-        let finding = if sure(tests.0) && shift.difference.abs() >= edge {
+        let finding = if sure(tests.difference) && shift.difference.abs() >= edge {
             if (shift.difference > 0.0) == (self.metric.better == Better::Higher) {
                 Finding::Better
             } else {
                 Finding::Worse
             }
-        } else if sure(tests.1) {
+        } else if sure(tests.equivalence) {
             Finding::Same
         } else {
             Finding::Unclear(UnclearReason::TooNoisy(proposed_runs(shift.difference.abs(), half, edge, runs)))

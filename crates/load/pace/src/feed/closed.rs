@@ -36,7 +36,7 @@ pub struct ClosedFeed {
 #[derive(Clone, Debug, Default)]
 struct StagedUsers {
     stages: UserStages,
-    /// End of each started user, by its local number; earlier after a change, until it is looked at.
+    /// End of each started user, by its local number; earlier after a change, until it is computed anew.
     ends: Vec<Nanos>,
     /// Users that have ended and may start again.
     ended: BTreeSet<u32>,

@@ -1,4 +1,4 @@
-//! What the threads of a replay share.
+//! State shared by the threads of a replay, with the log's feeder.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicU64;
 
 use crate::log::LogTally;
 
-/// What the threads of a replay share.
+/// State shared by the threads of a replay.
 #[derive(Debug, Default)]
 pub(super) struct ReplayShared {
-    /// What the log had, as far as it was read.
+    /// Counts of the log as far as it was read.
     pub(super) tally: Mutex<LogTally>,
     /// Why it could not be read to its end.
     pub(super) failure: Mutex<Option<String>>,

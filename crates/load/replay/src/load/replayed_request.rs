@@ -18,7 +18,7 @@ pub(super) struct ReplayedRequest {
     pub(super) is_bodyless: bool,
 }
 
-/// What all requests have in common.
+/// Properties that all requests of a replay have in common.
 #[derive(Clone, Debug)]
 pub(super) struct RequestForm {
     /// Value of the Host header.

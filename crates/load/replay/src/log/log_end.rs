@@ -6,11 +6,11 @@ use std::path::Path;
 
 use crate::AccessFormat;
 
-/// Part of the end of a file that is looked at.
+/// Size of a file's last part that is read, in bytes.
 const TAIL_BYTES: u64 = 64 * 1024;
 
-/// Time of the last request of a file, in nanoseconds since 1970; `None` for pipes, packed files and ends that cannot be
-/// read. It is an estimate: logs are almost in order.
+/// Time of the last request of a file, in nanoseconds since 1970; `None` for pipes, packed files and ends that cannot
+/// be read. It is an estimate: logs are almost in order.
 pub(super) fn end_of(path: &Path, format: &AccessFormat) -> Option<i64> {
     let mut file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|of| of.is_file()))?;
     let length = file.metadata().ok()?.len();

@@ -33,7 +33,7 @@ struct OpenLog {
     line_number: u64,
 }
 
-/// A line, or what is known of one that is too long.
+/// A line, or the mark of one that is too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LogLine {
     /// Text without its end.

@@ -6,7 +6,7 @@ use crate::AccessTime;
 use weir_base::Nanos;
 use weir_base::units;
 
-/// Moment of a log.
+/// Bound of `--from` and `--to`: a time, or an offset from the log's first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogMoment {
     /// Time, in nanoseconds since 1970.

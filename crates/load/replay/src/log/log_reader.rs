@@ -16,7 +16,7 @@ use weir_base::Nanos;
 /// Windows in which lines are sorted: at most this many, and this much memory.
 const WINDOW: WindowLimit = WindowLimit { items: 50_000, bytes: 16 << 20 };
 
-/// Log as it is asked for.
+/// Which log to read, and how: files, format, selection, period and seed of the sampling.
 #[derive(Clone, Debug)]
 pub(crate) struct LogRequest {
     /// Files, in order; `-` is stdin.
@@ -36,7 +36,7 @@ pub(crate) struct LogReader {
     format: AccessFormat,
     format_name: String,
     lines: LogLines,
-    /// First lines, by which the format was told, with their places.
+    /// First lines, from which the format was detected, with their places.
     first_lines: VecDeque<(LogLine, String)>,
     timeline: LogTimeline,
     tally: LogTally,
@@ -45,12 +45,12 @@ pub(crate) struct LogReader {
     is_end: bool,
     /// Whether a request has come that is behind the part that is wanted.
     is_over: bool,
-    /// First request, if it was looked at already.
+    /// First request, if it was read already.
     peeked: Option<TimedRecord>,
 }
 
 impl LogReader {
-    /// Opens the log, and tells its format from the first lines unless it is given.
+    /// Opens the log, and detects its format from the first lines unless it is given.
     ///
     /// # Errors
     /// One line, if a file cannot be read or its lines have no known format.
@@ -94,7 +94,7 @@ impl LogReader {
         self.tally.add(timed);
     }
 
-    /// What the log had so far.
+    /// Counts of the log up to the line that was read last.
     pub(crate) fn tally(&mut self) -> &LogTally {
         self.tally.set_out_of_order(self.timeline.out_of_order());
         &self.tally

@@ -1,4 +1,4 @@
-//! What a log had, counted.
+//! Counts of a log: lines, requests by method and status, and omitted lines by reason.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const MAX_NAMES: usize = 100;
 /// Name of all beyond.
 const OTHER_NAMES: &str = "other";
 
-/// What a log had, counted.
+/// Counts of a log's lines: sent, filtered out, malformed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogTally {
     pub(crate) lines: u64,

@@ -11,7 +11,7 @@ pub(crate) struct AxisRange<'a> {
     high: f64,
 }
 
-/// Tick of an axis.
+/// Position and label of a tick on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AxisTick {
     /// Place in [0, 1].

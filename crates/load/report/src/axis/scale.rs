@@ -1,6 +1,6 @@
 //! Scales of axes and their round values.
 
-/// Scale of an axis.
+/// Mapping of values to positions on an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AxisScale {
     /// Equal steps.

@@ -10,9 +10,9 @@ use weir_measure::LoadModel;
 use weir_measure::capacity::report::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
 
 /// Report as text, with ANSI colours if `color`.
-pub fn render(answer: &CapacityReport, color: bool) -> String {
+pub fn render(report: &CapacityReport, color: bool) -> String {
     let paint = AnsiPaint { enabled: color };
-    let blocks = [headline(answer, paint), reasons(answer, paint), steps(answer, paint), growth(answer, paint)];
+    let blocks = [headline(report, paint), reasons(report, paint), steps(report, paint), growth(report, paint)];
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
 }
@@ -43,73 +43,73 @@ fn time(time_ms: Option<f64>) -> String {
 }
 
 /// Bounds in words: `passes at 497/s, fails at 508/s`.
-fn bracket(answer: &CapacityReport) -> String {
-    let shown = |bound: Option<f64>| bound.map(|bound| load(answer.model, bound));
-    match (shown(answer.passes), shown(answer.fails)) {
-        (Some(passes), Some(fails)) => format!("passes at {passes}{}, fails at {fails}", less_than_tried(answer)),
-        (Some(passes), None) => format!("passes at {passes}{}; no load failed", less_than_tried(answer)),
+fn bracket(report: &CapacityReport) -> String {
+    let shown = |bound: Option<f64>| bound.map(|bound| load(report.model, bound));
+    match (shown(report.passes), shown(report.fails)) {
+        (Some(passes), Some(fails)) => format!("passes at {passes}{}, fails at {fails}", less_than_tried(report)),
+        (Some(passes), None) => format!("passes at {passes}{}; no load failed", less_than_tried(report)),
         (None, Some(fails)) => format!("fails at {fails}; no load passed"),
-        (None, None) if answer.limited_by == Bottleneck::Service => "no load passes".into(),
+        (None, None) if report.limited_by == Bottleneck::Service => "no load passes".into(),
         (None, None) => "no bound was found".into(),
     }
 }
 
 /// Load whose trial gave a lower bound that is not in the table of loads.
-fn less_than_tried(answer: &CapacityReport) -> String {
-    let tried = answer.steps.iter().rev().find(|tried| tried.sustained.is_some() && tried.sustained == answer.passes);
-    let tried = tried.map(|tried| load(answer.model, tried.load));
-    let is_another = |tried: &String| answer.passes.is_none_or(|passes| *tried != load(answer.model, passes));
+fn less_than_tried(report: &CapacityReport) -> String {
+    let tried = report.steps.iter().rev().find(|tried| tried.sustained.is_some() && tried.sustained == report.passes);
+    let tried = tried.map(|tried| load(report.model, tried.load));
+    let is_another = |tried: &String| report.passes.is_none_or(|passes| *tried != load(report.model, passes));
     let tried = tried.filter(is_another);
     tried.map_or_else(String::new, |tried| format!(" ({tried} was tried; less what may have been chance)"))
 }
 
-fn confidence(answer: &CapacityReport) -> String {
-    match answer.confidence {
+fn confidence(report: &CapacityReport) -> String {
+    match report.confidence {
         s if s > 0.999 => ", >99.9% confidence".into(),
         s if s > 0.0 => format!(", {:.1}% confidence", s * 100.0),
         _ => String::new(),
     }
 }
 
-fn model(answer: &CapacityReport) -> &'static str {
-    match answer.model {
-        LoadModel::Open if answer.iterations => "open loop, iterations per second",
+fn model(report: &CapacityReport) -> &'static str {
+    match report.model {
+        LoadModel::Open if report.iterations => "open loop, iterations per second",
         LoadModel::Open => "open loop",
         LoadModel::Closed => "closed loop",
     }
 }
 
-fn headline(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
-    let (words, sure) = (bracket(answer), confidence(answer));
-    let asked = format!("{} · {} · {}", answer.url, model(answer), answer.objectives.join(", "));
-    let mut lines = vec![truncate(&asked, TERMINAL_COLUMNS)];
+fn headline(report: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
+    let (words, sure) = (bracket(report), confidence(report));
+    let subject = format!("{} · {} · {}", report.url, model(report), report.objectives.join(", "));
+    let mut lines = vec![truncate(&subject, TERMINAL_COLUMNS)];
     lines.extend(wrap("", &format!("{words}{sure}")).iter().map(|line| paint.bold(line)));
-    if answer.interrupted {
+    if report.interrupted {
         lines.push(paint.red("interrupted: the bounds are those so far"));
     }
-    if answer.lost_agent.is_some() {
+    if report.lost_agent.is_some() {
         lines.push(paint.red("not trusted: an agent was lost; the bounds are those so far"));
     }
     lines
 }
 
-fn reasons(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
-    let whose = match answer.limited_by {
+fn reasons(report: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
+    let whose = match report.limited_by {
         Bottleneck::Service => "reason        ",
         Bottleneck::Generator => "not the service's limit  ",
         Bottleneck::None => "no limit      ",
     };
-    let mut lines = wrap(whose, &answer.reason);
-    if answer.limited_by == Bottleneck::Generator {
+    let mut lines = wrap(whose, &report.reason);
+    if report.limited_by == Bottleneck::Generator {
         lines = lines.iter().map(|line| paint.red(line)).collect();
     }
-    lines.extend(wrap("stopped       ", &answer.stop_reason));
-    lines.extend(answer.saturated.iter().flat_map(|words| wrap("saturated     ", words)));
+    lines.extend(wrap("stopped       ", &report.stop_reason));
+    lines.extend(report.saturated.iter().flat_map(|words| wrap("saturated     ", words)));
     lines
 }
 
-fn steps(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
-    if answer.steps.is_empty() {
+fn steps(report: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
+    if report.steps.is_empty() {
         return Vec::new();
     }
     let heading = format!(
@@ -117,7 +117,7 @@ fn steps(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
         "load", "responses", "p50", "p99", "errors", "in flight", "cores", "time"
     );
     let mut lines = vec![paint.dim(&heading)];
-    lines.extend(answer.steps.iter().map(|tried| {
+    lines.extend(report.steps.iter().map(|tried| {
         let end = match tried.outcome {
             StepResult::Passes => paint.green("passes"),
             StepResult::Inconclusive => "inconclusive".into(),
@@ -127,7 +127,7 @@ fn steps(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
         let cores = tried.service_cores.map_or_else(|| "-".into(), |cores| format!("{cores:.2}"));
         format!(
             "{:>12}{:>12}{:>10}{:>10}{:>10}{:>10}{cores:>8}{:>7}  {end}",
-            load(answer.model, tried.load),
+            load(report.model, tried.load),
             format!("{}/s", rate(tried.achieved_per_s)),
             time(tried.p50_ms),
             time(tried.p99_ms),
@@ -161,8 +161,8 @@ fn fit_warning(growth: &UslSummary) -> Option<&'static str> {
     (growth.law.rms_residual > 0.1).then_some("The fit is poor: read the table, not the curve.")
 }
 
-fn growth(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
-    let Some(growth) = &answer.usl else { return Vec::new() };
+fn growth(report: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
+    let Some(growth) = &report.usl else { return Vec::new() };
     let mut lines = wrap("scalability   ", &law(growth));
     if let Some(words) = fit_warning(growth) {
         lines.extend(wrap("              ", words).iter().map(|line| paint.red(line)));
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_report_is_readable_at_a_glance() {
-        let shown = [open(), closed()].map(|answer| render(&answer, false)).join("\n=====\n\n");
+        let shown = [open(), closed()].map(|report| render(&report, false)).join("\n=====\n\n");
         fixtures::same(&shown, include_str!("../golden/capacity.text.txt"), "capacity.text.txt");
         assert!(!shown.contains('\u{1b}'));
         for line in shown.lines() {

@@ -13,42 +13,42 @@ use weir_measure::capacity::report::{Bottleneck, CapacityReport, StepReport, Ste
 const CURVE_POINTS: u32 = 120;
 
 /// HTML report of a capacity search.
-pub fn of_capacity(answer: &CapacityReport) -> ReportPage {
-    let mut about = vec![model(answer).to_owned()];
-    about.extend(answer.objectives.iter().cloned());
-    about.extend(date(answer.manifest.started_unix_s));
-    let sections = [plots(answer), growth(answer), steps(answer), method(answer)];
+pub fn of_capacity(report: &CapacityReport) -> ReportPage {
+    let mut about = vec![model(report).to_owned()];
+    about.extend(report.objectives.iter().cloned());
+    about.extend(date(report.manifest.started_unix_s));
+    let sections = [plots(report), growth(report), steps(report), method(report)];
     let mut sections: Vec<Section> = sections.into_iter().filter(|section| !section.blocks.is_empty()).collect();
-    sections.push(manifest_section(&answer.weir, &answer.manifest, &[]));
-    let title = format!("Capacity of {}", answer.url);
-    ReportPage { title, about, verdict: verdict(answer), key_figures: key_figures(answer), sections }
+    sections.push(manifest_section(&report.weir, &report.manifest, &[]));
+    let title = format!("Capacity of {}", report.url);
+    ReportPage { title, about, verdict: verdict(report), key_figures: key_figures(report), sections }
 }
 
-fn verdict(answer: &CapacityReport) -> PageVerdict {
-    let tone = match (answer.limited_by, answer.passes) {
+fn verdict(report: &CapacityReport) -> PageVerdict {
+    let tone = match (report.limited_by, report.passes) {
         (_, None) => Tone::Bad,
-        _ if answer.interrupted || answer.lost_agent.is_some() => Tone::Doubt,
+        _ if report.interrupted || report.lost_agent.is_some() => Tone::Doubt,
         (Bottleneck::Service, Some(_)) => Tone::Good,
         (Bottleneck::Generator | Bottleneck::None, Some(_)) => Tone::Doubt,
     };
-    let words = bracket(answer);
+    let words = bracket(report);
     let words = words.chars().take(1).flat_map(char::to_uppercase).chain(words.chars().skip(1)).collect();
     let mut points = Vec::new();
-    if answer.interrupted {
+    if report.interrupted {
         points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: the bounds are those so far."));
     }
-    if answer.lost_agent.is_some() {
+    if report.lost_agent.is_some() {
         points.push(VerdictPoint::new(Tone::Doubt, "An agent was lost: the bounds are those so far."));
     }
-    let why = match answer.limited_by {
-        Bottleneck::Service => VerdictPoint::new(Tone::Plain, format!("Reason: {}", answer.reason)),
-        Bottleneck::Generator => VerdictPoint::new(Tone::Doubt, format!("Not the service's limit: {}", answer.reason)),
-        Bottleneck::None => VerdictPoint::new(Tone::Doubt, format!("No limit: {}", answer.reason)),
+    let why = match report.limited_by {
+        Bottleneck::Service => VerdictPoint::new(Tone::Plain, format!("Reason: {}", report.reason)),
+        Bottleneck::Generator => VerdictPoint::new(Tone::Doubt, format!("Not the service's limit: {}", report.reason)),
+        Bottleneck::None => VerdictPoint::new(Tone::Doubt, format!("No limit: {}", report.reason)),
     };
     points.push(why);
-    points.push(VerdictPoint::new(Tone::Plain, format!("Stopped: {}", answer.stop_reason)));
-    points.extend(answer.saturated.iter().map(|words| VerdictPoint::new(Tone::Plain, format!("Saturated: {words}"))));
-    let sentence = format!("Objectives: {}{}.", answer.objectives.join(", "), confidence(answer));
+    points.push(VerdictPoint::new(Tone::Plain, format!("Stopped: {}", report.stop_reason)));
+    points.extend(report.saturated.iter().map(|words| VerdictPoint::new(Tone::Plain, format!("Saturated: {words}"))));
+    let sentence = format!("Objectives: {}{}.", report.objectives.join(", "), confidence(report));
     PageVerdict { tone, headline: words, sentence, points }
 }
 
@@ -59,20 +59,20 @@ fn unit(model: LoadModel) -> ValueUnit {
     }
 }
 
-fn key_figures(answer: &CapacityReport) -> Vec<KeyFigure> {
+fn key_figures(report: &CapacityReport) -> Vec<KeyFigure> {
     let bound = |name: &str, tone, bound: Option<f64>| {
-        let users = if answer.model == LoadModel::Closed { "users" } else { "" };
-        bound.map(|bound| KeyFigure::new(name, bound, unit(answer.model)).in_tone(tone).with_note(users))
+        let users = if report.model == LoadModel::Closed { "users" } else { "" };
+        bound.map(|bound| KeyFigure::new(name, bound, unit(report.model)).in_tone(tone).with_note(users))
     };
     let mut figures: Vec<KeyFigure> =
-        [bound("passes", Tone::Good, answer.passes), bound("fails", Tone::Bad, answer.fails)]
+        [bound("passes", Tone::Good, report.passes), bound("fails", Tone::Bad, report.fails)]
             .into_iter()
             .flatten()
             .collect();
-    let at_best = answer.steps.iter().rev().find(|tried| tried.sustained.is_some() && tried.sustained == answer.passes);
+    let at_best = report.steps.iter().rev().find(|tried| tried.sustained.is_some() && tried.sustained == report.passes);
     if let Some(tried) = at_best {
         let times = [("p50", tried.p50_ms), ("p99", tried.p99_ms)];
-        let beside = format!("at {}", load(answer.model, tried.load));
+        let beside = format!("at {}", load(report.model, tried.load));
         let times = times.into_iter().filter_map(|(name, ms)| Some((name, ms?)));
         figures.extend(
             times.map(|(name, ms)| KeyFigure::new(name, ms, ValueUnit::Milliseconds).with_note(beside.clone())),
@@ -82,9 +82,9 @@ fn key_figures(answer: &CapacityReport) -> Vec<KeyFigure> {
 }
 
 /// Last step at each load, in order of load.
-fn by_load(answer: &CapacityReport) -> Vec<&StepReport> {
+fn by_load(report: &CapacityReport) -> Vec<&StepReport> {
     let mut tried: Vec<&StepReport> = Vec::new();
-    for step in &answer.steps {
+    for step in &report.steps {
         tried.retain(|known| known.load != step.load);
         tried.push(step);
     }
@@ -92,15 +92,15 @@ fn by_load(answer: &CapacityReport) -> Vec<&StepReport> {
     tried
 }
 
-fn plots(answer: &CapacityReport) -> Section {
-    let tried = by_load(answer);
+fn plots(report: &CapacityReport) -> Section {
+    let tried = by_load(report);
     if tried.len() < 2 {
         return Section::default();
     }
     let loads = || tried.iter().map(|tried| tried.load);
     let x = || {
-        let name = if answer.model == LoadModel::Open { "offered" } else { "users" };
-        ChartAxis::new(name, unit(answer.model)).scaled(AxisScale::fitting(loads()))
+        let name = if report.model == LoadModel::Open { "offered" } else { "users" };
+        ChartAxis::new(name, unit(report.model)).scaled(AxisScale::fitting(loads()))
     };
     // Inconclusive steps, and those that were limited by weir itself.
     let untrusted: Vec<usize> = tried
@@ -118,10 +118,10 @@ fn plots(answer: &CapacityReport) -> Section {
     response.lines.extend(times);
     response
         .levels
-        .extend(answer.objectives.iter().filter_map(|text| ChartLevel::of_objective(text, &ValueUnit::Milliseconds)));
+        .extend(report.objectives.iter().filter_map(|text| ChartLevel::of_objective(text, &ValueUnit::Milliseconds)));
     let mut throughput = Chart::new("Throughput", x(), ChartAxis::new("requests per second", ValueUnit::PerSecond));
     throughput.lines.push(line("responses", &|tried| Some(tried.achieved_per_s)));
-    if answer.model == LoadModel::Open {
+    if report.model == LoadModel::Open {
         throughput.lines.push(line("offered", &|tried| Some(tried.load)).doubting([]));
     }
     let mut cores =
@@ -136,11 +136,11 @@ fn plots(answer: &CapacityReport) -> Section {
 }
 
 /// Curve of the scalability law up to twice the highest number of users.
-fn growth(answer: &CapacityReport) -> Section {
-    let Some(growth @ UslSummary { law: curve, .. }) = &answer.usl else { return Section::default() };
-    let most = by_load(answer).last().map_or(1.0, |tried| tried.load);
+fn growth(report: &CapacityReport) -> Section {
+    let Some(growth @ UslSummary { law: curve, .. }) = &report.usl else { return Section::default() };
+    let most = by_load(report).last().map_or(1.0, |tried| tried.load);
     let users = (0..=CURVE_POINTS).map(|i| 1.0 + (2.0 * most - 1.0) * f64::from(i) / f64::from(CURVE_POINTS));
-    let measured = by_load(answer).into_iter().map(|tried| (tried.load, Some(tried.achieved_per_s)));
+    let measured = by_load(report).into_iter().map(|tried| (tried.load, Some(tried.achieved_per_s)));
     let x = ChartAxis::new("users", ValueUnit::Count);
     let chart = Chart::new("Scalability", x, ChartAxis::new("responses per second", ValueUnit::PerSecond))
         .line(ChartLine::new("measured", measured))
@@ -152,9 +152,9 @@ fn growth(answer: &CapacityReport) -> Section {
     Section::new("Scalability", vec![Block::Text(words), Block::Chart(chart)])
 }
 
-fn steps(answer: &CapacityReport) -> Section {
+fn steps(report: &CapacityReport) -> Section {
     let columns = [
-        if answer.model == LoadModel::Open { "load" } else { "users" },
+        if report.model == LoadModel::Open { "load" } else { "users" },
         "responses",
         "p50",
         "p99",
@@ -174,7 +174,7 @@ fn steps(answer: &CapacityReport) -> Section {
             StepResult::Generator => (Tone::Doubt, "weir's limit"),
         };
         vec![
-            TableCell::Number(tried.load, unit(answer.model)),
+            TableCell::Number(tried.load, unit(report.model)),
             TableCell::Number(tried.achieved_per_s, ValueUnit::PerSecond),
             time(tried.p50_ms),
             time(tried.p99_ms),
@@ -188,13 +188,13 @@ fn steps(answer: &CapacityReport) -> Section {
             tried.reason.as_deref().map_or(TableCell::Empty, TableCell::text),
         ]
     };
-    let rows: Vec<Vec<TableCell>> = answer.steps.iter().map(row).collect();
+    let rows: Vec<Vec<TableCell>> = report.steps.iter().map(row).collect();
     let table = PageTable { rows, ..PageTable::new("Every load level, in order", &columns) };
     Section::new("Details", if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] })
 }
 
-fn method(answer: &CapacityReport) -> Section {
-    let loads = match answer.model {
+fn method(report: &CapacityReport) -> Section {
+    let loads = match report.model {
         LoadModel::Open => "Open loop: requests start at times that a schedule sets, independent of responses.",
         LoadModel::Closed => "Closed loop: each user waits for a response before sending again.",
     };

@@ -1,4 +1,4 @@
-//! Metrics that a comparison can be asked for.
+//! Metrics that a comparison can be limited to.
 
 use std::str::FromStr;
 
@@ -145,7 +145,7 @@ impl FromStr for MetricSelector {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let asked = match text {
+        let selector = match text {
             "rate" => Some(Self::Rate),
             "errors" => Some(Self::Errors),
             "goodput" => Some(Self::Goodput),
@@ -161,7 +161,7 @@ impl FromStr for MetricSelector {
                 }
             },
         };
-        asked.ok_or_else(|| {
+        selector.ok_or_else(|| {
             format!(
                 "unknown metric '{text}'; choose rate, mean, p50 (any percentile), max, errors, tokens, goodput, or a time \
                  of streams such as ttft.p99, tpot.p50, first_event.p99, gap.max"

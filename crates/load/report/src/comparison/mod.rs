@@ -140,17 +140,17 @@ pub struct MetricVerdict {
 
 impl RunComparison {
     /// Compares all sides with the first, in these metrics.
-    pub fn new(sides: &[Side], asked: &[MetricSelector], settings: &Settings, mut notes: Vec<String>) -> Self {
+    pub fn new(sides: &[Side], selectors: &[MetricSelector], settings: &Settings, mut notes: Vec<String>) -> Self {
         let rounds = pairing::match_rounds(sides);
         if rounds.is_none() && sides.iter().all(|side| side.runs.len() > 1) {
             notes.push(pairing::advice(sides).into());
         }
-        let metrics: Vec<Metric> = asked.iter().map(MetricSelector::metric).collect();
-        let sample = |side: usize, asked: &MetricSelector| {
-            sides[side].sample(asked, rounds.as_ref().map(|rounds| &rounds[side][..]))
+        let metrics: Vec<Metric> = selectors.iter().map(MetricSelector::metric).collect();
+        let sample = |side: usize, selector: &MetricSelector| {
+            sides[side].sample(selector, rounds.as_ref().map(|rounds| &rounds[side][..]))
         };
         let samples: Vec<Vec<MetricSample>> =
-            (0..sides.len()).map(|side| asked.iter().map(|asked| sample(side, asked)).collect()).collect();
+            (0..sides.len()).map(|side| selectors.iter().map(|selector| sample(side, selector)).collect()).collect();
         let Some((base, others)) = samples.split_first() else { return Self::of(sides, settings, notes, Vec::new()) };
         let pair = |other: &Vec<MetricSample>, i: usize| (base[i].clone(), other[i].clone());
         let cells: Vec<(usize, MetricSample, MetricSample)> = others
@@ -161,13 +161,13 @@ impl RunComparison {
         let pairs: Vec<Pair<'_>> =
             cells.iter().map(|(i, base, other)| Pair { metric: &metrics[*i], base, other }).collect();
         let failures = failures(sides, rounds.as_deref(), settings);
-        let mut steps = ComparedStep::of_sides(sides, asked, rounds.as_deref(), settings);
+        let mut steps = ComparedStep::of_sides(sides, selectors, rounds.as_deref(), settings);
         for (steps, failures) in steps.iter_mut().zip(&failures) {
             steps.iter_mut().for_each(|step| step.unless_it_fails_more(failures, settings));
         }
         let step_failures: Vec<Vec<ComparisonVerdict>> =
             steps.iter().map(|steps| steps.iter().flat_map(ComparedStep::failures).collect()).collect();
-        let beside = |(at, verdict): (usize, ComparisonVerdict)| match asked[at % metrics.len()] {
+        let beside = |(at, verdict): (usize, ComparisonVerdict)| match selectors[at % metrics.len()] {
             MetricSelector::Errors => verdict,
             _ => {
                 let other = at / metrics.len();

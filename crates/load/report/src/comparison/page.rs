@@ -18,17 +18,17 @@ const MAX_NAME_CHARS: usize = 16;
 /// Quantiles of a curve per factor of ten in rarity.
 const QUANTILES_PER_DECADE: f64 = 12.0;
 
-/// HTML report of a comparison of `sides` in the metrics `asked`; `command` is its command line.
+/// HTML report of a comparison of `sides` in `metrics`; `command` is its command line.
 pub fn of_comparison(
     comparison: &RunComparison,
     sides: &[Side],
-    asked: &[MetricSelector],
+    metrics: &[MetricSelector],
     command: &[String],
 ) -> ReportPage {
     let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
     let title =
         names.split_first().map_or_else(String::new, |(base, others)| format!("{} vs {base}", others.join(", ")));
-    let seen = ComparisonView { comparison, sides, metrics: asked };
+    let seen = ComparisonView { comparison, sides, metrics };
     let sections = [seen.metrics(), seen.percentiles(), seen.run_by_run(), seen.full_section(), seen.method(command)];
     ReportPage {
         title,
@@ -195,15 +195,15 @@ impl ComparisonView<'_> {
         }
         let rounds = pairing::match_rounds(self.sides);
         let at = |side: usize, run: usize| rounds.as_ref().map_or(run as u64, |rounds| rounds[side][run]) + 1;
-        let chart = |asked: &MetricSelector| {
-            let metric = asked.metric();
+        let chart = |selector: &MetricSelector| {
+            let metric = selector.metric();
             let line = |side: usize| {
                 let mut runs: Vec<(u64, &SavedRun)> =
                     self.sides[side].runs.iter().enumerate().map(|(i, run)| (at(side, i), run)).collect();
                 runs.sort_by_key(|(at, _)| *at);
                 let untrusted = runs.iter().enumerate().filter(|(_, (_, run))| !run.result.doubts.is_empty());
                 let untrusted: Vec<usize> = untrusted.map(|(i, _)| i).collect();
-                let points = runs.iter().map(|(at, run)| (*at as f64, asked.value(&run.result)));
+                let points = runs.iter().map(|(at, run)| (*at as f64, selector.value(&run.result)));
                 ChartLine::new(self.name(side), points).in_hue(side).doubting(untrusted)
             };
             let x = ChartAxis::new(if rounds.is_some() { "round" } else { "run" }, ValueUnit::Count);
@@ -230,15 +230,15 @@ impl ComparisonView<'_> {
     }
 
     fn runs(&self) -> PageTable {
-        let names = self.metrics.iter().map(|asked| asked.metric().name);
+        let names = self.metrics.iter().map(|selector| selector.metric().name);
         let columns = ["side", "file"].map(str::to_owned).into_iter().chain(names).chain(["trust".to_owned()]);
         let mut table = PageTable { columns: columns.collect(), folded: true, ..PageTable::new("All runs", &[]) };
         for (side, of) in self.sides.iter().enumerate() {
             for run in &of.runs {
                 let mut row = vec![TableCell::text(letter(side)), TableCell::text(&run.file)];
-                row.extend(self.metrics.iter().map(|asked| {
-                    let value = asked.value(&run.result).filter(|value| value.is_finite());
-                    value.map_or(TableCell::Empty, |value| TableCell::Number(value, ValueUnit::of(&asked.metric())))
+                row.extend(self.metrics.iter().map(|selector| {
+                    let value = selector.value(&run.result).filter(|value| value.is_finite());
+                    value.map_or(TableCell::Empty, |value| TableCell::Number(value, ValueUnit::of(&selector.metric())))
                 }));
                 row.push(match run.result.doubts.join(" ") {
                     doubts if doubts.is_empty() => TableCell::Toned(Tone::Good, "trusted".into()),

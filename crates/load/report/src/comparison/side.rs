@@ -8,7 +8,7 @@ use weir_measure::Run;
 use weir_measure::compare::{MetricSample, RunFigure};
 use weir_measure::run_steps::RunStep;
 
-/// Saved run.
+/// Result of weir or another tool, as read from a file.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
     /// File of the run.
@@ -46,9 +46,9 @@ impl Side {
     }
 
     /// Figures of a metric; `rounds` has the round of each run.
-    pub(super) fn sample(&self, asked: &MetricSelector, rounds: Option<&[u64]>) -> MetricSample {
-        let is_trusted = |result: &ToolResult| result.is_trusted_at(asked.quantile(), |run| run.requests.ok);
-        self.figures(rounds, |result| asked.value(result), is_trusted)
+    pub(super) fn sample(&self, selector: &MetricSelector, rounds: Option<&[u64]>) -> MetricSample {
+        let is_trusted = |result: &ToolResult| result.is_trusted_at(selector.quantile(), |run| run.requests.ok);
+        self.figures(rounds, |result| selector.value(result), is_trusted)
     }
 
     /// Figures of a step.

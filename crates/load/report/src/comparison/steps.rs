@@ -22,7 +22,7 @@ pub struct ComparedStep {
     pub verdicts: Vec<MetricVerdict>,
 }
 
-/// Metric of a step.
+/// Metric by which a step of two runs is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum StepMetric {
     /// Response time of successes, as of the whole run.
@@ -38,12 +38,12 @@ impl ComparedStep {
     /// from those of whole runs: more steps do not weaken the verdicts on the whole.
     pub(super) fn of_sides(
         sides: &[Side],
-        asked: &[MetricSelector],
+        selectors: &[MetricSelector],
         rounds: Option<&[Vec<u64>]>,
         settings: &Settings,
     ) -> Vec<Vec<Self>> {
-        let is_time = |asked: &&MetricSelector| matches!(asked, MetricSelector::Time(TimeKind::Response, _));
-        let times = asked.iter().filter(is_time).map(|asked| StepMetric::Time(*asked));
+        let is_time = |selector: &&MetricSelector| matches!(selector, MetricSelector::Time(TimeKind::Response, _));
+        let times = selectors.iter().filter(is_time).map(|selector| StepMetric::Time(*selector));
         let metrics: Vec<StepMetric> = times.chain([StepMetric::Errors, StepMetric::Checks]).collect();
         let Some((base, others)) = sides.split_first() else { return Vec::new() };
         let base_names = base.step_names();
@@ -106,7 +106,7 @@ impl ComparedStep {
         })
     }
 
-    /// Whether there is anything to say of it: a verdict that is shown, or that one side alone has it.
+    /// Whether the step has a row: a verdict is shown, or one side alone has the step.
     pub fn is_shown(&self) -> bool {
         self.only.is_some() || self.shown().next().is_some()
     }
@@ -143,14 +143,14 @@ impl StepMetric {
     /// Quantile that it is, in [0, 1].
     fn quantile(self) -> Option<f64> {
         match self {
-            Self::Time(asked) => asked.quantile(),
+            Self::Time(selector) => selector.quantile(),
             Self::Errors | Self::Checks => None,
         }
     }
 
     fn metric(self) -> Metric {
         match self {
-            Self::Time(asked) => asked.metric(),
+            Self::Time(selector) => selector.metric(),
             Self::Errors => MetricSelector::Errors.metric(),
             Self::Checks => Metric::fraction("checks", Better::Higher),
         }
@@ -158,7 +158,7 @@ impl StepMetric {
 
     fn value(self, step: &RunStep) -> Option<f64> {
         match self {
-            Self::Time(asked) => asked.step_value(step),
+            Self::Time(selector) => selector.step_value(step),
             Self::Errors => {
                 let all = step.requests + step.unsent;
                 (all > 0).then(|| (step.failed + step.unsent) as f64 / all as f64)

@@ -80,7 +80,7 @@ impl LlmSweep {
         lines.join("\n") + "\n"
     }
 
-    /// What the runs say of how much the server takes.
+    /// Conclusion from all runs: the highest value at which the server meets the objectives, in one line.
     fn finding(&self) -> String {
         let objectives = self.points.first().map(|point| point.llm().objectives).unwrap_or_default();
         if objectives.is_empty() {

@@ -98,7 +98,7 @@ fn tokens(llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
     lines
 }
 
-/// What a reader has to know of the numbers of tokens.
+/// Remarks on the numbers of tokens, as short phrases.
 fn notices(llm: &RunLlm) -> Vec<String> {
     let mut words = Vec::new();
     let without_usage = llm.requests.saturating_sub(llm.with_usage);

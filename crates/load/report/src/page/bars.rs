@@ -5,11 +5,11 @@ use super::ValueUnit;
 /// Rows of bars that begin at zero, so that their lengths can be compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarChart {
-    /// What is compared.
+    /// Subject of the comparison.
     pub title: String,
-    /// What the reader should know of it; may be empty.
+    /// Remark for the reader; may be empty.
     pub note: String,
-    /// What the rows are, e.g. `variant`, and what the bars show, e.g. `requests per second`.
+    /// Meaning of the rows, e.g. `variant`, and of the bars, e.g. `requests per second`.
     pub columns: [String; 2],
     /// The unit of all values.
     pub unit: ValueUnit,
@@ -17,7 +17,7 @@ pub struct BarChart {
     pub bars: Vec<BarRow>,
 }
 
-/// One row.
+/// Bar with its name, value and interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarRow {
     /// Its name.
@@ -26,7 +26,7 @@ pub struct BarRow {
     pub value: f64,
     /// The interval in which the value lies, if it is known.
     pub interval: Option<(f64, f64)>,
-    /// What stands after the number, e.g. a share; may be empty.
+    /// Text after the number, e.g. a fraction; may be empty.
     pub note: String,
     /// The number of its colour.
     pub hue: usize,

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 use super::{ChartAxis, ChartCells, Tone, ValueUnit};
 use weir_measure::slo::{Slo, SloCriterion, TimeKind};
 
-/// A chart.
+/// Line chart of a page, with its axes, marked periods and levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows.
+    /// Subject of the chart.
     pub title: String,
-    /// What the reader should know of it; may be empty.
+    /// Remark for the reader; may be empty.
     pub note: String,
     /// From left to right.
     pub x: ChartAxis,
     /// From the bottom to the top.
     pub y: ChartAxis,
-    /// What is drawn; the first ones stand out most.
+    /// Lines; the first ones stand out most.
     pub lines: Vec<ChartLine>,
     /// Heat map behind the lines.
     pub cells: Option<Box<ChartCells>>,
@@ -61,7 +61,7 @@ pub struct ChartSpan {
     pub from: f64,
     /// Where it ends.
     pub to: f64,
-    /// What it means.
+    /// Name of the period, for its label.
     pub name: String,
 }
 
@@ -70,7 +70,7 @@ pub struct ChartSpan {
 pub struct ChartLevel {
     /// Where it is.
     pub at: f64,
-    /// What it means.
+    /// Name of the level, beside its line.
     pub name: String,
 }
 
@@ -118,7 +118,7 @@ impl ChartLine {
         self
     }
 
-    /// In the colour of this number, in whatever place of a chart it stands.
+    /// Sets the number of the line's colour, independent of its place in a chart.
     #[must_use]
     pub fn in_hue(mut self, hue: usize) -> Self {
         self.hue = Some(hue);

@@ -1,7 +1,7 @@
 //! Text that is HTML.
 //!
-//! What a service sent and what a user typed is on the page. Only [`Html::text`] lets such words in, and it escapes
-//! them; [`Html::raw`] takes nothing but what is written in the source.
+//! Pages contain text that services sent and users typed. Only [`Html::text`] admits such text, and it escapes it;
+//! [`Html::raw`] admits only text that is written in the source.
 
 use crate::number_format::sanitize;
 use weir_base::markup::reference;
@@ -11,7 +11,7 @@ use weir_base::markup::reference;
 pub(super) struct Html(String);
 
 impl Html {
-    /// What stands here in the source.
+    /// Appends markup that is written in the source.
     pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self

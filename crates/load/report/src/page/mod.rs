@@ -83,7 +83,7 @@ pub struct VerdictPoint {
     pub text: String,
 }
 
-/// Key figure.
+/// Figure at the head of a page: name, value with unit, and evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyFigure {
     /// Name, e.g. `p99`.

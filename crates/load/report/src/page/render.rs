@@ -1,7 +1,7 @@
 //! A page as one HTML file.
 //!
-//! [`Html`] escapes all words from outside. Were a mistake made all the same, the page's own policy (CSP) runs no script
-//! but the one whose digest it names, and lets nothing be fetched or sent.
+//! [`Html`] escapes all words from outside. Were a mistake made all the same, the page's own policy (CSP) runs no
+//! script but the one whose digest it names, and lets nothing be fetched or sent.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -34,7 +34,7 @@ pub fn render(page: &ReportPage) -> String {
     html.into_string()
 }
 
-/// Without a script of ours: the style looks at which one is chosen.
+/// Without a script: the style depends on which one is chosen.
 const THEME_SWITCH: &str = "<fieldset class=\"switch\"><legend>Colours</legend>\
 <label><input type=\"radio\" name=\"colours\" id=\"auto\" checked><span>auto</span></label>\
 <label><input type=\"radio\" name=\"colours\" id=\"light\"><span>light</span></label>\
@@ -292,7 +292,7 @@ mod tests {
         }
     }
 
-    /// What is outside of the data of the charts, and this.
+    /// Page without the data of the charts, and these data.
     fn parts(html: &str) -> (String, String) {
         let (before, rest) = html.split_once("id=\"charts\">").expect("the data");
         let (json, after) = rest.split_once("</script>").expect("its end");

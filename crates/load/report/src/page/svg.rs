@@ -142,7 +142,7 @@ fn draw_cells(html: &mut Html, frame: &ChartFrame<'_>, cells: &ChartCells) {
     }
 }
 
-/// The points of a line, if they are so few that each of them is looked at.
+/// Points of a line, if they are few enough to be drawn with marks.
 fn dots(html: &mut Html, frame: &ChartFrame<'_>, line: &ChartLine, hue: &str) {
     const MAX_DOTS: usize = 40;
     if line.x.len() > MAX_DOTS {

@@ -5,7 +5,7 @@ use super::{Tone, ValueUnit};
 /// A table; all rows have as many cells as there are columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageTable {
-    /// What it shows.
+    /// Subject of the table.
     pub title: String,
     /// Headings. The first column names its row.
     pub columns: Vec<String>,
@@ -15,7 +15,7 @@ pub struct PageTable {
     pub folded: bool,
 }
 
-/// What stands in a cell.
+/// Content of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableCell {
     /// Words, to the left.

@@ -11,7 +11,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// What words or lines are for.
+/// Purpose of texts and lines, which decides their colour and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     Title,

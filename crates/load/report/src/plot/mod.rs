@@ -1,6 +1,6 @@
 //! A plot as SVG, and the same figures as CSV: a line per series, with what it varied between.
 //!
-//! No script, no font and no file from elsewhere is needed to look at one. Colours are those of Okabe and Ito ("Color
+//! Needs no script, font or other file. Colours are those of Okabe and Ito ("Color
 //! universal design", 2008), which people with colour blindness can tell apart, and two more; shapes of points differ
 //! as well.
 
@@ -11,12 +11,12 @@ use self::ink::{Anchor, Ink};
 use self::svg::Svg;
 use super::axis::{AxisRange, AxisScale, ChartAxis};
 
-/// A plot.
+/// Drawing of series over one axis, for SVG files.
 #[derive(Clone, Debug, Default)]
 pub struct Plot {
-    /// What it shows.
+    /// Subject of the plot.
     pub title: String,
-    /// What is to be known about it, in a line below the title.
+    /// Remark in a line below the title.
     pub note: String,
     /// Axis from left to right; its scale and ticks follow from the points ([`Self::with_fitted_axes`]).
     pub x: ChartAxis,
@@ -24,16 +24,16 @@ pub struct Plot {
     pub y: ChartAxis,
     /// Names of what stands from left to right at 0, 1, 2, ...; empty if x are numbers.
     pub categories: Vec<String>,
-    /// What x are.
+    /// Kind of the x axis.
     pub x_kind: XAxisKind,
     /// The lines.
     pub series: Vec<PlotSeries>,
 }
 
-/// What a plot goes across, from left to right.
+/// Meaning of a plot's x axis, from left to right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XAxisKind {
-    /// What was varied: each of its values is marked.
+    /// Varied values: each of them is marked.
     #[default]
     Values,
     /// Shares of requests, drawn so that each nine of a percentile has as much room.

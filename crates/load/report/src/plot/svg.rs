@@ -10,8 +10,8 @@ pub(super) struct Svg {
     text: String,
 }
 
-/// What changes where its reader likes it dark: the inks, the ground, and colours that would be lost on it. Rules go
-/// before attributes, and what knows no rules shows a light drawing.
+/// Style for a dark colour scheme: inks, background, and colours that would be lost on it. Rules override attributes,
+/// and a viewer without style rules shows a light drawing.
 pub(super) const DARK_STYLE: &str = "@media (prefers-color-scheme:dark){.title,.label,.tick{fill:#e4e7ea}.note{fill:#a0a8b0}\
      .grid{stroke:#2e343a}.axis{stroke:#a0a8b0}[fill=\"#fff\"]{fill:#14171a}[fill=\"#0072b2\"]{fill:#4aa3df}\
      [stroke=\"#0072b2\"]{stroke:#4aa3df}[fill=\"#000000\"]{fill:#f1f3f5}[stroke=\"#000000\"]{stroke:#f1f3f5}\

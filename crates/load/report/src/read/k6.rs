@@ -7,7 +7,7 @@ use weir_base::Nanos;
 use weir_base::timestamp::Timestamp;
 use weir_histogram::Histogram;
 
-/// Of the percentiles that k6 can be told to write (`--summary-trend-stats`), `med` has a name of its own.
+/// Of the percentiles that k6 can be configured to write (`--summary-trend-stats`), `med` has a name of its own.
 const MEDIAN: &str = "med";
 
 pub(super) fn read_summary(value: &Value) -> Result<ToolResult, String> {

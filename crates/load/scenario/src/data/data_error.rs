@@ -9,7 +9,7 @@ pub struct DataError {
     pub name: String,
     /// Number of the line, from 1.
     pub line: u64,
-    /// What was wrong, and what to write.
+    /// Reason, and what to write instead.
     pub reason: String,
 }
 

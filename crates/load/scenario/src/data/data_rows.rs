@@ -13,7 +13,7 @@ pub struct DataRows {
     kind: CellKind,
 }
 
-/// What the text of a cell is.
+/// Type of a cell's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CellKind {
     /// Text.

@@ -1,4 +1,4 @@
-//! What makes users different: rows of data, and think time.
+//! Differences between users: rows of data, and think time.
 //!
 //! - [`DataRows`]: rows of a CSV or JSON file, stored once for all users; [`DataFormat`]: which of them a file is
 //! - [`RowOrder`]: which row an iteration has, as a function of its number and the seed alone

@@ -12,7 +12,7 @@ use super::variables::{VariableNames, VariableSlot, VariableTable};
 use super::view::ResponseView;
 use crate::value::Value;
 
-/// Capture, compiled.
+/// Capture with its variable's slot, and its query and filters compiled.
 #[derive(Clone, Debug)]
 pub struct CompiledCapture {
     slot: VariableSlot,

@@ -16,7 +16,7 @@ use crate::value::Value;
 /// Most characters of a value in a failure.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// Check, compiled.
+/// Assertion with its query, filters and predicate compiled.
 #[derive(Clone, Debug)]
 pub struct CompiledCheck {
     query: CompiledQuery,
@@ -29,7 +29,7 @@ pub struct CompiledCheck {
 pub struct CheckFailure {
     /// Value that was found, or why none was.
     pub actual: String,
-    /// What was expected.
+    /// Expected value, in words.
     pub expected: String,
 }
 
@@ -80,7 +80,7 @@ impl CompiledCheck {
     /// Checks a response.
     ///
     /// # Errors
-    /// What was found in place of what was expected.
+    /// Actual and expected value, in words.
     pub fn evaluate(
         &self,
         view: &ResponseView<'_>,

@@ -1,5 +1,5 @@
-//! What captures, checks and templates compute of responses and variables. Regular expressions, JSONPaths and fixed
-//! values are compiled once.
+//! Values of captures, checks and templates, computed from responses and variables. Regular expressions, JSONPaths and
+//! fixed values are compiled once.
 
 mod capture;
 mod charset;
@@ -28,7 +28,7 @@ pub use self::view::ResponseView;
 
 use weir_hurl::{ParseError, TextPosition};
 
-/// What an evaluation reads besides the response.
+/// Variables and context that an evaluation reads besides the response.
 struct Scope<'a, 'c> {
     variables: &'a VariableTable,
     context: &'a mut RenderContext<'c>,

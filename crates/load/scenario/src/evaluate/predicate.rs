@@ -15,7 +15,7 @@ use super::variables::VariableNames;
 use super::{Scope, unsupported};
 use crate::value::Value;
 
-/// Predicate, compiled.
+/// Predicate with its regular expressions and fixed values compiled.
 #[derive(Clone, Debug)]
 pub(super) struct CompiledPredicate {
     is_negated: bool,
@@ -39,7 +39,7 @@ enum Compared {
     GraphQl(CompiledTemplate, Option<String>),
 }
 
-/// What a predicate found.
+/// Value that does not satisfy a predicate.
 pub(super) struct PredicateFailure {
     pub(super) expected: String,
 }

@@ -16,7 +16,7 @@ use super::{Scope, charset, dates, mistake, unsupported};
 use crate::markup::MarkupTree;
 use crate::value::Value;
 
-/// Query, compiled.
+/// Query with its paths, patterns and templates compiled.
 #[derive(Clone, Debug)]
 pub(super) enum CompiledQuery {
     Plain(PlainQuery),

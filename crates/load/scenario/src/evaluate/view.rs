@@ -13,7 +13,7 @@ pub struct ResponseView<'a> {
     pub version: &'a str,
     /// Status.
     pub status: u16,
-    /// Headers in order: names and values. They may be left out where nothing looks at them.
+    /// Headers in order: names and values. May be empty where no capture or check needs them.
     pub headers: &'a [(&'a str, &'a [u8])],
     /// Body after content decoding.
     pub body: &'a [u8],
@@ -23,7 +23,7 @@ pub struct ResponseView<'a> {
     pub body_error: Option<&'a str>,
     /// Time from the send to the end of the response.
     pub duration: Nanos,
-    /// URL of the request. A flow sets it where a step looks at it.
+    /// URL of the request. A flow sets it where a step needs it.
     pub url: &'a str,
     /// URLs that the responses before this one redirected to.
     pub redirects: &'a [String],

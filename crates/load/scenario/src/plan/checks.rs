@@ -17,9 +17,9 @@ use crate::evaluate::{CheckFailure, CompiledCapture, CompiledCheck, ResponseView
 /// Most characters of a body in a failure.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// What the response of a step must be, and what is taken from it. Its checks have indices: first the version and the
-/// status (and before them the user's definition of success), without which nothing is captured, then headers, the body
-/// and the asserts.
+/// Requirements on a step's response, and captures from it. Its checks have indices: first the version and the status
+/// (and before them the user's definition of success), without which nothing is captured, then headers, the body and
+/// the asserts.
 #[derive(Clone, Debug, Default)]
 pub struct StepChecks {
     checks: Vec<StepCheck>,
@@ -148,17 +148,17 @@ impl StepChecks {
         self.needs_body
     }
 
-    /// Whether a capture or check looks at the redirects before the response.
+    /// Whether a capture or check needs the redirects before the response.
     pub(super) fn needs_redirects(&self) -> bool {
         self.needs_redirects
     }
 
-    /// Whether a capture or check looks at a header; else only cookies and redirects need them.
+    /// Whether a capture or check needs a header; else only cookies and redirects need them.
     pub fn needs_headers(&self) -> bool {
         self.needs_headers
     }
 
-    /// Whether a capture or check looks at the URL.
+    /// Whether a capture or check needs the URL.
     pub(super) fn needs_url(&self) -> bool {
         self.needs_url
     }

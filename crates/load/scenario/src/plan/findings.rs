@@ -1,4 +1,4 @@
-//! What a step found, for counters and logs.
+//! Findings of a step, for counters and logs.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::evaluate::{CaptureFailure, CheckFailure};
 use crate::value::Value;
 use weir_request::url::UrlError;
 
-/// What became of a request of a step. Buffer that the caller owns; each call of the flow overwrites it.
+/// Outcome of a step's request. Buffer that the caller owns; each call of the flow overwrites it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepFindings {
     /// Index of the step.
     pub step: u32,
-    /// What the response, or the failure, means for the step; `None` if the call was not about a request.
+    /// Meaning of the response or failure for the step; `None` if the call was not about a request.
     pub verdict: Option<StepVerdict>,
     /// Number of checks that were evaluated: those of the indices 0, 1, ... Those that are not among the failures have
     /// passed.
@@ -27,7 +27,7 @@ pub struct StepFindings {
     pub captures: Vec<Value>,
 }
 
-/// What a response or failure means for a step.
+/// Meaning of a response or failure for a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepVerdict {
     /// All captures and checks hold.

@@ -18,7 +18,7 @@ use super::user::{RequestMethod, ScenarioUser, UserPhase};
 use crate::evaluate::{RenderContext, ResponseView};
 use weir_request::url::HttpUrl;
 
-/// What a user does next.
+/// Next action of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowAction {
     /// Sends the request in the buffer.
@@ -37,7 +37,7 @@ pub enum FlowAction {
     },
 }
 
-/// What a flow reads and the buffers that it writes: those of a thread.
+/// Inputs and buffers of a flow: those of a thread.
 #[derive(Debug)]
 pub struct FlowContext<'a> {
     /// Steps.
@@ -46,7 +46,7 @@ pub struct FlowContext<'a> {
     pub origins: &'a mut OriginTable,
     /// Bytes of the request to send; overwritten.
     pub request: &'a mut RequestBytes,
-    /// What the last request of the user meant for its step; overwritten.
+    /// Outcome of the user's last request for its step; overwritten.
     pub findings: &'a mut StepFindings,
     /// Buffers.
     pub scratch: &'a mut RenderScratch,

@@ -15,7 +15,7 @@ pub(super) struct GivenLength {
 }
 
 impl GivenLength {
-    /// What the given length says of the framing of a body; `out` is left as it is.
+    /// Framing by the given length, checked against the body; `out` is left as it is.
     pub(super) fn framing(
         &self,
         source: &mut RenderSource<'_, '_>,

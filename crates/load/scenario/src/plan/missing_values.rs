@@ -2,7 +2,7 @@
 
 use weir_hurl::{ParseError, TextPosition};
 
-/// What is expected where a variable is used that nothing defines.
+/// Expectation in messages about variables that nothing defines.
 pub(super) const DEFINED: &str = "a variable that is defined before";
 /// Beginning of the hint about a variable whose name is nearly that of another.
 pub(super) const NEARLY: &str = "did you mean ";

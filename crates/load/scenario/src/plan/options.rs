@@ -15,12 +15,12 @@ use super::support::{OptionSupport, Unsupported};
 use crate::evaluate::{CompiledTemplate, VariableSlot};
 use crate::value::Value;
 
-/// Options of a step.
+/// `[Options]` of a step, fixed or computed before each execution.
 #[derive(Clone, Debug)]
 pub(super) struct StepOptions {
     /// Rules with all values that never change.
     fixed: StepRules,
-    /// What is computed before each execution, in order.
+    /// Options computed before each execution, in order.
     actions: Vec<OptionAction>,
     /// Options of the request itself.
     pub(super) request: RequestOptions,

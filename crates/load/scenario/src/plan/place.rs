@@ -11,7 +11,7 @@ use super::encoding::PieceEncoding;
 /// Character before each text of a sequence.
 const RECORD_SEPARATOR: char = '\u{1e}';
 
-/// What a body that is text is part of.
+/// Use of a text body, which decides how its values are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextBodyUse {
     /// Body of a request, of any kind.

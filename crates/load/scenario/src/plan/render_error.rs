@@ -46,7 +46,7 @@ pub enum RenderError {
     Host {
         /// Expression.
         name: String,
-        /// What the value must be.
+        /// Expected value, in words.
         expected: &'static str,
         /// Place of the expression.
         position: TextPosition,

@@ -33,7 +33,7 @@ struct GivenHeaders {
     removed: Vec<String>,
 }
 
-/// Owner of credentials.
+/// Source of credentials, whose URL has the origin that they belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CredentialOwner {
     /// Step of the file: they belong to the origin of its URL.

@@ -30,7 +30,7 @@ pub struct ScenarioPlan {
     pub origins: OriginTable,
     /// Origin to which the credentials of the settings belong; `None` if all hosts are in variables.
     pub home: Option<RequestOrigin>,
-    /// What has no effect, by its place.
+    /// Settings without effect, by their place.
     pub warnings: Vec<PlanWarning>,
     /// Time between the steps of a user.
     pub think: ThinkTime,
@@ -46,7 +46,7 @@ pub struct ScenarioPlan {
     pub(super) keep_cookies: bool,
 }
 
-/// What has no effect in a load, or is probably a mistake.
+/// Setting without effect in a load, or probable mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanWarning {
     /// Place in the file.

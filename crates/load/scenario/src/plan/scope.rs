@@ -21,7 +21,7 @@ pub(super) struct VariableScope {
     errors: Vec<ParseError>,
 }
 
-/// Result of a look at all variables of a file.
+/// Result of checking all variables of a file.
 #[derive(Debug)]
 pub(super) struct ScopeFindings {
     /// Uses of variables that are not defined.

@@ -1,4 +1,4 @@
-//! Variables whose values are secrets: a header that has one is a credential, whatever its own name is.
+//! Variables whose values are secrets: a header with one of them is a credential under any name.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use super::settings::ScenarioSettings;
 /// Length from which a given value is looked for in text: shorter ones are words of other texts, too.
 const MIN_VALUE_BYTES: usize = 8;
 
-/// Variables of a file whose values are secrets: by their names, by `redact` of a capture, or since the settings say so.
+/// Variables of a file whose values are secrets: by their names, by `redact` of a capture, or since the settings say
+/// so.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SecretVariables {
     names: BTreeSet<String>,
@@ -31,8 +32,8 @@ impl SecretVariables {
         secrets
     }
 
-    /// Whether a header is a credential, by its name in lower case or its value; lines about the body are not, and a name
-    /// that is known only when it is rendered may be any.
+    /// Whether a header is a credential, by its name in lower case or its value; lines about the body are not, and a
+    /// name that is known only when it is rendered may be any.
     pub(super) fn make_credential(&self, name: Option<&str>, value: &Template) -> bool {
         let Some(name) = name else { return true };
         let is_of_body = name.starts_with("content-") || name == "transfer-encoding";

@@ -20,7 +20,7 @@ pub(super) struct UrlTemplate {
 #[derive(Clone, Debug)]
 struct UrlPart {
     pieces: PieceList,
-    /// What the value of an expression may be, unless it may be any.
+    /// Limit of an expression's value; None for any value.
     limit: Option<ValueLimit>,
 }
 
@@ -88,7 +88,8 @@ impl UrlTemplate {
             let start = out.len();
             part.pieces.render(source, out)?;
             if let Some(limit) = &part.limit {
-                limit.check(out.split_at(start))?;
+                let (before, value) = out.split_at(start);
+                limit.check(before, value)?;
             }
         }
         Ok(())
@@ -97,7 +98,7 @@ impl UrlTemplate {
 
 impl ValueLimit {
     /// Checks a value, behind what is before it.
-    fn check(&self, (before, value): (&[u8], &[u8])) -> Result<(), RenderError> {
+    fn check(&self, before: &[u8], value: &[u8]) -> Result<(), RenderError> {
         let scheme = before.windows(3).position(|part| part == b"://").map(|at| at + 3);
         let authority = scheme.map(|at| before.get(at..).unwrap_or_default());
         let is_valid = value.is_empty()

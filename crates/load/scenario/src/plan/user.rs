@@ -21,7 +21,7 @@ pub struct ScenarioUser {
     pub(super) jar: CookieJar,
     /// URL of the last request.
     pub(super) url: SentUrl,
-    /// Redirects of the last request, where its step looks at them.
+    /// Redirects of the last request, if its step needs them.
     pub(super) redirected: Vec<String>,
     pub(super) rng: SeededRng,
     /// Number of the iteration among all of the load.
@@ -69,7 +69,7 @@ pub(super) enum RequestMethod {
     Get,
 }
 
-/// What a user waits for.
+/// Event that a user waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UserPhase {
     /// The start of an iteration.

@@ -1,4 +1,4 @@
-//! What shows and changes a load while it runs, shared by `load`, `llm` and `replay`: keys of the terminal, the live page,
+//! Display and control of a running load, shared by `load`, `llm` and `replay`: keys of the terminal, the live page,
 //! and outputs.
 //!
 //! - [`LiveOptions`]: options; [`OutOptions`]: those of the outputs
@@ -31,7 +31,7 @@ use weir_measure::{Run, RunProgress};
 use weir_terminal::progress_bar::ProgressBar;
 use weir_web::{LivePage, PageListener, PageSubject};
 
-/// What shows and changes a load while it runs.
+/// Terminal keys, live page and outputs of a running load.
 #[derive(Debug, Default)]
 pub(crate) struct LiveSession {
     control: Option<LoadControl>,
@@ -174,7 +174,8 @@ impl LiveSession {
         }
     }
 
-    /// Gives the terminal back and stops the process after Ctrl-Z; takes it again once the process is in the foreground.
+    /// Gives the terminal back and stops the process after Ctrl-Z; takes it again once the process is in the
+    /// foreground.
     fn stop_if_asked(&mut self) {
         let Some(jobs) = &self.jobs else { return };
         if jobs.take_request() {

@@ -36,7 +36,7 @@ pub struct OutOptions {
     pub labels: Vec<(String, String)>,
 }
 
-/// Output for Prometheus.
+/// Pull (scrape) or push (remote write) of metrics for Prometheus.
 #[derive(Clone, Debug)]
 pub enum PrometheusOutput {
     /// Address to be scraped at.
@@ -196,7 +196,8 @@ impl OutOptions {
     /// Outputs; `file` is that of `--out-jsonl`.
     ///
     /// # Errors
-    /// One line: headers of more than one receiver, or of none; a label that is given twice; a file that cannot be used.
+    /// One line: headers of more than one receiver, or of none; a label that is given twice; a file that cannot be
+    /// used.
     pub(super) fn specs(&self, file: Option<&OutputFile>) -> Result<Vec<OutputSpec>, String> {
         let mut names: Vec<&str> = self.labels.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();

@@ -1,9 +1,9 @@
-//! What is printed of an iteration, and its counts.
+//! Output of a played iteration, and counts of its results.
 
 use weir_load::steps::StepTrace;
 use weir_request::secret_mask::SecretMask;
 
-/// What is printed of an iteration, and how.
+/// Parts of an iteration that are printed, and their format.
 #[derive(Clone, Debug)]
 pub struct PlayOutput {
     /// How much of it, as text.

@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::messages::Messages;
 use crate::output::{colors, print};
 
-/// What the printing thread returns.
+/// Counts and outcome from the printing thread.
 struct Printed {
     totals: PlayTotals,
     /// Kind and origin of a transfer after which the iteration ended.

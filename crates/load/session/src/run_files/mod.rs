@@ -30,7 +30,7 @@ pub struct RunFiles {
     csv_steps: Option<OutputFile>,
     html: Option<OutputFile>,
     jtl: Option<OutputFile>,
-    /// What has become of the log of requests, after its end.
+    /// End of the log of requests, with its counts; None before.
     log_end: Option<RequestLogEnd>,
     summary: Option<OutputFile>,
     junit: Option<OutputFile>,
@@ -45,7 +45,8 @@ pub struct RunFiles {
 }
 
 impl RunFiles {
-    /// Opens the files, and that of the lines while the run goes on; `strict` is whether a run that is not trusted fails.
+    /// Opens the files, and that of the lines while the run goes on; `strict` is whether a run that is not trusted
+    /// fails.
     ///
     /// # Errors
     /// One line: a file cannot be written, or two are the same one.
@@ -117,8 +118,8 @@ impl RunFiles {
             .try_for_each(|(flag, output)| output.map_or(Ok(()), |output| output.ensure_not_read(flag)))
     }
 
-    /// Log of all requests, if it is asked for, whose samplers have these labels and URLs. Called when all inputs are read,
-    /// and nothing is written yet.
+    /// Log of all requests, if it is requested, whose samplers have these labels and URLs. Called when all inputs are
+    /// read, and nothing is written yet.
     ///
     /// # Errors
     /// One line, if the file cannot be written, or an output is an input.

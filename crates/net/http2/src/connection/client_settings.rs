@@ -1,4 +1,4 @@
-//! What a client tells the peer about itself.
+//! Settings that a client announces to the peer.
 
 use crate::flow::DEFAULT_WINDOW_BYTES;
 use crate::frame::MAX_31_BITS;

@@ -1,4 +1,4 @@
-//! What a caller learns from received bytes.
+//! Events that received bytes cause.
 
 use crate::error_code::ErrorCode;
 
@@ -7,7 +7,7 @@ use crate::error_code::ErrorCode;
 pub struct ReceiveStep<'a> {
     /// Number of used bytes.
     pub used: usize,
-    /// What they completed. Without an event all bytes are used, and more are needed.
+    /// Event completed by these bytes. Without one all bytes are used, and more are needed.
     pub event: Option<Event<'a>>,
 }
 

@@ -40,7 +40,7 @@ use crate::hpack::{DEFAULT_TABLE_BYTES, HpackDecoder, HpackEncoder};
 use crate::request::RequestEncoder;
 use crate::response::ResponseDecoder;
 
-/// What handling a frame gives: an event of it, or the end of the connection.
+/// Result of a frame: an event, or the end of the connection.
 type FrameResult = Result<Option<Event<'static>>, ConnectionError>;
 
 /// A connection to a server, from the preface on.
@@ -172,7 +172,7 @@ impl ClientConnection {
         write_ping(self.output.bytes(), payload, FrameFlags::NONE);
     }
 
-    /// Ends the connection in order: the peer is told that nothing more will come.
+    /// Ends the connection in order: GOAWAY tells the peer that no request follows.
     pub fn shut_down(&mut self) {
         if self.failure.is_none() {
             write_goaway(self.output.bytes(), 0, ErrorCode::NO_ERROR);

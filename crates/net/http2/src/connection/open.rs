@@ -78,7 +78,7 @@ impl ClientConnection {
         self.failure.is_some() || self.last_stream.is_some() || self.streams.next_number().is_none()
     }
 
-    /// Opens a stream with a request: its head is in the output, and its body is asked for by
+    /// Opens a stream with a request: its head is in the output, and its body is requested by
     /// [`Self::next_body`].
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What the peer has said about itself.
+//! Settings that the peer has announced.
 
 use crate::flow::DEFAULT_WINDOW_BYTES;
 use crate::frame::MIN_MAX_FRAME_BYTES;
@@ -8,7 +8,7 @@ use crate::hpack::DEFAULT_TABLE_BYTES;
 /// at least as many).
 const MAX_STREAMS_BEFORE_SETTINGS: u32 = 100;
 
-/// Settings of the peer.
+/// Limits of the peer from its SETTINGS frames; defaults before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerSettings {
     /// Whether they have been received; before, these are defaults.

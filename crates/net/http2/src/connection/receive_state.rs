@@ -2,7 +2,7 @@
 
 use crate::frame::FrameHeader;
 
-/// What the next byte is part of.
+/// Part of a frame that the next byte belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ReadPhase {
     /// Header of the first frame, which has to be SETTINGS.

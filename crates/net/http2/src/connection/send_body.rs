@@ -19,7 +19,7 @@ pub struct PendingBody {
 
 impl ClientConnection {
     /// The stream whose turn it is to send its body; `None` while no body is left, or windows or the output are full.
-    /// Asked for again after opening a stream, receiving, and writing output.
+    /// To be called again after opening a stream, receiving, and writing output.
     #[inline]
     pub fn next_body(&mut self) -> Option<PendingBody> {
         while let Some(number) = self.bodies.front().copied() {

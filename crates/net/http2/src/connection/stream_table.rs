@@ -14,7 +14,7 @@ const PLACES_PER_OPEN_STREAM: usize = 8;
 /// ... and places that are always there.
 const MIN_PLACES: usize = 64;
 
-/// State of a number.
+/// State of a stream by its number (RFC 9113 section 5.1), as far as frames for it need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberState {
     /// Not used so far, or not a client's.
@@ -80,7 +80,7 @@ impl StreamTable {
         self.drop_closed();
     }
 
-    /// State of a number.
+    /// State of a stream by its number; forgets that a closed one was reset.
     pub(super) fn state(&mut self, number: u32) -> NumberState {
         let is_used = !number.is_multiple_of(2) && self.next_number().is_none_or(|next| number < next);
         match (is_used, self.get_mut(number)) {

@@ -97,7 +97,7 @@ impl BitOr for FrameFlags {
     }
 }
 
-/// Header of a frame.
+/// First 9 bytes of a frame (RFC 9113 section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
     /// Bytes of payload, 24 bits.

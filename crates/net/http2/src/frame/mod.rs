@@ -8,7 +8,7 @@ pub use settings::{SettingId, SettingsPayload};
 
 use crate::error_code::ErrorCode;
 
-/// What a client sends first (RFC 9113 section 3.4).
+/// First bytes from a client (RFC 9113 section 3.4).
 pub const CLIENT_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Largest payload that every peer accepts, in bytes; also the smallest maximum that one may set.

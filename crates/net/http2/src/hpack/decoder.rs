@@ -5,13 +5,13 @@ use super::{DEFAULT_TABLE_BYTES, DynamicTable, HpackError, STATIC_FIELDS, decode
 /// Maximum resizes at the start of a block: to the smallest size since the last one, and to the final one.
 const MAX_RESIZES: u32 = 2;
 
-/// What takes the fields of a block, in order.
+/// Receiver of a block's fields, in order.
 pub trait FieldSink {
     /// Takes a field; `is_inserted`: the dynamic table has it from now on, because of this block.
     fn field(&mut self, name: &[u8], value: &[u8], is_inserted: bool);
 }
 
-/// What else a block did.
+/// Effects of a block on the dynamic table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockEffects {
     /// Whether it used fields of the dynamic table: its meaning depends on what came before.

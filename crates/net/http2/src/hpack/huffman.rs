@@ -34,7 +34,7 @@ struct CanonicalCode {
     /// First code of each length, and the place of its symbol.
     first: [(u32, u16); MAX_CODE_BITS + 1],
     /// End of each length's codes, as the upper bits of 32: a code below it has at most this length. That of the
-    /// longest would be 2^32, and is not asked for.
+    /// longest would be 2^32, and is never read.
     end: [u32; MAX_CODE_BITS + 1],
     /// Symbol and length by the next bits; length 0 for longer codes.
     short: [(u8, u8); 1 << SHORT_BITS],

@@ -1,6 +1,6 @@
 //! Representations of a field that is not only an index (RFC 7541 section 6.2).
 
-/// What becomes of a literal field after it was sent.
+/// Treatment of a literal field by tables: inserted, left out, or never to be inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiteralKind {
     /// Inserted into the dynamic table.

@@ -24,7 +24,7 @@ pub use static_table::STATIC_FIELDS;
 /// Size of the dynamic table before any setting, in bytes (RFC 9113 section 6.5.2).
 pub const DEFAULT_TABLE_BYTES: usize = 4096;
 
-/// What a field counts for beyond its name and value, in bytes (RFC 7541 section 4.1).
+/// Size of a field beyond its name and value, in bytes (RFC 7541 section 4.1).
 pub const FIELD_OVERHEAD_BYTES: usize = 32;
 
 /// Size of a field, in bytes, by which tables and lists are bounded.

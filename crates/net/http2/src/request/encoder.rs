@@ -21,7 +21,7 @@ pub struct RequestEncoder {
     cached: Vec<CachedRequest>,
 }
 
-/// What there is to know about an encoded request.
+/// Facts about an encoded request that its response depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodedRequest {
     /// Whether its method is HEAD, so that the response has no content.

@@ -12,7 +12,7 @@ pub enum FieldViolation {
     TooLarge,
 }
 
-/// What the fields of a block say: of a head, or of trailers.
+/// Values of a block's fields: of a head, or of trailers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseFields {
     /// The status, 100..=999; trailers have none.
@@ -67,7 +67,7 @@ impl InsertedFields {
     }
 }
 
-/// Reader of one block.
+/// Sink for the fields of one block: checks them, and collects what a response needs.
 #[derive(Debug)]
 pub(super) struct BlockReader<'a> {
     pub(super) fields: ResponseFields,

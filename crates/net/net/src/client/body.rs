@@ -91,9 +91,9 @@ impl http_body::Body for IncomingBody {
             && let IncomingSource::Http1(receiving) = &mut this.source
         {
             match ready!(receiving.poll(cx)) {
-                Ok(brought) => {
-                    this.data = brought.data;
-                    this.trailers = brought.trailers;
+                Ok(decoded) => {
+                    this.data = decoded.data;
+                    this.trailers = decoded.trailers;
                     if receiving.remaining() == Some(0) {
                         this.source = IncomingSource::Complete;
                     }

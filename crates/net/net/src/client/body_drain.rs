@@ -31,8 +31,8 @@ impl BodyDrain {
         })
         .await
         .and_then(|filled| {
-            let clean = !filled || self.connection.socket.as_mut().is_some_and(ClientSocket::has_nothing);
-            clean.then_some(self.connection)
+            let is_reusable = !filled || self.connection.socket.as_mut().is_some_and(ClientSocket::has_nothing);
+            is_reusable.then_some(self.connection)
         })
     }
 }

@@ -40,13 +40,13 @@ impl BodyReader {
     /// The next bytes of the body; empty at its end, possibly with trailers.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<DecodedBody, SendError>> {
         loop {
-            let brought = match self.poll_body(cx) {
+            let decoded = match self.poll_body(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(brought) => brought,
+                Poll::Ready(decoded) => decoded,
             };
-            match brought {
-                Ok(brought) if brought.data.is_empty() && !self.body.is_ended() => {}
-                Ok(brought) => return Poll::Ready(Ok(brought)),
+            match decoded {
+                Ok(decoded) if decoded.data.is_empty() && !self.body.is_ended() => {}
+                Ok(decoded) => return Poll::Ready(Ok(decoded)),
                 Err(error) => {
                     self.connection = None;
                     return Poll::Ready(Err(error));
@@ -56,7 +56,7 @@ impl BodyReader {
     }
 
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<DecodedBody, SendError>> {
-        let Some(socket) = self.connection.as_mut().and_then(|lease| lease.socket.as_mut()) else {
+        let Some(socket) = self.connection.as_mut().and_then(|connection| connection.socket.as_mut()) else {
             return Poll::Ready(Ok(DecodedBody::default()));
         };
         if !self.upload.is_done() {
@@ -72,10 +72,10 @@ impl BodyReader {
             }
         }
         let read = |error: io::Error| SendError::connection_lost(&error);
-        let (brought, n, filled) = match self.body.remaining() {
-            Some(left) if left >= LARGE_BODY_BYTES => {
+        let (decoded, n, filled) = match self.body.remaining() {
+            Some(remaining) if remaining >= LARGE_BODY_BYTES => {
                 // One more byte than needed: a read that does not fill its buffer shows that nothing more is there.
-                let room = usize::try_from(left).unwrap_or(READ_CHUNK_BYTES).min(READ_CHUNK_BYTES) + 1;
+                let room = usize::try_from(remaining).unwrap_or(READ_CHUNK_BYTES).min(READ_CHUNK_BYTES) + 1;
                 let mut data = BytesMut::zeroed(room);
                 let Poll::Ready(n) = socket.poll_read_into(cx, &mut data) else {
                     return poll_progress(cx, self.progress.as_ref(), &mut self.upload);
@@ -99,32 +99,35 @@ impl BodyReader {
             self.body.close()?;
             self.is_reusable = false;
         }
-        self.is_reusable &= brought.used == n;
+        self.is_reusable &= decoded.used == n;
         self.finish(filled);
-        Poll::Ready(Ok(brought))
+        Poll::Ready(Ok(decoded))
     }
 
     /// Returns the connection if the body is complete; `filled`: the last read may have left bytes.
     pub(super) fn finish(&mut self, filled: bool) {
         if self.body.is_ended()
-            && let Some(lease) = self.connection.take()
+            && let Some(connection) = self.connection.take()
             && self.is_reusable
             && self.upload.is_done()
         {
-            self.client_state.return_connection(lease, filled);
+            self.client_state.return_connection(connection, filled);
         }
     }
 }
 
 impl Drop for BodyReader {
     fn drop(&mut self) {
-        if let Some(lease) = self.connection.take()
+        if let Some(connection) = self.connection.take()
             && self.is_reusable
             && self.upload.is_done()
-            && self.body.remaining().is_some_and(|left| left <= self.client_state.options.max_drained_bytes as u64)
+            && self
+                .body
+                .remaining()
+                .is_some_and(|remaining| remaining <= self.client_state.options.max_drained_bytes as u64)
         {
             let body = std::mem::replace(&mut self.body, BodyDecoder::ended());
-            self.client_state.drain(BodyDrain { connection: lease, body });
+            self.client_state.drain(BodyDrain { connection, body });
         }
     }
 }

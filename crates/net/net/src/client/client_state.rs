@@ -111,10 +111,10 @@ impl ClientState {
     }
 
     /// Makes a connection idle, unless bytes came behind the response; `filled`: the last read may have left some.
-    pub(super) fn return_connection(&self, mut lease: PooledConnection, filled: bool) {
-        let clean = !filled || lease.socket.as_mut().is_some_and(ClientSocket::has_nothing);
-        if clean {
-            lease.return_to_pool(self.last_sweep.get());
+    pub(super) fn return_connection(&self, mut connection: PooledConnection, filled: bool) {
+        let is_reusable = !filled || connection.socket.as_mut().is_some_and(ClientSocket::has_nothing);
+        if is_reusable {
+            connection.return_to_pool(self.last_sweep.get());
         }
     }
 

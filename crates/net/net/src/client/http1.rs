@@ -26,27 +26,27 @@ pub(super) struct ExchangeError {
     pub(super) resend: Option<RequestWriter>,
 }
 
-/// Sends a request over a connection and awaits the response's head; calls `left` when all of the request is written.
+/// Sends a request over a connection and awaits the response's head; calls `on_sent` when all of the request is written.
 pub(super) async fn exchange<'a>(
     shared: &'a Rc<ClientState>,
-    lease: PooledConnection,
-    heads: HeadParser,
+    connection: PooledConnection,
+    head_parser: HeadParser,
     upload: RequestWriter,
-    left: Option<&'a mut dyn FnMut()>,
+    on_sent: Option<&'a mut dyn FnMut()>,
 ) -> Result<Response<IncomingBody>, ExchangeError> {
-    let stall = Some(ProgressTimeout::new(&lease.pool().progress_timeouts));
+    let progress = Some(ProgressTimeout::new(&connection.pool().progress_timeouts));
     let mut exchange = Exchange {
         client_state: shared,
-        connection: Some(lease),
+        connection: Some(connection),
         upload,
-        head_parser: heads,
+        head_parser,
         write_error: None,
         closed: false,
-        progress: stall,
-        on_sent: left,
+        progress,
+        on_sent,
     };
-    let answer = poll_fn(|cx| exchange.poll(cx)).await;
-    answer.map_err(|error| exchange.into_error(error))
+    let response = poll_fn(|cx| exchange.poll(cx)).await;
+    response.map_err(|error| exchange.into_error(error))
 }
 
 struct Exchange<'a> {
@@ -65,7 +65,7 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response<IncomingBody>, SendError>> {
-        let Some(socket) = self.connection.as_mut().and_then(|lease| lease.socket.as_mut()) else {
+        let Some(socket) = self.connection.as_mut().and_then(|connection| connection.socket.as_mut()) else {
             return Poll::Ready(Err(SendError::new(FailureKind::Connect, "no connection")));
         };
         if !self.upload.is_done() && self.write_error.is_none() {
@@ -75,7 +75,7 @@ impl Exchange<'_> {
                     self.write_error = Some(SendError::connection_lost(&error));
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
-                Poll::Ready(Ok(())) => self.on_sent.take().into_iter().for_each(|left| left()),
+                Poll::Ready(Ok(())) => self.on_sent.take().into_iter().for_each(|on_sent| on_sent()),
                 Poll::Pending => {}
             }
         }
@@ -107,27 +107,21 @@ impl Exchange<'_> {
 
     /// The response of a head and the bytes behind it.
     fn response(&mut self, head: ResponseHead, rest: &[u8], filled: bool) -> Result<Response<IncomingBody>, SendError> {
-        let Some(lease) = self.connection.take() else {
+        let Some(connection) = self.connection.take() else {
             return Err(SendError::new(FailureKind::Connect, "no connection"));
         };
-        let (upload, stall) = (std::mem::take(&mut self.upload), self.progress.take());
+        let (upload, progress) = (std::mem::take(&mut self.upload), self.progress.take());
         let ResponseHead { status, version, headers, mut body, keep_alive } = head;
         let incoming = if status == StatusCode::SWITCHING_PROTOCOLS {
             self.client_state.recycle(upload);
-            IncomingBody::from_upgrade(UpgradedConnection::new(lease, Bytes::copy_from_slice(rest)))
+            IncomingBody::from_upgrade(UpgradedConnection::new(connection, Bytes::copy_from_slice(rest)))
         } else {
-            let brought = body.push(rest)?;
+            let decoded = body.push(rest)?;
             let keep_alive = keep_alive && !upload.closes;
-            let clean = keep_alive && brought.used == rest.len();
+            let is_reusable = keep_alive && decoded.used == rest.len();
             let shared = Rc::clone(self.client_state);
-            let mut receiving = BodyReader {
-                client_state: shared,
-                connection: Some(lease),
-                upload,
-                body,
-                is_reusable: clean,
-                progress: stall,
-            };
+            let mut receiving =
+                BodyReader { client_state: shared, connection: Some(connection), upload, body, is_reusable, progress };
             if receiving.upload.is_done() {
                 self.client_state.recycle(std::mem::take(&mut receiving.upload));
             } else if !keep_alive || !status.is_success() {
@@ -137,9 +131,9 @@ impl Exchange<'_> {
             }
             receiving.finish(filled);
             if receiving.body.is_ended() {
-                IncomingBody::complete(brought.data, brought.trailers)
+                IncomingBody::complete(decoded.data, decoded.trailers)
             } else {
-                IncomingBody::http1(receiving, brought.data)
+                IncomingBody::http1(receiving, decoded.data)
             }
         };
         let mut response = Response::new(incoming);
@@ -152,11 +146,11 @@ impl Exchange<'_> {
     /// A reused connection may have been closed before the request reached the other end. It is replaced only if that
     /// is certain: otherwise one request could become two, unknown to budgets and counts.
     fn into_error(mut self, error: SendError) -> ExchangeError {
-        let reused = self.connection.as_ref().is_some_and(|lease| lease.reused);
+        let reused = self.connection.as_ref().is_some_and(|connection| connection.reused);
         let died = matches!(error.kind, FailureKind::Closed | FailureKind::Reset) && self.head_parser.is_empty();
         let upload = std::mem::take(&mut self.upload);
         // A reset proves nothing: data that is read is acknowledged later, and a reset acknowledges nothing.
-        let socket = self.connection.as_ref().and_then(|lease| lease.socket.as_ref());
+        let socket = self.connection.as_ref().and_then(|connection| connection.socket.as_ref());
         let untaken = match upload.sent_bytes() {
             0 => self.write_error.is_some() || self.closed,
             sent => self.closed && socket.is_some_and(|socket| socket.is_unacknowledged(sent)),

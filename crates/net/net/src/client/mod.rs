@@ -107,42 +107,42 @@ impl Client {
         let mut request = request;
         if pool.may_speak_http2() {
             match http2::send(shared, &pool, request).await? {
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
                 Err(unsent) => request = unsent,
             }
         }
-        let lease = match pool.check_out() {
-            Checkout::Connection(lease) => lease,
+        let connection = match pool.check_out() {
+            Checkout::Connection(connection) => connection,
             Checkout::Wait(waiting) => waiting.await,
         };
-        let lease = self.ensure_connected(lease).await?;
-        if lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
+        let connection = self.ensure_connected(connection).await?;
+        if connection.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
             // The origin spoke HTTP/1.1 the last time.
-            http2::adopt(lease, shared.last_sweep()).await?;
-            let answer = http2::send(shared, &pool, request).await?;
-            return answer.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
+            http2::adopt(connection, shared.last_sweep()).await?;
+            let response = http2::send(shared, &pool, request).await?;
+            return response.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
         }
-        let (asked, protocol) = (request.response_context(), request.protocol());
-        let heads = || HeadParser::new(asked).asking_for(protocol.clone());
+        let (response_context, protocol) = (request.response_context(), request.protocol());
+        let head_parser = || HeadParser::new(response_context).asking_for(protocol.clone());
         let upload = RequestWriter::new(to, request, shared.buffer())?;
-        let failed = match http1::exchange(shared, lease, heads(), upload, None).await {
-            Ok(answer) => return Ok(answer),
+        let failed = match http1::exchange(shared, connection, head_parser(), upload, None).await {
+            Ok(response) => return Ok(response),
             Err(failed) => failed,
         };
         let Some(mut upload) = failed.resend else { return Err(failed.error) };
         update_counts(&shared.counts, |counts| counts.resent += 1);
         upload.rewind();
-        let lease = match pool.check_out_new() {
-            Checkout::Connection(lease) => lease,
+        let connection = match pool.check_out_new() {
+            Checkout::Connection(connection) => connection,
             Checkout::Wait(waiting) => waiting.await.without_socket(),
         };
-        let lease = self.ensure_connected(lease).await?;
+        let connection = self.ensure_connected(connection).await?;
         // Boxed, since this is rare.
-        let again = Box::pin(http1::exchange(shared, lease, heads(), upload, None)).await;
+        let again = Box::pin(http1::exchange(shared, connection, head_parser(), upload, None)).await;
         again.map_err(|failed| failed.error)
     }
 
-    /// Sends a request once, over HTTP/1.1, and calls `left` when its last byte is written. Unlike [`Self::send`] it
+    /// Sends a request once, over HTTP/1.1, and calls `on_sent` when its last byte is written. Unlike [`Self::send`] it
     /// never sends again after a failure of a reused connection, so that the caller counts each request that a service
     /// may get.
     ///
@@ -155,37 +155,37 @@ impl Client {
         &self,
         to: &Arc<Origin>,
         request: OutgoingRequest<'_>,
-        mut left: impl FnMut(),
+        mut on_sent: impl FnMut(),
     ) -> Result<Response<IncomingBody>, SendError> {
         let shared = &self.state;
         shared.start_drains();
         request.check_target()?;
-        let lease = match shared.pool(to).check_out() {
-            Checkout::Connection(lease) => lease,
+        let connection = match shared.pool(to).check_out() {
+            Checkout::Connection(connection) => connection,
             Checkout::Wait(waiting) => waiting.await,
         };
-        let lease = self.ensure_connected(lease).await?;
-        if lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
+        let connection = self.ensure_connected(connection).await?;
+        if connection.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
             return Err(SendError::protocol("the service speaks HTTP/2 where HTTP/1.1 was asked for"));
         }
-        let heads = HeadParser::new(request.response_context()).asking_for(request.protocol());
+        let head_parser = HeadParser::new(request.response_context()).asking_for(request.protocol());
         let upload = RequestWriter::new(to, request, shared.buffer())?;
-        let exchange = http1::exchange(shared, lease, heads, upload, Some(&mut left));
+        let exchange = http1::exchange(shared, connection, head_parser, upload, Some(&mut on_sent));
         exchange.await.map_err(|failed| failed.error)
     }
 
     /// Connects, unless there is a connection.
-    async fn ensure_connected(&self, mut lease: PooledConnection) -> Result<PooledConnection, SendError> {
-        if lease.socket.is_none() {
-            let origin = Arc::clone(&lease.pool().origin);
+    async fn ensure_connected(&self, mut connection: PooledConnection) -> Result<PooledConnection, SendError> {
+        if connection.socket.is_none() {
+            let origin = Arc::clone(&connection.pool().origin);
             // Of a burst of requests, all are queued before any of them connects, since their time runs.
             tokio::task::yield_now().await;
             let socket = connect::connect_origin(&origin, &self.state.timer).await?;
             update_counts(&self.state.counts, |counts| counts.connected += 1);
-            lease.socket = Some(socket);
-            lease.connected = self.state.last_sweep();
+            connection.socket = Some(socket);
+            connection.connected = self.state.last_sweep();
         }
-        Ok(lease)
+        Ok(connection)
     }
 
     /// Connects to an origin, TLS included, and closes the connection.

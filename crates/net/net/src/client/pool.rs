@@ -32,10 +32,10 @@ pub struct ClientCounts {
 
 pub(super) type SharedClientCounts = Rc<Cell<ClientCounts>>;
 
-pub(super) fn update_counts(tally: &SharedClientCounts, change: impl FnOnce(&mut ClientCounts)) {
-    let mut counts = tally.get();
+pub(super) fn update_counts(shared_counts: &SharedClientCounts, change: impl FnOnce(&mut ClientCounts)) {
+    let mut counts = shared_counts.get();
     change(&mut counts);
-    tally.set(counts);
+    shared_counts.set(counts);
 }
 
 #[derive(Debug)]
@@ -103,13 +103,13 @@ impl ConnectionPool {
         loop {
             let Some(mut idle) = self.idle.borrow_mut().pop() else { break };
             update_counts(&self.counts, |counts| counts.idle -= 1);
-            let mut lease = self.reserved();
+            let mut connection = self.reserved();
             if idle.socket.is_quiet() {
-                (lease.requests, lease.connected) = (idle.requests, idle.connected);
-                lease.reused = idle.requests > 0;
-                self.count_reused(&lease);
-                lease.socket = Some(idle.socket);
-                return Checkout::Connection(lease);
+                (connection.requests, connection.connected) = (idle.requests, idle.connected);
+                connection.reused = idle.requests > 0;
+                self.count_reused(&connection);
+                connection.socket = Some(idle.socket);
+                return Checkout::Connection(connection);
             }
         }
         self.check_out_new()
@@ -125,7 +125,7 @@ impl ConnectionPool {
         Checkout::Wait(ConnectionWait { pool: Rc::clone(self), waiter })
     }
 
-    /// Whether requests may go over HTTP/2, by what is known.
+    /// Whether requests may go over HTTP/2, as far as the origin's protocol is known.
     pub(super) fn may_speak_http2(&self) -> bool {
         match self.origin.protocol {
             Protocol::Http1 => false,
@@ -139,8 +139,8 @@ impl ConnectionPool {
         self.open.get() < self.origin.max_connections
     }
 
-    fn count_reused(&self, lease: &PooledConnection) {
-        if lease.reused {
+    fn count_reused(&self, connection: &PooledConnection) {
+        if connection.reused {
             update_counts(&self.counts, |counts| counts.reused += 1);
         }
     }
@@ -164,9 +164,9 @@ impl ConnectionPool {
     }
 
     /// Passes a slot and its connection to the longest-waiting request, or returns it.
-    fn pass_to_waiter(self: &Rc<Self>, lease: PooledConnection) -> Option<PooledConnection> {
-        let Some(waiter) = self.waiters.borrow_mut().pop_front() else { return Some(lease) };
-        *waiter.connection.borrow_mut() = Some(lease);
+    fn pass_to_waiter(self: &Rc<Self>, connection: PooledConnection) -> Option<PooledConnection> {
+        let Some(waiter) = self.waiters.borrow_mut().pop_front() else { return Some(connection) };
+        *waiter.connection.borrow_mut() = Some(connection);
         if let Some(waker) = waiter.waker.take() {
             waker.wake();
         }
@@ -235,16 +235,16 @@ impl PooledConnection {
             return;
         }
         let pool = Rc::clone(&self.pool);
-        if let Some(mut lease) = pool.pass_to_waiter(self) {
+        if let Some(mut connection) = pool.pass_to_waiter(self) {
             let full = pool.idle.borrow().len() >= pool.max_idle;
-            if let (false, Some(socket)) = (full, lease.socket.take()) {
-                lease.holds_slot = false;
+            if let (false, Some(socket)) = (full, connection.socket.take()) {
+                connection.holds_slot = false;
                 update_counts(&pool.counts, |counts| counts.idle += 1);
                 pool.idle.borrow_mut().push(IdleConnection {
                     socket,
                     since: now,
-                    requests: lease.requests,
-                    connected: lease.connected,
+                    requests: connection.requests,
+                    connected: connection.connected,
                 });
             }
         }
@@ -260,8 +260,8 @@ impl Drop for PooledConnection {
         }
         self.holds_slot = false;
         let pool = Rc::clone(&self.pool);
-        if let Some(mut lease) = pool.pass_to_waiter(pool.reserved()) {
-            lease.holds_slot = false;
+        if let Some(mut connection) = pool.pass_to_waiter(pool.reserved()) {
+            connection.holds_slot = false;
             pool.open.set(pool.open.get() - 1);
             update_counts(&pool.counts, |counts| counts.open -= 1);
         }
@@ -288,10 +288,10 @@ impl Future for ConnectionWait {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<PooledConnection> {
         match self.waiter.connection.take() {
-            Some(lease) => {
-                self.pool.count_reused(&lease);
+            Some(connection) => {
+                self.pool.count_reused(&connection);
                 self.waiter.is_served.set(true);
-                Poll::Ready(lease)
+                Poll::Ready(connection)
             }
             None => {
                 self.waiter.waker.replace(Some(cx.waker().clone()));
@@ -305,7 +305,7 @@ impl Drop for ConnectionWait {
     fn drop(&mut self) {
         // A request with a connection is not in the queue any more.
         match self.waiter.connection.take() {
-            Some(lease) => lease.return_unclaimed(),
+            Some(connection) => connection.return_unclaimed(),
             None if self.waiter.is_served.get() => {}
             None => self.pool.waiters.borrow_mut().retain(|other| !Rc::ptr_eq(other, &self.waiter)),
         }

@@ -133,15 +133,15 @@ impl Drop for ProgressTimeout {
 /// Checks the progress timeout while nothing has come; it runs only once the request is written.
 pub(super) fn poll_progress<T>(
     cx: &Context<'_>,
-    stall: Option<&ProgressTimeout>,
+    progress: Option<&ProgressTimeout>,
     upload: &mut RequestWriter,
 ) -> Poll<Result<T, SendError>> {
-    let Some(stall) = stall else { return Poll::Pending };
+    let Some(progress) = progress else { return Poll::Pending };
     if upload.take_progress() {
-        stall.on_sent();
+        progress.on_sent();
     }
-    stall.set_starved(upload.is_starved());
-    match stall.check(cx.waker()) {
+    progress.set_starved(upload.is_starved());
+    match progress.check(cx.waker()) {
         Ok(()) => Poll::Pending,
         Err(error) => Poll::Ready(Err(error)),
     }

@@ -18,7 +18,7 @@ use super::socket::ClientSocket;
 use crate::wire::content_length;
 use weir_request::request_framing::has_close;
 
-/// A request.
+/// Request to send to an origin; the body is sent as it becomes available.
 #[derive(Debug)]
 pub struct OutgoingRequest<'a> {
     /// The method.
@@ -26,8 +26,8 @@ pub struct OutgoingRequest<'a> {
     /// Path and query.
     pub target: &'a str,
     /// Headers. Host may be among them, else it is the origin's. Framing headers are added here and ignored
-    /// in these, and Connection but for `close`, which ends the connection over HTTP/1.1; other hop-by-hop headers are the
-    /// caller's to remove.
+    /// in these, and Connection but for `close`, which ends the connection over HTTP/1.1; other hop-by-hop headers are
+    /// the caller's to remove.
     pub headers: &'a HeaderMap,
     /// Additional headers.
     pub extra_headers: &'a [(HeaderName, HeaderValue)],

@@ -151,13 +151,13 @@ fn parse_head(
     };
     let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or_else(|| not_http(bytes))?;
     let is_1_1 = parsed.version == Some(1);
-    let own = Bytes::copy_from_slice(&bytes[..length]);
+    let owned = Bytes::copy_from_slice(&bytes[..length]);
     let mut headers = new_map();
     headers.reserve(parsed.headers.len());
     let mut framing = FramingHeaders { keep_alive: is_1_1, ..FramingHeaders::default() };
     for header in parsed.headers.iter() {
         let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| not_http(bytes))?;
-        let value = header_value(header.value, bytes, &own)?;
+        let value = header_value(header.value, bytes, &owned)?;
         framing.add_header(&name, &value)?;
         if name != TRANSFER_ENCODING {
             headers.append(name, value);
@@ -183,9 +183,9 @@ fn not_http(bytes: &[u8]) -> SendError {
     no_head(bytes).into()
 }
 
-/// A header's value as a part of `own`, a copy of the beginning of `bytes`.
-fn header_value(value: &[u8], bytes: &[u8], own: &Bytes) -> Result<HeaderValue, SendError> {
-    let made = HeaderValue::from_maybe_shared(shared_part(own, bytes, value)).ok();
+/// A header's value as a part of `owned`, a copy of the beginning of `bytes`.
+fn header_value(value: &[u8], bytes: &[u8], owned: &Bytes) -> Result<HeaderValue, SendError> {
+    let made = HeaderValue::from_maybe_shared(shared_part(owned, bytes, value)).ok();
     made.or_else(|| unfold(value)).ok_or_else(|| SendError::protocol("a header holds what no header can hold"))
 }
 

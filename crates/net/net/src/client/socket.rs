@@ -37,11 +37,11 @@ impl ClientSocket {
     /// Whether the peer has neither closed nor sent anything, by the event loop's knowledge; a system call is made only
     /// where that has an event.
     pub(super) fn is_quiet(&mut self) -> bool {
-        let told = match self {
+        let is_readable = match self {
             Self::Plain(plain) => plain.is_readable(),
             Self::Tls(stream) => stream.get_ref().0.is_readable(),
         };
-        !told || self.has_nothing()
+        !is_readable || self.has_nothing()
     }
 
     /// Reads into `room`; the number of bytes, 0 at the end.

@@ -9,7 +9,7 @@ use super::{AmbiguousPath, PathRule, normalize};
 /// slashes that meet become one; a dot segment, or one of parameters, is not what either part was compared as.
 ///
 /// # Errors
-/// What the parts have formed, unless the rule accepts it; a dot segment always.
+/// Ambiguity that joining the parts has formed, unless the rule accepts it; a dot segment always.
 pub fn normalize_joined(path: &str, rule: PathRule) -> Result<Cow<'_, str>, AmbiguousPath> {
     // Escapes are those of the parts: a template may have what callers may not.
     let normal = normalize(path, PathRule { pass_ambiguous: true, ..rule })?;

@@ -26,7 +26,7 @@ pub struct DecodeStep {
     pub response: Option<DecodedResponse>,
 }
 
-/// What looks at a response as its bytes arrive. The default looks at nothing.
+/// Observer of a response as its bytes arrive. The default ignores them.
 pub trait ResponseObserver {
     /// Takes the head of the final response, whole, and what it has.
     fn head(&mut self, _head: &[u8], _notes: HeadNotes) {}
@@ -92,7 +92,7 @@ impl Decoder {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
-            let (step, answer) = match &mut self.state {
+            let (step, complete) = match &mut self.state {
                 State::Head => match self.head(rest, bodyless, cache, observer)? {
                     // A body of length 0 ends before its first byte.
                     step if step > 0 => (step, self.immediate_end()),
@@ -102,8 +102,8 @@ impl Decoder {
                     let take = (*left).min(rest.len() as u64);
                     *left -= take;
                     observer.body(&rest[..take as usize]);
-                    let answer = (*left == 0).then_some((*head, *total));
-                    (take as usize, answer)
+                    let complete = (*left == 0).then_some((*head, *total));
+                    (take as usize, complete)
                 }
                 State::Chunked { head, chunked } => {
                     let (take, ended) = chunked.decode(rest, |part| {
@@ -121,7 +121,7 @@ impl Decoder {
             };
             used += step;
             self.wire += step as u64;
-            if let Some((head, body)) = answer {
+            if let Some((head, body)) = complete {
                 return Ok(DecodeStep { used, response: Some(self.finish(head, body)) });
             }
             if used == bytes.len() {
@@ -162,9 +162,9 @@ impl Decoder {
     pub fn skip(&mut self, n: u64) -> Option<DecodedResponse> {
         let State::Length { head, total, remaining: left } = &mut self.state else { return None };
         *left = left.saturating_sub(n);
-        let answer = (*left == 0).then_some((*head, *total));
+        let complete = (*left == 0).then_some((*head, *total));
         self.wire += n;
-        answer.map(|(head, body)| self.finish(head, body))
+        complete.map(|(head, body)| self.finish(head, body))
     }
 
     /// Decodes one head; returns the number of bytes of `rest` used, or 0 if it is incomplete and all are stored.

@@ -36,7 +36,7 @@ pub struct HeadNotes {
 pub struct WireHead {
     /// The status, 100..=999.
     pub status: u16,
-    /// What else is in it.
+    /// Noted fields.
     pub notes: HeadNotes,
     pub(super) body: BodyFraming,
     /// Whether the connection may be used again.
@@ -164,11 +164,11 @@ fn last_token_is(value: &[u8], token: &[u8]) -> bool {
     tokens(value).rfind(|t| !t.is_empty()).is_some_and(|t| t.eq_ignore_ascii_case(token))
 }
 
-/// `part` of `bytes`, as a part of `own`, which is a copy of them or of their beginning.
-pub fn shared_part(own: &Bytes, bytes: &[u8], part: &[u8]) -> Bytes {
+/// `part` of `bytes`, as a part of `owned`, which is a copy of them or of their beginning.
+pub fn shared_part(owned: &Bytes, bytes: &[u8], part: &[u8]) -> Bytes {
     let start = part.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
-    match own.len().checked_sub(part.len()) {
-        Some(most) if start <= most => own.slice(start..start + part.len()),
+    match owned.len().checked_sub(part.len()) {
+        Some(most) if start <= most => owned.slice(start..start + part.len()),
         // An empty part may point elsewhere.
         _ => Bytes::copy_from_slice(part),
     }

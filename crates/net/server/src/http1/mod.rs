@@ -79,8 +79,8 @@ pub(super) async fn serve<S: Service>(
         }
         watch.set_active();
         // The memory of a call is reserved for as long as the connection is in use.
-        let left = Box::pin(handle_requests(home, watch, &stream)).await;
-        match left {
+        let phase = Box::pin(handle_requests(home, watch, &stream)).await;
+        match phase {
             Left::Resting => {
                 watch.set_resting();
                 home.memory_reclaimer.record_freed();

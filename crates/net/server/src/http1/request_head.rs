@@ -1,7 +1,7 @@
 //! The head of a request: parsing, and where the body ends.
 //!
-//! What two readers may understand in two ways is an error (RFC 9112, sections 2.2, 5 and 6): a gateway in front of
-//! this one may be the other reader.
+//! An ambiguous request is an error (RFC 9112, sections 2.2, 5 and 6): a gateway in front of this one may read it in
+//! another way.
 
 use std::mem::MaybeUninit;
 
@@ -117,7 +117,7 @@ impl ParsedHead {
         if !has_whole_line_ends(parsed, bytes) {
             return Err(HeadError::Malformed);
         }
-        let own = Bytes::copy_from_slice(bytes);
+        let owned = Bytes::copy_from_slice(bytes);
         let is_1_1 = version == 1;
         let mut framing = RequestFraming::new(is_1_1);
         headers.reserve(parsed.headers.len());
@@ -126,7 +126,7 @@ impl ParsedHead {
             if !framing.add(&name, field.value)? {
                 continue;
             }
-            let value = HeaderValue::from_maybe_shared(shared_part(&own, bytes, field.value))
+            let value = HeaderValue::from_maybe_shared(shared_part(&owned, bytes, field.value))
                 .map_err(|_| HeadError::Malformed)?;
             headers.try_append(name, value).map_err(|_| HeadError::TooLarge)?;
         }
@@ -137,7 +137,7 @@ impl ParsedHead {
         let mut request = Request::new(());
         *request.method_mut() = Method::from_bytes(method.as_bytes()).map_err(|_| HeadError::Malformed)?;
         *request.uri_mut() =
-            Uri::from_maybe_shared(shared_part(&own, bytes, target.as_bytes())).map_err(|_| HeadError::Malformed)?;
+            Uri::from_maybe_shared(shared_part(&owned, bytes, target.as_bytes())).map_err(|_| HeadError::Malformed)?;
         *request.version_mut() = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
         *request.headers_mut() = std::mem::take(headers);
         Ok(Self {
@@ -166,7 +166,7 @@ fn has_whole_line_ends(parsed: &httparse::Request<'_, '_>, bytes: &[u8]) -> bool
     bytes.ends_with(b"\r\n\r\n") && parsed.headers.iter().all(|field| starts_after_line_end(field.name))
 }
 
-/// What header fields say about the end of the request and of its connection.
+/// Header fields that decide where the request ends and whether its connection does.
 #[derive(Debug)]
 struct RequestFraming {
     is_1_1: bool,

@@ -29,11 +29,11 @@ pub(super) struct RequestStream {
     buffers: Rc<Http1Buffers>,
     /// Bytes that were read and not used.
     unread: BytesMut,
-    /// What is still to come of the current request's body.
+    /// Decoder of the current request's remaining body.
     body: BodyDecoder,
     /// Whether the service still has the body.
     has_reader: bool,
-    /// Whether the client is to be told to send its body.
+    /// Whether the client still waits for `100 Continue` before it sends its body.
     owes_continue: bool,
     /// Rest of an interim response.
     interim: &'static [u8],

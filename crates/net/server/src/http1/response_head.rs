@@ -6,7 +6,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, DATE, TRAILER, TRANSFER_ENCODING}
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use weir_net::wire::{digits, has_token, tokens};
 
-/// What a response depends on besides itself.
+/// Facts about the request and the connection that a response's framing depends on.
 #[derive(Clone, Debug)]
 pub(super) struct FramingRules {
     pub(super) is_head: bool,
@@ -137,7 +137,7 @@ impl FramingRules {
     }
 
     /// Whether a response of this status may have a length (RFC 9110, 8.6). That of a 304 is the length of another
-    /// response, and some frameworks say 0: it is passed on only where it was asked for.
+    /// response, and some frameworks say 0: it is passed on only to a HEAD request.
     fn may_have_length(&self, status: StatusCode) -> bool {
         has_content(status) || self.is_head && status == StatusCode::NOT_MODIFIED
     }

@@ -59,7 +59,7 @@ pub(super) async fn write(
     written.map(|()| is_last)
 }
 
-/// What is left of a body.
+/// Writer of a response's remaining body.
 struct ResponseWriter {
     coding: SentFraming,
     /// None at its end.

@@ -21,7 +21,7 @@ pub(super) struct WriteQueue {
     flat: Vec<u8>,
     /// Number of these that are written.
     written: usize,
-    /// What follows, uncopied.
+    /// Further bytes, uncopied.
     parts: VecDeque<Bytes>,
     /// Bytes in `parts`.
     part_bytes: usize,

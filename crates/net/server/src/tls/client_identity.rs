@@ -1,4 +1,4 @@
-//! What a client's certificate says of it.
+//! Identity of a client, from its certificate.
 
 use rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;

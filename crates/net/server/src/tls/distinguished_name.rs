@@ -219,7 +219,7 @@ mod tests {
             }
         }
 
-        /// Escaped values can be told apart and found again.
+        /// Escaped values stay distinct, and are recovered.
         #[test]
         fn values_survive_their_escapes(value in "[ -~\u{e4}\n\0]{0,12}") {
             let escaped = escape(&value);

@@ -2,8 +2,8 @@
 //!
 //! - [`ServerTlsOptions`]: the files and rules; [`ServerTls`]: the configuration made of them, which a reload replaces
 //!   for connections that begin from then on
-//! - `certificate_resolver`: the certificate for a server name; [`ClientIdentity`]: what a client's certificate says of
-//!   it; `distinguished_name`: subjects as text; `file_stamps`: changes of files
+//! - `certificate_resolver`: the certificate for a server name; [`ClientIdentity`]: identity of a client in its
+//!   certificate it; `distinguished_name`: subjects as text; `file_stamps`: changes of files
 
 mod certificate_resolver;
 mod client_identity;
@@ -234,7 +234,8 @@ fn certified_key(
     })?;
     if let Some(path) = &files.ocsp {
         let response = read("ocsp", path)?;
-        // An OCSP response is a SEQUENCE; a PEM file would be sent as it is, and break every handshake of strict clients.
+        // An OCSP response is a SEQUENCE; a PEM file would be sent as it is, and break every handshake of strict
+        // clients.
         if response.first() != Some(&0x30) {
             return Err(failed("ocsp", path, "no OCSP response (DER) in it".to_owned()));
         }

@@ -46,14 +46,14 @@ impl Service for Scripted {
         Ok(())
     }
 
-    async fn handle(&self, (): &(), request: Request<RequestBody>, turn: &RequestContext) -> ServiceReply {
+    async fn handle(&self, (): &(), request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let mut pending = UntilDone(Some(Arc::clone(&self.given_up)));
         let text = match request.uri().path() {
             "/reset" => return ServiceReply::Reset,
-            "/never" => return turn.hang().await,
-            "/order" => order(turn).await,
-            "/early" => early(turn).await,
+            "/never" => return context.hang().await,
+            "/order" => order(context).await,
+            "/early" => early(context).await,
             "/late" => {
                 // It comes after the last time that the event loop asks before the response.
                 self.client.lock().unwrap().as_mut().unwrap().write_all(b"\r\n").unwrap();
@@ -68,12 +68,12 @@ impl Service for Scripted {
             "/echo" => return Response::new(ResponseBody::from(request.into_body())).into(),
             "/sum" => {
                 let method = request.method().clone();
-                let body = turn.read_body(request.into_body(), 1 << 20).await.unwrap();
+                let body = context.read_body(request.into_body(), 1 << 20).await.unwrap();
                 format!("{method} {} {}", body.len(), body.iter().map(|b| u64::from(*b)).sum::<u64>())
             }
             path => {
                 let ms = path.trim_start_matches('/').parse().unwrap();
-                turn.sleep(Nanos::from_millis(ms)).await;
+                context.sleep(Nanos::from_millis(ms)).await;
                 format!("after {ms} ms")
             }
         };
@@ -83,10 +83,10 @@ impl Service for Scripted {
 }
 
 /// Waits that start in another order than they end, some of them dropped.
-async fn order(turn: &RequestContext) -> String {
+async fn order(context: &RequestContext) -> String {
     // Waits that end together are polled in order of creation: after a stall of the machine, try again.
     for _ in 0..100 {
-        let (ended, late) = order_once(turn).await;
+        let (ended, late) = order_once(context).await;
         if late < Nanos::from_millis(4) {
             return format!("{ended:?}");
         }
@@ -95,18 +95,18 @@ async fn order(turn: &RequestContext) -> String {
 }
 
 /// The waits in order of their ends, and the largest lateness.
-async fn order_once(turn: &RequestContext) -> (Vec<u64>, Nanos) {
+async fn order_once(context: &RequestContext) -> (Vec<u64>, Nanos) {
     let ended = std::cell::RefCell::new(Vec::new());
     let late = std::cell::Cell::new(Nanos::ZERO);
-    let begun = turn.now();
+    let begun = context.now();
     let wait = async |ms: u64| {
         let until = begun + Nanos::from_millis(ms);
-        turn.sleep_until(until).await;
+        context.sleep_until(until).await;
         ended.borrow_mut().push(ms);
-        late.set(late.get().max(turn.now() - until));
+        late.set(late.get().max(context.now() - until));
     };
     {
-        let given_up = turn.sleep(Nanos::from_millis(3));
+        let given_up = context.sleep(Nanos::from_millis(3));
         let mut given_up = std::pin::pin!(given_up);
         let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(given_up.as_mut().poll(cx))).await;
         assert!(polled.is_pending());
@@ -116,12 +116,12 @@ async fn order_once(turn: &RequestContext) -> (Vec<u64>, Nanos) {
 }
 
 /// Number of waits that ended early.
-async fn early(turn: &RequestContext) -> String {
+async fn early(context: &RequestContext) -> String {
     let mut early = 0;
     for us in (0..3000).step_by(37) {
-        let until = turn.now() + Nanos(us * 1000);
-        turn.sleep_until(until).await;
-        early += u64::from(turn.now() < until);
+        let until = context.now() + Nanos(us * 1000);
+        context.sleep_until(until).await;
+        early += u64::from(context.now() < until);
     }
     early.to_string()
 }

@@ -61,7 +61,15 @@ pub(super) enum SendPermission {
     Wait(Nanos),
 }
 
-/// Circuit of one host.
+/// Silence of a host that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EndedSilence {
+    pub(super) ended_at: Nanos,
+    /// Age at which a request that was sent before the end counts as one that hangs.
+    pub(super) hanging_age: Nanos,
+}
+
+/// Outage detector of one host: closed, suspect or open.
 #[derive(Clone, Debug)]
 pub(super) struct HostCircuit {
     backoff: Backoff,
@@ -224,15 +232,15 @@ impl HostCircuit {
         self.abandon_at = at;
     }
 
-    /// End of the last silence, and the age at which a request that was sent before counts as one that hangs, if it is
-    /// time to abandon such requests and the host responds.
-    pub(super) fn abandonment(&mut self, now: Nanos) -> Option<(Nanos, Nanos)> {
+    /// Last silence, if it is time to abandon requests that hang since then and the host responds.
+    pub(super) fn abandonment(&mut self, now: Nanos) -> Option<EndedSilence> {
         if now < self.abandon_at {
             return None;
         }
         self.abandon_at = Nanos::NEVER;
         let rough_limit = self.rough_silence_limit();
-        (self.state == State::Closed).then(|| (self.silence_ended, self.silence.limit(now, rough_limit)))
+        (self.state == State::Closed)
+            .then(|| EndedSilence { ended_at: self.silence_ended, hanging_age: self.silence.limit(now, rough_limit) })
     }
 
     /// Limit of a silence with too few responses for a quantile of their times.

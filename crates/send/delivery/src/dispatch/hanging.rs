@@ -7,24 +7,24 @@
 //! limit, are free, and its job is sent again, flagged as a possible duplicate. Where that must not be, without retries
 //! and with delivery at most once, the request keeps its whole timeout.
 
-use super::circuit::ABANDON_INTERVAL;
+use super::circuit::{ABANDON_INTERVAL, EndedSilence};
 use super::queue::State;
 use super::{DeliveryGuarantee, Dispatch, DispatchAction, FailureKind, HostId, Nanos};
 
 impl Dispatch {
-    /// Abandons the requests to a host that hang since a silence, which ended then. `usual`: the time in which the host
-    /// usually responds.
+    /// Abandons the requests to a host that hang since a silence.
     pub(super) fn abandon_hanging(
         &mut self,
         now: Nanos,
         id: HostId,
-        (silence_ended, usual): (Nanos, Nanos),
+        silence: EndedSilence,
         actions: &mut Vec<DispatchAction>,
     ) {
+        let EndedSilence { ended_at, hanging_age } = silence;
         if self.rules.retry.max_retries == 0 || self.rules.delivery == DeliveryGuarantee::AtMostOnce {
             return;
         }
-        let sent_before = self.attempts.iter().take_while(|(sent, ..)| *sent < silence_ended);
+        let sent_before = self.attempts.iter().take_while(|(sent, ..)| *sent < ended_at);
         let hangs = |(_, job, attempt): &(Nanos, u64, u32)| {
             let job = self.queue.get(*job).filter(|job| job.submission.host == id && job.attempts == *attempt);
             job.is_some_and(|job| matches!(job.state, State::Leased { .. }) && !job.was_excused)
@@ -32,8 +32,8 @@ impl Dispatch {
         let hanging: Vec<_> = sent_before.copied().filter(hangs).collect();
         let mut are_left = false;
         for (sent, job, attempt) in hanging {
-            let waited = (silence_ended - sent).max(ABANDON_INTERVAL);
-            if now >= silence_ended + waited && now >= sent + usual {
+            let waited = (ended_at - sent).max(ABANDON_INTERVAL);
+            if now >= ended_at + waited && now >= sent + hanging_age {
                 actions.push(DispatchAction::Cancel { job, attempt });
                 self.failed(now, (job, attempt), FailureKind::Timeout, actions);
             } else {

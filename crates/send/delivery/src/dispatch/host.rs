@@ -40,7 +40,7 @@ pub(super) struct DispatchHost {
     pub(super) is_dirty: bool,
 }
 
-/// Status of a host.
+/// Snapshot of a host's jobs, requests and outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostStatus {
     /// Queued jobs.
@@ -59,14 +59,14 @@ impl DispatchHost {
     pub(super) fn new(
         id: HostId,
         rules: &DispatchRules,
-        own: Option<key_window::KeyRules>,
+        host_rules: Option<key_window::KeyRules>,
         keys: &[DispatchKey],
         seed: u64,
     ) -> Self {
         Self {
             queues: HostQueues::new(keys.len()),
             heads: QueueHeads::new(keys.len() as u32),
-            lanes: KeyLanes::new(rules, own, keys),
+            lanes: KeyLanes::new(rules, host_rules, keys),
             circuit: HostCircuit::new(rules, SeededRng::new(seed, !u64::from(id))),
             slots: HostSlots::default(),
             faulty_jobs: HashSet::new(),
@@ -157,13 +157,13 @@ impl DispatchHost {
 
 impl Dispatch {
     /// Adds a host, with limits of its own in place of the common ones; returns its number.
-    pub fn add_host(&mut self, own: Option<key_window::KeyRules>) -> HostId {
+    pub fn add_host(&mut self, host_rules: Option<key_window::KeyRules>) -> HostId {
         let id = self.hosts.len() as HostId;
-        self.hosts.push(DispatchHost::new(id, &self.rules, own, &self.keys, self.seed));
+        self.hosts.push(DispatchHost::new(id, &self.rules, host_rules, &self.keys, self.seed));
         id
     }
 
-    /// Status of a host.
+    /// Status of a host; `None` for an unknown one.
     pub fn host_status(&self, host: HostId) -> Option<HostStatus> {
         let host = self.hosts.get(host as usize)?;
         Some(HostStatus {
@@ -236,8 +236,8 @@ impl Dispatch {
                 host.last_failure = DispatchFailure::NoResponse(FailureKind::Timeout);
             }
         }
-        if let Some((silence_ended, usual)) = host.circuit.abandonment(now) {
-            self.abandon_hanging(now, id, (silence_ended, usual), actions);
+        if let Some(silence) = host.circuit.abandonment(now) {
+            self.abandon_hanging(now, id, silence, actions);
         }
         while let Some(host) = self.hosts.get_mut(id as usize)
             && let Some((expires, job)) = host.queues.first_expiring()

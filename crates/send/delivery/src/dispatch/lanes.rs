@@ -1,6 +1,6 @@
 //! Lanes of one host: what each key may send there, and when.
 //!
-//! A lane is a pair of host and key: it has the windows of the pair's limits, and whatever else decides when the key's
+//! A lane is a pair of host and key: it has the windows of the pair's limits, and all else that decides when the key's
 //! next request may go to the host. A key itself is the same for all hosts ([`DispatchKey`]): its nonces ascend across
 //! hosts, and an unusable key is unusable at all hosts.
 
@@ -78,14 +78,14 @@ pub(super) struct KeyLanes {
 }
 
 impl KeyLanes {
-    pub(super) fn new(rules: &DispatchRules, own: Option<key_window::KeyRules>, keys: &[DispatchKey]) -> Self {
-        let own = own.unwrap_or_else(|| rules.key.clone());
-        let delay_bound = match own.delay_bound {
+    pub(super) fn new(rules: &DispatchRules, host_rules: Option<key_window::KeyRules>, keys: &[DispatchKey]) -> Self {
+        let host_rules = host_rules.unwrap_or_else(|| rules.key.clone());
+        let delay_bound = match host_rules.delay_bound {
             Some(bound) => OneWayDelayBound::fixed(bound),
             None if rules.learns_delay_bound => OneWayDelayBound::learnt(),
             None => OneWayDelayBound::unknown(),
         };
-        let windows = KeyWindows::new(&own);
+        let windows = KeyWindows::new(&host_rules);
         let lane = |key: &DispatchKey| KeyLane {
             windows: windows.clone(),
             is_open: key.can_send(),
@@ -101,7 +101,7 @@ impl KeyLanes {
             changed: Vec::new(),
             sends: 0,
             applied_bound: delay_bound.bound(),
-            rules: own,
+            rules: host_rules,
         }
     }
 

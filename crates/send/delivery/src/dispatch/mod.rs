@@ -32,7 +32,7 @@
 //!
 //! Order: jobs are queued by deadline or first in, first out, and the first one goes by the key that can send it first.
 //! A job that is too heavy for the moment is waited for; otherwise light ones would overtake it for ever. A failed job
-//! keeps its place. A job for one key is in that key's own queue (`turns`), and delays only later jobs for that key.
+//! keeps its place. A job for one key is in that key's own queue (`queue`), and delays only later jobs for that key.
 //!
 //! Causes of failures: a rate-limit rejection and an overtaken nonce concern the key, which pauses for the time that
 //! the response states; the job may go by another key. A blocked or unknown key is not used until [`Event::KeyUsable`].

@@ -126,7 +126,8 @@ impl Dispatch {
         let wait = if decision == RetryDecision::Charge { min_delay } else { Nanos::ZERO };
         // 503 with Retry-After counts as a rate-limit rejection.
         job.is_rate_limited = class == ResponseClass::Failed(503) && stated.is_some();
-        self.decide(now, id, job, decision, (sent, wait, why), actions);
+        let ended = EndedAttempt { sent_at: sent, min_delay: wait, failure: why };
+        self.decide(now, id, job, decision, ended, actions);
     }
 
     pub(super) fn failed(
@@ -159,7 +160,8 @@ impl Dispatch {
         };
         job.was_excused |= is_excused;
         job.is_rate_limited = false;
-        self.decide(now, id, job, decision, (sent, Nanos::ZERO, DispatchFailure::NoResponse(kind)), actions);
+        let failure = DispatchFailure::NoResponse(kind);
+        self.decide(now, id, job, decision, EndedAttempt { sent_at: sent, min_delay: Nanos::ZERO, failure }, actions);
     }
 
     /// Records that an attempt was recalled before it was sent.
@@ -265,9 +267,10 @@ impl Dispatch {
         id: JobId,
         mut job: DispatchJob,
         decision: RetryDecision,
-        (sent, wait, why): (Nanos, Nanos, DispatchFailure),
+        ended: EndedAttempt,
         actions: &mut Vec<DispatchAction>,
     ) {
+        let EndedAttempt { sent_at, min_delay, failure: why } = ended;
         job.last_failure = why;
         // Without retries a job that may be done is not sent twice.
         let is_unsent = matches!(why, DispatchFailure::NoResponse(kind) if kind.is_unsent());
@@ -278,7 +281,7 @@ impl Dispatch {
                 host.forget(id);
                 actions.push(DispatchAction::DeadLetter { job: id, reason: why });
             }
-            RetryDecision::Charge => self.charge(now, id, job, now + wait, why, actions),
+            RetryDecision::Charge => self.charge(now, id, job, now + min_delay, why, actions),
             RetryDecision::Free if why == DispatchFailure::Response(ResponseClass::RateLimited) => {
                 self.schedule_retry(now, id, job, now + MIN_HOLD, why, actions);
             }
@@ -293,7 +296,7 @@ impl Dispatch {
                 }
                 host.circuit.failed(now, id);
                 job.is_host_suspected = true;
-                job.state = State::WaitingForHost { sent_at: sent, failed_at: now };
+                job.state = State::WaitingForHost { sent_at, failed_at: now };
                 if host.arrives_late(now, job.submission.expires_at) {
                     return self.expire(now, id, job, actions);
                 }
@@ -304,7 +307,7 @@ impl Dispatch {
         }
     }
 
-    /// Decides on waiting jobs without others to compare with, by what is known.
+    /// Charges waiting jobs for their failures where no other jobs are left to compare with.
     fn charge_last_jobs(&mut self, now: Nanos, id: HostId, actions: &mut Vec<DispatchAction>) {
         let Some(host) = self.hosts.get(id as usize) else { return };
         let are_few = host.queues.waiting_for_host.len() < MIN_FAILED_JOBS;
@@ -335,7 +338,16 @@ impl DispatchHost {
     }
 }
 
-/// What an attempt occupies.
+/// Failed attempt that a decision is about.
+#[derive(Clone, Copy, Debug)]
+struct EndedAttempt {
+    sent_at: Nanos,
+    /// Minimum time until a retry, besides the backoff.
+    min_delay: Nanos,
+    failure: DispatchFailure,
+}
+
+/// Resources that an attempt occupies.
 #[derive(Clone, Copy, Debug)]
 struct AttemptLease {
     host: HostId,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Dispatch, HostId, Nanos};
 
-/// Cause of a pause.
+/// Part of a response that paused a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PauseCause {
     /// `Retry-After` of a rejection.

@@ -1,4 +1,4 @@
-//! What limits a delivery: the time for which each limit kept jobs from being sent.
+//! Limits of a delivery: the time for which each limit kept jobs from being sent.
 //!
 //! Between two events nothing changes, so that the time between them counts for the one limit that held the next job at
 //! the earlier one. Of several hosts with queued jobs each counts an equal part.
@@ -9,7 +9,7 @@ use crate::pace::LearnedLimit;
 use weir_limits::limit_unit::LimitUnit;
 use weir_limits::models::LimitModel;
 
-/// What keeps the next job from being sent.
+/// Limit that keeps the next job from being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendLimit {
     /// No job is left to send: only responses are waited for.
@@ -116,11 +116,11 @@ impl LimitTimes {
     }
 }
 
-/// Limits that are told apart.
+/// Maximum number of limits that are counted separately.
 const MAX_LIMITS: usize = 64;
 /// Time between two events below which jobs are being sent.
 const MIN_COUNTED: Nanos = Nanos(20_000);
-/// Hosts that are looked at.
+/// Maximum number of hosts that are examined.
 const MAX_HOSTS_COUNTED: usize = 256;
 
 impl Dispatch {
@@ -154,7 +154,7 @@ impl Dispatch {
         hosts().for_each(|host| add(self.limit_of(host), Nanos(since.0 / busy)));
     }
 
-    /// What held the next job of a host.
+    /// Limit that held the next job of a host.
     fn limit_of(&self, host: &DispatchHost) -> SendLimit {
         if host.circuit.permission(self.latest) != super::circuit::SendPermission::All {
             SendLimit::HostDown

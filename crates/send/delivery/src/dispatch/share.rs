@@ -29,7 +29,7 @@ pub(super) struct SlotPool {
     pub(super) silence_timeout: Nanos,
 }
 
-/// Slots of one host.
+/// Number of requests that a host may have in flight, which grows with its responses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostSlots {
     /// Requests in flight.

@@ -192,7 +192,7 @@ impl KeyLeases {
 
     /// Schedules a request, since a key was released or a sender came or left; at most one per 1/16 lease.
     pub fn peers_changed(&mut self, now: Nanos) {
-        let soonest = self.requested_at.map_or(now, |asked| asked + Nanos(self.lease_duration.0 / 16));
+        let soonest = self.requested_at.map_or(now, |requested_at| requested_at + Nanos(self.lease_duration.0 / 16));
         self.next_request_at = self.next_request_at.min(soonest.max(now));
     }
 

@@ -31,7 +31,7 @@
 //!
 //! - Without a stated limit a sustainable [pace](super::pace) is learnt.
 //!
-//! What is sent, by which sender and with which outcome is not part of this module.
+//! Contents, senders and outcomes of requests are outside of this module.
 
 mod arrival_log;
 mod concurrency;
@@ -55,7 +55,7 @@ use self::in_flight::{InFlightRequests, OpenRequest};
 pub use self::rules::{KeyLimit, KeyRules};
 pub use self::send_time::SendTimeCause;
 use self::server_quota::ServerQuota;
-use self::window_count::WindowCount;
+use self::window_count::{RejectedCount, WindowCount};
 
 use crate::pace::AdaptivePace;
 use weir_base::Nanos;
@@ -252,7 +252,8 @@ impl KeyWindows {
         if let Some((count, snapshot)) = fullest {
             if shrink {
                 let used = count.snapshot(now, &self.in_flight.in_transit(count.limit.unit, self.delay_bound)).used;
-                count.shrink(now, sent_at, (snapshot.used, used), weight, first);
+                let counted = RejectedCount { before_send: snapshot.used, now: used };
+                count.shrink(now, sent_at, counted, weight, first);
             }
             hold = count.hold(now, is_new_event);
             if is_new_event && count.needs_probe() {

@@ -3,7 +3,7 @@
 use super::{AdaptivePace, KeyLimit, KeyWindows, LimitUnit, Nanos, RejectionProbe};
 use crate::pace::LearnedLimit;
 
-/// What a key's next send waits for.
+/// Event that a key's next send waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendTimeCause {
     /// A pause after a rejection, or the response to the single request after it.
@@ -27,7 +27,7 @@ impl KeyWindows {
         earliest
     }
 
-    /// What the send time of a request of this weight follows from; `None` if nothing ever bounded it.
+    /// Latest bound of a request's send time; `None` if nothing ever bounded it.
     pub fn cause(&self, weight: u64) -> Option<SendTimeCause> {
         let mut latest = (Nanos::ZERO, None);
         self.for_each_bound(weight, |at, cause| {

@@ -9,6 +9,15 @@ use super::{KeyLimit, KeyRules, Nanos, WindowHistory};
 use crate::limit_headers::Quota;
 use weir_limits::models::LimitModel;
 
+/// Counts of a window that a rejected request met.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RejectedCount {
+    /// Count before the request's send.
+    pub(super) before_send: u64,
+    /// Count when the rejection came.
+    pub(super) now: u64,
+}
+
 /// A window of a key, kept so that the server's count never exceeds its limit.
 #[derive(Clone, Debug)]
 pub(super) struct WindowCount {
@@ -182,19 +191,19 @@ impl WindowCount {
         self.consecutive_rejections = 0;
     }
 
-    /// Lowers the estimate: a request sent at `sent_at` was rejected. `counted`: the count before its send, and now;
-    /// `first`: start of the event that it belongs to, if it was sent before the event's first rejection came.
+    /// Lowers the estimate: a request sent at `sent_at` was rejected. `first`: start of the event that it belongs to, if
+    /// it was sent before the event's first rejection came.
     pub(super) fn shrink(
         &mut self,
         now: Nanos,
         sent_at: Nanos,
-        counted: (u64, u64),
+        counted: RejectedCount,
         weight: u64,
         first: Option<Nanos>,
     ) {
         let amount = self.limit.unit.amount(weight);
         let is_high = self.limit.window.limit() >= HIGH_LIMIT;
-        let (before, used) = counted;
+        let RejectedCount { before_send: before, now: used } = counted;
         let mut event = match self.last_rejection.filter(|_| first.is_some()) {
             Some(event) => event,
             None => RejectionEvent {

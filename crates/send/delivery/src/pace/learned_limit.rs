@@ -1,4 +1,4 @@
-//! What a learnt pace bounds at the moment.
+//! Current limit of a learnt pace.
 
 use super::AdaptivePace;
 use super::stage::{LimitKind, PaceStage};

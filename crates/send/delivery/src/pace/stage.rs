@@ -11,7 +11,7 @@ pub(super) enum LimitKind {
     Concurrency,
 }
 
-/// What requests are limited by at the moment.
+/// Current limit of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PaceStage {
     /// Requests are limited by rate and by `max_in_flight`.

@@ -87,7 +87,7 @@ pub(super) enum KeyLeaseUpdate {
     StatesWanted(Vec<usize>),
 }
 
-/// Acquired key, with what is known of its sends.
+/// Acquired key, with the history of its sends.
 #[derive(Debug)]
 pub(super) struct KeyAcquisition {
     pub(super) key: usize,

@@ -1,4 +1,4 @@
-//! What the owners share, which never changes.
+//! Immutable state shared by all owners.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use weir_machine::timer::Timer;
 
 /// Allowance added to a given delay bound, for wake-up, accept and read on both machines.
 const MACHINE_DELAY: Nanos = Nanos::from_millis(2);
-/// What all owners share.
+/// Context of the sender that all owners share; set at the start.
 #[derive(Debug)]
 pub(super) struct SenderContext {
     pub(super) store: Arc<dyn Store>,

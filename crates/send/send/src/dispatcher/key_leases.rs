@@ -218,7 +218,7 @@ impl KeyLeaseLoop {
     async fn take_over(&mut self, key: usize, acquired: &AcquiredKey) -> Option<KeyAcquisition> {
         let state = KeyState::read(&acquired.state);
         let high_water = state.as_ref().map_or(0, |state| state.high_water);
-        let asked = self.now();
+        let acquired_at = self.now();
         // The store has whole milliseconds.
         let exact = |ago: Nanos| ago - Nanos::MILLI;
         let span = self.context.options.history_span();
@@ -231,7 +231,7 @@ impl KeyLeaseLoop {
             None => (self.recent_history(key).await?, Nanos::ZERO),
         };
         let state = state.filter(|_| acquired.released_ago.is_some());
-        Some(KeyAcquisition { key, high_water, history, state, at: asked - age })
+        Some(KeyAcquisition { key, high_water, history, state, at: acquired_at - age })
     }
 
     /// History of a key whose last owner is gone, from the store's jobs; on a thread of its own, since it may take

@@ -17,5 +17,5 @@ pub(super) struct QueuedAttempt {
     pub(super) due: Nanos,
 }
 
-/// Response of an attempt.
+/// Status, headers and whole body of a response.
 pub(super) type AttemptResponse = (StatusCode, HeaderMap, Bytes);

@@ -1,5 +1,5 @@
-//! Owner of reports: events for the listener, whatever is being recorded. What is to be recorded passes through here,
-//! so that only reported events are recorded, and reported jobs are not sent again after a crash.
+//! Owner of reports: events for the listener, independent of pending records. What is to be recorded passes through
+//! here, so that only reported events are recorded, and reported jobs are not sent again after a crash.
 
 use std::io::{self, ErrorKind};
 use std::pin::pin;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Error of a store.
+/// Reason why a store cannot be opened, read or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
     /// The file does not exist and was not to be created.

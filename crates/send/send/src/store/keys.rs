@@ -43,7 +43,7 @@ pub struct Heartbeat {
     pub acquire: Vec<String>,
 }
 
-/// Reply to a heartbeat.
+/// Result of a heartbeat: renewed and acquired keys, and jobs of senders that are gone.
 #[derive(Clone, Debug, Default)]
 pub struct HeartbeatReply {
     /// Requeued jobs of senders that are gone.
@@ -56,7 +56,7 @@ pub struct HeartbeatReply {
     pub acquired: Vec<Option<AcquiredKey>>,
 }
 
-/// Acquired key.
+/// Ownership of a key after its acquisition, with the state that its last owner left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcquiredKey {
     /// Token, higher than that of any owner before.

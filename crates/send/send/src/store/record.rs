@@ -64,7 +64,7 @@ impl JobStep {
     }
 }
 
-/// Reply to a record.
+/// Result of recording changes of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordReply {
     /// Leases of changes that were rejected, since they had expired.

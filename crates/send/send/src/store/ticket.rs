@@ -17,7 +17,7 @@ use super::StoreError;
 #[must_use = "the outcome is unknown until the reply"]
 pub struct StoreFuture<T>(oneshot::Receiver<Result<T, StoreError>>);
 
-/// Sender of a reply.
+/// Sending half of a ticket, for the thread that does the work.
 #[derive(Debug)]
 pub(super) struct ReplySender<T>(oneshot::Sender<Result<T, StoreError>>);
 

@@ -5,7 +5,7 @@
 //! no configuration: calls in flight vary, each call that ends is a sample of its time at its concurrency, and together
 //! they are the curve (`LatencyCurve`). The limit is a little above the knee (`Knee`).
 //!
-//! What makes it work:
+//! Design:
 //!
 //! - **No best time is kept.** A limit that is relative to the shortest time ever takes a service that has become
 //!   slower for overloaded; one that is relative to a slow average forgets under steady overload what unloaded was.

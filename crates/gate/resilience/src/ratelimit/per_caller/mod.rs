@@ -1,19 +1,19 @@
 //! Rate limit per caller.
 //!
 //! One caller's loop must not use up the capacity for all. So each has a token bucket, which is refilled evenly
-//! ([`weir_limits::models`] has the other models of limits): in any interval a caller gets at most the burst plus the refill
-//! of that interval. A rejection carries the wait after which the same call would be allowed, to the nanosecond.
+//! ([`weir_limits::models`] has the other models of limits): in any interval a caller gets at most the burst plus the
+//! refill of that interval. A rejection carries the wait after which the same call would be allowed, to the nanosecond.
 //!
 //! Callers are identified by a hash of a header or an address, and their number is unbounded. Memory is fixed: 24 bytes
 //! for each of `entries`. A caller whose bucket is full is evicted first; after those, the one whose bucket lacks the
 //! fewest tokens. An eviction gives away no more than these tokens; the oldest entry could lack a whole burst. So names
 //! that are used once, which lack a token each, evict one another and not the caller that is at its limit.
 //!
-//! Where several gates share the rate, each has a [`Fraction`] of it, and of what a bucket holds; `together.rs` says
-//! what becomes of the tokens when it is another one.
+//! Where several gates share the rate, each has a [`Fraction`] of it, and of what a bucket holds; `shared.rs` says
+//! how tokens are kept when the fraction changes.
 //!
 //! Half the entries should do for all callers that lack something at the same time: places belong to sets, and with
-//! more than that some sets are full before the others. A hash must be seeded; `roster.rs` says why.
+//! more than that some sets are full before the others. A hash must be seeded; `set_cache.rs` says why.
 
 mod shared;
 
@@ -24,14 +24,14 @@ use weir_limits::fraction::Fraction;
 use weir_limits::models::token_bucket::Refill;
 use weir_limits::models::{LimitModel, LimitWindow};
 
-/// What each caller may send: `limit` in `per` on average, `burst` at once.
+/// Rate limit of each caller: `limit` per `per` on average, `burst` at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerRule {
     /// Tokens that come back in `per`; at least 1.
     pub limit: u64,
     /// The time in which they come back.
     pub per: Nanos,
-    /// What a bucket holds; at least 1.
+    /// Capacity of a bucket, in tokens; at least 1.
     pub burst: u64,
     /// Callers that are remembered at the same time, rounded up to 16 times a power of two.
     pub entries: usize,
@@ -46,7 +46,7 @@ impl CallerRule {
         Self { limit, per, burst: limit, entries: 1 << 16 }
     }
 
-    /// What is wrong with it, and the remedy.
+    /// First invalid field, in words, and its remedy; `None` if the rule is valid.
     pub fn fault(&self) -> Option<(String, String)> {
         let Self { limit, per, burst, entries } = *self;
         if let Err(what) = LimitWindow::new(LimitModel::TokenBucket, limit, per) {
@@ -100,8 +100,8 @@ impl CallerLimiter {
         }
     }
 
-    /// What callers could use of the rate, in the parts of a portion, since this was asked last: of those that have a
-    /// portion of their own, and of those that were rejected.
+    /// Demand of callers since the previous call, in parts of a [`Fraction`]: of those with a fraction of their own,
+    /// and of those that were rejected.
     pub fn demand(&mut self, now: Nanos) -> Vec<(u64, u32)> {
         self.shared.as_mut().map_or_else(Vec::new, |together| together.demand(now))
     }
@@ -128,7 +128,7 @@ impl CallerLimiter {
         };
         let place = together.cache_key(key);
         let (refill, full) = match together.own_bucket(key, weight) {
-            Some(own) => own,
+            Some(own_bucket) => own_bucket,
             None => (self.refill, self.full_at.get_or_insert(place, |full| *full)),
         };
         // With a smaller part it may have been emptied for longer than a larger one takes to fill.
@@ -212,10 +212,10 @@ mod tests {
             CallerRule { burst: 0, ..rule },
             CallerRule { entries: 0, ..rule },
         ];
-        let told =
+        let errors =
             faults.map(|rule| rule.fault().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
         assert_eq!(
-            told,
+            errors,
             [
                 "a limit of 0 is not possible; it is at least 1 and at most 999999999999999; write it as e.g. 100/1s",
                 "a limit needs a length of time, e.g. 20/1s; write it as e.g. 100/1s",

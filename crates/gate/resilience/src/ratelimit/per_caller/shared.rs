@@ -18,7 +18,7 @@ use weir_limits::models::token_bucket::Refill;
 /// Callers that were short and have no part of their own, at most.
 const MAX_REJECTED_CALLERS: usize = 256;
 
-/// What is known of the parts.
+/// Buckets of a rate that several gates share, with the fraction that each caller has here.
 #[derive(Clone, Debug)]
 pub(super) struct SharedBuckets {
     whole: Refill,
@@ -37,7 +37,7 @@ struct OwnBucket {
     fraction: Fraction,
     refill: Refill,
     full_at: u128,
-    /// What came since the last count.
+    /// Weight requested since the last count.
     requested_weight: u64,
 }
 
@@ -63,9 +63,9 @@ impl SharedBuckets {
 
     /// The bucket of a caller that has a part of its own; a call of this weight has come.
     pub(super) fn own_bucket(&mut self, key: u64, weight: u64) -> Option<(Refill, &mut u128)> {
-        let own = self.own_buckets.get_mut(&key)?;
-        own.requested_weight = own.requested_weight.saturating_add(weight);
-        Some((own.refill, &mut own.full_at))
+        let own_bucket = self.own_buckets.get_mut(&key)?;
+        own_bucket.requested_weight = own_bucket.requested_weight.saturating_add(weight);
+        Some((own_bucket.refill, &mut own_bucket.full_at))
     }
 
     /// Records a rejected call.
@@ -100,9 +100,11 @@ impl SharedBuckets {
         let usual = self.default_fraction.parts();
         let short = std::mem::take(&mut self.rejected_weight).into_iter();
         let short = short.map(|(key, weight)| (key, usual.saturating_add(parts(weight))));
-        let own =
-            self.own_buckets.iter_mut().map(|(key, own)| (*key, parts(std::mem::take(&mut own.requested_weight))));
-        own.chain(short).collect()
+        let own_demand = self
+            .own_buckets
+            .iter_mut()
+            .map(|(key, bucket)| (*key, parts(std::mem::take(&mut bucket.requested_weight))));
+        own_demand.chain(short).collect()
     }
 
     /// See [`super::CallerLimiter::set_fractions`]. Gives the bucket of those with the usual part.
@@ -116,28 +118,24 @@ impl SharedBuckets {
         let (from, to) = (self.refill, self.whole.fraction(usual));
         let mut before = std::mem::take(&mut self.own_buckets);
         for (key, portion) in claims {
-            let own = match before.remove(&key) {
-                Some(own) if own.fraction == portion => own,
+            let own_bucket = match before.remove(&key) {
+                Some(own_bucket) if own_bucket.fraction == portion => own_bucket,
                 known => {
-                    let (from, was, asked) = match known {
-                        Some(own) => (own.refill, own.full_at, own.requested_weight),
+                    let (from, was, requested_weight) = match known {
+                        Some(own_bucket) => (own_bucket.refill, own_bucket.full_at, own_bucket.requested_weight),
                         None => {
                             (from, (*full.get_or_insert(self.cache_key(key), |full| *full)).min(from.empty_at(now)), 0)
                         }
                     };
                     let refill = self.whole.fraction(portion);
-                    OwnBucket {
-                        fraction: portion,
-                        refill,
-                        full_at: from.convert(&refill, was, now),
-                        requested_weight: asked,
-                    }
+                    OwnBucket { fraction: portion, refill, full_at: from.convert(&refill, was, now), requested_weight }
                 }
             };
-            self.own_buckets.insert(key, own);
+            self.own_buckets.insert(key, own_bucket);
         }
-        for (key, own) in before {
-            *full.get_or_insert(self.cache_key(key), |full| *full) = own.refill.convert(&to, own.full_at, now);
+        for (key, own_bucket) in before {
+            *full.get_or_insert(self.cache_key(key), |full| *full) =
+                own_bucket.refill.convert(&to, own_bucket.full_at, now);
         }
         (self.default_fraction, self.refill) = (usual, to);
         to

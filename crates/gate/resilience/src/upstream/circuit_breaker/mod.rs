@@ -291,7 +291,7 @@ impl Breaker {
         self.phase = next;
     }
 
-    /// The change of state since the last call of this; of several the latest.
+    /// Latest change of state since the previous call.
     pub fn take_change(&mut self) -> Option<BreakerChange> {
         self.change.take()
     }

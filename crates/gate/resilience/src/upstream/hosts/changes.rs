@@ -109,7 +109,7 @@ impl HostBalancer {
         (self.ejected | self.unhealthy | self.failing) & bit(slot) != 0
     }
 
-    /// Changes since the last call of this. Allocates only if there are any.
+    /// Changes since the previous call. Allocates only if there are any.
     pub fn changes(&mut self, now: Nanos) -> Vec<HostChange> {
         let down = self.ejected | self.unhealthy | self.failing;
         let after = SeenConditions {

@@ -67,7 +67,7 @@ impl HostBalancer {
         !is_panicking
     }
 
-    /// State of the host in a slot. What an operator has ejected is that, whatever its checks say.
+    /// State of the host in a slot. A host ejected by an operator is ejected whatever its checks report.
     pub fn condition(&self, now: Nanos, host: usize) -> HostCondition {
         let is_in = |set: u64| set & bit(host) != 0;
         let until = self.hosts.get(host).map_or(Nanos::ZERO, |it| it.ejected_until);

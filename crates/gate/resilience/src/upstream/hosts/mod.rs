@@ -9,11 +9,11 @@
 //! that fails active health checks gets none until one succeeds.
 //!
 //! When everything fails the cause is hardly a single host, and ejecting all would be an outage. So only a fraction may
-//! be ejected at once by the outcomes of attempts, one host always stays, and when health checks leave too few hosts all
-//! of them get attempts (Envoy's panic threshold). Each pick returns a host.
+//! be ejected at once by the outcomes of attempts, one host always stays, and when health checks leave too few hosts
+//! all of them get attempts (Envoy's panic threshold). Each pick returns a host.
 //!
-//! Hosts may come and go. A host has a slot as long as it is there; a slot's generation tells its hosts apart, so that an
-//! attempt at a host that is gone counts for none.
+//! Hosts may come and go. A host has a slot as long as it is there; a slot's generation distinguishes its hosts, so
+//! that an attempt at a host that is gone counts for none.
 
 mod balanced_host;
 mod changes;

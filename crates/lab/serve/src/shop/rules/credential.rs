@@ -1,11 +1,11 @@
 //! Tokens and cookies of a shop: a number, and a tag that depends on it and on the seed.
 //!
-//! The tag tells an expired credential from one that was never issued, without a list of all. It does not protect
-//! against an attacker, who can compute it from the seed.
+//! The tag distinguishes an expired credential from one that was never issued, without a list of all. It does not
+//! protect against an attacker, who can compute it from the seed.
 
 use weir_base::rng::SeededRng;
 
-/// Kind of a credential.
+/// Use of a credential, which is part of its tag: one kind is never accepted as another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CredentialKind {
     /// Bearer token of a session.

@@ -6,7 +6,7 @@
 //! - [`violation`]: rules, and the status of a request that breaks one
 //!
 //! The shop has no clock and no faults; services delay, break and count its outcomes. Its memory is bounded: by the
-//! number of sessions, by the lines of a cart and by the number of users that are told apart.
+//! number of sessions, by the lines of a cart and by the number of distinct users.
 
 pub mod catalog;
 pub mod credential;

@@ -8,7 +8,7 @@ use super::session::{CartLine, ShopSession};
 use super::violation::ProtocolViolation;
 use weir_base::rng::SeededRng;
 
-/// Rules of a shop.
+/// Limits and protocol of a shop: sessions, cookie rotation, CSRF tokens, seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShopRules {
     /// Most sessions at a time, from 1; a further login ends the oldest one.
@@ -21,7 +21,7 @@ pub struct ShopRules {
     pub seed: u64,
 }
 
-/// Request to a shop.
+/// Action of a client, parsed from its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShopRequest<'a> {
     /// First visit, without a session.
@@ -147,7 +147,7 @@ pub struct ShopTotals {
     pub visitors: u64,
 }
 
-/// A shop.
+/// State machine of a shop: catalog, sessions with their carts, and totals. Memory is bounded.
 #[derive(Debug)]
 pub struct Shop {
     rules: ShopRules,
@@ -161,7 +161,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Most users that are told apart.
+    /// Maximum number of distinct users.
     pub const MAX_USERS: usize = 1_000_000;
 
     /// A shop without sessions.

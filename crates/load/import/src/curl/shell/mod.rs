@@ -278,7 +278,7 @@ impl<'a> ShellSplitter<'a, '_> {
         }
     }
 
-    /// What follows a `$`: a variable, a parameter, the output of a command, or nothing of the kind.
+    /// Expands a `$`: a variable, a parameter, the output of a command, or a plain dollar sign.
     fn dollar(&mut self, is_quoted: bool) {
         match self.rest.chars().next() {
             Some('(') => self.substitution(),

@@ -1,4 +1,4 @@
-//! What commands of a shell read and write: files, documents within the script, and outputs of other commands.
+//! Input and output of a shell's commands: files, documents within the script, and outputs of other commands.
 
 use super::super::marks;
 use super::super::shell_command::ShellInput;

@@ -9,7 +9,7 @@ use weir_request::secret_names::is_secret_name;
 use weir_request::url::HttpUrl;
 use weir_scenario::cookie_jar::CookieJar;
 
-/// What a request has of its own.
+/// Headers and body of a single request, besides those of its session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestParts<'a> {
     /// Headers that replace those of the session; without a value they remove it.
@@ -18,7 +18,7 @@ pub struct RequestParts<'a> {
     pub body: Option<&'a [u8]>,
 }
 
-/// What one exchange of a request sends; a redirect changes it.
+/// Method, URL and body of one exchange of a request; each redirect changes them.
 #[derive(Clone, Copy, Debug)]
 pub struct SentForm<'a> {
     /// Method.

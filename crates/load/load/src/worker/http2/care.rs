@@ -7,7 +7,7 @@ use std::io;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 
-/// Idle time after which a connection is asked whether its service is still there.
+/// Idle time after which a PING checks that the service is still there.
 const PING_AFTER: Nanos = Nanos::from_secs(10);
 /// Time that a service has to respond to that.
 const PING_TIMEOUT: Nanos = Nanos::from_secs(10);

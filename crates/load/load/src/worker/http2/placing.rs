@@ -14,7 +14,7 @@ use weir_net::wire::WireRequest;
 use weir_pace::feed::{DueRequest, Feed};
 use weir_scenario::plan::OriginId;
 
-/// Idle time after which a connection is looked at before it is used: a service may have ended it.
+/// Idle time after which a connection is polled before it is used: a service may have ended it.
 const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
 
 /// Request that goes to another connection than that which it was given to.
@@ -206,7 +206,7 @@ impl Worker<'_> {
         None
     }
 
-    /// The group's connection, if it takes requests; one that was idle is looked at first.
+    /// The group's connection, if it takes requests; one that was idle is polled first.
     fn live_connection(&mut self, group: StreamGroup, now: Nanos) -> Option<u32> {
         let index = self.group_connection(group)?;
         if self.check_idle(index, now) && self.group_connection(group) == Some(index) { Some(index) } else { None }

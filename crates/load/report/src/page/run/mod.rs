@@ -76,14 +76,17 @@ pub(crate) fn verdict(run: &Run) -> PageVerdict {
         points.push(VerdictPoint::new(Tone::Bad, format!("Aborted: {why}")));
     }
     if run.interrupted {
-        let left = number_format::count(run.requests.unfinished);
-        points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
-    }
-    if unfinished(run) > 0 {
-        let left = number_format::count(unfinished(run));
+        let unfinished_text = number_format::count(run.requests.unfinished);
         points.push(VerdictPoint::new(
             Tone::Doubt,
-            format!("{left} requests were cut off by the end and are not counted."),
+            format!("Interrupted; {unfinished_text} requests in flight are not counted."),
+        ));
+    }
+    if unfinished(run) > 0 {
+        let unfinished_text = number_format::count(unfinished(run));
+        points.push(VerdictPoint::new(
+            Tone::Doubt,
+            format!("{unfinished_text} requests were cut off by the end and are not counted."),
         ));
     }
     let of_end = if matches!(run.ended_by, Some(EndReason::ScriptError(_))) { Tone::Bad } else { Tone::Good };
@@ -225,8 +228,8 @@ mod tests {
         run.iterations = None;
         run.requests.unfinished = 7;
         let page = of_run(&run);
-        let told = |words: &str| page.verdict.points.iter().any(|point| point.text.contains(words));
-        assert!(told("7 requests were cut off by the end"));
+        let has_point = |words: &str| page.verdict.points.iter().any(|point| point.text.contains(words));
+        assert!(has_point("7 requests were cut off by the end"));
     }
 
     #[test]

@@ -22,6 +22,19 @@ type TimesOf = fn(&StreamPoint) -> Option<PointTimes>;
 /// Gaps of an interval.
 type GapsOf = fn(&StreamPoint) -> Option<Histogram>;
 
+/// Title of a chart of times, and name of its y axis.
+#[derive(Clone, Copy, Debug)]
+struct TimeChartNames {
+    title: &'static str,
+    axis: &'static str,
+}
+
+const TTFT_NAMES: TimeChartNames = TimeChartNames { title: "TTFT", axis: "time to first token" };
+const TPOT_NAMES: TimeChartNames = TimeChartNames { title: "TPOT", axis: "time per output token" };
+const CHUNK_GAP_NAMES: TimeChartNames = TimeChartNames { title: "Chunk gaps", axis: "gap between chunks" };
+const FIRST_EVENT_NAMES: TimeChartNames = TimeChartNames { title: "First event", axis: "time to the first event" };
+const GAP_NAMES: TimeChartNames = TimeChartNames { title: "Gaps", axis: "gap between events" };
+
 /// Charts of streams over time; none of a run with a single interval.
 pub(super) fn stream_course(run: &Run) -> Vec<Block> {
     if run.series.iter().filter(|point| point.streams.is_some()).count() < 2 {
@@ -33,11 +46,11 @@ pub(super) fn stream_course(run: &Run) -> Vec<Block> {
             point.llm.as_ref().map(times)
         }
         vec![
-            percentiles(run, ("TTFT", "time to first token"), TimeKind::Ttft, |p| llm(p, |llm| llm.ttft_ms)),
-            percentiles(run, ("TPOT", "time per output token"), TimeKind::Tpot, |p| llm(p, |llm| llm.tpot_ms)),
+            percentiles(run, TTFT_NAMES, TimeKind::Ttft, |p| llm(p, |llm| llm.ttft_ms)),
+            percentiles(run, TPOT_NAMES, TimeKind::Tpot, |p| llm(p, |llm| llm.tpot_ms)),
             gaps(
                 run,
-                ("Chunk gaps", "gap between chunks"),
+                CHUNK_GAP_NAMES,
                 TimeKind::ChunkGap,
                 |p| llm(p, |llm| llm.chunk_gap_ms),
                 |point| point.llm.as_ref()?.chunk_gaps().ok(),
@@ -47,14 +60,8 @@ pub(super) fn stream_course(run: &Run) -> Vec<Block> {
     } else {
         let first: TimesOf = |point| Some(point.first_event_ms);
         vec![
-            percentiles(run, ("First event", "time to the first event"), TimeKind::FirstEvent, first),
-            gaps(
-                run,
-                ("Gaps", "gap between events"),
-                TimeKind::Gap,
-                |point| Some(point.gap_ms),
-                |point| point.gaps().ok(),
-            ),
+            percentiles(run, FIRST_EVENT_NAMES, TimeKind::FirstEvent, first),
+            gaps(run, GAP_NAMES, TimeKind::Gap, |point| Some(point.gap_ms), |point| point.gaps().ok()),
             events(run),
         ]
     };
@@ -62,7 +69,7 @@ pub(super) fn stream_course(run: &Run) -> Vec<Block> {
 }
 
 /// Percentiles of times over time, by when responses ended.
-fn percentiles(run: &Run, (title, axis): (&str, &str), kind: TimeKind, times: TimesOf) -> Chart {
+fn percentiles(run: &Run, names: TimeChartNames, kind: TimeKind, times: TimesOf) -> Chart {
     let line = |name: &str, value: fn(&PointTimes) -> Option<f64>| {
         let points = run.series.iter().map(|point| (point.t_s, times_at(point, times).and_then(|times| value(&times))));
         ChartLine::new(name, points)
@@ -76,14 +83,14 @@ fn percentiles(run: &Run, (title, axis): (&str, &str), kind: TimeKind, times: Ti
     let levels = levels(run, kind);
     let values = lines.iter().flat_map(ChartLine::values).chain(levels.iter().map(|level| level.at));
     let scale = AxisScale::fitting(values);
-    let mut chart = chart(run, title, ChartAxis::new(axis, ValueUnit::Milliseconds).scaled(scale));
+    let mut chart = chart(run, names.title, ChartAxis::new(names.axis, ValueUnit::Milliseconds).scaled(scale));
     chart.note = "By when responses ended.".into();
     (chart.lines, chart.levels) = (lines.into(), levels);
     chart
 }
 
 /// Gaps over time: a heat map, and percentiles on it.
-fn gaps(run: &Run, (title, axis): (&str, &str), kind: TimeKind, times: TimesOf, gaps: GapsOf) -> Chart {
+fn gaps(run: &Run, names: TimeChartNames, kind: TimeKind, times: TimesOf, gaps: GapsOf) -> Chart {
     // Cells are as wide as their intervals, so points are in the middle; a gap of 0 has no place on the scale.
     let line = |name: &str, value: fn(&PointTimes) -> Option<f64>| {
         let points = run.series.iter().map(|point| {
@@ -98,8 +105,8 @@ fn gaps(run: &Run, (title, axis): (&str, &str), kind: TimeKind, times: TimesOf, 
     });
     let intervals: Vec<_> = intervals.collect();
     let has_zero = intervals.iter().any(|(_, _, gaps)| gaps.min() == Some(Nanos::ZERO));
-    let y = ChartAxis::new(axis, ValueUnit::Milliseconds).scaled(AxisScale::Log);
-    let mut chart = chart(run, title, y);
+    let y = ChartAxis::new(names.axis, ValueUnit::Milliseconds).scaled(AxisScale::Log);
+    let mut chart = chart(run, names.title, y);
     chart.note = "The darker, the more of an interval's gaps; the palest cells have less than 1%.".into();
     if has_zero {
         chart.note += " The lowest row has gaps of 0 as well: events that arrived together.";

@@ -48,7 +48,9 @@ impl http_body::Body for OutgoingFrames {
             FrameSource::Bytes(bytes) => {
                 Poll::Ready(Some(Ok(Frame::data(bytes.split_to(WRITE_CHUNK_BYTES.min(bytes.len()))))))
             }
-            FrameSource::Stream(stream, left) => stream.as_mut().poll_frame(cx).map(|frame| check_length(frame, left)),
+            FrameSource::Stream(stream, remaining) => {
+                stream.as_mut().poll_frame(cx).map(|frame| check_length(frame, remaining))
+            }
         };
         if let Some(state) = state {
             if let Poll::Ready(Some(Err(error))) = &frame {
@@ -82,17 +84,19 @@ impl http_body::Body for OutgoingFrames {
 /// The frame to send, if the body has its declared length so far.
 fn check_length<E>(
     frame: Option<Result<Frame<Bytes>, E>>,
-    left: &mut Option<u64>,
+    remaining: &mut Option<u64>,
 ) -> Option<Result<Frame<Bytes>, Box<dyn Error + Send + Sync>>>
 where
     E: Into<Box<dyn Error + Send + Sync>>,
 {
     const LENGTH_MISMATCH: &str = "it is not as long as it said";
-    let Some(frame) = frame else { return left.filter(|left| *left > 0).map(|_| Err(LENGTH_MISMATCH.into())) };
-    if let (Ok(frame), Some(left)) = (&frame, left) {
+    let Some(frame) = frame else {
+        return remaining.filter(|remaining| *remaining > 0).map(|_| Err(LENGTH_MISMATCH.into()));
+    };
+    if let (Ok(frame), Some(remaining)) = (&frame, remaining) {
         let length = frame.data_ref().map_or(0, |data| data.len() as u64);
-        match left.checked_sub(length) {
-            Some(rest) => *left = rest,
+        match remaining.checked_sub(length) {
+            Some(rest) => *remaining = rest,
             None => return Some(Err(LENGTH_MISMATCH.into())),
         }
     }

@@ -45,37 +45,40 @@ pub(super) fn connect(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Rc
 }
 
 async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Result<(), SendError> {
-    let mut lease = match pool.check_out_new() {
-        Checkout::Connection(lease) => lease,
+    let mut connection = match pool.check_out_new() {
+        Checkout::Connection(connection) => connection,
         Checkout::Wait(waiting) => waiting.await,
     };
-    if lease.socket.is_none() {
-        lease.socket = Some(connect_origin(&pool.origin, &shared.timer).await?);
-        lease.connected = shared.last_sweep();
+    if connection.socket.is_none() {
+        connection.socket = Some(connect_origin(&pool.origin, &shared.timer).await?);
+        connection.connected = shared.last_sweep();
         update_counts(&pool.counts, |counts| counts.connected += 1);
     }
     let without_tls = pool.origin.tls.is_none();
-    if without_tls || lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
-        return start(lease, shared.last_sweep()).await;
+    if without_tls || connection.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
+        return start(connection, shared.last_sweep()).await;
     }
     if pool.origin.protocol == Protocol::Http2 {
         return Err(SendError::new(FailureKind::Tls, "the service does not speak HTTP/2"));
     }
     pool.http2.declined.set(true);
-    lease.return_unused(shared.last_sweep());
+    connection.return_unused(shared.last_sweep());
     Ok(())
 }
 
 /// Starts HTTP/2 on a new connection.
-pub(in crate::client) fn adopt(lease: PooledConnection, now: Nanos) -> BoxedFuture<'static, Result<(), SendError>> {
-    Box::pin(start(lease, now))
+pub(in crate::client) fn adopt(
+    connection: PooledConnection,
+    now: Nanos,
+) -> BoxedFuture<'static, Result<(), SendError>> {
+    Box::pin(start(connection, now))
 }
 
-async fn start(mut lease: PooledConnection, now: Nanos) -> Result<(), SendError> {
-    let Some(socket) = lease.socket.take() else { return Err(SendError::new(FailureKind::Connect, "no connection")) };
+async fn start(mut pooled: PooledConnection, now: Nanos) -> Result<(), SendError> {
+    let Some(socket) = pooled.socket.take() else { return Err(SendError::new(FailureKind::Connect, "no connection")) };
     let mut builder = Builder::new(LocalExecutor);
     builder.max_header_list_size(MAX_HEADER_LIST_BYTES);
-    let limits = lease.pool().origin.http2;
+    let limits = pooled.pool().origin.http2;
     if let Some(window) = limits.window_bytes {
         builder.initial_stream_window_size(window);
         // One stream alone may use its whole window.
@@ -92,7 +95,7 @@ async fn start(mut lease: PooledConnection, now: Nanos) -> Result<(), SendError>
         since: Cell::new(now),
         retired: Cell::default(),
     });
-    let pool = Rc::clone(lease.pool());
+    let pool = Rc::clone(pooled.pool());
     pool.http2.declined.set(false);
     pool.http2.connections.borrow_mut().push(Rc::clone(&connection));
     let connection = Rc::downgrade(&connection);
@@ -109,7 +112,7 @@ async fn start(mut lease: PooledConnection, now: Nanos) -> Result<(), SendError>
             })
             .await;
         }
-        drop(lease);
+        drop(pooled);
     });
     Ok(())
 }

@@ -78,9 +78,9 @@ async fn exchange<'a>(
         });
         let sent = sent.await.map_err(|error| stream.attribute_error(error))?;
         let mut error = match sent {
-            Ok(answer) => {
+            Ok(response) => {
                 stream.on_received();
-                return Ok(Ok(answer.map(|body| IncomingBody::http2(body, stream))));
+                return Ok(Ok(response.map(|body| IncomingBody::http2(body, stream))));
             }
             Err(error) => error,
         };

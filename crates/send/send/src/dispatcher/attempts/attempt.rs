@@ -69,9 +69,9 @@ impl AttemptLauncher {
             Err(why) => return post(&self.context.channels.attempts, AttemptEvent::Unrenderable(queued, why)),
         };
         self.launched += 1;
-        let (ids, may_have_key) = ((queued.job, self.launched), request.may_have_key);
+        let (number, may_have_key) = (LaunchNumber { job: queued.job, serial: self.launched }, request.may_have_key);
         let started_at = self.context.timer.now();
-        let task = run_attempt(Rc::clone(&self.context), self.client.clone(), ids, request, origin);
+        let task = run_attempt(Rc::clone(&self.context), self.client.clone(), number, request, origin);
         leased.in_flight = Some(InFlightAttempt {
             task: tokio::task::spawn_local(task).abort_handle(),
             serial: self.launched,
@@ -86,13 +86,22 @@ impl AttemptLauncher {
     }
 }
 
+/// Numbers by which events of an attempt find it.
+#[derive(Clone, Copy, Debug)]
+struct LaunchNumber {
+    job: JobId,
+    /// Number among all attempts of this sender.
+    serial: u64,
+}
+
 async fn run_attempt(
     context: Rc<SenderContext>,
     client: Client,
-    (job, serial): (JobId, u64),
+    number: LaunchNumber,
     request: RenderedRequest,
     origin: Arc<Origin>,
 ) {
+    let LaunchNumber { job, serial } = number;
     let body = if request.body.is_empty() { OutgoingBody::Empty } else { OutgoingBody::Bytes(request.body) };
     let outgoing = OutgoingRequest {
         method: &request.method,

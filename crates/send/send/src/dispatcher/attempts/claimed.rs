@@ -1,4 +1,4 @@
-//! Claims and records as the owner of attempts sees them: when to claim, what becomes of claimed jobs, and what can be
+//! Claims and records as the owner of attempts sees them: when to claim, the handling of claimed jobs, and what can be
 //! sent when a group is recorded.
 
 use rustc_hash::FxHashMap;

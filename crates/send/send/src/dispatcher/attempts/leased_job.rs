@@ -18,7 +18,7 @@ pub(super) struct LeasedJob {
     pub(super) attempts: u32,
     /// Attempts since the claim.
     pub(super) attempts_since_claim: u32,
-    /// Attempt in flight.
+    /// Attempt in flight; `None` between attempts.
     pub(super) in_flight: Option<InFlightAttempt>,
     /// Last finished attempt.
     pub(super) last_attempt: Option<LastAttempt>,
@@ -35,7 +35,7 @@ pub(super) enum SentMark {
     Set,
 }
 
-/// Attempt in flight.
+/// Running attempt of a leased job, with its task, key and times.
 #[derive(Debug)]
 pub(super) struct InFlightAttempt {
     pub(super) task: AbortHandle,

@@ -49,7 +49,7 @@ use weir_machine::clock;
 use weir_net::client::{Client, SendError};
 use weir_retry::retry_after::service_clock;
 
-/// Events taken in one turn before the timers are looked at again.
+/// Maximum events handled in one turn before the timers are checked.
 const MAX_EVENTS_PER_TURN: usize = 16;
 /// Waits shorter than this are not written to the store.
 const MIN_STORED_WAIT: Nanos = Nanos::from_millis(100);

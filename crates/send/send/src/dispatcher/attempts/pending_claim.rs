@@ -13,7 +13,7 @@ use weir_delivery::dispatch::JobId;
 /// Claim in progress, and whether another one is due.
 #[derive(Debug)]
 pub(super) struct PendingClaim {
-    /// What was asked for.
+    /// Requested claims, by host and lane; `None` while no claim is in progress.
     requested: Option<Vec<HostLaneClaim>>,
     /// Claimed jobs that are not added yet.
     jobs: VecDeque<(JobLease, JobEntry)>,
@@ -70,7 +70,7 @@ impl PendingClaim {
         self.requested = Some(requested);
     }
 
-    /// What was asked for.
+    /// Requested claims, by host and lane; empty while no claim is in progress.
     pub(super) fn requested(&self) -> &[HostLaneClaim] {
         self.requested.as_deref().unwrap_or_default()
     }

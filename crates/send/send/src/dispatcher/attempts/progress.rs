@@ -11,7 +11,7 @@ use weir_delivery::dispatch::{Dispatch, HostId, LimitTimes, SendLimit};
 use weir_delivery::key_window::KeyWindows;
 use weir_machine::lock::lock;
 
-/// Progress of a sender.
+/// Snapshot of a sender: jobs, keys, hosts, pauses and the limit that holds it.
 #[derive(Clone, Debug, Default)]
 pub struct SenderProgress {
     /// Leased jobs that are not sent yet.

@@ -36,9 +36,9 @@ impl QueueAddress {
     /// One line of text, without the password.
     pub fn read(text: &str) -> Result<Self, StoreError> {
         let wrong = |why: String| StoreError::Address(PathBuf::from(redis::RedisAddress::redact(text)), why);
-        let (server, asked) = redis::RedisAddress::parse(text).map_err(wrong)?;
+        let (server, query) = redis::RedisAddress::parse(text).map_err(wrong)?;
         let (mut queue, mut strict, mut lease) = ("jobs".to_owned(), false, DEFAULT_LEASE);
-        for (name, value) in asked {
+        for (name, value) in query {
             match name.as_str() {
                 "queue" => queue = value,
                 "strict" => strict = redis::parse_flag(&name, &value).map_err(wrong)?,

@@ -115,9 +115,9 @@ impl RedisStore {
         let store = Self { shared, reader: Mutex::new(reader), order, writer: Some(writer) };
         let shared = Arc::clone(&store.shared);
         // The listener ends by itself within a second, and is not joined.
-        let (says, begun) = mpsc::channel();
-        let ear = thread("weir-store-ear").spawn(move || change_listener::listen(&shared, says));
-        ear.map_err(|error| cannot(&error.to_string()))?;
+        let (begun_sender, begun) = mpsc::channel();
+        let listener = thread("weir-store-ear").spawn(move || change_listener::listen(&shared, begun_sender));
+        listener.map_err(|error| cannot(&error.to_string()))?;
         // A slow start is harmless: until then the store works by polling.
         let _ = begun.recv_timeout(std::time::Duration::from_secs(1));
         Ok(store)
@@ -211,8 +211,8 @@ impl Store for RedisStore {
     }
 
     fn counts(&self) -> Result<JobCounts, StoreError> {
-        let tally = jobs::parse_pairs(self.overview()?.next_value());
-        let of = |state: State, what: &str| tally.get(&format!("{state}:{what}")).copied().unwrap_or(0);
+        let counts = jobs::parse_pairs(self.overview()?.next_value());
+        let of = |state: State, what: &str| counts.get(&format!("{state}:{what}")).copied().unwrap_or(0);
         Ok(JobCounts {
             jobs: State::ALL.map(|state| of(state, "jobs")),
             bytes: State::ALL.map(|state| of(state, "bytes")),

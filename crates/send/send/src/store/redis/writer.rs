@@ -267,18 +267,18 @@ impl RedisWriter {
         }
     }
 
-    fn finish_submit(&mut self, asked: &ScriptCall, reply: Result<Value, StoreError>) {
-        let mut said = match reply {
-            Ok(said) => RedisValues::of(said),
+    fn finish_submit(&mut self, call: &ScriptCall, reply: Result<Value, StoreError>) {
+        let mut reply = match reply {
+            Ok(reply) => RedisValues::of(reply),
             Err(why) => {
                 self.submit_queue.fail_first(why);
                 return;
             }
         };
-        let (what, stop) = (said.next_value().int(), said.next_value().int());
+        let (what, stop) = (reply.next_value().int(), reply.next_value().int());
         let mut entrances = Vec::new();
-        while !said.is_empty() {
-            let (number, state) = (said.next_value().count(), said.next_value().text());
+        while !reply.is_empty() {
+            let (number, state) = (reply.next_value().count(), reply.next_value().text());
             // An empty state means a new job.
             let receipt = state.parse().map_or(Receipt::Accepted(number), |state| Receipt::Duplicate(number, state));
             entrances.push(SubmitResult::Admitted(receipt));
@@ -290,7 +290,7 @@ impl RedisWriter {
                 entrances.push(SubmitResult::QueueFull);
             }
             2 => {
-                let bytes = jobs::nth_job_bytes(asked, entrances.len());
+                let bytes = jobs::nth_job_bytes(call, entrances.len());
                 entrances.push(SubmitResult::TooLarge { bytes, most_bytes: self.shared.bounds.bytes });
             }
             _ => {}

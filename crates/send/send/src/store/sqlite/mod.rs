@@ -93,12 +93,12 @@ impl SqliteStore {
         let cannot = |error: std::io::Error| StoreError::Open(path.to_owned(), error.to_string());
         let writing = open::open_writer(path, options)?;
         let reader = Mutex::new(open::open_reader(path)?);
-        let turn = WriteLock::open(path).map_err(cannot)?;
-        let watch = turn.watch().map_err(cannot)?;
+        let write_lock = WriteLock::open(path).map_err(cannot)?;
+        let watch = write_lock.watch().map_err(cannot)?;
         let shared = Arc::new(SqliteStoreShared {
             path: path.to_owned(),
-            seen_change_count: AtomicU64::new(turn.change_count()),
-            write_lock: turn,
+            seen_change_count: AtomicU64::new(write_lock.change_count()),
+            write_lock,
             work_queue: WorkQueue::default(),
             arrivals: watch::Sender::new(0),
             changes: watch::Sender::new(0),
@@ -116,8 +116,8 @@ impl SqliteStore {
     fn with_write_lock<T>(&self, asks: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, StoreError> {
         let path = &self.shared.path;
         let ask = || {
-            let turn = WriteLock::open(path)?;
-            let _held = turn.lock()?;
+            let write_lock = WriteLock::open(path)?;
+            let _held = write_lock.lock()?;
             asks(path)
         };
         ask().map_err(|error| StoreError::Open(path.clone(), error.to_string()))
@@ -127,15 +127,15 @@ impl SqliteStore {
         let cannot = |error: std::io::Error| StoreError::Open(self.shared.path.clone(), error.to_string());
         let (shared, clock) = (Arc::clone(&self.shared), self.clock);
         let (leases, marks) = (Arc::clone(&self.leases), Arc::clone(&self.marks));
-        let (says, ready) = mpsc::channel();
+        let (ready_sender, ready) = mpsc::channel();
         let writer = thread::Builder::new().name("weir-store".into()).spawn(move || {
             // The statements borrow the connection, and both live on this thread.
             match TableWriter::new(&connection, bounds, clock, leases, marks) {
                 Ok(rows) => {
-                    let _ = says.send(Ok(()));
+                    let _ = ready_sender.send(Ok(()));
                     SqliteWriter { connection: &connection, rows, shared, submit_queue: SubmitQueue::default() }.run();
                 }
-                Err(error) => drop(says.send(Err(store_error(&shared.path, &error)))),
+                Err(error) => drop(ready_sender.send(Err(store_error(&shared.path, &error)))),
             }
         });
         self.threads.push(writer.map_err(cannot)?);

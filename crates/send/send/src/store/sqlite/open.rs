@@ -128,7 +128,7 @@ fn pragma(connection: &Connection, path: &Path, name: &str) -> Result<i64, Store
 }
 
 /// Error of a change. SQLite reports a quota or a file-size limit as an I/O error; the system's error number, which it
-/// keeps, tells them from a broken disk.
+/// keeps, distinguishes them from a broken disk.
 pub(super) fn write_error(path: &Path, error: &rusqlite::Error, connection: &Connection) -> StoreError {
     use rustix::io::Errno;
     let is_full = || [Errno::DQUOT, Errno::FBIG, Errno::NOSPC].map(Errno::raw_os_error).contains(&errno(connection));
