@@ -52,9 +52,9 @@ impl Coordinator {
     ///
     /// # Errors
     /// Not all agents can be placed, or it was interrupted.
-    pub fn place(asked: &AgentSpec, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Self, LoadError> {
-        let placement: Box<dyn Placement> = match &asked.backend {
-            Backend::Local => Box::new(local::place(asked, options.program.is_some()).map_err(LoadError::Agents)?),
+    pub fn place(spec: &AgentSpec, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Self, LoadError> {
+        let placement: Box<dyn Placement> = match &spec.backend {
+            Backend::Local => Box::new(local::place(spec, options.program.is_some()).map_err(LoadError::Agents)?),
             Backend::Ray(address) => {
                 if let Some(program) = &options.program {
                     let name = program.shown_name();

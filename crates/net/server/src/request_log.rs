@@ -166,8 +166,8 @@ impl RequestRecord {
         self.connection.close_mode() == CloseMode::Abort || self.stream.as_ref().is_some_and(|stream| stream.is_cut())
     }
 
-    fn write_line(&self, pen: &AccessLogWriter, asked: &RequestLogInfo, took: Nanos) {
-        let RequestLogInfo { method, uri, version, attempts: story, client, headers, route, caller, .. } = asked;
+    fn write_line(&self, access_log: &AccessLogWriter, info: &RequestLogInfo, took: Nanos) {
+        let RequestLogInfo { method, uri, version, attempts, client, headers, route, caller, .. } = info;
         let target = uri.path_and_query().map_or("", |target| target.as_str());
         let version = format!("{version:?}");
         if *access_log.format() == AccessLogFormat::Json {
