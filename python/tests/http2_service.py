@@ -3,13 +3,12 @@
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import h2.config
 import h2.connection
 import h2.errors
 import h2.events
-import h2.exceptions
 
 
 @contextmanager
@@ -32,7 +31,8 @@ def _accept(listener: socket.socket) -> None:
 def _serve(stream: socket.socket) -> None:
     connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
     connection.initiate_connection()
-    with stream:
+    # A client may reset the connection at its end.
+    with stream, suppress(ConnectionError):
         stream.sendall(connection.data_to_send())
         while received := stream.recv(65536):
             for event in connection.receive_data(received):

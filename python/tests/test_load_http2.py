@@ -19,7 +19,7 @@ def test_streams_are_in_the_result(url: str) -> None:
     run = weir.load(url, h2c=True, streams=4, connections=2, requests=200)
     assert (run.requests.ok, run.requests.failed, run.target.http) == (200, 0, "HTTP/2")
     assert run.http2 is not None
-    assert (run.http2.streams, run.http2.permitted_streams, run.http2.errors) == (4, 100, {})
+    assert (run.http2.streams, run.http2.permitted_streams, run.http2.errors) == (4, 250, {})
     assert run.connections.opened == 2
     assert "HTTP/2, 4 streams each" in str(run)
     assert weir.Run.from_json(run.to_json()) == run
@@ -34,7 +34,7 @@ def test_resets_are_counted_by_code() -> None:
 
 def test_classes_of_users_share_connections(url: str) -> None:
     class Visitor(weir.User):
-        host = url
+        host = url.removesuffix("/status/200")
 
         @weir.task
         async def look(self) -> None:
@@ -50,7 +50,7 @@ def test_agents_have_the_streams_of_their_part(url: str) -> None:
     run = weir.load(url, h2c=True, streams=5, connections=4, requests=400, on="local", agents=2)
     assert (run.requests.ok, run.requests.failed, run.connections.opened) == (400, 0, 4)
     assert run.http2 is not None
-    assert run.http2.permitted_streams == 100
+    assert run.http2.permitted_streams == 250
 
 
 def test_without_http2_there_is_nothing_of_it(url: str) -> None:
