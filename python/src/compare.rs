@@ -22,9 +22,9 @@ pub(crate) fn compare_runs(
     let runs = |side: Vec<Py<RunHandle>>| -> Vec<Run> { side.iter().map(|run| run.get().0.clone()).collect() };
     let given: Vec<Option<Vec<Run>>> = given.into_iter().map(|side| side.map(runs)).collect();
     py.detach(|| {
-        let asked = compare::parse(args).map_err(|why| errors::flags(&why))?;
+        let comparison = compare::parse(args).map_err(|why| errors::flags(&why))?;
         // Files that are not runs are ignored, as on the command line, which logs them on stderr.
-        let compared = asked.compare(given, &mut |_| {}).map_err(|why| errors::usage(&why))?;
+        let compared = comparison.compare(given, &mut |_| {}).map_err(|why| errors::usage(&why))?;
         let of = &compared.comparison;
         Ok((of.to_json(), text::render(of, false), markdown::render(of), compared.html(&[])))
     })

@@ -95,8 +95,8 @@ impl LoadState {
         let mut watch = |_: &RunProgress<'_>| go_on();
         let run = match agents {
             None => weir::load::run(&plan, command, &mut watch, None),
-            Some(asked) => Coordinator::place(asked, &options, &mut || !self.is_ended.load(Ordering::Relaxed))
-                .and_then(|mut crew| crew.run(&options, &plan, command, &mut watch)),
+            Some(spec) => Coordinator::place(spec, &options, &mut || !self.is_ended.load(Ordering::Relaxed))
+                .and_then(|mut coordinator| coordinator.run(&options, &plan, command, &mut watch)),
         };
         let torn_down = setup::tear_down(&options, &mut || true);
         let mut run = run.map_err(|e| errors::load(&e))?;
