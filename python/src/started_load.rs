@@ -39,7 +39,7 @@ struct LoadState {
 /// Outcome of a load.
 #[derive(Default)]
 enum LoadOutcome {
-    /// It goes on.
+    /// Still running.
     #[default]
     Running,
     Done(Arc<Run>),

@@ -20,7 +20,7 @@ impl TrendReport {
         Self { group, trends }
     }
 
-    /// As JSON.
+    /// Trends of the group as JSON.
     pub(super) fn json(&self) -> Value {
         let runs = &self.group.runs;
         let of_trend = |trend: &Trend| {

@@ -75,7 +75,7 @@ pub(super) struct EndpointArgs {
     sni: Option<String>,
 }
 
-/// Where requests go, and what they have in common.
+/// Target and settings of all requests.
 #[derive(Clone, Debug)]
 pub(super) struct LlmEndpoint {
     pub(super) settings: RequestSettings,

@@ -20,7 +20,7 @@ pub(super) struct LlmMeasurement<'m> {
     /// Command line for the manifest, without secrets.
     pub(super) command: &'m [String],
     pub(super) objectives: &'m Objectives,
-    /// Where the conversations are, if not in this process.
+    /// Agents that hold the conversations; `None`: this process does.
     pub(super) agents: Option<AgentSpec>,
     /// Counter of tokens that the server does not report, and the program that has the texts.
     pub(super) counter: Option<(&'m TokenCounter, &'m LlmProgram)>,

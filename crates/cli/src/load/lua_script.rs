@@ -14,7 +14,7 @@ use weir_pace::shard::Shard;
 #[derive(Debug)]
 pub(crate) struct LuaLoad(#[cfg(feature = "lua")] std::sync::Arc<weir_lua::LuaScript>);
 
-/// Who calls the functions of a Lua script.
+/// Process that calls the functions of a Lua script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LuaRole {
     /// This process, with all threads; a script of one request becomes a plain load.

@@ -1,10 +1,10 @@
-//! Where a conversation is.
+//! Progress of a conversation.
 
 use weir_base::Nanos;
 
 use super::prompt_source::PromptSource;
 
-/// Whose reply a conversation repeats in its next turn.
+/// Source of the reply that a conversation repeats in its next turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplySource {
     /// That of the data set, if it has one, and otherwise the server's.
@@ -25,7 +25,7 @@ pub enum TurnAction {
     End,
 }
 
-/// Where a conversation is, and the replies of the server so far.
+/// Turn of a conversation, and the replies of the server so far.
 #[derive(Clone, Debug, Default)]
 pub struct ConversationState {
     conversation: u64,

@@ -27,7 +27,7 @@ pub(super) trait Canvas {
     fn mark(&mut self, series: usize, at: Position, colour: &str, solid: bool);
 }
 
-/// Which end of words is where they are put.
+/// End of a text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -47,7 +47,7 @@ pub(super) enum Ink {
 }
 
 impl Ink {
-    /// Its colour.
+    /// Colour, as in CSS.
     pub(super) const fn colour(self) -> &'static str {
         match self {
             Self::Title | Self::Label | Self::Tick => "#222222",

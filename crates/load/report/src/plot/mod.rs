@@ -49,11 +49,11 @@ pub enum XAxisKind {
 /// A line.
 #[derive(Clone, Debug, Default)]
 pub struct PlotSeries {
-    /// Its name.
+    /// Name in the legend.
     pub name: String,
     /// In order of x.
     pub points: Vec<PlotPoint>,
-    /// Its colour and the shape of its points, by number.
+    /// Number of the colour and the shape of points.
     pub colour: usize,
 }
 
@@ -180,7 +180,7 @@ impl Plot {
         svg.finish()
     }
 
-    /// The same drawing in pixels, twice as many each way, for where no SVG is shown.
+    /// PNG of the drawing at double size, for viewers without SVG.
     ///
     /// # Errors
     /// There is no memory for it, or no font; or this build has no feature `png`.
@@ -191,7 +191,7 @@ impl Plot {
         png.finish()
     }
 
-    /// The same drawing in pixels, which this build cannot make.
+    /// Error: this build cannot draw pixels.
     ///
     /// # Errors
     /// Always.
