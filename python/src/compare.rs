@@ -27,7 +27,7 @@ pub(crate) fn compare_runs(
     let asked = options(sides, FlagForm(flags))?;
     py.detach(|| {
         // Files that are not runs are ignored, as on the command line, which logs them on stderr.
-        let compared = asked.compare(given, &mut |_| {}).map_err(|why| errors::usage(&why))?;
+        let compared = comparison.compare(given, &mut |_| {}).map_err(|why| errors::usage(&why))?;
         let of = &compared.comparison;
         Ok((of.to_json(), text::render(of, false), markdown::render(of), compared.html(&[])))
     })

@@ -47,9 +47,9 @@ pub(crate) fn load(
         }
         let run = match &agents {
             None => weir::load::run(&plan, &command, &mut |_: &RunProgress<'_>| go_on(), None),
-            Some(asked) => Coordinator::place(asked, &options, &mut go_on).and_then(|mut crew| {
-                let run = crew.run(&options, &plan, &command, &mut |_: &RunProgress<'_>| go_on());
-                reports = crew.take_script_reports();
+            Some(spec) => Coordinator::place(spec, &options, &mut go_on).and_then(|mut coordinator| {
+                let run = coordinator.run(&options, &plan, &command, &mut |_: &RunProgress<'_>| go_on());
+                reports = coordinator.take_script_reports();
                 run
             }),
         };

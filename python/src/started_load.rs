@@ -39,7 +39,7 @@ struct LoadState {
 /// Outcome of a load.
 #[derive(Default)]
 enum LoadOutcome {
-    /// It goes on.
+    /// Still running.
     #[default]
     Running,
     Done(Arc<Run>),
@@ -95,8 +95,8 @@ impl LoadState {
         let mut watch = |_: &RunProgress<'_>| go_on();
         let run = match agents {
             None => weir::load::run(&plan, command, &mut watch, None),
-            Some(asked) => Coordinator::place(asked, &options, &mut || !self.is_ended.load(Ordering::Relaxed))
-                .and_then(|mut crew| crew.run(&options, &plan, command, &mut watch)),
+            Some(spec) => Coordinator::place(spec, &options, &mut || !self.is_ended.load(Ordering::Relaxed))
+                .and_then(|mut coordinator| coordinator.run(&options, &plan, command, &mut watch)),
         };
         let torn_down = setup::tear_down(&options, &mut || true);
         let mut run = run.map_err(|e| errors::load(&e))?;

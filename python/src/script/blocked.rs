@@ -22,7 +22,7 @@ pub(super) fn has_blocked() -> bool {
     HAS_BLOCKED.load(Ordering::Relaxed)
 }
 
-/// Where the thread of this number, by `threading.get_ident()`, is in its script; `None` if it keeps Python's lock, so
+/// Place in its script of the thread of this number, by `threading.get_ident()`; `None` if it keeps Python's lock, so
 /// that nothing can look.
 pub(super) fn place_of(thread: u64) -> Option<String> {
     HAS_BLOCKED.store(true, Ordering::Relaxed);

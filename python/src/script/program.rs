@@ -17,7 +17,7 @@ pub(crate) struct PythonProgram {
     pub(super) shape: UserShape,
     /// Whether tasks begin at set times, whether or not users are free: waits between tasks are then left out.
     pub(super) is_open: bool,
-    /// Where requests to paths go.
+    /// Destination of requests to paths.
     pub(super) target: RequestOrigin,
     /// Number of its thread, as `threading.get_ident()` gives it; 0 before the first call.
     pub(super) thread_ident: AtomicU64,

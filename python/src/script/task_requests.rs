@@ -18,23 +18,24 @@ impl PythonThread {
         request: &Bound<'_, ScriptRequest>,
         call: &mut ProgramCall<'_>,
     ) -> Result<ProgramAction, String> {
-        let asked = request.get();
+        let script_request = request.get();
         if self.user(call.user).is_some_and(|user| user.stream.is_some()) {
             return Err("a request within the block of a stream; leave the block first".to_owned());
         }
-        let url = TaskExchange::url_of(asked)?;
+        let url = TaskExchange::url_of(script_request)?;
         let scenario = self.user(call.user).map_or(0, |user| user.scenario);
-        let known = self.steps.get(scenario, asked);
+        let known = self.steps.get(scenario, script_request);
         let step = known.unwrap_or_else(|| {
-            let name = asked.step_name();
+            let name = script_request.step_name();
             let step = self.program.names.index(self.program.scenario(scenario), &name);
             self.steps.insert(step);
-            let listed = (scenario, name, asked.name.as_ref().unwrap_or(&asked.url), &asked.method);
+            let listed =
+                (scenario, name, script_request.name.as_ref().unwrap_or(&script_request.url), &script_request.method);
             // Users that have no use for it do not have the method.
             let _ = self.factory.bind(request.py()).call_method1("add_step", listed);
             step
         });
-        let is_streamed = asked.is_streamed;
+        let is_streamed = script_request.is_streamed;
         let action = self.exchange(TaskExchange::new(request, url, step), call)?;
         if let Some(user) = self.user(call.user).filter(|_| is_streamed) {
             user.stream = Some(TaskStream::new());

@@ -53,34 +53,34 @@ impl SenderJobContext {
 
     fn job(&self, item: &Bound<'_, PyAny>, now: UnixMs) -> PyResult<Job> {
         let py = item.py();
-        let (mut own, mut body) = (JobOverrides::default(), JobBodyArgs::default());
+        let (mut overrides, mut body) = (JobOverrides::default(), JobBodyArgs::default());
         if let Ok(dict) = item.cast::<PyDict>() {
             for (name, value) in dict {
-                self.field(&mut own, &mut body, name.cast::<PyString>()?, value)?;
+                self.field(&mut overrides, &mut body, name.cast::<PyString>()?, value)?;
             }
         } else if let Ok(url) = item.cast::<PyString>() {
-            own.url = Some(url.to_cow()?.into_owned());
+            overrides.url = Some(url.to_cow()?.into_owned());
         } else if item.is_instance(job_class(py)?)? {
             for name in field_names(py) {
                 let name = name.bind(py);
-                self.field(&mut own, &mut body, name, item.getattr(name)?)?;
+                self.field(&mut overrides, &mut body, name, item.getattr(name)?)?;
             }
         } else if let Ok(mapping) = item.cast::<PyMapping>() {
             for pair in mapping.items()? {
                 let (name, value): (Bound<'_, PyString>, Bound<'_, PyAny>) = pair.extract()?;
-                self.field(&mut own, &mut body, &name, value)?;
+                self.field(&mut overrides, &mut body, &name, value)?;
             }
         } else {
             let kind = item.get_type();
             return Err(PyTypeError::new_err(format!("a job is a weir.Job, a mapping or a URL, not {kind}")));
         }
-        body.apply(py, &mut own)?;
-        self.job_defaults.build(own, now).map_err(|why| errors::job(&why))
+        body.apply(py, &mut overrides)?;
+        self.job_defaults.build(overrides, now).map_err(|why| errors::job(&why))
     }
 
     fn field<'py>(
         &self,
-        own: &mut JobOverrides,
+        overrides: &mut JobOverrides,
         body: &mut JobBodyArgs<'py>,
         name: &Bound<'py, PyString>,
         value: Bound<'py, PyAny>,
@@ -90,17 +90,17 @@ impl SenderJobContext {
         }
         let name = name.to_cow()?;
         match &*name {
-            "url" => own.url = Some(extract_field(&name, &value)?),
+            "url" => overrides.url = Some(extract_field(&name, &value)?),
             "json" => body.json = Some(value),
             "content" => body.content = Some(value),
             "data" => body.data = Some(value),
-            "headers" => own.headers = headers(&value)?,
-            "method" => own.method = Some(method(&extract_field::<String>(&name, &value)?)?),
-            "id" => own.id = Some(extract_field::<JobIdArg>(&name, &value)?.0),
-            "ttl" => own.ttl_ms = Some(extract_field::<TtlMsArg>(&name, &value)?.0),
-            "weight" => own.weight = Some(extract_field(&name, &value)?),
-            "priority" => own.priority = Some(extract_field(&name, &value)?),
-            "pinned_key" => own.key_hint = Some(self.key(&extract_field::<String>(&name, &value)?)?),
+            "headers" => overrides.headers = headers(&value)?,
+            "method" => overrides.method = Some(method(&extract_field::<String>(&name, &value)?)?),
+            "id" => overrides.id = Some(extract_field::<JobIdArg>(&name, &value)?.0),
+            "ttl" => overrides.ttl_ms = Some(extract_field::<TtlMsArg>(&name, &value)?.0),
+            "weight" => overrides.weight = Some(extract_field(&name, &value)?),
+            "priority" => overrides.priority = Some(extract_field(&name, &value)?),
+            "pinned_key" => overrides.key_hint = Some(self.key(&extract_field::<String>(&name, &value)?)?),
             other => {
                 let all = JOB_FIELDS.join(", ");
                 return Err(PyTypeError::new_err(format!("unknown field '{other}' of a job; choose {all}")));
@@ -120,7 +120,7 @@ impl SenderJobContext {
 }
 
 impl JobBodyArgs<'_> {
-    fn apply(self, py: Python<'_>, own: &mut JobOverrides) -> PyResult<()> {
+    fn apply(self, py: Python<'_>, overrides: &mut JobOverrides) -> PyResult<()> {
         static BODY_OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         if self.json.is_none() && self.data.is_none() {
             // The fast path: no body, or bytes.
@@ -128,7 +128,7 @@ impl JobBodyArgs<'_> {
                 None => return Ok(()),
                 Some(content) => {
                     if let Ok(bytes) = content.cast::<PyBytes>() {
-                        own.body = Some(bytes.as_bytes().to_vec());
+                        overrides.body = Some(bytes.as_bytes().to_vec());
                         return Ok(());
                     }
                 }
@@ -137,10 +137,10 @@ impl JobBodyArgs<'_> {
         let body_of = BODY_OF.import(py, "weir._request", "body_of")?;
         let (bytes, lines): (Option<Bound<'_, PyBytes>>, Bound<'_, PyDict>) =
             body_of.call1((self.json, self.content, self.data))?.extract()?;
-        own.body = bytes.map(|bytes| bytes.as_bytes().to_vec());
+        overrides.body = bytes.map(|bytes| bytes.as_bytes().to_vec());
         let kind: Option<String> =
             lines.get_item(intern!(py, "content-type"))?.map(|kind| kind.extract()).transpose()?;
-        own.content_type = kind.map(Cow::Owned);
+        overrides.content_type = kind.map(Cow::Owned);
         Ok(())
     }
 }

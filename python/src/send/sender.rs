@@ -51,22 +51,22 @@ struct CoreSender {
 }
 
 impl SenderInner {
-    fn start(asked: SenderRequest) -> PyResult<Self> {
-        let store = asked.open_store().map_err(|error| errors::serve(&error.to_string()))?;
+    fn start(request: SenderRequest) -> PyResult<Self> {
+        let store = request.open_store().map_err(|error| errors::serve(&error.to_string()))?;
         let registry = Arc::<Waiters>::default();
-        let keys = asked.options.keys.iter().map(|key| Arc::from(key.name())).collect();
+        let keys = request.options.keys.iter().map(|key| Arc::from(key.name())).collect();
         let ear = SenderListener { registry: Arc::clone(&registry), keys };
-        let renews = asked.options.ttl_extension.is_some();
+        let renews = request.options.ttl_extension.is_some();
         let elsewhere =
             RemoteWatch::start(&store, &registry, renews).map_err(|error| errors::serve(&error.to_string()))?;
-        let sender = send::Sender::start(Arc::clone(&store), asked.options, Box::new(ear))
+        let sender = send::Sender::start(Arc::clone(&store), request.options, Box::new(ear))
             .map_err(|error| errors::serve(&error.to_string()))?;
         let recovered = sender.recovered();
         let core = Mutex::new(CoreSender { sender: Some(sender), store: Some(store), failure: None });
         Ok(Self {
-            job_context: asked.common,
+            job_context: request.common,
             registry,
-            store_url: asked.store_url,
+            store_url: request.store_url,
             recovered,
             core,
             abandoned: AtomicBool::new(false),
@@ -197,8 +197,8 @@ impl SenderHandle {
     /// Starts a sender with options by name.
     #[new]
     fn new(py: Python<'_>, form: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let asked = SenderRequest::read(form)?;
-        py.detach(|| SenderInner::start(asked)).map(|inside| Self(ForkSafe::new(inside)))
+        let request = SenderRequest::read(form)?;
+        py.detach(|| SenderInner::start(request)).map(|inside| Self(ForkSafe::new(inside)))
     }
 
     /// Number of jobs that a previous sender left leased, and of those that may have been sent.

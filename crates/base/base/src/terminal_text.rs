@@ -1,7 +1,7 @@
 //! Text of others on a terminal: without characters that steer it, or that show a text in another order than it has.
 //!
-//! ESC and U+009B begin commands of a terminal. Overrides of the direction let `file\u{202e}gpj.exe` look like a picture, and a
-//! failed check like a passed one (Trojan Source, CVE-2021-42574).
+//! ESC and U+009B begin commands of a terminal. Overrides of the direction let `file\u{202e}gpj.exe` look like a
+//! picture, and a failed check like a passed one (Trojan Source, CVE-2021-42574).
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ pub fn beginning(text: &str, max_bytes: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// The same JSON, with the characters that its writers leave as they are, and that steer a terminal, as escapes.
+/// JSON with the characters escaped that steer a terminal and that writers of JSON leave as they are.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_raw = |c: char| is_steering(c) && c >= '\u{7f}';
     if !text.contains(is_raw) {

@@ -274,7 +274,7 @@ pub struct NamedNode<'a> {
     pub key: &'a str,
     /// Byte offset of the key.
     pub start: usize,
-    /// Its value.
+    /// Value.
     pub node: DocumentNode<'a>,
 }
 

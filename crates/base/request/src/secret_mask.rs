@@ -1,7 +1,7 @@
 //! Secrets that are masked in all that is written: reports, samples, saved runs, commands, logs and errors.
 //!
-//! A secret is known by its name ([`secret_names`](super::secret_names), and names that the user gives), or by its value
-//! once a name has shown it: a service may send a password back without its name.
+//! A secret is known by its name ([`secret_names`](super::secret_names), and names that the user gives), or by its
+//! value once a name has shown it: a service may send a password back without its name.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -179,7 +179,7 @@ impl SecretMask {
         shown
     }
 
-    /// The same text as an owned one.
+    /// Masked text, owned.
     pub fn shown(&self, text: &str) -> String {
         self.text(text).into_owned()
     }
@@ -220,8 +220,8 @@ pub fn without_secrets(text: &str) -> String {
     SecretMask::default().shown(text)
 }
 
-/// Scheme, host and path of a URL, as a label: without user, query and fragment, so that a value of a parameter neither is
-/// shown nor makes a series of its own.
+/// Scheme, host and path of a URL, as a label: without user, query and fragment, so that a value of a parameter neither
+/// is shown nor makes a series of its own.
 pub fn url_label(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let text = UrlText::of(url);

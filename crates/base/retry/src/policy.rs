@@ -96,7 +96,7 @@ impl Default for BudgetRule {
     }
 }
 
-/// As it is written in a configuration: `5% + 250/10s`.
+/// Notation of configurations: `5% + 250/10s`.
 impl fmt::Display for BudgetRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { fraction, min_per_window, window } = self;

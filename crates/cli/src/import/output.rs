@@ -18,7 +18,7 @@ use weir_load::steps::Value;
 use weir_session::messages::Messages;
 use weir_session::output::print;
 
-/// Where and how an import is written.
+/// Destination and options of an import's output.
 #[derive(Debug)]
 pub(crate) struct ImportOutput<'a> {
     /// File of the scenario; stdout without one.
@@ -216,8 +216,8 @@ impl ImportOutput<'_> {
     }
 }
 
-/// A file of variables that is there with the lines of a new one: those of its variables that have no value are replaced,
-/// those of other variables are added, and all else stays as it is.
+/// A file of variables that is there with the lines of a new one: those of its variables that have no value are
+/// replaced, those of other variables are added, and all else stays as it is.
 fn with_lines_of(there: &str, new: &str) -> String {
     if there.trim().is_empty() {
         return new.to_owned();

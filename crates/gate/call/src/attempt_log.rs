@@ -58,7 +58,7 @@ pub struct AttemptTrace {
 pub enum AttemptStatus {
     /// Still in flight.
     Running,
-    /// Its response is the call's, with this status.
+    /// The response is the call's, with this status.
     Won(u16),
     /// Failure, with its cause as text if there is more than the kind.
     Failed(AttemptFailure, Option<Cow<'static, str>>),

@@ -200,7 +200,7 @@ impl HostPermit {
         self.upstream.counts.failed(failure);
     }
 
-    /// The same, with its cause as text.
+    /// Records a failure with its cause as text.
     pub(super) fn failed_by(&mut self, failure: AttemptFailure, cause: Cow<'static, str>) {
         self.cause = Some(cause);
         self.failed(failure);

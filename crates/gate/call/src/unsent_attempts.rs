@@ -14,13 +14,13 @@ pub struct UnsentAttempts {
     pub retries: u32,
     /// Hedges.
     pub hedges: u32,
-    /// Those of both that no slot of the upstream was free for.
+    /// Hedges and retries that no slot of the upstream was free for.
     pub without_slot: u32,
     /// Budget of the others.
     pub budget: Option<BudgetRule>,
 }
 
-/// The same as JSON.
+/// Unsent attempts as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct UnsentJson {
     retries_not_sent: u32,
@@ -50,7 +50,7 @@ impl UnsentAttempts {
         self.budget = budget;
     }
 
-    /// As an object; None if all were sent.
+    /// JSON object; None if all were sent.
     pub(super) fn json(&self) -> Option<UnsentJson> {
         (self.total() > 0).then(|| UnsentJson {
             retries_not_sent: self.retries,

@@ -37,7 +37,7 @@ pub struct UpstreamHost {
 /// State of a host of an upstream.
 #[derive(Clone, Debug)]
 pub struct HostState {
-    /// Its slot.
+    /// Slot of the host.
     pub slot: HostSlot,
     /// Address and connection options.
     pub origin: Arc<Origin>,

@@ -35,7 +35,7 @@ use weir_server::ResponseBody;
 pub(super) struct GateRoute {
     /// Name in metrics and logs.
     pub(super) name: String,
-    /// The same, for the list of calls in flight.
+    /// Name for the list of calls in flight.
     pub(super) label: Arc<str>,
     /// Upstreams of the route; at least one.
     pub(super) sides: Vec<RouteSide>,

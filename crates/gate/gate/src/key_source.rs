@@ -29,7 +29,7 @@ pub(super) fn network(headers: &HeaderMap, peer: IpAddr, proxies: &Proxies) -> [
     network_of(client_address(headers, peer, proxies))
 }
 
-/// The same of an address.
+/// Network of an address, which counts as one caller.
 pub(super) fn network_of(address: IpAddr) -> [u8; 8] {
     match address {
         IpAddr::V4(address) => {

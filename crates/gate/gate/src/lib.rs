@@ -135,7 +135,7 @@ pub struct Gate {
     config_cell: Arc<ConfigCell>,
     /// Listeners as they were started.
     listeners: Vec<ListenerConfig>,
-    /// Those with TLS, by name.
+    /// TLS of the listeners that have it, by name.
     tls: Vec<(String, Arc<ServerTls>)>,
     certificate_watch: Option<CertificateWatch>,
     exporter: Option<Exporter>,

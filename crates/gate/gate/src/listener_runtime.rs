@@ -97,7 +97,7 @@ impl ListenerRuntime {
     }
 }
 
-/// The same URL with HTTPS at a port.
+/// URL of a request with HTTPS at a port.
 fn https_url(port: u16, host: Option<&str>, uri: &Uri) -> Option<HeaderValue> {
     let host = host.filter(|host| !host.is_empty())?;
     let name = match host.rfind(':') {

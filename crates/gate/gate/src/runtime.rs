@@ -75,7 +75,7 @@ pub(super) struct UpstreamRuntime {
     pub(super) tls: Option<Arc<ClientConfig>>,
     /// By host of the configuration: what connections wait for until the gateway has resolved the name itself.
     pub(super) pending: Vec<Option<Arc<PendingAddresses>>>,
-    /// Its configuration: a reload that does not change it keeps connections and health.
+    /// Configuration: a reload that does not change it keeps connections and health.
     pub(super) config: UpstreamConfig,
     /// Hash of its certificate files.
     certificates_digest: u64,

@@ -22,7 +22,7 @@ pub(super) struct SideChooser {
 /// The chosen upstream.
 #[derive(Debug, Default)]
 pub(super) struct ChosenSide {
-    /// Its index.
+    /// Index of the side.
     pub(super) index: usize,
     /// Set-Cookie of a caller that has no key yet.
     pub(super) set_cookie: Option<HeaderValue>,

@@ -19,7 +19,7 @@ pub(super) struct TrailerFilter {
     body: RequestBodyStream,
     client_certificate_headers: Arc<ClientCertificateHeaders>,
     forwarding_headers: Arc<ForwardingHeaders>,
-    /// Those that the route sets or removes.
+    /// Headers that the route sets or removes.
     own_headers: Arc<[HeaderName]>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct RecordWindow {
     pub(super) arrived: [u64; 4],
     /// ... and those of them with a response in time.
     pub(super) served: [u64; 4],
-    /// The same for callers of the first kind.
+    /// Attempts of callers of the first kind that arrived, and those of them with a response in time.
     pub(super) first_kind_arrived: u64,
     pub(super) first_kind_served: u64,
     /// Response times of accepted attempts, in ms, and as multiples of the unloaded p99.

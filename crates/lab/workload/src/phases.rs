@@ -27,7 +27,7 @@ impl ServicePhase {
     pub const ALL: [Self; 7] =
         [Self::Mix, Self::Healthy, Self::Slow, Self::Failing, Self::Limited, Self::Dead, Self::Hung];
 
-    /// Its word on the command line.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mix => "mix",

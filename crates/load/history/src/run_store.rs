@@ -59,7 +59,7 @@ pub struct RunStore {
     path: PathBuf,
 }
 
-/// Which runs a list has; empty texts are any.
+/// Filter of listed runs; empty texts match all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
     /// Part of the plan, such as a path.

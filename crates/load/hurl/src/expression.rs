@@ -14,7 +14,7 @@ const MAX_NESTING: usize = 16;
 /// `{{...}}`: a variable or the result of a function, with filters applied to it in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    /// Where the value is from.
+    /// Source of the value.
     pub source: ExpressionSource,
     /// Filters in order.
     pub filters: Vec<ValueFilter>,
@@ -22,7 +22,7 @@ pub struct Expression {
     pub position: TextPosition,
 }
 
-/// Where the value of an expression is from.
+/// Source of an expression's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpressionSource {
     /// Variable of this name.

@@ -80,15 +80,15 @@ crate::words::words! {
     pub enum CertificateAttribute {
         /// End of its validity.
         ExpireDate = "Expire-Date",
-        /// Its issuer.
+        /// Issuer.
         Issuer = "Issuer",
-        /// Its serial number.
+        /// Serial number.
         SerialNumber = "Serial-Number",
         /// Start of its validity.
         StartDate = "Start-Date",
-        /// Its subject.
+        /// Subject.
         Subject = "Subject",
-        /// Its alternative names.
+        /// Subject's alternative names.
         SubjectAltName = "Subject-Alt-Name",
         /// The certificate, in PEM.
         Value = "Value",

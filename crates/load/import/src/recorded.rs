@@ -25,7 +25,7 @@ pub struct RecordedValue {
     pub query: QueryKind,
     /// Filters after the query.
     pub filters: Vec<ValueFilter>,
-    /// Where it is, for the comment.
+    /// Place of the value, for the comment.
     pub place: String,
 }
 
@@ -40,8 +40,8 @@ pub(crate) struct RecordedResponse {
     pub(crate) body: String,
 }
 
-/// Whether a machine may have made a text: a number of several digits, or characters of two kinds that are not a word, no
-/// date and no address.
+/// Whether a machine may have made a text: a number of several digits, or characters of two kinds that are not a word,
+/// no date and no address.
 pub(crate) fn is_made(value: &str) -> bool {
     let length = value.chars().count();
     if length > MAX_CHARS || value.contains("://") || value.contains(char::is_whitespace) {

@@ -25,7 +25,7 @@ pub struct ImportedStep {
     pub request: ImportedRequest,
     /// Expected response and captures.
     pub response: Option<ExpectedResponse>,
-    /// Which statuses are a success, where neither the status nor a check of the response says it.
+    /// Successful statuses, where neither the status nor a check of the response decides.
     pub success: Option<StatusRule>,
     /// Values of the response that was recorded and that requests of the recording have, too.
     pub recorded: Vec<RecordedValue>,
@@ -36,7 +36,7 @@ pub struct ImportedStep {
 /// Statuses that are a success: a comment `# @success` of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusRule {
-    /// Those below 400, as the tools themselves have it.
+    /// Statuses below 400, as in the tools themselves.
     BelowError,
     /// All; the source ignores the status, and has checks of its own.
     Any,

@@ -1,4 +1,4 @@
-//! Where a conversation is.
+//! Progress of a conversation.
 
 use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
@@ -26,7 +26,7 @@ pub enum TurnAction {
     End,
 }
 
-/// Where a conversation is, and the replies of the server so far.
+/// Turn of a conversation, and the replies of the server so far.
 #[derive(Clone, Debug, Default)]
 pub struct ConversationState {
     conversation: u64,

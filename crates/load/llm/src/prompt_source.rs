@@ -1,4 +1,4 @@
-//! Where the prompts of a load come from.
+//! Sources of a load's prompts.
 
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
@@ -24,7 +24,7 @@ pub enum PromptOrder {
     Shuffled,
 }
 
-/// Where the prompts of a load come from: a data set, or random words.
+/// Source of a load's prompts: a data set, or random words.
 #[derive(Debug)]
 pub struct PromptSource {
     prompts: Prompts,

@@ -94,7 +94,7 @@ impl Flight {
         if self.sent == Nanos::NEVER { opened } else { self.sent }
     }
 
-    /// Its outcome with a response.
+    /// Outcome of the oldest request with a response.
     pub(super) fn completed(
         &self,
         response: &DecodedResponse,
@@ -109,7 +109,7 @@ impl Flight {
         self.outcome(end, done, (response.wire, response.body), bytes_out)
     }
 
-    /// Its outcome with a failure.
+    /// Outcome of the oldest request with a failure.
     pub(super) fn failed(&self, kind: FailureKind, done: Nanos, bytes_out: usize) -> Outcome {
         self.outcome(RequestEnd::Failed(kind), done, (0, 0), bytes_out)
     }

@@ -1,5 +1,5 @@
-//! Traces of sampled requests: each has a header `traceparent`, by which its service joins the trace, and is reported when
-//! it has ended.
+//! Traces of sampled requests: each has a header `traceparent`, by which its service joins the trace, and is reported
+//! when it has ended.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct SampledRequests {
 /// Sampled request that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledRequest {
-    /// Its trace and span, as its service has got them.
+    /// Trace and span, as sent to the service.
     pub context: TraceContext,
     /// Method, path and host of the request.
     pub head: SampledHead,

@@ -68,7 +68,7 @@ impl StartGate {
         self.0.clock.get()
     }
 
-    /// The same; waits up to `timeout`.
+    /// Clock of the run; waits for it up to `timeout`.
     pub(super) fn wait(&self, timeout: Nanos) -> Option<&Clock> {
         let gate = lock(&self.0.lock);
         let unknown = |(): &mut ()| self.0.clock.get().is_none();

@@ -16,7 +16,7 @@ pub struct ScriptSource {
     pub args: Vec<String>,
     /// URL as given.
     pub url: String,
-    /// Its parts.
+    /// Parts of the URL.
     pub target: Target,
     /// Addresses of the target, in order of preference.
     pub addresses: Vec<SocketAddress>,

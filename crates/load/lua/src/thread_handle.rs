@@ -13,7 +13,7 @@ use super::transfer::transfer;
 
 /// A worker thread, as its interpreter and that of `setup` and `done` know it.
 pub(crate) struct ThreadState {
-    /// Its interpreter, which has a handle of the state itself.
+    /// Interpreter of the thread, which has a handle of the state itself.
     lua: OnceLock<WeakLua>,
     is_stopped: AtomicBool,
     /// Addresses of the target.

@@ -14,7 +14,7 @@ pub enum EndReason {
     ScriptError(String),
 }
 
-/// The same in JSON: one of the fields has a value.
+/// JSON form of [`EndReason`]: one of the fields has a value.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct EndReasonFields {

@@ -1,9 +1,9 @@
 //! Events during a run: an objective is missed or met again, or the run is no longer trusted.
 //!
-//! The verdict on a run is that of its end. While it goes on a user needs the instants: when did the service begin to miss
-//! an objective, and since when are weir's own figures in doubt? An objective is judged over the last ten seconds, as a
-//! condition that ends a run early, so that a bad moment alone makes none. Trust is judged over the run so far, by the
-//! rules that do not depend on its end.
+//! The verdict on a run is that of its end. While it goes on a user needs the instants: when did the service begin to
+//! miss an objective, and since when are weir's own figures in doubt? An objective is judged over the last ten seconds,
+//! as a condition that ends a run early, so that a bad moment alone makes none. Trust is judged over the run so far, by
+//! the rules that do not depend on its end.
 
 use std::collections::VecDeque;
 
@@ -25,11 +25,11 @@ const MAX_MARKS: usize = 200;
 pub enum LiveEvent {
     /// An objective is missed in the last seconds: the objective, and what was measured.
     Missed(String, String),
-    /// It is met again.
+    /// The objective is met again.
     Met(String),
     /// The run so far is not trusted, with the reason.
     Doubted(String),
-    /// It is trusted again.
+    /// The run is trusted again.
     Trusted,
 }
 

@@ -37,7 +37,7 @@ impl Shard {
         total.saturating_sub(self.first).div_ceil(self.step)
     }
 
-    /// Its number `k`, from 0.
+    /// Number of the part's item `k`, from 0.
     pub fn nth(self, k: u64) -> u64 {
         self.first.saturating_add(self.step.saturating_mul(k))
     }

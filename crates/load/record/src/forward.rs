@@ -26,7 +26,7 @@ use crate::upstreams::ServicePlace;
 /// the service took anything of it.
 const MAX_RESENDABLE_BYTES: u64 = 64 << 10;
 
-/// Where a request goes.
+/// Destination of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) place: ServicePlace,

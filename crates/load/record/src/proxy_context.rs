@@ -32,7 +32,7 @@ pub(crate) struct ProxyContext {
     pub(crate) open: Rc<Cell<usize>>,
 }
 
-/// Where the requests of a connection go.
+/// Destination of a connection's requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Entrance {
     /// Anywhere: the client uses a proxy.

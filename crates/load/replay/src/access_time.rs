@@ -35,7 +35,7 @@ impl AccessTime {
         self.moment == StampMoment::End
     }
 
-    /// The same stamp with another meaning.
+    /// Stamp that marks another moment.
     pub fn marking(self, moment: StampMoment) -> Self {
         Self { moment, ..self }
     }

@@ -16,7 +16,7 @@ struct FormatCandidate {
     format: AccessFormat,
     /// Lines that it reads.
     read: usize,
-    /// Its first error.
+    /// First error of the format.
     error: Option<LineError>,
 }
 

@@ -1,4 +1,4 @@
-//! Which records a replay has, and why others are left out.
+//! Selection of the records that a replay sends, and reasons for leaving out others.
 
 use super::access_record::AccessRecord;
 use super::record_filter::RecordFilter;
@@ -61,7 +61,7 @@ impl LineOmission {
     }
 }
 
-/// Which records a replay has.
+/// Criteria of the records that a replay sends.
 #[derive(Clone, Debug, Default)]
 pub struct RecordSelection {
     /// Conditions, all of which must hold.

@@ -29,7 +29,7 @@ pub(crate) struct RunState {
     pub(crate) number: u64,
     /// Whether the process is there.
     pub(crate) is_running: bool,
-    /// Its page, once it has one.
+    /// Page of the run, once it has one.
     pub(crate) page: Option<ChildPage>,
     command: String,
     /// Errors and warnings.

@@ -8,7 +8,7 @@ use weir_server::{BuiltinPaths, Options, RunningServer, ServerError, Service};
 /// Shortest token that a user may choose, in characters.
 const MIN_TOKEN_CHARS: usize = 16;
 
-/// Where a page listens, and who may open it.
+/// Address of a page, and the clients that may open it.
 #[derive(Clone, Copy, Debug)]
 pub struct PageListener<'a> {
     /// Flag that errors name, e.g. `--web`.

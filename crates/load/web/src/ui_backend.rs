@@ -33,7 +33,7 @@ pub struct RunCommand {
     pub shown: String,
 }
 
-/// Which saved runs a list has; empty texts are any.
+/// Filter of a list of saved runs; empty texts match all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunQuery {
@@ -56,8 +56,8 @@ pub struct DocumentRequest {
     pub force: bool,
 }
 
-/// The command line, as the page of `weir ui` needs it. Functions are called on a thread of their own and may take time;
-/// their errors are one line.
+/// The command line, as the page of `weir ui` needs it. Functions are called on a thread of their own and may take
+/// time; their errors are one line.
 pub trait UiBackend: Debug + Send + Sync + 'static {
     /// Options of the form, in groups.
     fn options(&self) -> Value;

@@ -16,7 +16,7 @@ pub const CONNECTION_ATTEMPT_DELAY: Nanos = Nanos::from_millis(250);
 /// Time for which a name's address is remembered as the one that accepts connections where an earlier one does not.
 const MEMORY: Nanos = Nanos::from_secs(600);
 
-/// Which of a name's addresses is attempted next, and when.
+/// Order and times of the attempts at a name's addresses (RFC 8305).
 #[derive(Clone, Debug)]
 pub struct AddressRace {
     count: usize,
@@ -78,9 +78,9 @@ impl AddressRace {
     }
 }
 
-/// Address of a name that accepted a connection where the first one did not (RFC 8305, section 4, lets a client use what it has seen),
-/// so that a dead address costs a delay once, and not with each connection. The resolver's order holds as long as its first
-/// address accepts: it may share load.
+/// Address of a name that accepted a connection where the first one did not (RFC 8305, section 4, lets a client use
+/// what it has seen), so that a dead address costs a delay once, and not with each connection. The resolver's order
+/// holds as long as its first address accepts: it may share load.
 #[derive(Clone, Debug, Default)]
 pub struct AddressMemory {
     reachable: Option<(SocketAddr, Nanos)>,

@@ -8,7 +8,7 @@ use crate::address_race;
 use weir_request::origin::CredentialOrigin;
 use weir_request::url::{HttpUrl, UrlError};
 
-/// Where requests go: the parts of a URL.
+/// Target of requests: the parts of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The URL, without user and password.
@@ -120,7 +120,8 @@ impl Target {
         }
     }
 
-    /// Addresses in the order in which they are attempted; `connect_to` (HOST:PORT) is resolved in place of the URL's host.
+    /// Addresses in the order in which they are attempted; `connect_to` (HOST:PORT) is resolved in place of the URL's
+    /// host.
     ///
     /// # Errors
     /// If the name has no address.

@@ -80,14 +80,14 @@ impl Tls {
         Ok(Self { config: Arc::new(config), name })
     }
 
-    /// The same, which offers HTTP/2 to the service, and HTTP/1.1 if it `may_fall_back` to that.
+    /// Offers HTTP/2 to the service, and HTTP/1.1 if it `may_fall_back` to that.
     #[must_use]
     pub fn offering_http2(self, may_fall_back: bool) -> Self {
         let versions: &[&[u8]] = if may_fall_back { &[b"h2", b"http/1.1"] } else { &[b"h2"] };
         self.offering(versions)
     }
 
-    /// The same, which offers HTTP/1.1 alone.
+    /// Offers HTTP/1.1 alone.
     #[must_use]
     pub fn offering_http1(self) -> Self {
         self.offering(&[b"http/1.1"])

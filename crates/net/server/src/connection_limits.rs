@@ -1,5 +1,5 @@
-//! Limits of the number of connections: of all callers, of a listener and of one address. Without them callers could take
-//! all descriptors of the process, also those of upstreams and the admin listener.
+//! Limits of the number of connections: of all callers, of a listener and of one address. Without them callers could
+//! take all descriptors of the process, also those of upstreams and the admin listener.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -24,7 +24,7 @@ pub struct ConnectionLimits {
     pub exempt: Proxies,
 }
 
-/// Which limit a connection would exceed.
+/// Limit that a connection would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExceededLimit {
     Total,

@@ -31,7 +31,7 @@ static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
 /// Idle time after which a connection gives back the memory of its last request.
 const REST_AFTER: Nanos = Nanos::from_secs(2);
 
-/// Where a connection comes from.
+/// Origin of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionOrigin {
     Tcp(SocketAddr),

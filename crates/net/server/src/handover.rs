@@ -64,9 +64,9 @@ pub struct NextProcess {
 /// Reason why the next process has not taken over. It has been ended.
 #[derive(Debug)]
 pub enum HandoverError {
-    /// It ended; its own message says why.
+    /// The new process ended; its own message has the reason.
     Ended,
-    /// It was not ready in time.
+    /// The new process was not ready in time.
     TimedOut(Duration),
     /// An error of the system.
     System(io::Error),

@@ -62,7 +62,7 @@ impl Network {
         Ok(network)
     }
 
-    /// The same network by its first address.
+    /// Network by its first address.
     fn first(self) -> Self {
         match self {
             Self::V4(address, bits) => Self::V4((address.to_bits() & mask(32, bits) as u32).into(), bits),

@@ -13,7 +13,7 @@ pub enum ProxyHeader {
     Incomplete,
     /// A header.
     Complete {
-        /// Its length in bytes; the client's own bytes follow.
+        /// Length of the header in bytes; the client's own bytes follow.
         length: usize,
         /// Address of the client; None if the connection is the proxy's own (`LOCAL`), or the proxy does not know it
         /// (`UNKNOWN`).

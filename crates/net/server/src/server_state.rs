@@ -10,7 +10,7 @@ pub(super) enum ShutdownRequest {
     Run,
     /// Deadline of pending responses.
     DrainUntil(Nanos),
-    /// The same, while another process listens: idle connections wait for one more request until then.
+    /// As `DrainUntil` while another process listens: idle connections wait for one more request until then.
     LeaveUntil(Nanos),
     Now,
 }

@@ -47,7 +47,7 @@ pub(super) struct ThreadContext<S: Service> {
     pub(super) connection_ended: Notify,
     pub(super) memory_reclaimer: MemoryReclaimer,
     pub(super) http1_buffers: Rc<Http1Buffers>,
-    /// Where the next search for an idle connection begins.
+    /// Start of the next search for an idle connection.
     pub(super) next_inspected: Cell<usize>,
 }
 

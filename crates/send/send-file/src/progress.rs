@@ -145,7 +145,7 @@ impl SendMonitor {
         }
     }
 
-    /// The same limit, with what the store has.
+    /// Limit in the light of the store's jobs.
     fn with_store(&self, limit: SendLimit) -> SendLimit {
         limit.with_store(self.counts.jobs_in(State::Queued), self.counts.jobs_in(State::Retrying))
     }
@@ -320,8 +320,8 @@ impl SendMonitor {
     }
 }
 
-/// Counts and other parts as one line of at most this many columns: the least important counts are left out first, then the
-/// last part is cut.
+/// Counts and other parts as one line of at most this many columns: the least important counts are left out first, then
+/// the last part is cut.
 fn joined_within(counts: &[String], rest: &[String], columns: usize) -> String {
     let joined = |counts: &[String]| {
         let counts = [counts.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join(", ")];

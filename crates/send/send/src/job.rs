@@ -34,7 +34,7 @@ pub struct JobRequest {
     pub headers: Vec<(String, String)>,
     /// Body; may be empty.
     pub body: Vec<u8>,
-    /// Which of it are templates; the rest is data.
+    /// Parts that are templates; the rest is data.
     pub templates: TemplateParts,
 }
 

@@ -44,7 +44,7 @@ impl KeyHosts {
         Ok(Self { hosts: own.into_iter().map(Ok).chain(named).collect::<Result<_, _>>()?, given: Vec::new() })
     }
 
-    /// The same with each `Host` of the default headers, which the operator gives.
+    /// Adds each `Host` of the default headers, which the operator gives.
     #[must_use]
     pub fn with_defaults(mut self, headers: &[(String, String)]) -> Self {
         let hosts = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host"));
@@ -57,8 +57,8 @@ impl KeyHosts {
         self.hosts.is_empty()
     }
 
-    /// Origin of a URL, or the one that its `Host` names, that may have no keys. A `Host` of another name or port leads to
-    /// another service behind the same address.
+    /// Origin of a URL, or the one that its `Host` names, that may have no keys. A `Host` of another name or port leads
+    /// to another service behind the same address.
     pub(super) fn foreign(&self, target: &Target, host: Option<&str>) -> Option<String> {
         let scheme = if target.tls { "https" } else { "http" };
         if !self.allows(target) {

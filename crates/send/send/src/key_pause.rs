@@ -42,7 +42,7 @@ impl PauseRecord {
         Self { key, is_of_all_keys, host, until_ms: until.0, cause, is_capped }
     }
 
-    /// The same for a dispatch, by its numbers and its clock; None if it has ended.
+    /// Pause for a dispatch, by its numbers and its clock; None if it has ended.
     pub(super) fn to_dispatch(&self, host: HostId, key: u32, now: Nanos, wall: UnixMs) -> Option<KeyPause> {
         let rest_ms = u64::try_from(self.until_ms.saturating_sub(wall.0)).ok().filter(|ms| *ms > 0)?;
         let cause = if self.cause == RETRY_AFTER { PauseCause::RetryAfter } else { PauseCause::QuotaReset };
@@ -56,7 +56,7 @@ impl PauseRecord {
         UnixMs(self.until_ms)
     }
 
-    /// Who pauses: `key alice`, or `all keys`.
+    /// Subject of the pause: `key alice`, or `all keys`.
     pub fn subject(&self) -> String {
         match self.key.as_str() {
             "none" => "sending".into(),

@@ -19,7 +19,7 @@ pub(super) struct KeyState {
     /// Time of writing, in milliseconds since 1970.
     #[serde(rename = "at_ms")]
     written_at_ms: i64,
-    /// The same by a clock that is never set: boot ID, and time since boot.
+    /// Time by a clock that is never set: boot ID, and time since boot.
     #[serde(default)]
     boot: String,
     #[serde(default)]
@@ -147,7 +147,7 @@ impl KeyState {
         self.history.as_ref().map(StoredHistory::history)
     }
 
-    /// The same at named hosts.
+    /// Histories at named hosts.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (String, KeyHistory)> {
         self.hosts.iter().map(|(host, kept)| (host.clone(), kept.history()))
     }

@@ -25,7 +25,7 @@ pub enum State {
     Retrying,
     /// Failed permanently: its attempts are exhausted, or another would not help.
     DeadLettered,
-    /// Its time to live ended before it was delivered.
+    /// The time to live ended before the job was delivered.
     Expired,
 }
 

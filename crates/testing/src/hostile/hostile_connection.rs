@@ -48,9 +48,9 @@ pub(super) struct HostileConnection<'a> {
 /// Reaction of a client to a violation.
 #[derive(Clone, Copy)]
 enum Reaction {
-    /// It ends the stream or the connection with this code.
+    /// End of the stream or the connection with this code.
     Code(Option<ErrorCode>),
-    /// It closes the connection.
+    /// Close of the connection without a code.
     Closed,
     None,
 }

@@ -76,7 +76,7 @@ impl PartialEq for ValuePattern {
 impl Eq for ValuePattern {}
 
 impl fmt::Display for Condition {
-    /// As part of a route's name in metrics and logs.
+    /// Notation within a route's name in metrics and logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.test == ValueCondition::Absent {
             f.write_str("!")?;

@@ -8,11 +8,11 @@ use crate::gate_route::route_name;
 /// How a part differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartChangeKind {
-    /// It is new.
+    /// Only in the new configuration.
     Added,
-    /// It is gone.
+    /// Only in the old configuration.
     Removed,
-    /// It has other settings.
+    /// In both, with different settings.
     Changed,
 }
 

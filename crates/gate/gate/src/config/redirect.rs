@@ -11,10 +11,10 @@ use weir_net::path::PathRule;
 /// Handling of a route's requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RouteAction {
-    /// They are calls to an upstream.
+    /// Calls to an upstream.
     #[default]
     Forward,
-    /// The same response for all.
+    /// A fixed response for all.
     Respond(FixedReply),
     /// A redirect.
     Redirect(RedirectRule),

@@ -133,7 +133,7 @@ fn local_response(node: &DocumentNode<'_>, status: u16, line: &str) -> LocalResp
     local_response_with(node, status, line, |_| {})
 }
 
-/// The same with further keys, which `more` parses.
+/// Parses a local response with further keys, which `more` parses.
 pub(super) fn local_response_with(
     node: &DocumentNode<'_>,
     status: u16,

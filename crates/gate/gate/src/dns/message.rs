@@ -61,7 +61,7 @@ pub struct SrvRecord {
 pub struct TargetAddress {
     /// Name of the host.
     pub target: DnsName,
-    /// Its address.
+    /// Address of the target.
     pub address: IpAddr,
 }
 

@@ -199,7 +199,7 @@ pub enum ServiceOutcome {
 pub enum AbandonReason {
     /// The deadline has passed: a lower bound of the service time.
     DeadlineExceeded,
-    /// The same, of a deadline that the caller has chosen: no evidence while nothing is known of service times.
+    /// As `DeadlineExceeded`, of a deadline that the caller has chosen: no evidence while service times are unknown.
     CallerDeadlineExceeded,
     /// The caller disconnected, or another attempt won: no evidence.
     Unwanted,

@@ -17,7 +17,7 @@ const REFILL: Nanos = Nanos::from_secs(30);
 /// Maximum number of subjects that are remembered.
 const MAX_SUBJECTS: usize = 4096;
 
-/// Which changes of conditions are lines. A subject is a host of an upstream, or an upstream.
+/// Choice of condition changes that are logged. A subject is a host of an upstream, or an upstream.
 #[derive(Clone, Debug, Default)]
 pub struct ConditionLog {
     /// By kind of change and subject: a circuit that flaps leaves out no line about hosts.

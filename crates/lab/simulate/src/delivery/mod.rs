@@ -28,7 +28,7 @@ use weir_workload::delay::Delay;
 /// One key, and all that happens to its requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeliveryScenario {
-    /// Who counts.
+    /// Service that counts and rejects.
     pub service: Service,
     /// Limits that the sender is configured with.
     pub rules: KeyRules,

@@ -5,7 +5,7 @@ use weir_delivery::limit_headers::{Quota, RateLimitHeaders};
 use weir_limits::limit_unit::LimitUnit;
 use weir_limits::models::{LimitUsage, LimitWindow, RetryTime, ServerLimiter};
 
-/// Which rate-limit headers responses carry.
+/// Rate-limit headers of responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeaderStyle {
     /// None.
@@ -64,7 +64,7 @@ impl Service {
         }
     }
 
-    /// Its count at the start.
+    /// Count at the start.
     pub(super) fn initial_count(&self) -> ServiceCount {
         let mut limiter = ServerLimiter::new(&self.limits, Nanos(1));
         for _ in 0..self.initial_used {

@@ -19,7 +19,7 @@ pub(super) struct DataPiece {
     pub(super) is_encoded: bool,
 }
 
-/// Where data is from.
+/// Source of data.
 #[derive(Clone, Debug)]
 pub(super) enum CurlDataSource {
     Text(String),

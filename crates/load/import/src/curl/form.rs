@@ -18,7 +18,7 @@ pub(super) struct FormPart {
     pub(super) unknown: Vec<String>,
 }
 
-/// Where the content of a part comes from.
+/// Source of a part's content.
 #[derive(Debug, PartialEq)]
 pub(super) enum FormSource {
     Text(String),

@@ -19,7 +19,7 @@ pub(super) fn is_extractor(class: &str) -> bool {
     class.ends_with("Extractor") || class == "JSONPostProcessor" || class == "JMESPathExtractor"
 }
 
-/// Which of several matches an extractor takes.
+/// Choice among several matches of an extractor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MatchNumber {
     /// That of a number, from 1.

@@ -28,7 +28,7 @@ pub(crate) struct TextSpan {
     pub(crate) end: usize,
 }
 
-/// Who says a message.
+/// Role of a message's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChatRole {
     System,

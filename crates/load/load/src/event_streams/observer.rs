@@ -39,7 +39,7 @@ pub struct StreamSinks<'c> {
     pub streams: &'c mut StreamCounts,
     /// Counts of requests to language models; `None` if responses are other streams.
     pub llm: Option<&'c mut LlmCounts>,
-    /// Where events are kept for a program that reads them.
+    /// Buffer of events for a program that reads them.
     pub arrived: Option<&'c mut ArrivedEvents>,
     /// Wait of reads, which gaps decide about; none if reads do not wait.
     pub reads: Option<&'c mut ReadWait>,

@@ -77,8 +77,8 @@ impl ConnectionStreams {
     /// Whether another request would have a stream, as far as it is known.
     pub(crate) fn has_room(&self) -> bool {
         let permitted = self.max_streams.min(self.protocol.peer_settings().max_streams as usize);
-        // Before the settings a connection takes what it is made for. Where none is permitted one request waits, so that
-        // its timeout says so; without it a load would wait for a stream without end.
+        // Before the settings a connection takes what it is made for. Where none is permitted one request waits, so
+        // that its timeout says so; without it a load would wait for a stream without end.
         let max = if self.protocol.peer_settings().is_received { permitted.max(1) } else { self.max_streams };
         !self.is_retired && self.len() < max
     }
@@ -132,7 +132,7 @@ impl ConnectionStreams {
         std::mem::take(&mut self.unsendable)
     }
 
-    /// Its requests that wait for a stream.
+    /// Requests that wait for a stream.
     pub(crate) fn waiting_exchanges(&mut self) -> impl Iterator<Item = &mut StreamExchange> {
         self.exchanges.iter_mut().flatten().filter(|exchange| exchange.stream.is_none())
     }

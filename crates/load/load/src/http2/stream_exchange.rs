@@ -21,7 +21,7 @@ pub(crate) struct StreamExchange {
     pub(crate) observer: Option<Box<StreamObserver>>,
     /// Time when it was given to its connection.
     pub(crate) joined: Nanos,
-    /// Its stream; `None` while it waits for one.
+    /// Stream; `None` while the request waits for one.
     pub(crate) stream: Option<StreamId>,
     /// Bytes of frames that it has caused.
     pub(crate) bytes_out: u64,

@@ -11,7 +11,7 @@ use weir_pace::shard::Shard;
 use weir_pace::user_stages::UserStages;
 
 impl LoadPlan {
-    /// The same load, which may be changed while it runs; and its control.
+    /// Makes the load changeable while it runs; returns it with its control.
     pub fn controlled(self) -> (Self, LoadControl) {
         let control = LoadControl::new(self.live_load(), self.until, self.user_limits());
         (Self { control: Some(control.clone()), ..self }, control)

@@ -18,7 +18,7 @@ use weir_pace::source::RequestSource;
 use weir_request::request_framing::{CallerFraming, closes_connection};
 
 impl LoadPlan {
-    /// The same load with users that a program drives; `options` are those of the plan.
+    /// Lets a program drive the users of the load; `options` are those of the plan.
     ///
     /// # Errors
     /// If TLS cannot be configured.
@@ -42,7 +42,7 @@ impl LoadPlan {
         })
     }
 
-    /// The same load with the arrivals of a program, such as those of a log; `options` are those of the plan, whose
+    /// Gives the load the arrivals of a program, such as those of a log; `options` are those of the plan, whose
     /// duration cuts it off.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl LoadPlan {
         self.scenarios.is_some() || self.program.is_some()
     }
 
-    /// The same load with this request.
+    /// Replaces the request of the load.
     pub fn with_request(self, request: WireRequest) -> Self {
         let keep_alive = self.keep_alive && !closes_connection(&request.bytes);
         Self { requests: vec![request], source: RequestSource::new(&[1.0], self.seed), keep_alive, ..self }
@@ -105,7 +105,7 @@ impl LoadPlan {
         options.bodies.first().map(read_body).transpose()
     }
 
-    /// The same load of a program, for a thread that may outlast the run; without its listener.
+    /// Copy of a program's load, without its listener, for a thread that may outlast the run.
     pub(crate) fn detached(&self) -> Self {
         Self {
             target: self.target.clone(),

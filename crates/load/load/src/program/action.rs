@@ -31,7 +31,7 @@ pub enum ProgramAction {
 pub struct ProgramSend {
     /// Index of the step that the request is counted under.
     pub step: u32,
-    /// Where it goes: 0 is the target of the load, others are those of
+    /// Destination: 0 is the target of the load, others are those of
     /// [`ThreadProgram::origin`](super::ThreadProgram::origin).
     pub origin: OriginId,
     /// Time at which it should have been sent.
@@ -50,13 +50,13 @@ pub enum KeptParts {
     /// Nothing but the status: the response costs as in a plain load.
     #[default]
     Nothing,
-    /// Its head.
+    /// The head.
     Head,
-    /// Its head, and the start of its body if its status is 400 or above.
+    /// The head, and the start of the body if its status is 400 or above.
     HeadAndErrorBody,
-    /// Its head and body.
+    /// The head and the body.
     HeadAndBody,
-    /// Its head, and the events of its body as they arrive: [`events`](super::ThreadProgram::events).
+    /// The head, and the events of the body as they arrive: [`events`](super::ThreadProgram::events).
     Events,
 }
 

@@ -38,7 +38,7 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Where the call for a user is that does not return, as the beginning of a message: `shop.py:12: Shopper.browse`.
+    /// Place of a call that does not return, as the beginning of a message: `shop.py:12: Shopper.browse`.
     /// `user` is the number on its thread.
     fn blocked_in(&self, _user: u32) -> String {
         "the script".to_owned()
@@ -122,7 +122,7 @@ pub trait ThreadProgram: fmt::Debug + Send {
     }
 }
 
-/// Where requests of a program go.
+/// Destination of a program's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramOrigin {
     /// Scheme, host and port; TLS has the host's name.

@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::origin_addresses::OriginAddresses;
 use crate::plan::PlanError;
 
-/// Where the requests of an origin go.
+/// Addresses and TLS of an origin's requests.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedOrigin {
     /// Addresses; never empty.

@@ -40,7 +40,7 @@ impl ProgramPlan {
 pub(crate) struct ProgramFlows<'a> {
     plan: &'a ProgramPlan,
     program: Box<dyn ThreadProgram>,
-    /// Where requests without an origin of their own go.
+    /// Destination of requests without an origin of their own.
     target: ResolvedOrigin,
     target_name: String,
     origins: HashMap<OriginId, (RequestOrigin, ResolvedOrigin)>,
@@ -65,7 +65,7 @@ pub(crate) struct ScriptTime {
     pub(crate) longest: Nanos,
 }
 
-/// Where a call of a program puts its request and findings.
+/// Buffers for the request and the findings of a program's call.
 #[derive(Debug)]
 pub(crate) struct CallBuffers<'a> {
     pub(crate) request: &'a mut RequestBytes,

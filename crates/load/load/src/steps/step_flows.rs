@@ -37,7 +37,7 @@ struct StepUser {
     scenario: u32,
 }
 
-/// Where a call of a flow puts what it makes and finds.
+/// Buffers for the request and the findings of a flow's call.
 #[derive(Debug)]
 pub(super) struct FlowBuffers<'a> {
     pub(super) request: &'a mut RequestBytes,

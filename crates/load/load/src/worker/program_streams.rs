@@ -11,7 +11,7 @@ use weir_http2::error_code::ErrorCode;
 /// Time that responses which users of a program read as streams of events have for their end, after that of the load.
 const STREAM_GRACE: Nanos = Nanos::from_secs(10);
 
-/// Where the responses are that users of a program read as streams of events.
+/// Places of the responses that users of a program read as streams of events.
 #[derive(Debug, Default)]
 pub(super) struct ProgramStreams {
     places: HashMap<u32, StreamPlace>,

@@ -64,7 +64,7 @@ impl ClosedFeed {
         }
     }
 
-    /// The same users, as many at a time as these stages have.
+    /// Limits the active users to the number of these stages.
     pub fn in_stages(mut self, stages: UserStages) -> Self {
         self.set_stages(stages, Nanos::ZERO);
         self

@@ -17,7 +17,7 @@ pub struct OpenFeed {
     dropped: u64,
 }
 
-/// Where arrivals come from.
+/// Source of arrivals.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per thread; that of a plain load is not behind a pointer")]
 enum ArrivalSource {
@@ -80,7 +80,8 @@ impl OpenFeed {
         Self::of(ArrivalSource::Schedule(source), max_wait)
     }
 
-    /// Arrivals that are pushed into [`Self::queue`]; one that waits longer than `max_wait` for a connection is dropped.
+    /// Arrivals that are pushed into [`Self::queue`]; one that waits longer than `max_wait` for a connection is
+    /// dropped.
     pub fn queued(max_wait: Nanos) -> Self {
         Self::of(ArrivalSource::Queue(ArrivalQueue::default()), max_wait)
     }

@@ -13,7 +13,7 @@ use weir_measure::run_steps::RunStep;
 pub struct SavedRun {
     /// File of the run.
     pub file: String,
-    /// Its result.
+    /// Result of the run.
     pub result: ToolResult,
 }
 

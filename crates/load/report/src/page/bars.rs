@@ -20,7 +20,7 @@ pub struct BarChart {
 /// Bar with its name, value and interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarRow {
-    /// Its name.
+    /// Name of the row.
     pub name: String,
     /// The length of the bar; >= 0.
     pub value: f64,

@@ -75,7 +75,7 @@ impl ChartCells {
         })
     }
 
-    /// As the script reads it: shades are a digit for each row.
+    /// JSON for the script: shades are a digit for each row.
     pub(super) fn to_json(&self, number: fn(f64) -> Value) -> Value {
         let digits = |column: &CellColumn| column.shades.iter().map(|shade| char::from(b'0' + shade % 10)).collect();
         json!({

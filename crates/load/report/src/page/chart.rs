@@ -34,7 +34,7 @@ pub struct Chart {
 /// A line of points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChartLine {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
     /// Failures are [`Tone::Bad`]; all others take their own colour, or the next one.
     pub tone: Tone,
@@ -44,7 +44,7 @@ pub struct ChartLine {
     pub beneath: bool,
     /// In ascending order.
     pub x: Vec<f64>,
-    /// As many as `x`; a gap where there is nothing to show.
+    /// Values, as many as `x`; None is a gap.
     pub y: Vec<Option<f64>>,
     /// The interval round each point, e.g. of 95%: as many as `x`, or none at all.
     pub band: Vec<Option<(f64, f64)>>,
@@ -54,12 +54,12 @@ pub struct ChartLine {
     pub hidden: bool,
 }
 
-/// A stretch of the x axis.
+/// Marked period of the x axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartSpan {
-    /// Where it begins.
+    /// Start on the x axis.
     pub from: f64,
-    /// Where it ends.
+    /// End on the x axis.
     pub to: f64,
     /// Name of the period, for its label.
     pub name: String,
@@ -68,7 +68,7 @@ pub struct ChartSpan {
 /// A value of the y axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartLevel {
-    /// Where it is.
+    /// Value on the y axis.
     pub at: f64,
     /// Name of the level, beside its line.
     pub name: String,
@@ -188,7 +188,7 @@ impl Chart {
         self.cells.is_none() && self.lines.iter().all(|line| line.values().next().is_none())
     }
 
-    /// Which of the colours each line has: a number, or the one of failures.
+    /// Colour of each line: a number, or that of failures.
     pub(super) fn hues(&self) -> Vec<String> {
         let mut next = 0;
         let mut hue = |line: &ChartLine| match (line.tone, line.hue) {

@@ -23,7 +23,7 @@ pub(super) enum Ink {
 }
 
 impl Ink {
-    /// Its colour.
+    /// Colour, as in CSS.
     pub(super) const fn colour(self) -> &'static str {
         match self {
             Self::Title | Self::Label | Self::Tick => "#222222",

@@ -45,11 +45,11 @@ pub enum XAxisKind {
 /// A line.
 #[derive(Clone, Debug, Default)]
 pub struct PlotSeries {
-    /// Its name.
+    /// Name in the legend.
     pub name: String,
     /// In order of x.
     pub points: Vec<PlotPoint>,
-    /// Its colour and the shape of its points, by number.
+    /// Number of the colour and the shape of points.
     pub colour: usize,
 }
 

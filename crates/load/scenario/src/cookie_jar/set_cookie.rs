@@ -9,7 +9,7 @@ const MAX_COOKIE_BYTES: usize = 4_096;
 /// Bytes of an attribute's value, at most; longer attributes are ignored.
 const MAX_ATTRIBUTE_BYTES: usize = 1_024;
 
-/// Which requests from other sites have a cookie.
+/// Requests from other sites that carry a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SameSite {
     /// None.

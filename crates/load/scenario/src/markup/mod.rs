@@ -142,7 +142,7 @@ impl<'t> Node<'t> for MarkupRef<'t> {
         attributes.iter().map(move |index| Self { index: *index, ..self })
     }
 
-    /// Those of the whole document, of which names with a prefix are made.
+    /// Namespaces of the whole document, which names with a prefix refer to.
     fn namespaces(self) -> impl Iterator<Item = Self> + 't {
         let is_element = self.kind() == NodeKind::Element;
         let namespaces = if is_element { self.tree.namespaces.as_slice() } else { &[] };

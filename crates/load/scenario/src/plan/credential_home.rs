@@ -19,7 +19,7 @@ pub(super) struct CredentialHome<'a> {
     pub(super) first_sent: Option<OriginId>,
 }
 
-/// Where a rendered request goes.
+/// Destination of a rendered request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RenderedTarget {
     pub(super) origin: OriginId,

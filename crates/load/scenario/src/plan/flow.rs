@@ -23,7 +23,7 @@ use weir_request::url::HttpUrl;
 pub enum FlowAction {
     /// Sends the request in the buffer.
     Send {
-        /// Where the request goes.
+        /// Destination of the request.
         origin: OriginId,
         /// Time at which the user meant to send: the end of the wait before it, or the response before it.
         intended: Nanos,

@@ -56,7 +56,7 @@ pub(super) struct RequestTemplate {
     pub(super) fixed: Option<RequestBytes>,
 }
 
-/// Where the requests of a step go.
+/// Destination of a step's requests.
 #[derive(Clone, Debug)]
 pub(super) enum RequestTarget {
     /// URL that never changes.
@@ -120,8 +120,8 @@ impl RenderSource<'_, '_> {
 }
 
 impl RequestTemplate {
-    /// Appends a request to `out`; `url` becomes the URL, unless it never changes. Credentials of the settings belong to
-    /// `home`; without one to the origin of this request.
+    /// Appends a request to `out`; `url` becomes the URL, unless it never changes. Credentials of the settings belong
+    /// to `home`; without one to the origin of this request.
     pub(super) fn render(
         &self,
         source: &mut RenderSource<'_, '_>,

@@ -19,7 +19,7 @@ pub struct ClientSettings {
     pub header_table_bytes: u32,
     /// Maximum size of a response's fields, in bytes, with 32 for each, at most 1 MiB.
     pub max_fields_bytes: u32,
-    /// Which fields of requests are inserted into the peer's table.
+    /// Request fields to insert into the peer's table.
     pub indexing: IndexingPolicy,
 }
 
@@ -41,7 +41,7 @@ impl Default for ClientSettings {
 }
 
 impl ClientSettings {
-    /// The same within their ranges.
+    /// Settings clamped to their ranges.
     pub(super) fn bounded(&self) -> Self {
         Self {
             stream_window_bytes: self.stream_window_bytes.clamp(1, MAX_31_BITS),

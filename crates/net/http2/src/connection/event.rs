@@ -91,7 +91,7 @@ pub struct ResponseTotals {
 pub struct StreamReset {
     /// Error code.
     pub code: ErrorCode,
-    /// Which side ended it.
+    /// Side that ended it.
     pub side: ResetSide,
     /// Whether the peer has certainly not processed the request, so that it may be sent again elsewhere.
     pub is_unprocessed: bool,

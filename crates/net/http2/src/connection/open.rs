@@ -13,7 +13,7 @@ use crate::request::RequestHeadError;
 pub struct StreamId(pub(super) u32);
 
 impl StreamId {
-    /// Its number on the wire.
+    /// Number on the wire.
     pub fn number(self) -> u32 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Where the next received byte belongs.
+//! Place of the next received byte: a part of a frame.
 
 use crate::frame::FrameHeader;
 

@@ -23,10 +23,10 @@ const SEEN_COUNT: usize = 64;
 /// Cookies from this length on, in bytes, are taken to be too long to be guessed.
 const MIN_INDEXED_COOKIE_BYTES: usize = 20;
 
-/// Which literal fields are inserted into the table, secrets aside.
+/// Choice of the literal fields to insert into the table; secrets never are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexingPolicy {
-    /// Those that were sent before, and those with a new name.
+    /// Fields that were sent before, and fields with a new name.
     #[default]
     Repeated,
     /// All.
@@ -108,7 +108,7 @@ impl HpackEncoder {
         encoder
     }
 
-    /// The same without Huffman codes: longer blocks, less work for both sides.
+    /// Turns Huffman codes off: longer blocks, less work for both sides.
     #[must_use]
     pub fn without_huffman(self) -> Self {
         Self { uses_huffman: false, ..self }

@@ -99,7 +99,7 @@ impl NameLengths {
     }
 }
 
-/// Where a field was found.
+/// Match of a field in the static table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StaticMatch {
     /// Index of name and value.

@@ -38,7 +38,7 @@ struct CachedBlock {
     generation: Option<u64>,
 }
 
-/// Where the text of the last head is.
+/// Place of the last head's text.
 #[derive(Clone, Copy, Debug)]
 enum TextPlace {
     Own,

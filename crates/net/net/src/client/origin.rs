@@ -95,7 +95,7 @@ pub struct Origin {
     /// ID within the process, by which pools are found.
     pub(super) id: u64,
     pub(super) address: OriginAddress,
-    /// Which of its addresses is reachable, for all event loops.
+    /// Reachability of its addresses, for all event loops.
     pub(super) memory: Arc<Mutex<AddressMemory>>,
     /// Host and port, as text.
     name: String,
@@ -177,7 +177,7 @@ impl Origin {
         })
     }
 
-    /// The same origin under this name, whose connections wait for addresses that are found elsewhere.
+    /// Names the origin, and lets its connections wait for addresses that are found elsewhere.
     #[must_use]
     pub fn with_pending(mut self, name: &str, addresses: Arc<PendingAddresses>) -> Self {
         name.clone_into(&mut self.name);
@@ -190,8 +190,8 @@ impl Origin {
         self.proxy_protocol.is_some()
     }
 
-    /// The same origin for one client, which connections name. Each carries one request: another client's may not follow,
-    /// and a pool for each client would keep connections that nothing uses again.
+    /// Copy of the origin for one client, which its connections name. Each carries one request: another client's may
+    /// not follow, and a pool for each client would keep connections that nothing uses again.
     #[must_use]
     pub fn for_client(&self, client: SocketAddr) -> Self {
         Self {
@@ -220,7 +220,7 @@ impl Origin {
         &self.name
     }
 
-    /// Where connections go: HOST:PORT, or the path of a Unix socket.
+    /// Address of connections: HOST:PORT, or the path of a Unix socket.
     pub fn address_text(&self) -> String {
         display_address(&self.address)
     }

@@ -229,7 +229,7 @@ impl PooledConnection {
         self.return_unused(now);
     }
 
-    /// The same for a connection that may not have carried a request.
+    /// Returns a connection that may not have carried a request.
     pub(super) fn return_unused(self, now: Nanos) {
         if self.socket.is_none() {
             return;

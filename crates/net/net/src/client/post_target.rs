@@ -1,4 +1,4 @@
-//! Where messages of one kind are posted, such as those of a collector of metrics or traces.
+//! Target of POST requests of one kind, such as a collector of metrics or traces.
 
 use std::sync::Arc;
 

@@ -60,7 +60,7 @@ impl HeadParser {
         Self { context, ..Self::default() }
     }
 
-    /// The same, for a request that asks for this protocol: a 101 has to be for it.
+    /// Sets the protocol that the request asks for: a 101 has to be for it.
     pub fn asking_for(self, protocol: Option<HeaderValue>) -> Self {
         Self { protocol, ..self }
     }

@@ -36,7 +36,7 @@ impl PathRule {
 }
 
 impl Default for PathRule {
-    /// As most services read paths, and no ambiguous ones.
+    /// Paths as most services read them; ambiguous ones are rejected.
     fn default() -> Self {
         Self { merge_slashes: true, pass_ambiguous: false, pass_parameters: false }
     }

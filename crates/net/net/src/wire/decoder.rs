@@ -78,7 +78,7 @@ impl Decoder {
         self.push_observed(bytes, bodyless, cache, &mut ())
     }
 
-    /// The same, and passes the final head and the body on.
+    /// As [`Self::push`]; passes the final head and the body to `observer`.
     ///
     /// # Errors
     /// As there.

@@ -18,7 +18,7 @@ const MAX_KEPT_FIELDS: usize = 64;
 /// Buffers of one event loop, and the date.
 #[derive(Debug)]
 pub(crate) struct Http1Buffers {
-    /// Where sockets are read to. Not to be held across an await.
+    /// Buffer that sockets are read into. Not to be held across an await.
     pub(super) read: RefCell<Vec<MaybeUninit<u8>>>,
     write: RefCell<Vec<Vec<u8>>>,
     headers: RefCell<Vec<HeaderMap>>,

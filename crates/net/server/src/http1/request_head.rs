@@ -42,11 +42,11 @@ pub struct ParsedHead {
 /// Reason why bytes are not the head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadError {
-    /// It is invalid, or has two meanings.
+    /// Invalid or ambiguous.
     Malformed,
     /// The target exceeds 65,534 bytes.
     TargetTooLong,
-    /// It exceeds [`HeadLimits`].
+    /// Larger than [`HeadLimits`] allow.
     TooLarge,
 }
 
@@ -157,7 +157,8 @@ pub(super) fn has_empty_line(bytes: &[u8], before: usize) -> bool {
     (before..bytes.len()).any(is_end)
 }
 
-/// Whether each line ends with CR LF. A reader in front of this one may take LF alone (RFC 9112, 2.2) for a part of a value.
+/// Whether each line ends with CR LF. A reader in front of this one may take LF alone (RFC 9112, 2.2) for a part of a
+/// value.
 fn has_whole_line_ends(parsed: &httparse::Request<'_, '_>, bytes: &[u8]) -> bool {
     let starts_after_line_end = |name: &str| {
         let start = (name.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize);

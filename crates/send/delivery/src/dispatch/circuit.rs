@@ -31,7 +31,7 @@ use weir_retry::backoff::Backoff;
 pub(super) const MIN_FAILED_JOBS: usize = 5;
 /// Maximum probes in flight: several, so that one that hangs does not hide the end of the outage.
 const MAX_PROBES_IN_FLIGHT: usize = 4;
-/// The same for a silent host, as 1/N of all slots: probes into a silence hang until their timeouts.
+/// Maximum probes of a silent host, as 1/N of all slots: probes into a silence hang until their timeouts.
 const SILENT_PROBES_DIVISOR: usize = 2;
 /// The wait for the next probe is 1/N of the outage so far.
 const PROBE_WAIT_DIVISOR: u64 = 20;

@@ -140,7 +140,7 @@ pub enum DispatchAction {
     Done(JobId),
     /// The job is to be retried later.
     ScheduleRetry {
-        /// Which.
+        /// Job.
         job: JobId,
         /// Time of the retry, at the earliest.
         until: Nanos,
@@ -151,28 +151,28 @@ pub enum DispatchAction {
     Requeue(JobId),
     /// The job's TTL is extended.
     ExtendTtl {
-        /// Which.
+        /// Job.
         job: JobId,
         /// New expiry.
         expires_at: Nanos,
     },
     /// The job expired; final.
     Expire {
-        /// Which.
+        /// Job.
         job: JobId,
         /// Failure of the last attempt; [`DispatchFailure::Expired`] if it was never sent.
         reason: DispatchFailure,
     },
     /// The job is dead-lettered; final.
     DeadLetter {
-        /// Which.
+        /// Job.
         job: JobId,
         /// Reason.
         reason: DispatchFailure,
     },
     /// The key is unusable.
     KeyUnusable {
-        /// Which.
+        /// Key.
         key: u32,
         /// Reason.
         reason: DispatchFailure,

@@ -89,9 +89,9 @@ pub struct TtlExtension {
 /// Handling of a job that was in flight when an earlier process crashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeliveryGuarantee {
-    /// It is sent again and flagged: at least once.
+    /// The job is sent again and flagged: at least once.
     #[default]
     AtLeastOnce,
-    /// It is dead-lettered: at most once.
+    /// The job is dead-lettered: at most once.
     AtMostOnce,
 }

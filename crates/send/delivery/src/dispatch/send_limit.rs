@@ -59,7 +59,7 @@ impl SendLimit {
         }
     }
 
-    /// The same with what a store has: without a queued job, but with retrying ones, these are waited for.
+    /// Limit in the light of a store's jobs: without queued ones, retrying ones are waited for.
     #[must_use]
     pub fn with_store(self, queued: u64, retrying: u64) -> Self {
         if self == Self::Jobs && queued == 0 && retrying > 0 { Self::Retries } else { self }

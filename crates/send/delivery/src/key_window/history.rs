@@ -46,7 +46,7 @@ impl KeyHistory {
 const MAX_REQUESTS: u64 = 100_000;
 
 impl KeyWindows {
-    /// The same key's windows without a past, for a key that another process has used meanwhile. Earlier slots are
+    /// Windows of the key without a past, for a key that another process has used meanwhile. Earlier slots are
     /// void.
     pub fn without_history(&self, rules: &KeyRules) -> Self {
         Self { in_flight: self.in_flight.emptied(), delay_bound: self.delay_bound, ..Self::new(rules) }

@@ -44,7 +44,7 @@ pub enum JobStep {
     },
     /// Failed permanently.
     DeadLettered,
-    /// Its TTL has ended.
+    /// The TTL has ended.
     Expired,
     /// Back in the queue, certainly unsent.
     Released,

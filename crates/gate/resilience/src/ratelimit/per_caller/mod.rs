@@ -72,7 +72,7 @@ pub struct CallerLimiter {
     /// When each bucket is full again, as [`Refill`] writes it.
     full_at: SetCache<u128>,
     latest: Nanos,
-    /// If others let the same callers in.
+    /// State of a rate that several gates share.
     shared: Option<Box<SharedBuckets>>,
 }
 

@@ -102,7 +102,7 @@ pub struct BreakerChange {
     pub state: State,
     /// Calls of the window that have ended; 0 if a probe was the reason.
     pub ended: u64,
-    /// Those of them that failed.
+    /// Failed calls among these.
     pub failed: u64,
     /// Length of the window.
     pub window: Nanos,

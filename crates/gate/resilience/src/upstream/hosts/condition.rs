@@ -6,7 +6,7 @@ use weir_base::Nanos;
 /// Whether a host gets attempts, and why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostCondition {
-    /// It gets attempts.
+    /// Receives attempts.
     Healthy,
     /// An ejection is over: one attempt at a time until one succeeds.
     Probed,
@@ -14,7 +14,7 @@ pub enum HostCondition {
     Outlier(Nanos),
     /// An operator has ejected it.
     Operator,
-    /// It failed its last health check.
+    /// Failed the last health check.
     Unhealthy,
 }
 

@@ -118,7 +118,7 @@ pub struct HostBalancer {
     ejected: u64,
     /// Set of hosts that failed their last health check.
     unhealthy: u64,
-    /// Those of them that an operator has ejected.
+    /// Set of hosts that an operator has ejected.
     by_operator: u64,
     /// Set of hosts that failed as often as ejects one, and stay since too few would be left.
     failing: u64,

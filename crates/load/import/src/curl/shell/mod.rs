@@ -41,7 +41,7 @@ pub(super) fn commands(text: &str, session: &mut ImportSession) -> ShellScript {
     splitter.script
 }
 
-/// Where the next word belongs.
+/// Target of the next word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Redirection {
     Output,

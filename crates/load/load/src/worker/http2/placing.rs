@@ -1,4 +1,4 @@
-//! Which connection a request goes to, and what a connection sends next.
+//! Choice of a request's connection, and of a connection's next request.
 
 use std::io;
 
