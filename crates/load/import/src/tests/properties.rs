@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics_and_what_is_made_is_a_scenario(text in "[ -~\n]{0,200}", kind in 0_usize..8) {
+    fn nothing_panics_and_what_is_made_is_a_scenario(text in "[ -~\n]{0,200}", kind in 0_usize..ImportKind::ALL.len()) {
         let kind = ImportKind::ALL[kind];
         if let Ok(import) = import([ImportFile { name: "a", text: (&text).into(), kind: Some(kind) }], &ImportSettings::default()) {
             for scenario in &import.scenarios {
