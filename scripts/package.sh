@@ -207,7 +207,7 @@ rpm() { system_package rpm "weir-$version.x86_64.rpm"; }
 system_package() {
     command_built
     VERSION=$version WEIR=$built/weir MAN=$work/man COMPLETIONS=$work/completions \
-        nfpm package --config extras/nfpm.yaml --packager "$1" --target "dist/$2" >/dev/null
+        nfpm package --config packaging/nfpm.yaml --packager "$1" --target "dist/$2" >/dev/null
     say "dist/$2: $(stat -c %s "dist/$2" | numfmt --to=iec --format=%.1f)"
 }
 

@@ -90,7 +90,7 @@ def build(weir: str, out: Path, work: Path) -> int:
     _slim(out / "_static" / "pygments.css")
     access.mend(out)
     for name in schemas.names(ROOT):
-        shutil.copyfile(ROOT / "docs" / name, out / name)
+        shutil.copyfile(ROOT / "docs" / "schema" / name, out / name)
     beside.write(out, pages, sections, ABOUT)
     faults = list(check.faults(out))
     print(*faults, sep="\n", end="\n" if faults else "", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Names that scripts and dashboards of users depend on, one a line: the contract, kept in docs/design/contract.txt.
+"""Names that scripts and dashboards of users depend on, one a line: the contract, kept in python/tests/contract.txt.
 
-    python python/tests/contract.py > docs/design/contract.txt
+    python python/tests/contract.py > python/tests/contract.txt
 
 Read from the installed command (flags, positional arguments, defaults, values), the schemas (JSON), the sources (TOML,
 metrics, exit codes) and the installed package (Python). Texts, and layouts of reports for people, are not
@@ -21,7 +21,7 @@ import naming
 import programs
 from naming import ROOT
 
-FILE = ROOT / "docs" / "design" / "contract.txt"
+FILE = ROOT / "python" / "tests" / "contract.txt"
 
 _FLAG = re.compile(r"^ {2,6}(?P<names>(?:-\w, )?--[a-z0-9-]+)(?P<value> ?[<\[][^ ].*?)?(?: {2,}(?P<text>.*))?$")
 _SHORT_ONLY = re.compile(r"^ {2,6}(?P<names>-\w)(?P<value> ?<.*?>)?(?: {2,}(?P<text>.*))?$")
@@ -88,7 +88,7 @@ def flags_of(text: str) -> Iterator[str]:
 
 def json_fields() -> Iterator[str]:
     """Yield the fields of all JSON that weir writes and reads, with their types; `?` for one that may be absent."""
-    for path in sorted((ROOT / "docs").glob("*.schema.json")):
+    for path in sorted((ROOT / "docs" / "schema").glob("*.schema.json")):
         if path.name == "order.schema.json":
             continue  # a shop's order, as a test body
         schema = json.loads(path.read_text("utf-8"))

@@ -62,7 +62,7 @@ def toml_keys() -> Iterator[Name]:
 
 def json_keys() -> Iterator[Name]:
     """Yield the properties of all schemas."""
-    for path in sorted((ROOT / "docs").glob("*.schema.json")):
+    for path in sorted((ROOT / "docs" / "schema").glob("*.schema.json")):
         if path.name == "order.schema.json":
             continue  # a shop's order, as a test body
         yield from ((key, path.name) for key in _properties(json.loads(path.read_text("utf-8"))))

@@ -1,4 +1,4 @@
-"""Public addresses: docs/addresses.toml is the only place that has them, and packages have what it has."""
+"""Public addresses: packaging/addresses.toml is the only place that has them, and packages have what it has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def table(file: str, name: str) -> dict[str, str]:
 
 
 def addresses() -> dict[str, str]:
-    return table("docs/addresses.toml", "")
+    return table("packaging/addresses.toml", "")
 
 
 def test_there_are_two_addresses_or_placeholders_for_them() -> None:

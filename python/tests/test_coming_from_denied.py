@@ -9,7 +9,7 @@ from naming import ROOT
 from programs import weir
 
 PAGES = ROOT / "docs" / "coming-from"
-CONTRACT = ROOT / "docs" / "design" / "contract.txt"
+CONTRACT = ROOT / "python" / "tests" / "contract.txt"
 
 # By page, what is denied as it begins there, and a pattern of the flags and names that would have it.
 DENIED = {

@@ -1,4 +1,4 @@
-"""The contract: names that users depend on are those of docs/design/contract.txt, which is changed on purpose alone."""
+"""The contract: names that users depend on are those of python/tests/contract.txt, which is changed on purpose alone."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def test_the_contract_is_what_its_file_says() -> None:
     new = [f"+ {line}" for line in now if line not in set(kept)]
     advice = (
         "names of the contract have changed; if that is meant, list what is gone in CHANGELOG.md under Changed, and run"
-        "\n    python python/tests/contract.py > docs/design/contract.txt\n"
+        "\n    python python/tests/contract.py > python/tests/contract.txt\n"
     )
     assert not gone + new, advice + "\n".join(gone + new)
-    assert kept == now, "the order of docs/design/contract.txt is not that of contract.py"
+    assert kept == now, "the order of python/tests/contract.txt is not that of contract.py"
 
 
 def test_each_part_of_the_contract_has_names() -> None:

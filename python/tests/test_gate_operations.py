@@ -13,7 +13,7 @@ from programs import binary, finished
 
 TABLE = "docs/gate/coming-from.md"
 PAGE = "docs/gate/translations.md"
-RULES = ROOT / "extras" / "prometheus" / "weir-gate.rules.yml"
+RULES = ROOT / "packaging" / "prometheus" / "weir-gate.rules.yml"
 PROXIES = ("nginx", "text", "yaml")
 """Languages of the other proxies' configurations, in the order of weir's."""
 

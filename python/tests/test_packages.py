@@ -25,7 +25,7 @@ from programs import weir as run_weir
 import weir
 
 EXAMPLES = ROOT / "examples"
-EXTRAS = ROOT / "extras"
+EXTRAS = ROOT / "packaging"
 DOCS = ROOT / "docs"
 
 FREE_LICENCES = {

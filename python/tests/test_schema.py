@@ -1,4 +1,4 @@
-"""`docs/run.schema.json`, the JSON of a run and the classes of Python have the same fields."""
+"""`docs/schema/run.schema.json`, the JSON of a run and the classes of Python have the same fields."""
 
 import dataclasses
 import json
@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 
 import weir
 
-SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "run.schema.json").read_text("utf-8"))
+SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "run.schema.json").read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 OPTIONAL_FIELDS = {
     "accepted",

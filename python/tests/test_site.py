@@ -70,7 +70,7 @@ def test_python_names_have_entries(built: Path) -> None:
 
 
 def test_schemas_are_there_to_download(built: Path) -> None:
-    for schema in (ROOT / "docs").glob("*.schema.json"):
+    for schema in (ROOT / "docs" / "schema").glob("*.schema.json"):
         assert json.loads((built / schema.name).read_text("utf-8")) == json.loads(schema.read_text("utf-8"))
 
 

@@ -100,7 +100,6 @@ SEARCHED = [
     "crates/cli/src",
     "python",
     "examples",
-    "include",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

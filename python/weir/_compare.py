@@ -1,6 +1,6 @@
 """`weir.compare`: verdicts on sides of saved runs.
 
-Each class is an object of `docs/compare.schema.json`, field by field; a test compares both with Rust's structs. Names
+Each class is an object of `docs/schema/compare.schema.json`, field by field; a test compares both with Rust's structs. Names
 have their units; fractions are in [0, 1].
 """
 
@@ -179,7 +179,7 @@ class Comparison:
         """Write the comparison as JSON.
 
         Returns:
-            An object as `docs/compare.schema.json` describes it.
+            An object as `docs/schema/compare.schema.json` describes it.
         """
         return self._texts[0]
 

@@ -1,6 +1,6 @@
 """Result of a load test, typed.
 
-Each class is an object of `docs/run.schema.json`, field by field; a test compares both with Rust's structs. Names have
+Each class is an object of `docs/schema/run.schema.json`, field by field; a test compares both with Rust's structs. Names have
 their units.
 """
 
@@ -201,7 +201,7 @@ class Run:
         """Write the run as JSON, for `from_json`, ``weir report`` and ``weir compare``.
 
         Returns:
-            An object as `docs/run.schema.json` describes it.
+            An object as `docs/schema/run.schema.json` describes it.
         """
         return self._handle.to_json()
 

@@ -1,4 +1,4 @@
-"""Parts of a run, typed: the objects of `docs/run.schema.json` below the run itself."""
+"""Parts of a run, typed: the objects of `docs/schema/run.schema.json` below the run itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

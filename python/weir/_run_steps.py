@@ -1,4 +1,4 @@
-"""Scenarios of a run, typed: iterations, scenarios and steps of `docs/run.schema.json`."""
+"""Scenarios of a run, typed: iterations, scenarios and steps of `docs/schema/run.schema.json`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """`weir.simulate`: overload protection in virtual time.
 
-Each class is an object of `docs/simulation.schema.json`, field by field; a test compares both with the Rust types.
+Each class is an object of `docs/schema/simulation.schema.json`, field by field; a test compares both with the Rust types.
 Names carry their units; fractions are in [0, 1].
 """
 
@@ -203,7 +203,7 @@ class Simulation:
         raise KeyError((scenario, limiter))
 
     def to_json(self) -> str:
-        """Return the simulation as JSON (`docs/simulation.schema.json`)."""
+        """Return the simulation as JSON (`docs/schema/simulation.schema.json`)."""
         return self._texts[0]
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,13 +11,13 @@ say() { echo "lists: $*" >&2; }
 
 python3 scripts/package/dependencies.py sbom >"dist/weir-$version.cdx.json"
 python3 scripts/package/dependencies.py licences >"dist/THIRD-PARTY-$version.txt"
-repository=$(sed -n 's/^repository = "\(.*\)"/\1/p' docs/addresses.toml)
+repository=$(sed -n 's/^repository = "\(.*\)"/\1/p' packaging/addresses.toml)
 if [ -n "$repository" ]; then
     digest=$(sha256sum "dist/weir-$version-x86_64-linux.tar.gz" | cut -d' ' -f1)
     sed -e "s|@REPOSITORY@|$repository|g; s|@VERSION@|$version|g; s|@SHA256_LINUX@|$digest|g" \
-        extras/homebrew/weir.rb.in >dist/weir.rb
+        packaging/homebrew/weir.rb.in >dist/weir.rb
 else
-    say "without a recipe for Homebrew: docs/addresses.toml has no address of the repository"
+    say "without a recipe for Homebrew: packaging/addresses.toml has no address of the repository"
 fi
 rm -f dist/SHA256SUMS
 (cd dist && sha256sum -- * >SHA256SUMS)

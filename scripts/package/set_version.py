@@ -22,7 +22,7 @@ PLACES = {
     "docs/agents.md": ["weir-http=={}\n"],
     "docs/install.md": [" weir:{} load "],
     "docs/scenarios.md": ["User-Agent: weir/{}\n"],
-    "extras/helm/weir-gate/Chart.yaml": [r"\nversion: {}\n", r"\nappVersion: {}\n"],
+    "packaging/helm/weir-gate/Chart.yaml": [r"\nversion: {}\n", r"\nappVersion: {}\n"],
     "examples/agents/Dockerfile": ["weir-http=={}"],
     "examples/compose/compose.yaml": ["WEIR_VERSION={} ", "WEIR_VERSION:-{}}}"],
     "examples/kubernetes/load-job.yaml": ["weir:{}\n"],

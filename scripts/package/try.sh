@@ -236,7 +236,7 @@ try_chart() {
     command -v go >/dev/null || { skip chart "Go is missing; it builds helm"; return; }
     local tools=$PWD/target/package
     step "chart: helm $helm_version is built" helm_built
-    step "chart: helm lint" "$tools/helm" lint extras/helm/weir-gate --strict
+    step "chart: helm lint" "$tools/helm" lint packaging/helm/weir-gate --strict
     python3 -m venv "$work/kubernetes" && "$work/kubernetes/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate
     local release
     for release in "${kubernetes[@]}"; do
@@ -255,8 +255,8 @@ helm_built() {
 # The schemas of Kubernetes come with the validator. Objects of the Prometheus Operator are not among them.
 objects_are_valid() {
     local validate=("$work/kubernetes/bin/kubernetes-validate" --strict -k "$1") each
-    target/package/helm template shop extras/helm/weir-gate --kube-version "$1" >"$work/plain.yaml" || return
-    target/package/helm template shop extras/helm/weir-gate --kube-version "$1" \
+    target/package/helm template shop packaging/helm/weir-gate --kube-version "$1" >"$work/plain.yaml" || return
+    target/package/helm template shop packaging/helm/weir-gate --kube-version "$1" \
         --set replicas=1 --set image.tag=1 --set resources=null >"$work/other.yaml" || return
     for each in "$work/plain.yaml" "$work/other.yaml" examples/kubernetes/load-job.yaml; do
         "${validate[@]}" "$each" || return

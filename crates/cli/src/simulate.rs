@@ -182,7 +182,7 @@ fn try_run(args: &SimulateArgs) -> Result<u8, String> {
     Ok(if interrupt.is_requested() { exit::INTERRUPTED } else { exit::OK })
 }
 
-/// Comparison as JSON, described by `docs/simulation.schema.json`.
+/// Comparison as JSON, described by `docs/schema/simulation.schema.json`.
 ///
 /// # Errors
 /// Never for a comparison.

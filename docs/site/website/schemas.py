@@ -15,15 +15,15 @@ _SPECIAL = re.compile(r"([\\*_\[\]<>|{}#~$])")
 
 def names(root: Path) -> list[str]:
     """Names of the files with schemas."""
-    return sorted(path.name for path in (root / "docs").glob("*.schema.json"))
+    return sorted(path.name for path in (root / "docs" / "schema").glob("*.schema.json"))
 
 
 def pages(root: Path) -> Iterator[Page]:
     """Yield the page with the list of schemas, and the page of each."""
     rows = []
     for name in names(root):
-        schema = json.loads((root / "docs" / name).read_text("utf-8"))
-        page = Page(f"schemas/{name.removesuffix('.schema.json')}", f"docs/{name}", _text(name, schema))
+        schema = json.loads((root / "docs" / "schema" / name).read_text("utf-8"))
+        page = Page(f"schemas/{name.removesuffix('.schema.json')}", f"docs/schema/{name}", _text(name, schema))
         rows.append(f"| [{page.title}]({page.name}.md) | {_described(schema)} |")
         yield page
     head = "# JSON schemas\n\nReference of the JSON that weir writes and reads, by file.\n\n"

@@ -1,4 +1,4 @@
-//! Conformance of the output of `weir send` to `docs/send.schema.json`.
+//! Conformance of the output of `weir send` to `docs/schema/send.schema.json`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use weir_testing::{Reply, Server, Weir};
 
 fn schema() -> Value {
-    serde_json::from_str(include_str!("../../../../docs/send.schema.json")).unwrap()
+    serde_json::from_str(include_str!("../../../../docs/schema/send.schema.json")).unwrap()
 }
 
 /// Validators of the summary, and of a result line.

@@ -31,7 +31,7 @@ fn every_check_is_in_the_report_and_in_the_json_of_its_schema() {
     assert_eq!((text.code, text.stderr.as_str()), (0, ""), "{text:?}");
     let report = weir.run(&["doctor", "--json"]);
     let json: Value = serde_json::from_str(&report.stdout).unwrap();
-    let schema: Value = serde_json::from_str(include_str!("../../../../docs/doctor.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/doctor.schema.json")).unwrap();
     let errors: Vec<String> =
         jsonschema::validator_for(&schema).unwrap().iter_errors(&json).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}");

@@ -14,7 +14,7 @@ use weir_testing::{Raw, Reply, Running, Seen, Server, Weir, closed_address, unti
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn lines(text: &str) -> Vec<Value> {
-    let schema: Value = serde_json::from_str(include_str!("../../../../docs/outputs.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/outputs.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for line in &lines {

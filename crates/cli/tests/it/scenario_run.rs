@@ -93,7 +93,7 @@ fn json_is_one_object_with_all_of_it() {
     assert_eq!(request["response"]["status"], 200);
     assert_eq!(login["captures"][0], serde_json::json!({ "name": "token", "value": "***" }));
     assert_eq!(report["totals"]["passed_checks"], 3);
-    let schema: Value = serde_json::from_str(include_str!("../../../../docs/play.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/play.schema.json")).unwrap();
     let errors: Vec<String> =
         jsonschema::validator_for(&schema).unwrap().iter_errors(&report).map(|error| error.to_string()).collect();
     assert_eq!(errors, [] as [String; 0]);

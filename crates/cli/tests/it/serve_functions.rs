@@ -21,7 +21,7 @@ fn library(source: &str) -> Weir {
 }
 
 fn compile(weir: &Weir, source: &str) {
-    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../../include");
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/serve/include");
     let strict = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"];
     let built = Command::new("cc")
         .args(["-std=c11", "-O1", "-shared", "-fPIC", "-I", include, "-o"])
@@ -145,7 +145,7 @@ fn the_header_is_plain_c99() {
     let weir = Weir::new();
     let source =
         weir.write("own.c", "#include <weir.h>\nint weir_register(weir_host *host) { return host == NULL; }\n");
-    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../../include");
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/serve/include");
     let strict =
         ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I", include];
     let checked = Command::new("cc").args(strict).arg(source).output().unwrap();

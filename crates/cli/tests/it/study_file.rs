@@ -26,7 +26,7 @@ fn check(text: &str) -> Output {
 }
 
 fn schema() -> jsonschema::Validator {
-    let text = include_str!("../../../../docs/study.schema.json");
+    let text = include_str!("../../../../docs/schema/study.schema.json");
     jsonschema::validator_for(&serde_json::from_str(text).unwrap()).unwrap()
 }
 
@@ -183,7 +183,7 @@ fn the_schema_has_the_flags_of_a_load() {
     let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
     // A value that may be left out stands behind the flag: `--http2[=<only>]`.
     let flags = lines.filter_map(|line| line.split_once("--")?.1.split([' ', '[']).next());
-    let schema: Value = serde_json::from_str(include_str!("../../../../docs/study.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/study.schema.json")).unwrap();
     let known = schema["$defs"]["load"]["properties"].as_object().unwrap();
     // Flags of the study itself, and of all commands.
     const OTHERS: [&str; 4] = ["help", "version", "quiet", "log-format"];

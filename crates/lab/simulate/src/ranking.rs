@@ -96,7 +96,7 @@ pub struct LimiterRank {
     pub last: bool,
 }
 
-/// Simulated runs, with the ranking of their limiters (`docs/simulation.schema.json`).
+/// Simulated runs, with the ranking of their limiters (`docs/schema/simulation.schema.json`).
 #[derive(Clone, Debug, Serialize)]
 pub struct LimiterComparison {
     /// Version of weir.

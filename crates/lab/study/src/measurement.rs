@@ -19,7 +19,7 @@ pub struct MeasurementId {
     pub point: usize,
 }
 
-/// Result of a measurement. The fields are those of `docs/study-result.schema.json`.
+/// Result of a measurement. The fields are those of `docs/schema/study-result.schema.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// Version of weir.

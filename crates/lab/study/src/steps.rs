@@ -159,7 +159,7 @@ pub(super) fn markdown(findings: &Findings<'_>) -> String {
     text
 }
 
-/// Steps as JSON, described by `docs/study-result.schema.json`.
+/// Steps as JSON, described by `docs/schema/study-result.schema.json`.
 pub(super) fn json(findings: &Findings<'_>) -> Value {
     let of = |of: StepSummary| {
         json!({

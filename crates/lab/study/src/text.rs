@@ -353,7 +353,7 @@ fn method(findings: &Findings<'_>) -> String {
     text
 }
 
-/// Findings as JSON, described by `docs/study-result.schema.json`.
+/// Findings as JSON, described by `docs/schema/study-result.schema.json`.
 pub fn json(findings: &Findings<'_>) -> Value {
     let definition = findings.definition;
     let judged = |it: &PairVerdict| {

@@ -1,4 +1,4 @@
-//! Result of a load test: one documented, versioned object (`docs/run.schema.json`).
+//! Result of a load test: one documented, versioned object (`docs/schema/run.schema.json`).
 
 use std::collections::BTreeMap;
 

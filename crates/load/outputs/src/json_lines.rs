@@ -1,4 +1,4 @@
-//! A run as JSON lines: its start, a line for each interval, and the summary; `docs/outputs.schema.json`.
+//! A run as JSON lines: its start, a line for each interval, and the summary; `docs/schema/outputs.schema.json`.
 
 use serde_json::{Map, Value, json};
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn lines_are_as_the_schema_has_them() {
-        let schema: Value = serde_json::from_str(include_str!("../../../../docs/outputs.schema.json")).unwrap();
+        let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/outputs.schema.json")).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         let mut rest = sample(1);
         (rest.frame.is_rest, rest.frame.level) = (true, Some((LevelKind::Users, 3.0)));

@@ -197,7 +197,7 @@ mod tests {
     /// Names and words of labels in the dashboard's expressions.
     fn dashboard_words() -> Vec<String> {
         let dashboard: serde_json::Value =
-            serde_json::from_str(include_str!("../../../../extras/grafana/weir-load.json")).unwrap();
+            serde_json::from_str(include_str!("../../../../packaging/grafana/weir-load.json")).unwrap();
         let panels = dashboard["panels"].as_array().unwrap();
         let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
         let expressions = targets.map(|target| target["expr"].as_str().unwrap());

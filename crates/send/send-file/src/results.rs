@@ -29,7 +29,7 @@ pub(super) struct ResultsFile {
     _alive: Sender<()>,
 }
 
-/// Result line of one job; times in milliseconds since 1970 (docs/send.schema.json).
+/// Result line of one job; times in milliseconds since 1970 (docs/schema/send.schema.json).
 #[derive(Debug, Serialize)]
 struct ResultLine<'a> {
     id: Option<&'a str>,

@@ -25,7 +25,7 @@ pub struct SendSummary {
     counts: JobCounts,
 }
 
-/// Version of the object that `--format json` prints (docs/send.schema.json).
+/// Version of the object that `--format json` prints (docs/schema/send.schema.json).
 const SCHEMA_VERSION: u32 = 2;
 
 impl SendSummary {
@@ -147,7 +147,7 @@ impl SendSummary {
         &self.text
     }
 
-    /// JSON object (docs/send.schema.json).
+    /// JSON object (docs/schema/send.schema.json).
     pub fn json(&self) -> &Value {
         &self.json
     }

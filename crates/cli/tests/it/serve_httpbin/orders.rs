@@ -4,7 +4,7 @@ use serde_json::json;
 
 use weir_testing::{Answer, Serving};
 
-const SCHEMA: &str = include_str!("../../../../../docs/order.schema.json");
+const SCHEMA: &str = include_str!("../../../../../docs/schema/order.schema.json");
 
 /// Paths of faults, in their order.
 fn faults(answer: &Answer) -> Vec<String> {

@@ -63,7 +63,8 @@ fn variants_are_measured_at_each_point_in_each_round_and_reported() {
 
 #[test]
 fn the_schema_of_findings_is_closed_and_has_descriptions() {
-    let schema: Value = serde_json::from_str(include_str!("../../../../../docs/study-result.schema.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../../docs/schema/study-result.schema.json")).unwrap();
     let kinds = schema["$defs"].as_object().unwrap().values().chain([&schema]);
     for kind in kinds {
         assert_eq!(kind["additionalProperties"], false, "{kind:#}");

@@ -45,7 +45,8 @@ fn study(weir: &Weir, text: &str) -> Output {
 /// Findings, validated against the published schema.
 fn json(output: &Output) -> Value {
     let found = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
-    let schema: Value = serde_json::from_str(include_str!("../../../../../docs/study-result.schema.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../../docs/schema/study-result.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let wrong: Vec<String> = validator.iter_errors(&found).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -1,7 +1,7 @@
 //! The order that `/validate` checks: its JSON Schema, a valid one and an invalid one.
 
 /// JSON Schema of an order.
-pub(super) const SCHEMA: &str = include_str!("../../../../../docs/order.schema.json");
+pub(super) const SCHEMA: &str = include_str!("../../../../../docs/schema/order.schema.json");
 /// Valid order.
 pub(super) const EXAMPLE: &str = include_str!("order.json");
 /// The valid order with three faults.

@@ -1,4 +1,4 @@
-//! Result of a capacity search (`docs/capacity.schema.json`).
+//! Result of a capacity search (`docs/schema/capacity.schema.json`).
 
 use serde::Serialize;
 

@@ -281,7 +281,8 @@ mod tests {
 
     #[test]
     fn the_published_schema_describes_a_report() {
-        let schema = serde_json::from_str(include_str!("../../../../../docs/capacity.schema.json")).expect("JSON");
+        let schema =
+            serde_json::from_str(include_str!("../../../../../docs/schema/capacity.schema.json")).expect("JSON");
         let validator = jsonschema::validator_for(&schema).expect("a schema");
         let lost = CapacityReport { lost_agent: Some("agent 1 on n1 was lost".into()), ..open() };
         for report in [open(), closed(), lost] {

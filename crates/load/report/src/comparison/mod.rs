@@ -5,7 +5,7 @@
 //! - [`pairing`]: pairing of runs that were made in turns
 //! - [`steps`]: steps of scenarios
 //! - [`text`], [`markdown`], [`page`](mod@page): reports; `words`: text of a figure, an effect and a finding
-//! - [`RunComparison`]: the result as data (`docs/compare.schema.json`)
+//! - [`RunComparison`]: the result as data (`docs/schema/compare.schema.json`)
 
 pub mod markdown;
 pub mod metric_selector;

@@ -160,7 +160,7 @@ fn the_page_begins_with_the_verdict_and_marks_untrusted_sides() {
 
 #[test]
 fn the_published_schema_describes_a_comparison() {
-    let schema = serde_json::from_str(include_str!("../../../../../../docs/compare.schema.json")).expect("JSON");
+    let schema = serde_json::from_str(include_str!("../../../../../../docs/schema/compare.schema.json")).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     for comparison in [three(), compare(&[side("old", &[1.0], 0.0, 1.0), side("new", &[], 10.0, 1.0)])] {
         let value = serde_json::from_str(&comparison.to_json()).expect("own JSON");

@@ -124,7 +124,7 @@ fn names_of_steps_are_text_in_every_report_and_the_schema_describes_them() {
     for shown in [text::render(&comparison, false), markdown::render(&comparison)] {
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
     }
-    let schema = serde_json::from_str(include_str!("../../../../../../docs/compare.schema.json")).expect("JSON");
+    let schema = serde_json::from_str(include_str!("../../../../../../docs/schema/compare.schema.json")).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let value = serde_json::from_str(&comparison.to_json()).expect("own JSON");
     let wrong: Vec<String> = validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
