@@ -11,6 +11,88 @@
 //!
 //! # The crates
 //!
+//! ## Base: `crates/base`
+//!
+//! What all products share and none owns: time, units, requests and whose secrets they carry, retries, rate limits as models,
+//! and the machine. Decisions are pure; `machine` alone meets the system. It names no other folder.
+//!
+//! - [`base`], pure: Time, kinds of failures, seeded random numbers and counters, which all of weir shares
+//! - [`document`]: TOML configuration with typed reading and errors that have a position ──► base
+//! - [`histogram`], pure: Histograms of times in constant memory, and their percentiles ──► base
+//! - [`limits`], pure: Models of rate limits, as services count them ──► base
+//! - [`machine`]: Clocks, CPU cores, memory, limits of the system, child processes ──► base
+//! - [`page`]: Style and charts of all pages: reports, and pages that change while they are open
+//! - [`request`], pure: What a request may say: its URL, its framing, and whose secrets go where ──► base
+//! - [`retry`], pure: Retries: which failures, after which delay, within which deadline and budget ──► base, limits
+//!
+//! ## Net: `crates/net`
+//!
+//! Bytes on sockets: HTTP/1.1, HTTP/2 and TLS of the load generator, the pooled client and the server under all services,
+//! OpenTelemetry, Redis. It names base, and nothing that measures, protects or delivers.
+//!
+//! - [`http2`], pure: HTTP/2 of a client without sockets: frames, HPACK, flow control and streams as plain values
+//! - [`net`]: HTTP/1.1, HTTP/2 and TLS: wire format, the load generator's connections, the pooled client
+//! - [`redis`]: Redis client: address, connection, protocol ──► net
+//! - [`server`]: HTTP server framework: event loops, connections, timeouts, timers, access log, metrics ──► net
+//! - [`telemetry`]: Delivery of telemetry: messages of OpenTelemetry, receivers by HTTP, export of spans ──► net
+//!
+//! ## Load: `crates/load`
+//!
+//! Measuring a service: what is sent when (`pace`), the engine (`load`), users and their steps (`scenario`, `lua`, `llm`),
+//! what was measured and how far to trust it (`measure`), and what readers get (`report`, `web`, `tui`, `outputs`).
+//!
+//! - [`agents`]: Several processes that generate one load together ──► load, measure, pace
+//! - [`capacity`]: Search for the highest load at which all objectives are met ──► agents, load, measure
+//! - [`events`], pure: Events of streamed responses: server-sent events, lines of JSON, chunks, and what those of language models hold ──► json
+//! - [`history`]: Store of saved runs: what was measured, of which commit, on which machine ──► measure, report
+//! - [`hurl`], pure: Parser and printer of .hurl files: requests with templates, captures, asserts and options
+//! - [`import`], pure: Readers of cURL, HAR, Postman, OpenAPI, .http, JMX and Bruno files; they become scenarios ──► hurl, scenario
+//! - [`json`], pure: JSONPath and a scanner of JSON texts, without a tree
+//! - [`llm`]: Load of language models: prompts from data sets and random words, bodies for each API, conversations as users ──► events, json, load, measure, net, pace
+//! - [`load`]: The load generator: one event loop per thread ──► events, http2, hurl, measure, net, pace, scenario
+//! - [`lua`]: Lua scripts with the interface of wrk as users of a load ──► load, measure, net, pace, scenario
+//! - [`measure`], pure: Records of requests, histograms, runs, trust, objectives, comparisons
+//! - [`outputs`]: Outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD ──► measure, net, pace, server, telemetry
+//! - [`pace`], pure: Which request of a load starts when, and by whom
+//! - [`record`]: A recording proxy: what goes through it becomes a HAR file, and so a scenario ──► import, net, server
+//! - [`replay`]: Access logs (nginx, Apache, ALB, Envoy, Caddy, JSON lines) as loads: their requests at their recorded times ──► load, measure, net, pace
+//! - [`report`]: A run as text, ab, wrk, JMeter, JSON, CSV and HTML ──► measure
+//! - [`scenario`], pure: Scenarios: steps with templates, captures and checks; cookies and data of users ──► events, hurl, json
+//! - [`session`]: A load, search or iteration as a command runs it: files, live session, progress, outputs, exit code ──► agents, capacity, history, load, measure, outputs, pace, report, telemetry, terminal, web
+//! - [`terminal`]: Progress of a run on the terminal: a line, a table, or a full-screen view of a load ──► measure, pace
+//! - [`web`]: Page on which a load is watched and changed while it runs ──► load, measure, pace, report, server
+//!
+//! ## Gate: `crates/gate`
+//!
+//! Protecting a service: decisions on overload, hedges, hosts and callers (`resilience`), one call and its attempts
+//! (`call`), and the gateway that makes calls of requests (`gate`). It names neither load nor send.
+//!
+//! - [`call`]: One HTTP call and its attempts, under deadline, hedging, retries and budget ──► net, resilience
+//! - [`gate`]: A gateway: overload protection, hedging, retries, balancing, shared limits ──► call, net, redis, resilience, server, telemetry
+//! - [`resilience`], pure: Overload protection, hedging, balancing, circuit breaking and limits of callers as pure decisions
+//!
+//! ## Send: `crates/send`
+//!
+//! Delivering jobs through the limits of a service: which job, when and by which key (`delivery`), durable stores and
+//! the sender (`send`), a file of jobs in and a file of results out (`send-file`). It names neither load nor gate.
+//!
+//! - [`delivery`], pure: Delivery of jobs through a service's rate limits as pure decisions
+//! - [`send`]: The job sender: durable job stores, and delivery through the rate limits of a service ──► delivery, net, redis
+//! - [`send_file`]: Bulk delivery of weir send: a file of jobs in, a file of results out ──► delivery, send, terminal
+//!
+//! ## Lab: `crates/lab`
+//!
+//! Services and worlds to try the others on: how a service behaves (`workload`), the test server (`serve`), studies of
+//! variants (`study`), overload in virtual time (`simulate`). It may name all products; none names it.
+//!
+//! - [`serve`]: The test server: services with fault injection ──► events, server, workload
+//! - [`simulate`], pure: Overload in virtual time: callers, gateways, an upstream, published limiters ──► delivery, pace, resilience, workload
+//! - [`study`]: Studies: variants of a service started repeatedly, measured under the same load, compared ──► agents, load, measure, report
+//! - [`workload`], pure: Distributions of delays, mixes of responses, phases, and a service of limited capacity
+//!
+//! ## Command: `crates/cli`
+//!
+//! - [`cli`]: Load-test HTTP services; with a test server, a gateway and a job sender: the command ──► agents, capacity, delivery, events, gate, history, import, llm, load, lua, measure, net, pace, record, replay, report, resilience, send, send-file, serve, server, session, simulate, study, terminal, web, workload
 //!
 //! # The path of a request
 //!
