@@ -36,7 +36,7 @@ def lines() -> list[str]:
 
 def exit_codes() -> Iterator[str]:
     """Yield exit codes of the command."""
-    text = (ROOT / "crates" / "session" / "src" / "exit.rs").read_text("utf-8")
+    text = (ROOT / "crates" / "load" / "session" / "src" / "exit.rs").read_text("utf-8")
     for name, code in _EXIT.findall(text):
         yield f"exit {int(code):>3} {name.lower()}"
 
@@ -137,7 +137,7 @@ def toml_keys() -> Iterator[str]:
     """Yield the keys of configurations of the gateway and of studies, by the file of their reader."""
     for key, place in naming.toml_keys():
         parts = place.split("/")
-        yield f"toml {parts[1]} {parts[-1].removesuffix('.rs')} {key}"
+        yield f"toml {parts[2]} {parts[-1].removesuffix('.rs')} {key}"
 
 
 _NAMED = re.compile(
@@ -161,7 +161,7 @@ def metrics() -> Iterator[str]:
             yield f"metric {name if name.startswith('weir_') else f'weir_{name}'}"
         if path.name == "metrics.rs":
             labels = [*_LABEL.findall(text), *re.findall(r"\w+", " ".join(_LABELS.findall(text)))]
-            yield from (f"label {path.relative_to(ROOT).parts[1]} {label}" for label in labels)
+            yield from (f"label {path.relative_to(ROOT).parts[2]} {label}" for label in labels)
 
 
 # --- Python

@@ -1,4 +1,4 @@
-"""The contract: names that users depend on are those of python/tests/contract.txt, which is changed on purpose alone."""
+"""The contract: names that users depend on are those of contract.txt, which is changed on purpose alone."""
 
 from __future__ import annotations
 

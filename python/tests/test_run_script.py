@@ -126,7 +126,7 @@ def test_mistakes_are_one_line(service: Service, tmp_path: Path) -> None:
 def test_a_name_beyond_ascii_is_found_in_any_locale(service: Service, tmp_path: Path, encoding: dict[str, str]) -> None:
     text = 'import weir\n\nclass Käufer(weir.User):\n    @weir.task\n    async def straße(self): await self.get("/")\n'
     (tmp_path / "käufer.py").write_text(text, "utf-8")
-    command = [sys.executable, "-c", START, "run", "käufer.py".encode(), service.url]
+    command: list[str | bytes] = [sys.executable, "-c", START, "run", "käufer.py".encode(), service.url]
     env = {**os.environ, "LC_ALL": "C", **encoding}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=TIMEOUT_S, check=False)
     assert (done.returncode, b"passed: 1 step" in done.stdout) == (0, True), done

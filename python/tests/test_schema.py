@@ -22,7 +22,9 @@ from jsonschema import Draft202012Validator
 
 import weir
 
-SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "run.schema.json").read_text("utf-8"))
+SCHEMA: dict[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "docs" / "schema" / "run.schema.json").read_text("utf-8")
+)
 VALIDATOR = Draft202012Validator(SCHEMA)
 OPTIONAL_FIELDS = {
     "accepted",

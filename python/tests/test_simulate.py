@@ -11,7 +11,9 @@ from test_schema import assert_closed, assert_same
 
 import weir
 
-SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "simulation.schema.json").read_text("utf-8"))
+SCHEMA: dict[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "docs" / "schema" / "simulation.schema.json").read_text("utf-8")
+)
 SMALL = "fails-fast"
 
 

@@ -1,7 +1,7 @@
 """`weir.compare`: verdicts on sides of saved runs.
 
-Each class is an object of `docs/schema/compare.schema.json`, field by field; a test compares both with Rust's structs. Names
-have their units; fractions are in [0, 1].
+Each class is an object of `docs/schema/compare.schema.json`, field by field; a test compares both with Rust's
+structs. Names have their units; fractions are in [0, 1].
 """
 
 import json

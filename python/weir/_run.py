@@ -1,7 +1,7 @@
 """Result of a load test, typed.
 
-Each class is an object of `docs/schema/run.schema.json`, field by field; a test compares both with Rust's structs. Names have
-their units.
+Each class is an object of `docs/schema/run.schema.json`, field by field; a test compares both with Rust's
+structs. Names have their units.
 """
 
 import json

@@ -1,6 +1,6 @@
 """`weir.simulate`: overload protection in virtual time.
 
-Each class is an object of `docs/schema/simulation.schema.json`, field by field; a test compares both with the Rust types.
+Each class is an object of `docs/schema/simulation.schema.json`, field by field; a test compares both with Rust.
 Names carry their units; fractions are in [0, 1].
 """
 
