@@ -78,7 +78,7 @@
 //!
 //! - [`delivery`], pure: Delivery of jobs through a service's rate limits as pure decisions
 //! - [`send`]: The job sender: durable job stores, and delivery through the rate limits of a service ──► delivery, net, redis
-//! - [`send_file`]: Bulk delivery of weir send: a file of jobs in, a file of results out ──► delivery, send, terminal
+//! - [`send_file`]: Bulk delivery of weir send: a file of jobs in, a file of results out ──► delivery, send
 //!
 //! ## Lab: `crates/lab`
 //!

@@ -24,13 +24,6 @@ def test_an_assertion_on_the_times_of_an_outage_fails() -> None:
     assert run.failed_ms.p99 is not None
 
 
-def test_a_saved_outage_is_read_again_as_one() -> None:
-    run = outage()
-    data = run.to_dict()
-    data["response_ms"] = dict.fromkeys(data["response_ms"], 0.0)
-    assert weir.Run.from_json(json.dumps(data)).response_ms == run.response_ms
-
-
 def test_a_data_frame_of_an_outage_has_nan() -> None:
     pandas = pytest.importorskip("pandas")
     frame = outage().to_pandas()

@@ -29,10 +29,12 @@ def step(index: int, times: dict[str, float]) -> dict[str, Any]:
         }
         for t in range(60)
     ]
-    counts = {"requests": 9, "ok": 9} | dict.fromkeys(("failed", "redirects", "retries", "unsent"), 0)
+    zeros = ("failed", "redirects", "retries", "unsent", "bytes_in", "bytes_out")
+    counts = {"requests": 9, "ok": 9, "untrusted": False} | dict.fromkeys(zeros, 0)
+    texts = dict.fromkeys(("scenario", "histogram", "service_histogram"), "")
     lists: dict[str, Any] = {"checks": [], "samples": [], "status": {"200": 9}, "failures": {}, "series": points}
-    clocks = dict.fromkeys(("response_ms", "service_ms", "failed_ms"), scaled)
-    return {"name": f"step {index}", "rate_per_s": 1.0} | counts | lists | clocks
+    clocks = dict.fromkeys(("response_ms", "service_ms", "failed_ms", "lateness_ms"), scaled)
+    return {"name": f"step {index}", "rate_per_s": 1.0} | counts | texts | lists | clocks
 
 
 @pytest.fixture

@@ -7,9 +7,6 @@ use std::fs;
 
 use crate::workspace::{Crate, FAMILIES, crates, root, words};
 
-/// Arrows against the order of the folders, each with what it is there for. None is to come.
-const AGAINST_THE_ORDER: [(&str, &str); 2] = [("send-file", "live"), ("send-file", "measure")];
-
 /// Libraries of pure crates: data, and no action.
 const DATA_LIBRARIES: [&str; 22] = [
     "base64",
@@ -49,15 +46,12 @@ fn a_folder_names_those_below_it_alone() {
         let (_, allowed) = FAMILIES.iter().find(|(name, _)| name == family).unwrap();
         for to in one.own_dependencies() {
             let is_allowed = all[&to].family.as_ref().is_some_and(|family| allowed.contains(&family.as_str()));
-            if !is_allowed && !AGAINST_THE_ORDER.contains(&(one.name.as_str(), to.as_str())) {
+            if !is_allowed {
                 wrong.push(format!("{family}/{} depends on {to}", one.name));
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    for (from, to) in AGAINST_THE_ORDER {
-        assert!(all[from].own_dependencies().iter().any(|name| name == to), "{from} does not depend on {to} any more");
-    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use super::self_exec::self_command;
 use super::{exit, load};
 use weir_base::Nanos;
 use weir_machine as machine;
+use weir_machine::dashboard::Dashboard;
 use weir_machine::input_file;
 use weir_session::interrupt::Interrupt;
 use weir_session::messages::Messages;
@@ -23,7 +24,6 @@ use weir_study::file::{self, EXAMPLE, LoadSyntax, ParsedLoad};
 use weir_study::findings::Findings;
 use weir_study::measurement::Measurement;
 use weir_study::{self as study, StudyEvent, StudyOptions, StudyOutcome, StudyProgress, text};
-use weir_terminal::dashboard::Dashboard;
 
 const EXAMPLES: &str = "Examples:
   weir study new study.toml

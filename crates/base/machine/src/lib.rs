@@ -1,6 +1,7 @@
 //! Access to the machine: clocks, limits, memory, processes, timers.
 //!
 //! - [`clock`]: the only module that reads the time
+//! - [`dashboard`]: lines on a terminal that are drawn again
 //! - [`doctor`]: what of this machine distorts a measurement
 //! - [`executor`]: tasks of one thread
 //! - [`input_file`]: files that the process reads as its input, which no output is written over
@@ -15,6 +16,7 @@
 //! - [`system`]: the system's own interfaces, those of Linux or portable ones; [`readiness_event`]: what a poller reports
 
 pub mod clock;
+pub mod dashboard;
 pub mod doctor;
 pub mod executor;
 pub mod input_file;

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 
 use weir_base::Nanos;
+use weir_base::terminal_text::single_line;
+use weir_machine::dashboard::takes_escapes;
 use weir_record::{RecordCounts, RecordObserver};
-use weir_terminal::{single_line, takes_escapes};
 
 use weir_session::messages::Messages;
 

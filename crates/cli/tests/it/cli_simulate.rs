@@ -41,24 +41,6 @@ fn each_scenario_runs_with_each_limiter() {
 }
 
 #[test]
-fn a_phase_without_calls_has_no_metrics_of_calls() {
-    let args =
-        ["simulate", "--slots=5", "--service-time=20ms", "--load=0/5s,3/5s", "--warmup=0s", "--limiter=static:4"];
-    let of = json(&args);
-    let (idle, busy) = (&of["runs"][0]["phases"][0], &of["runs"][0]["phases"][1]);
-    let names = ["goodput", "p50_ms", "p99_ms", "p99_ratio", "rejected", "upstream_rejected", "timed_out"];
-    for name in names.iter().chain(&["rejected_wait_p99_ms"]) {
-        assert!(idle[name].is_null() && busy[name].is_number(), "{name}: {idle} {busy}");
-    }
-    assert_eq!((number(&idle["offered_per_s"]), number(&idle["goodput_per_s"])), (0.0, 0.0));
-    let text = run(&args);
-    let row: Vec<&str> = text.lines().nth(3).unwrap().split_whitespace().skip(3).collect();
-    assert_eq!(row[..6], ["0", "-", "-", "-", "-", "-"], "{text}");
-    let none = json(&["simulate", "--rate=0.001", "--duration=5s", "--slots=2"]);
-    assert!(none["runs"][0]["headline"].is_null(), "{none}");
-}
-
-#[test]
 fn the_text_report_fits_a_terminal_and_is_reproducible() {
     let text = run(&["simulate", "--scenario=step-up,deadline", "--limiter=auto,static"]);
     assert!(

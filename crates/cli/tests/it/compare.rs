@@ -95,7 +95,7 @@ fn untrusted_runs_are_named_and_strict_is_exit_code_3() {
 fn results_of_other_tools_are_compared() {
     let weir = Weir::new();
     let golden = |name: &str| {
-        let path = format!("{}/../report/src/read/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../load/report/src/read/golden/{name}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).unwrap()
     };
     for folder in ["a", "b"] {

@@ -43,7 +43,6 @@ mod gate_upgrade;
 mod gate_upstreams;
 mod gate_wire;
 mod history;
-mod http_client;
 mod import_cli;
 mod import_curl;
 mod listen_names;

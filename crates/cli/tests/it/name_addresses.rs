@@ -1,12 +1,10 @@
 //! Names with several addresses, of which a service listens on one: `localhost` on most machines.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use std::net::{SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
-use rustix::net::{AddressFamily, SocketType, connect, listen, socket};
-use weir_testing::{Output, Running, Server, Weir, weir_path};
+use weir_testing::{Output, Running, Server, Weir, full_listener, weir_path};
 
 /// `localhost` as it is on most machines.
 const BOTH: &str = "127.0.0.1 localhost\n::1 localhost\n";
@@ -88,23 +86,6 @@ fn an_address_that_swallows_connections_is_passed_over() {
         let Some(output) = run_with_hosts(&weir, BOTH, args) else { return };
         assert_eq!(output.code, 0, "{args:?}: {output:?}");
     }
-}
-
-/// Listener that accepts nothing, with its queue full, and the connections in it; none without such an address.
-pub(super) fn full_listener(address: &str) -> Option<(TcpListener, Vec<OwnedFd>)> {
-    let listener = TcpListener::bind(address).ok()?;
-    listen(&listener, 0).ok()?;
-    let address = listener.local_addr().ok()?;
-    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
-    let mut waiting = Vec::new();
-    for _ in 0..8 {
-        let stream = socket(family, SocketType::STREAM, None).ok()?;
-        rustix::io::ioctl_fionbio(&stream, true).ok()?;
-        // In progress, or not to be.
-        let _ = connect(&stream, &address);
-        waiting.push(stream);
-    }
-    Some((listener, waiting))
 }
 
 #[test]

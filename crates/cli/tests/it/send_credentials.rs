@@ -232,8 +232,9 @@ fn a_stored_job_with_a_host_of_its_own_gets_no_key() {
         (3, format!(r#"[["Authorization","Bearer {{key}}"],["HOST","{own}"]]"#)),
     ] {
         let url = server.url(&format!("/{number}"));
-        let sql = "UPDATE request SET url = ?1, headers = ?2, templates = NULL WHERE number = ?3";
-        assert_eq!(store.execute(sql, rusqlite::params![url, headers, number]).unwrap(), 1);
+        let sql = "UPDATE request SET url = ?1, headers = ?2, templates = ?4 WHERE number = ?3";
+        let templates = r#"{"headers":[0]}"#;
+        assert_eq!(store.execute(sql, rusqlite::params![url, headers, number, templates]).unwrap(), 1);
     }
     drop(store);
     weir.write("jobs.jsonl", "");

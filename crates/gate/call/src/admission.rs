@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::attempt_log::CallTrace;
+use super::call_start::CallStart;
 use super::counts::{CallCounts, CallOutcome};
 use super::permits::{AcquireResult, CallPermit, PermitPool, PermitResult};
 use super::pulse;
 use super::request::CallRequest;
-use super::state::CallStart;
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::timer::Timer;

@@ -18,6 +18,7 @@ mod admission;
 mod attempt;
 pub mod attempt_log;
 mod body;
+mod call_start;
 mod condition_changes;
 mod counts;
 mod engine;

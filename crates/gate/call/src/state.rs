@@ -6,6 +6,7 @@ use super::admission::{BudgetWithPermits, CallAdmission};
 use super::attempt::{AttemptOutcome, LaunchedAttempt};
 use super::attempt_log::{AttemptStatus, CallTrace};
 use super::body::CallBody;
+use super::call_start::CallStart;
 use super::counts::CallOutcome;
 use super::engine_state::EngineState;
 use super::host_permit::{BlameRule, HostChoice, HostPermit};
@@ -23,17 +24,6 @@ use weir_resilience::admission::AbandonReason;
 use weir_resilience::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
 use weir_retry::policy::AttemptFailure;
 use weir_retry::retry_budget::Unlimited;
-
-/// Number of a call within its engine, and its times on the engine's clock.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CallStart {
-    /// Number, which seeds the call's random values.
-    pub(super) number: u64,
-    /// Arrival of the call, before it is admitted.
-    pub(super) began: Nanos,
-    /// Deadline: the earlier one of policy and caller.
-    pub(super) deadline: Nanos,
-}
 
 /// State of one call in flight.
 pub(super) struct CallState<'a> {

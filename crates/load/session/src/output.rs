@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use weir_load::request_log;
+use weir_machine::dashboard::takes_escapes;
 use weir_machine::input_file::FileIdentity;
 use weir_machine::private_file::private_options;
-use weir_terminal::takes_escapes;
 
 /// Output file; `-` is stdout.
 #[derive(Debug)]

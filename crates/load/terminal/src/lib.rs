@@ -1,7 +1,6 @@
 //! What a terminal shows of a load while it runs.
 //!
-//! - [`progress_bar`]: a line, or lines now and then; [`dashboard`]: lines that are drawn again; [`sparkline`]: a series in
-//!   a line; [`step_progress`]: a table of steps
+//! - [`progress_bar`]: a line, or lines now and then; [`sparkline`]: a series in a line; [`step_progress`]: a table of steps
 //! - [`RunView`]: PURE: what the full-screen view shows, from the intervals of the run; `view_history`: its last minutes;
 //!   `agent_view`: an agent
 //! - `view_layout`: PURE: the screen at any size, from `view_head`, `view_charts`, `view_tables` and `view_agents`
@@ -12,7 +11,6 @@
 
 mod agent_view;
 
-pub mod dashboard;
 pub mod progress_bar;
 mod run_view;
 pub mod sparkline;
@@ -29,12 +27,3 @@ mod view_tables;
 pub use self::run_view::{RunView, ViewLoad, ViewSubject};
 pub use self::tui_screen::TuiScreen;
 pub use self::view_key::{KeyReader, ViewKey};
-
-/// Whether escape sequences may be written to a terminal: not with `TERM=dumb` or `NO_COLOR` (see no-color.org).
-pub fn takes_escapes() -> bool {
-    let term = std::env::var_os("TERM");
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    !no_color && term.is_none_or(|term| term != "dumb")
-}
-
-pub use weir_base::terminal_text::single_line;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use console::Term;
+use weir_machine::dashboard::{Dashboard, takes_escapes};
 
-use super::dashboard::Dashboard;
 use super::sparkline::Sparkline;
 use super::step_progress::StepProgress;
 use weir_base::Nanos;
@@ -65,7 +65,7 @@ impl ProgressBar {
     /// Progress line that is not drawn yet.
     pub fn new(extent: Extent) -> Self {
         let terminal = Term::stderr();
-        let changes = terminal.features().is_attended() && super::takes_escapes();
+        let changes = terminal.features().is_attended() && takes_escapes();
         Self {
             terminal: changes.then_some(terminal),
             extent,

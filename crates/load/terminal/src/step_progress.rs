@@ -1,6 +1,7 @@
 //! Steps of scenarios during a run: a row each, with rate, mean response time and failures so far.
 
 use weir_base::Nanos;
+use weir_base::terminal_text::single_line;
 use weir_measure::recorder::Interval;
 use weir_measure::step_counts::StepInterval;
 
@@ -23,7 +24,7 @@ const MAX_SHOWN_STEPS: usize = 12;
 impl StepProgress {
     /// Progress of steps with these names; empty without scenarios.
     pub fn new(names: &[String]) -> Self {
-        let names: Vec<String> = names.iter().map(|name| super::single_line(name)).collect();
+        let names: Vec<String> = names.iter().map(|name| single_line(name)).collect();
         Self { total: vec![StepInterval::default(); names.len()], names, ..Self::default() }
     }
 

@@ -38,10 +38,10 @@ use self::results::ResultsFile;
 pub use self::summary::SendSummary;
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
+use weir_machine::dashboard::Dashboard;
 use weir_machine::lock::lock;
 use weir_send::store::{JobOrder, QueueBounds, Store, StoreUrl};
 use weir_send::{self as send, JobDefaults, Sender, SenderError, wall_ms};
-use weir_terminal::dashboard::Dashboard;
 
 /// Options of a bulk delivery.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use super::remaining_time::RecentRate;
 use weir_base::Nanos;
 use weir_base::duration_text::duration_text;
 use weir_base::number_text::{count, short_rate as rate};
+use weir_base::terminal_text::single_line;
 use weir_delivery::dispatch::{LimitTimes, SendLimit};
 use weir_histogram::percentiles::NOT_MEASURED;
 use weir_machine::clock::Clock;
@@ -16,7 +17,6 @@ use weir_machine::lock::lock;
 use weir_send::state::State;
 use weir_send::store::JobCounts;
 use weir_send::{PauseRecord, SenderProgress, wall_ms};
-use weir_terminal::single_line;
 
 /// Sampler of the counters and the queue, once per second.
 pub(super) struct SendMonitor {

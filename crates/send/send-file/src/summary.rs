@@ -9,13 +9,13 @@ use super::progress::SendMonitor;
 use weir_base::Nanos;
 use weir_base::duration_text::duration_text;
 use weir_base::number_text::{count, short_rate as rate};
+use weir_base::terminal_text::single_line;
 use weir_histogram::Histogram;
 use weir_histogram::percentiles::{NOT_MEASURED, Percentiles};
 use weir_machine::lock::lock;
 use weir_send::PauseRecord;
 use weir_send::state::State;
 use weir_send::store::JobCounts;
-use weir_terminal::single_line;
 
 /// Summary of a run, in both formats.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use serde_json::json;
 
 use super::SharedModel;
-use super::record::GenerationEnd;
+use super::record::{GeneratedTokens, GenerationEnd};
 use weir_base::Nanos;
 use weir_histogram::Histogram;
 use weir_machine::lock::lock;
@@ -33,15 +33,6 @@ struct GenerationSums {
     ttft: Histogram,
     tpot: Histogram,
     gaps: Histogram,
-}
-
-/// Numbers of tokens of one response.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GeneratedTokens {
-    /// Tokens of the prompt.
-    pub(super) input: u64,
-    /// Tokens of the whole response, also if it was cut off.
-    pub(super) output: u64,
 }
 
 impl GenerationCounts {

@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::SharedModel;
-use super::counts::GeneratedTokens;
 use super::request::GenerationRequest;
 use weir_base::Nanos;
 use weir_server::Timer;
@@ -30,6 +29,15 @@ pub(super) struct GenerationRecord<'a> {
     started: Option<Nanos>,
     chunks_ns: Vec<u64>,
     end: GenerationEnd,
+}
+
+/// Numbers of tokens of one response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GeneratedTokens {
+    /// Tokens of the prompt.
+    pub(super) input: u64,
+    /// Tokens of the whole response, also if it was cut off.
+    pub(super) output: u64,
 }
 
 /// Facts about a response that are known at its start.

@@ -4,9 +4,9 @@ use std::sync::mpsc::Receiver;
 
 use super::live_keys::LiveKeys;
 use weir_base::Nanos;
+use weir_base::terminal_text::single_line;
 use weir_load::{LoadControl, LoadPlan, Options};
 use weir_measure::RunProgress;
-use weir_terminal::single_line;
 use weir_terminal::{KeyReader, RunView, TuiScreen, ViewKey, ViewLoad, ViewSubject};
 
 /// Full-screen view of a load.

@@ -11,8 +11,7 @@ use crate::limit_headers::{Quota, RateLimitHeaders};
 use weir_base::failure::FailureKind;
 use weir_base::rng::{SeededRng, TestRng};
 use weir_limits::key_quota::{KeyQuota, QuotaDecision};
-use weir_limits::models;
-use weir_limits::models::{RetryTime, ServerLimiter};
+use weir_limits::models::{self, RetryTime, ServerLimiter};
 use weir_workload::delay::Delay;
 
 /// A service, and the jobs that are sent to it.

@@ -4,6 +4,13 @@ use std::io;
 
 use console::{Term, style};
 
+/// Whether escape sequences may be written to a terminal: not with `TERM=dumb` or `NO_COLOR` (see no-color.org).
+pub fn takes_escapes() -> bool {
+    let term = std::env::var_os("TERM");
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !no_color && term.is_none_or(|term| term != "dumb")
+}
+
 /// Lines on stderr that are updated in place; nothing without a terminal.
 ///
 /// A line never fills the terminal's width, and the cursor is below the last one, so that keyboard input does not
@@ -25,7 +32,7 @@ impl Dashboard {
 
     /// Whether there is a terminal to draw on.
     pub fn is_shown(&self) -> bool {
-        self.terminal.features().is_attended() && super::takes_escapes()
+        self.terminal.features().is_attended() && takes_escapes()
     }
 
     /// Draws lines that fit into the width.

@@ -23,6 +23,8 @@ use weir_net::client::{
     Client, ConnectOptions, IncomingBody, Options, Origin, OutgoingBody, OutgoingRequest, SendError,
 };
 use weir_net::target::Target;
+use weir_serve::httpbin;
+use weir_server::RunningServer;
 use weir_testing::Server;
 
 /// Runs a test on an event loop of its own.
@@ -77,6 +79,12 @@ async fn whole(mut answer: Response<IncomingBody>) -> Result<(u16, Bytes), SendE
 
 async fn get(client: &Client, to: &Arc<Origin>) -> Result<(u16, Bytes), SendError> {
     whole(send(client, to, Method::GET, OutgoingBody::Empty).await?).await
+}
+
+/// The test server with bodies of all kinds.
+fn httpbin() -> RunningServer {
+    let service = httpbin::Service::new(httpbin::Options { seed: 0, max_body_bytes: 64 << 20 }).unwrap();
+    weir_server::start(service, &weir_server::Options::default()).unwrap()
 }
 
 fn hello() -> (u16, Bytes) {

@@ -17,7 +17,7 @@ use weir_net::client::{
 use weir_net::tls::{Tls, TlsOptions};
 use weir_server::RunningServer;
 
-use super::{get, hello, origin, run, until, until_nothing_is_open, whole};
+use super::{get, hello, httpbin, origin, run, until, until_nothing_is_open, whole};
 use weir_testing::{Authority, Reply, Server, Weir};
 
 fn trusting(authority: &Authority) -> Arc<ClientConfig> {
@@ -30,11 +30,6 @@ fn speaking(config: &Arc<ServerConfig>, protocols: &[&str]) -> Arc<ServerConfig>
     let mut config = (**config).clone();
     config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     Arc::new(config)
-}
-
-fn serve(args: &[&str]) -> RunningServer {
-    let asked = weir_cli::serve::parse(args.iter().map(Into::into)).unwrap();
-    asked.start(weir_machine::logger::Logger::new(|_| {})).unwrap()
 }
 
 async fn request(client: &Client, to: &Arc<Origin>, target: &str) -> Result<Response<IncomingBody>, SendError> {
@@ -191,7 +186,7 @@ fn alpn_selects_http2_and_requests_share_one_connection() {
 
 #[test]
 fn http2_without_tls_by_prior_knowledge() {
-    let server = serve(&["httpbin"]);
+    let server = httpbin();
     run(async |client| {
         let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         for _ in 0..3 {
@@ -233,7 +228,7 @@ fn in_flight(server: &RunningServer) -> u64 {
 
 #[test]
 fn a_dropped_stream_is_reset_and_the_connection_stays() {
-    let server = serve(&["httpbin"]);
+    let server = httpbin();
     run(async |client| {
         let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         let asked = client.clone();
@@ -260,7 +255,7 @@ fn a_dropped_stream_is_reset_and_the_connection_stays() {
 
 #[test]
 fn an_upload_ends_with_its_response() {
-    let server = serve(&["httpbin"]);
+    let server = httpbin();
     run(async |client| {
         let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         let (method, headers) = (Method::POST, HeaderMap::new());

@@ -18,7 +18,7 @@ use weir_base::failure::FailureKind;
 use weir_net::client::{Client, ConnectOptions, Origin, OutgoingBody, Protocol};
 
 use super::uploads::Endless;
-use super::{origin, run, send, until_nothing_is_open};
+use super::{httpbin, origin, run, send, until_nothing_is_open};
 use weir_testing::{Reply, Server};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
@@ -98,8 +98,7 @@ fn a_response_that_stalls_fails_after_a_minute() {
         assert_eq!(error.kind, FailureKind::Timeout, "{error}");
         assert_eq!(client.counts().open, 0);
     });
-    let asked = weir_cli::serve::parse(["httpbin"].iter().map(Into::into)).unwrap();
-    let server = asked.start(weir_machine::logger::Logger::new(|_| {})).unwrap();
+    let server = httpbin();
     run(async |client| {
         let to = origin(&server.url(), &reach(true));
         let headers = http::HeaderMap::new();

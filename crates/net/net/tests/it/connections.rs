@@ -13,8 +13,7 @@ use weir_net::client::{
 use weir_net::target::Target;
 
 use super::{get, hello, origin, run, run_with, send, to, until, until_nothing_is_open};
-use crate::name_addresses::full_listener;
-use weir_testing::{Gate, Reply, Server, Weir};
+use weir_testing::{Gate, Reply, Server, Weir, full_listener};
 
 #[test]
 fn a_connection_is_reused_and_closed_with_the_client() {

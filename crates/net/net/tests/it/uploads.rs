@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, Full};
 use weir_base::failure::FailureKind;
 use weir_net::client::{OutgoingBody, OutgoingRequest};
 
-use super::{get, hello, run, send, to, whole};
+use super::{get, hello, httpbin, run, send, to, whole};
 use weir_testing::{Reply, Server};
 
 /// A body with pieces one by one, which then ends or stays pending.
@@ -154,9 +154,7 @@ fn an_early_response_is_returned_at_once() {
 
 #[test]
 fn a_good_response_may_begin_before_its_request_has_ended() {
-    let echo = weir_cli::serve::parse(["httpbin", "--max-body=67108864"].iter().map(Into::into))
-        .and_then(|asked| asked.start(weir_machine::logger::Logger::new(|_| {})))
-        .unwrap();
+    let echo = httpbin();
     run(async |client| {
         let to = super::origin(&echo.url(), &weir_net::client::ConnectOptions::default());
         let body: Bytes = (0..8_000_000_u32).map(|k| (k % 253) as u8).collect();
