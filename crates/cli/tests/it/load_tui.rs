@@ -71,7 +71,8 @@ impl Terminal {
             code.is_some()
         });
         // The view has the word, too.
-        let is_reported = |text: &str| text.rsplit("\u{1b}[?1049l").next().is_some_and(|rest| rest.contains("response"));
+        let is_reported =
+            |text: &str| text.rsplit("\u{1b}[?1049l").next().is_some_and(|rest| rest.contains("response"));
         until("the end of the output", PATIENCE, || is_reported(&self.text()));
         let text = self.text();
         // Its response would come among the keys.
