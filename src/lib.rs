@@ -38,8 +38,9 @@
 //!
 //! ## Load: `crates/load`
 //!
-//! Measuring a service: what is sent when (`pace`), the engine (`load`), users and their steps (`scenario`, `lua`, `llm`),
-//! what was measured and how far to trust it (`measure`), and what readers get (`report`, `web`, `tui`, `outputs`).
+//! Measuring a service: what is sent when (`pace`), the engine (`load`), users and their steps (`scenario`, `lua`, `llm`,
+//! `replay`), what was measured and how far to trust it (`measure`), what readers get (`report`, `web`, `terminal`,
+//! `outputs`), and one load from its files to its exit code (`session`).
 //!
 //! - [`agents`]: Several processes that generate one load together ──► load, measure, pace
 //! - [`capacity`]: Search for the highest load at which all objectives are met ──► agents, load, measure
