@@ -1,11 +1,16 @@
 //! PURE. What all of weir shares and no product owns: time, kinds of failures, seeded random numbers, texts of numbers,
 //! counters in fixed memory.
 //!
-//! - [`duration_text`]: durations as text
+//! - [`calendar`], [`timestamp`]: dates, and times of ISO 8601
+//! - [`decimal_seconds`]: seconds as digits
+//! - [`duration_text`], [`number_text`]: durations and numbers as text
 //! - [`failure`]: kinds of failures without a valid response
 //! - [`key_name`]: names of keys for output
+//! - [`markup`]: text in HTML, XML and TOML
 //! - [`nanos`]: time since the start of a run
+//! - [`nearest`]: the known word that was probably meant
 //! - [`percent`]: escapes of URLs, such as `%20`
+//! - [`placeholder`]: fields `{name}` in texts
 //! - [`rng`]: seeded random numbers that are the same in every version
 //! - [`set_cache`]: set-associative cache: state of many keys, in fixed memory
 //! - [`sliding_count`]: counts over a sliding window, in fixed memory

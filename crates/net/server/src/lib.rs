@@ -11,6 +11,7 @@
 //! - `connection`, `connection_state`: one connection, from the system's socket (`accepted_socket`) over timeouts
 //!   (`socket`) and what comes before HTTP (`opening`: [`ProxyHeader`], [`tls`]) to the bytes of HTTP
 //!   (`served_stream`); `http2`, `stream_progress`, `budgeted_stream`: HTTP/2; `http1` (with [`ParsedHead`]): requests and responses of HTTP/1.x
+//! - [`timeouts`], [`transfer_pace`], `control_budget` with `header_block`: PURE: when a slow or idle peer is given up
 
 mod accepted_socket;
 mod access_log;
