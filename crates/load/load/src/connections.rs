@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::connection::{ConnectionPhase, LoadConnection};
+use super::exchange::FlowExchange;
 use super::origin_addresses::{ConnectAttempts, OriginAddresses};
 use weir_base::Nanos;
 use weir_machine::readiness_event::ReadinessEvent;
@@ -12,9 +13,9 @@ use weir_machine::system::Poller;
 /// The connections of one worker, by index. An index is reused after its connection has ended; a generation
 /// distinguishes the events.
 #[derive(Debug)]
-pub(super) struct ConnectionTable {
+pub(super) struct ConnectionTable<X> {
     poller: Poller,
-    connections: Vec<Option<LoadConnection>>,
+    connections: Vec<Option<LoadConnection<X>>>,
     generations: Vec<u32>,
     vacant: Vec<u32>,
     idle: Vec<u32>,
@@ -35,7 +36,7 @@ const MAX_CONNECTING: u64 = 64;
 /// Minimum idle time after which a service may close a connection.
 const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
 
-impl ConnectionTable {
+impl<X: FlowExchange> ConnectionTable<X> {
     /// A table for `most` connections, for one of `workers` workers.
     pub(super) fn new(most: usize, workers: u64) -> io::Result<Self> {
         Ok(Self {
@@ -53,7 +54,7 @@ impl ConnectionTable {
     }
 
     #[inline]
-    pub(super) fn get(&mut self, index: u32) -> Option<&mut LoadConnection> {
+    pub(super) fn get(&mut self, index: u32) -> Option<&mut LoadConnection<X>> {
         self.connections.get_mut(index as usize)?.as_mut()
     }
 
@@ -134,7 +135,7 @@ impl ConnectionTable {
     }
 
     /// Marks the connection as open.
-    pub(super) fn set_open(&mut self, index: u32) -> Option<&mut LoadConnection> {
+    pub(super) fn set_open(&mut self, index: u32) -> Option<&mut LoadConnection<X>> {
         self.connecting -= 1;
         let slot = self.connections[index as usize].as_mut()?;
         slot.phase = ConnectionPhase::Open;
@@ -197,8 +198,9 @@ impl ConnectionTable {
 
     /// A connection with streams that has no requests.
     pub(super) fn find_unused(&self) -> Option<u32> {
-        let is_unused =
-            |slot: &LoadConnection| slot.streams.is_some() && slot.phase == ConnectionPhase::Open && slot.is_unused();
+        let is_unused = |slot: &LoadConnection<X>| {
+            slot.streams.is_some() && slot.phase == ConnectionPhase::Open && slot.is_unused()
+        };
         let at = self.connections.iter().position(|slot| slot.as_ref().is_some_and(is_unused))?;
         u32::try_from(at).ok()
     }

@@ -13,6 +13,7 @@ use weir_scenario::plan::{StepFindings, StepVerdict};
 
 use super::event_streams::{StreamOptions, StreamSinks};
 use super::headers::with_headers;
+use super::plan::LoadPlan;
 use super::steps::ScriptTime;
 
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].
@@ -37,7 +38,16 @@ pub(super) struct WorkerCounters {
 }
 
 impl WorkerCounters {
-    pub(super) fn new(from: Nanos, until: Nanos, mask: SecretMask) -> Self {
+    /// Counts of a plan.
+    pub(super) fn of(plan: &LoadPlan) -> Box<Self> {
+        let mut counters = Box::new(Self::new(plan.warmup, plan.until, plan.mask.clone()));
+        if plan.control.is_some() {
+            counters.recorder.report_outcomes();
+        }
+        counters
+    }
+
+    fn new(from: Nanos, until: Nanos, mask: SecretMask) -> Self {
         Self {
             recorder: Recorder::new(from, until),
             mask,
@@ -51,11 +61,6 @@ impl WorkerCounters {
             script_start: Nanos::ZERO,
             script_end: Nanos::ZERO,
         }
-    }
-
-    /// Lets intervals have their requests by outcome.
-    pub(super) fn report_outcomes(&mut self) {
-        self.recorder.report_outcomes();
     }
 
     /// Replaces the end of the window, which lies ahead.

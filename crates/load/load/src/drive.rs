@@ -1,5 +1,6 @@
 //! Execution of a plan: its workers, and the thread that collects their reports.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -10,7 +11,9 @@ use crate::probe::{self, Reachable};
 use crate::request_log::{RequestLog, ThreadLog};
 use crate::start_gate::StartGate;
 use crate::steps::StepTrace;
-use crate::worker::{OpenCall, ProgramCallSlot, RunControl, Worker, WorkerContext, WorkerReport};
+use crate::worker::{
+    Flow, OpenCall, PlanRequests, ProgramCallSlot, RunControl, UserRequests, Worker, WorkerContext, WorkerReport,
+};
 use crate::{LoadError, ProgressEvent};
 use weir_base::Nanos;
 use weir_machine as machine;
@@ -113,25 +116,42 @@ impl WorkerTeam {
     fn run<T>(self, plan: &LoadPlan, meanwhile: impl FnOnce() -> T) -> Result<T, LoadError> {
         let Self { reachable, start_gate, per_interval, control, logs, trace, reports } = self;
         let shared = WorkerContext::new(plan, &reachable, &start_gate, per_interval, control);
-        let worker = |(index, log): (usize, Option<ThreadLog>)| {
-            let index = index as u64;
-            let users = plan.user_table(index).map_err(LoadError::Program)?;
-            Worker::new(&shared, index, reports.clone(), (log, trace.clone()), users).map_err(LoadError::System)
+        let threads = (0..).zip(logs);
+        if !plan.has_users() {
+            let worker = |(index, log)| Worker::new(&shared, index, reports.clone(), log, PlanRequests);
+            let workers = threads.map(worker).collect::<io::Result<Vec<_>>>().map_err(LoadError::System)?;
+            drop((reports, trace));
+            return execute(workers, &shared, STACK_BYTES, meanwhile);
+        }
+        let worker = |(index, log)| {
+            let table = plan.user_table(index).map_err(LoadError::Program)?;
+            let users = UserRequests::new(table, &shared, index, trace.clone());
+            Worker::new(&shared, index, reports.clone(), log, users).map_err(LoadError::System)
         };
-        let workers = logs.into_iter().enumerate().map(worker).collect::<Result<Vec<_>, _>>()?;
+        let workers = threads.map(worker).collect::<Result<Vec<_>, _>>()?;
         drop((reports, trace));
         let stack_bytes = if plan.program.is_some() { PROGRAM_STACK_BYTES } else { STACK_BYTES };
-        thread::scope(|scope| {
-            for worker in workers {
-                let builder = thread::Builder::new().name("weir-load".into()).stack_size(stack_bytes);
-                if let Err(error) = builder.spawn_scoped(scope, move || worker.run()) {
-                    shared.control.stop();
-                    return Err(LoadError::System(error));
-                }
-            }
-            Ok(meanwhile())
-        })
+        execute(workers, &shared, stack_bytes, meanwhile)
     }
+}
+
+/// Lets workers run, each on a thread of its own, and calls `meanwhile`, until all have ended.
+fn execute<F: Flow + Send, T>(
+    workers: Vec<Worker<'_, F>>,
+    shared: &WorkerContext<'_>,
+    stack_bytes: usize,
+    meanwhile: impl FnOnce() -> T,
+) -> Result<T, LoadError> {
+    thread::scope(|scope| {
+        for worker in workers {
+            let builder = thread::Builder::new().name("weir-load".into()).stack_size(stack_bytes);
+            if let Err(error) = builder.spawn_scoped(scope, move || worker.run()) {
+                shared.control.stop();
+                return Err(LoadError::System(error));
+            }
+        }
+        Ok(meanwhile())
+    })
 }
 
 /// Size of a worker's stack.
@@ -216,7 +236,7 @@ impl<'a> ReportCollector<'a> {
         let blocked: Vec<OpenCall> =
             control.calls.iter().filter_map(|call| call.take_blocked(from, grace, now)).collect();
         let has_blocked = !blocked.is_empty();
-        for OpenCall { user, since, mut results } in blocked {
+        for OpenCall { user, since, mut results, .. } in blocked {
             let interval = results.counters.take_interval(0);
             results.counters.close(now);
             if let Some(whole) = self.merger.add(results.interval, &interval) {

@@ -17,6 +17,8 @@ mod connections;
 mod counters;
 mod drive;
 pub mod event_streams;
+mod exchange;
+mod flight;
 mod headers;
 pub mod http2;
 mod load_control;

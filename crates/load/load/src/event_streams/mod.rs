@@ -5,7 +5,7 @@
 //! - `arrived_events`: events on their way to a program
 //! - `content_fault`: what is wrong with the content of a whole response
 //! - [`read_wait`]: how long events may wait to be read together
-//! - `tap`: passes a response on to its observer and to its step
+//! - `tap`: passes a response on to its observer and to what keeps parts of it
 
 mod arrived_events;
 mod content_fault;

@@ -1,4 +1,4 @@
-//! Tap: passes a response on to its observer, and to its step.
+//! Tap: passes a response on to its observer, and to what keeps parts of it.
 
 use weir_base::Nanos;
 use weir_net::wire::{HeadNotes, ResponseObserver};
@@ -6,7 +6,6 @@ use weir_net::wire::{HeadNotes, ResponseObserver};
 use super::observer::{PieceArrival, StreamObserver, StreamSinks};
 use super::options::StreamOptions;
 use crate::headers::with_headers;
-use crate::steps::StepExchange;
 use weir_scenario::plan::StreamEndRule;
 
 /// Times of a request, and of bytes of its response.
@@ -24,9 +23,9 @@ pub(crate) struct StreamArrival {
     pub(crate) piece: PieceArrival,
 }
 
-/// Passes a response on to its observer, and to the step that keeps of it what it looks into.
+/// Passes a response on to its observer, and to what keeps parts of it.
 #[derive(Debug)]
-pub(crate) struct StreamTap<'a> {
+pub(crate) struct StreamTap<'a, K> {
     pub(crate) observer: &'a mut StreamObserver,
     pub(crate) options: &'a StreamOptions,
     pub(crate) arrival: StreamArrival,
@@ -34,10 +33,11 @@ pub(crate) struct StreamTap<'a> {
     pub(crate) sinks: StreamSinks<'a>,
     /// When the response to a step is ended on purpose.
     pub(crate) end_rule: Option<&'a StreamEndRule>,
-    pub(crate) step: Option<&'a mut StepExchange>,
+    /// What keeps parts of the response.
+    pub(crate) kept: Option<&'a mut K>,
 }
 
-impl ResponseObserver for StreamTap<'_> {
+impl<K: ResponseObserver> ResponseObserver for StreamTap<'_, K> {
     fn head(&mut self, head: &[u8], notes: HeadNotes) {
         let StreamArrival { intended, ready, sent, first_byte, .. } = self.arrival;
         if let Some(status) = status_of(head) {
@@ -49,16 +49,16 @@ impl ResponseObserver for StreamTap<'_> {
                 self.observer.end_by(rule);
             }
         }
-        if let Some(step) = &mut self.step {
-            step.head(head, notes);
+        if let Some(kept) = &mut self.kept {
+            kept.head(head, notes);
         }
     }
 
     fn body(&mut self, bytes: &[u8]) {
         let read = self.observer.body(self.options, bytes, self.arrival.piece, &mut self.sinks);
-        if let Some(step) = &mut self.step {
-            // What is behind the last event that was asked for is not the step's.
-            ResponseObserver::body(*step, &bytes[..read]);
+        if let Some(kept) = &mut self.kept {
+            // What is behind the last event that was asked for is not kept.
+            kept.body(&bytes[..read]);
         }
     }
 }

@@ -12,10 +12,11 @@ use weir_net::wire::{HeadNotes, ResponseObserver, WireRequest};
 
 use super::StreamExchange;
 use super::stream_groups::StreamGroup;
+use crate::exchange::FlowExchange;
 
 /// Requests of one HTTP/2 connection, by keys that the protocol's events have.
 #[derive(Debug)]
-pub(crate) struct ConnectionStreams {
+pub(crate) struct ConnectionStreams<X> {
     pub(crate) protocol: ClientConnection,
     /// Users whose requests it carries; `None` if it carries those of all.
     pub(crate) group: Option<StreamGroup>,
@@ -35,15 +36,15 @@ pub(crate) struct ConnectionStreams {
     pub(crate) pinged: Option<Nanos>,
     /// Maximum number of streams, whatever more the service permits.
     max_streams: usize,
-    exchanges: Vec<Option<StreamExchange>>,
+    exchanges: Vec<Option<StreamExchange<X>>>,
     vacant: Vec<u32>,
     /// Keys of requests that wait for a stream, the oldest first.
     waiting: VecDeque<u32>,
     /// Requests whose head cannot be sent over HTTP/2.
-    unsendable: Vec<(StreamExchange, RequestHeadError)>,
+    unsendable: Vec<(StreamExchange<X>, RequestHeadError)>,
 }
 
-impl ConnectionStreams {
+impl<X: FlowExchange> ConnectionStreams<X> {
     /// Streams of a connection, at most `max_streams` at the same time.
     pub(crate) fn new(settings: &ClientSettings, max_streams: usize, group: Option<StreamGroup>) -> Self {
         Self {
@@ -91,12 +92,12 @@ impl ConnectionStreams {
 
     /// Request of a key.
     #[inline]
-    pub(crate) fn get(&mut self, key: u32) -> Option<&mut StreamExchange> {
+    pub(crate) fn get(&mut self, key: u32) -> Option<&mut StreamExchange<X>> {
         self.exchanges.get_mut(key as usize)?.as_mut()
     }
 
     /// Adds a request, which waits for a stream.
-    pub(crate) fn push(&mut self, exchange: StreamExchange) {
+    pub(crate) fn push(&mut self, exchange: StreamExchange<X>) {
         let key = self.vacant.pop().unwrap_or_else(|| {
             self.exchanges.push(None);
             self.exchanges.len() as u32 - 1
@@ -107,14 +108,14 @@ impl ConnectionStreams {
 
     /// Takes the request of a key, which has ended.
     #[inline]
-    pub(crate) fn take(&mut self, key: u32) -> Option<StreamExchange> {
+    pub(crate) fn take(&mut self, key: u32) -> Option<StreamExchange<X>> {
         let exchange = self.exchanges.get_mut(key as usize)?.take()?;
         self.vacant.push(key);
         Some(exchange)
     }
 
     /// Takes all requests, in the order of their keys.
-    pub(crate) fn take_all(&mut self) -> Vec<StreamExchange> {
+    pub(crate) fn take_all(&mut self) -> Vec<StreamExchange<X>> {
         self.waiting.clear();
         self.vacant.clear();
         let unsendable = std::mem::take(&mut self.unsendable).into_iter().map(|(exchange, _)| exchange);
@@ -122,18 +123,18 @@ impl ConnectionStreams {
     }
 
     /// Takes the requests that have no stream yet, the oldest first.
-    pub(crate) fn take_waiting(&mut self) -> Vec<StreamExchange> {
+    pub(crate) fn take_waiting(&mut self) -> Vec<StreamExchange<X>> {
         let keys = std::mem::take(&mut self.waiting);
         keys.into_iter().filter_map(|key| self.take(key)).collect()
     }
 
     /// Takes the requests that could not be sent.
-    pub(crate) fn take_unsendable(&mut self) -> Vec<(StreamExchange, RequestHeadError)> {
+    pub(crate) fn take_unsendable(&mut self) -> Vec<(StreamExchange<X>, RequestHeadError)> {
         std::mem::take(&mut self.unsendable)
     }
 
     /// Requests that wait for a stream.
-    pub(crate) fn waiting_exchanges(&mut self) -> impl Iterator<Item = &mut StreamExchange> {
+    pub(crate) fn waiting_exchanges(&mut self) -> impl Iterator<Item = &mut StreamExchange<X>> {
         self.exchanges.iter_mut().flatten().filter(|exchange| exchange.stream.is_none())
     }
 
@@ -145,19 +146,15 @@ impl ConnectionStreams {
             let flight = &mut exchange.flight;
             // A timestamp may be older than the send by the clocks' difference.
             flight.first_byte.get_or_insert(at.max(flight.sent.min(now)));
-            if let Some(step) = exchange.step.as_mut().filter(|step| step.is_kept) {
-                ResponseObserver::head(
-                    step.as_mut(),
-                    text,
-                    HeadNotes { sets_cookie: notes.sets_cookie, is_encoded: notes.is_encoded },
-                );
+            if let Some(kept) = exchange.inner.kept() {
+                kept.head(text, HeadNotes { sets_cookie: notes.sets_cookie, is_encoded: notes.is_encoded });
             }
         }
         text
     }
 
     /// Text of the head that came last, if it was wanted, and a request.
-    pub(crate) fn head_text_and(&mut self, key: u32) -> (&[u8], Option<&mut StreamExchange>) {
+    pub(crate) fn head_text_and(&mut self, key: u32) -> (&[u8], Option<&mut StreamExchange<X>>) {
         (self.protocol.head_text(), self.exchanges.get_mut(key as usize).and_then(Option::as_mut))
     }
 
@@ -168,19 +165,24 @@ impl ConnectionStreams {
 
     /// Takes the requests whose timeout is over, and ends their streams; `starts` are the earliest and the latest start
     /// of a timeout.
-    pub(crate) fn take_expired(&mut self, timeout: Nanos, starts: (Nanos, Nanos), now: Nanos) -> Vec<StreamExchange> {
+    pub(crate) fn take_expired(
+        &mut self,
+        timeout: Nanos,
+        starts: (Nanos, Nanos),
+        now: Nanos,
+    ) -> Vec<StreamExchange<X>> {
         self.take_where(|exchange| exchange.is_over(timeout, starts, now))
     }
 
     /// Takes requests, and ends their streams.
-    pub(crate) fn take_where(&mut self, is_taken: impl Fn(&mut StreamExchange) -> bool) -> Vec<StreamExchange> {
+    pub(crate) fn take_where(&mut self, is_taken: impl Fn(&mut StreamExchange<X>) -> bool) -> Vec<StreamExchange<X>> {
         let keys = self.exchanges.iter_mut().enumerate().filter_map(|(key, slot)| Some((key, slot.as_mut()?)));
         let keys: Vec<u32> = keys.filter_map(|(key, exchange)| is_taken(exchange).then_some(key as u32)).collect();
         if keys.is_empty() {
             return Vec::new();
         }
         self.waiting.retain(|key| !keys.contains(key));
-        let taken: Vec<StreamExchange> = keys.into_iter().filter_map(|key| self.take(key)).collect();
+        let taken: Vec<StreamExchange<X>> = keys.into_iter().filter_map(|key| self.take(key)).collect();
         for stream in taken.iter().filter_map(|exchange| exchange.stream) {
             self.protocol.cancel(stream, ErrorCode::CANCEL);
         }
@@ -225,12 +227,13 @@ impl ConnectionStreams {
                 continue;
             };
             let before = protocol.output().len();
+            let wants_head = !knows_server || exchange.inner.kept().is_some();
             let opened = protocol.open(&StreamRequest {
                 head: exchange.head(requests),
                 body_length: exchange.body_length(requests),
                 key,
                 template: exchange.template(),
-                wants_head: !knows_server || exchange.step.as_ref().is_some_and(|step| step.is_kept),
+                wants_head,
             });
             match opened {
                 Ok(stream) => {

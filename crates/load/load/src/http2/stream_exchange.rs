@@ -5,20 +5,17 @@ use weir_base::failure::FailureKind;
 use weir_http2::connection::StreamId;
 use weir_net::wire::WireRequest;
 
-use crate::connection::Flight;
-use crate::event_streams::StreamObserver;
-use crate::steps::StepExchange;
+use crate::exchange::FlowExchange;
+use crate::flight::Flight;
 
 /// A request on a stream of a connection, or one that waits for a stream.
 #[derive(Debug)]
-pub(crate) struct StreamExchange {
+pub(crate) struct StreamExchange<X> {
     pub(crate) flight: Flight,
     /// User that waits for the response.
     pub(crate) user: u32,
-    /// Request of a scenario's step; `None` for requests of the plan.
-    pub(crate) step: Option<Box<StepExchange>>,
-    /// Observer of the response to a request of the plan; `None` if it is not observed, or has not come.
-    pub(crate) observer: Option<Box<StreamObserver>>,
+    /// The request as its flow has it.
+    pub(crate) inner: X,
     /// Time when it was given to its connection.
     pub(crate) joined: Nanos,
     /// Stream; `None` while the request waits for one.
@@ -31,32 +28,17 @@ pub(crate) struct StreamExchange {
     head_length: usize,
 }
 
-impl StreamExchange {
-    /// Request of the plan, or of a step, that is given to a connection at `joined`.
-    pub(crate) fn new(
-        flight: Flight,
-        user: u32,
-        step: Option<Box<StepExchange>>,
-        requests: &[WireRequest],
-        joined: Nanos,
-    ) -> Self {
-        let mut exchange =
-            Self { flight, user, step, observer: None, joined, stream: None, bytes_out: 0, resends: 0, head_length: 0 };
+impl<X: FlowExchange> StreamExchange<X> {
+    /// Request that is given to a connection at `joined`.
+    pub(crate) fn new(flight: Flight, user: u32, inner: X, requests: &[WireRequest], joined: Nanos) -> Self {
+        let mut exchange = Self { flight, user, inner, joined, stream: None, bytes_out: 0, resends: 0, head_length: 0 };
         exchange.head_length = head_length(exchange.parts(requests, 0)[0]);
         exchange
     }
 
-    /// Place of the observer of its response.
-    pub(crate) fn observer(&mut self) -> &mut Option<Box<StreamObserver>> {
-        match &mut self.step {
-            Some(step) => &mut step.observer,
-            None => &mut self.observer,
-        }
-    }
-
     /// Kind of failure, if this one ends the response.
-    pub(crate) fn failure_kind(&mut self, kind: FailureKind) -> FailureKind {
-        self.observer().as_ref().map_or(kind, |observer| observer.failure_kind(kind))
+    pub(crate) fn failure_kind(&self, kind: FailureKind) -> FailureKind {
+        self.inner.observer().map_or(kind, |observer| observer.failure_kind(kind))
     }
 
     /// Head of the request, as HTTP/1.1.
@@ -66,11 +48,7 @@ impl StreamExchange {
 
     /// Length of the body in bytes.
     pub(crate) fn body_length(&self, requests: &[WireRequest]) -> u64 {
-        let length = match &self.step {
-            Some(step) => step.length_of(self.flight.request),
-            None => requests[self.flight.request as usize].bytes.len(),
-        };
-        (length - self.head_length) as u64
+        (self.inner.length_of(requests, self.flight.request) - self.head_length) as u64
     }
 
     /// Body from an offset on: a part of it that is in one piece, not empty before its end.
@@ -81,12 +59,12 @@ impl StreamExchange {
 
     /// Number of what the head was rendered from.
     pub(crate) fn template(&self) -> u32 {
-        self.step.as_ref().map_or(self.flight.request, |step| step.step)
+        self.inner.step().unwrap_or(self.flight.request)
     }
 
     /// Whether its timeout is over: its step's, or this one; `earliest` and `latest` bound the start of a timeout.
     pub(crate) fn is_over(&self, timeout: Nanos, (earliest, latest): (Nanos, Nanos), now: Nanos) -> bool {
-        let own = self.step.as_ref().and_then(|step| step.timeout).unwrap_or(timeout);
+        let own = self.inner.timeout().unwrap_or(timeout);
         now - self.flight.timeout_start(earliest.max(self.flight.ready)).min(latest) > own
     }
 
@@ -103,16 +81,11 @@ impl StreamExchange {
         self.flight.first_byte = None;
         // From now on only weir itself could delay it; until now the service has.
         self.flight.ready = now;
-        if let Some(step) = &mut self.step {
-            step.prepare_next();
-        }
+        self.inner.prepare_again();
     }
 
     fn parts<'a>(&'a self, requests: &'a [WireRequest], offset: usize) -> [&'a [u8]; 2] {
-        match &self.step {
-            Some(step) => step.request.parts_from(offset),
-            None => [requests[self.flight.request as usize].bytes.get(offset..).unwrap_or_default(), &[]],
-        }
+        self.inner.bytes_from(requests, self.flight.request, offset)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};
 use crate::steps::{
-    OriginResolver, ProgramFlows, ProgramPlan, ResolvedOrigin, StepFlows, UserFlows, UserTable, distinct,
+    OriginResolver, ProgramFlows, ProgramPlan, ResolvedOrigin, StepFlows, UserFlow, UserTable, distinct,
 };
 use weir_base::Nanos;
 use weir_measure::run_steps::StepFacts;
@@ -127,10 +127,13 @@ impl LoadPlan {
         }
     }
 
-    /// Users of thread `index`; `None` for requests of the plan.
-    pub(crate) fn user_table(&self, index: u64) -> Result<Option<UserTable<'_>>, String> {
-        let flows = match (&self.scenarios, &self.program) {
-            (Some(mix), _) => UserFlows::Steps(Box::new(StepFlows::new(mix, self.seed, self.user_numbers(index)))),
+    /// Users of thread `index`.
+    ///
+    /// # Errors
+    /// Why a program has not begun, or that the load [has none](Self::has_users).
+    pub(crate) fn user_table(&self, index: u64) -> Result<UserTable<'_>, String> {
+        let flow: Box<dyn UserFlow + '_> = match (&self.scenarios, &self.program) {
+            (Some(mix), _) => Box::new(StepFlows::new(mix, self.seed, self.user_numbers(index))),
             (None, Some(plan)) => {
                 let thread = ProgramThread {
                     index,
@@ -141,13 +144,13 @@ impl LoadPlan {
                 let program = plan.program.thread(thread)?;
                 let target = ResolvedOrigin { addresses: self.addresses.clone(), tls: self.tls.clone() };
                 let name = self.target.url.clone();
-                UserFlows::Program(Box::new(ProgramFlows::new(plan, program, target, name)))
+                Box::new(ProgramFlows::new(plan, program, target, name))
             }
-            (None, None) => return Ok(None),
+            (None, None) => return Err("no users".into()),
         };
-        let mut users = UserTable::new(flows, self.users_of(index));
+        let mut users = UserTable::new(flow, self.users_of(index));
         users.findings.keeps_captures = self.trace.is_some();
-        Ok(Some(users))
+        Ok(users)
     }
 
     /// Names of the scenarios, in order; empty for one request.

@@ -2,7 +2,7 @@
 //!
 //! - [`ScenarioMix`]: scenarios of a plan, compiled
 //! - `with_single_request`: a single request with templates or checks as a scenario of one step
-//! - `UserTable`: users of one thread, their waits, and what they send next; `UserFlows`: what they follow, compiled
+//! - `UserTable`: users of one thread, their waits, and what they send next; `UserFlow`: what they follow, compiled
 //!   steps or a program
 //! - `OriginResolver`: addresses of the hosts that scenarios name
 //! - `StepExchange`: request of a step on a connection, and what is kept of its response
@@ -29,7 +29,8 @@ mod trace;
 mod user_action;
 mod user_connections;
 mod user_deal;
-mod user_flows;
+mod user_exchange;
+mod user_flow;
 mod user_lookup;
 mod user_table;
 
@@ -42,8 +43,8 @@ pub use self::kept_response::decoded_body;
 pub use self::mix::ScenarioMix;
 pub(crate) use self::mix::distinct;
 pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin, target_of};
+pub(super) use self::program_flows::ProgramFlows;
 pub use self::program_flows::ProgramPlan;
-pub(super) use self::program_flows::{ProgramFlows, ScriptTime};
 pub(super) use self::sample::{failure_message, failure_sample};
 pub(super) use self::single_request::with_single_request;
 pub(crate) use self::source::without_user;
@@ -51,7 +52,8 @@ pub use self::source::{ScenarioFile, ScenarioSource};
 pub(super) use self::step_flows::StepFlows;
 pub use self::trace::{CaptureTrace, CheckTrace, StepTrace};
 pub(super) use self::user_action::{EndedIteration, Send, UserAction, UserRest};
-pub(super) use self::user_flows::UserFlows;
+pub(super) use self::user_exchange::UserExchange;
+pub(super) use self::user_flow::{ScriptTime, UserFlow};
 pub(super) use self::user_table::UserTable;
 pub use weir_scenario::data::{RowOrder, ThinkTime};
 pub use weir_scenario::value::Value;

@@ -10,13 +10,13 @@ use weir_net::target::SocketAddress;
 use weir_net::tls::Tls;
 use weir_pace::arrival_queue::ArrivalQueue;
 use weir_request::secret_mask::SecretMask;
-use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin, StepFindings, StepVerdict};
+use weir_scenario::plan::{FlowFailure, OriginId, RequestOrigin, StepVerdict};
 
 use super::flow_event::{FlowEvent, FlowNext, FlowSend};
+use super::user_flow::{CallBuffers, CallSubject, ScriptTime, UserFlow};
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
-    PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, StreamPart, ThreadProgram,
-    UserProgram,
+    ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, StreamPart, ThreadProgram, UserProgram,
 };
 
 /// Program of a load, and the way to its hosts.
@@ -47,39 +47,13 @@ pub(crate) struct ProgramFlows<'a> {
     /// Whether the program has said if the last response is a success.
     decides_success: bool,
     /// Whether the program has said that the last response is a failure.
-    says_failed: bool,
+    is_failed: bool,
     /// Reason of the program to end the run.
     abort: Option<String>,
     script_time: ScriptTime,
     /// Number under which the record of the last response is held back.
     held_as: Option<u64>,
     released: Vec<ReleasedRecord>,
-}
-
-/// Time within calls of a program, during which its thread does nothing else.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ScriptTime {
-    /// Sum over all calls.
-    pub(crate) total: Nanos,
-    /// Longest call since the last look.
-    pub(crate) longest: Nanos,
-}
-
-/// Buffers for the request and the findings of a program's call.
-#[derive(Debug)]
-pub(crate) struct CallBuffers<'a> {
-    pub(crate) request: &'a mut RequestBytes,
-    pub(crate) pipelined: &'a mut Vec<PipelinedRequest>,
-    pub(crate) findings: &'a mut StepFindings,
-}
-
-/// User and iteration of a call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CallSubject {
-    pub(crate) user: u32,
-    pub(crate) scenario: u32,
-    pub(crate) iteration: u64,
-    pub(crate) intended: Nanos,
 }
 
 impl<'a> ProgramFlows<'a> {
@@ -97,7 +71,7 @@ impl<'a> ProgramFlows<'a> {
             target_name,
             origins: HashMap::new(),
             decides_success: false,
-            says_failed: false,
+            is_failed: false,
             abort: None,
             script_time: ScriptTime::default(),
             held_as: None,
@@ -105,16 +79,38 @@ impl<'a> ProgramFlows<'a> {
         }
     }
 
-    /// Calls the program with an event of a user; returns the user's scenario, the intended start of its iteration, and
-    /// what it does next.
-    pub(crate) fn call(
+    fn next(&mut self, action: ProgramAction) -> FlowNext {
+        match action {
+            ProgramAction::Send(send) => FlowNext::Send(FlowSend {
+                step: send.step,
+                origin: send.origin,
+                intended: send.intended,
+                timeout: send.timeout,
+                is_bodyless: send.is_bodyless,
+                keeps: send.keeps,
+            }),
+            ProgramAction::WaitUntil(at) => FlowNext::WaitUntil(at),
+            ProgramAction::Await => FlowNext::Await,
+            ProgramAction::EndStream => FlowNext::EndStream,
+            ProgramAction::End { ok } => FlowNext::End { ok },
+            ProgramAction::StopThread => FlowNext::Stop,
+            ProgramAction::Abort(reason) => {
+                self.abort = Some(reason);
+                FlowNext::Stop
+            }
+        }
+    }
+}
+
+impl UserFlow for ProgramFlows<'_> {
+    fn call(
         &mut self,
-        subject: CallSubject,
+        subject: &mut CallSubject,
         event: &FlowEvent<'_>,
         now: Nanos,
         buffers: CallBuffers<'_>,
-    ) -> (u32, Nanos, FlowNext) {
-        let CallBuffers { request, pipelined, findings } = buffers;
+    ) -> Option<FlowNext> {
+        let CallBuffers { request, pipelined, findings, .. } = buffers;
         let step = event.step();
         findings.clear(step.unwrap_or(0));
         let mut call = ProgramCall {
@@ -146,7 +142,7 @@ impl<'a> ProgramFlows<'a> {
                 self.program.response(&response, &mut call)
             }
         };
-        let (scenario, intended) = (call.scenario, call.intended);
+        (subject.scenario, subject.intended) = (call.scenario, call.intended);
         let took = clock::monotonic() - begun;
         self.script_time.total += took;
         self.script_time.longest = self.script_time.longest.max(took);
@@ -159,100 +155,65 @@ impl<'a> ProgramFlows<'a> {
         findings.step = step.unwrap_or(call_step);
         self.decides_success = is_success.is_some();
         let is_failed = !findings.failures.is_empty() || is_success == Some(false);
-        self.says_failed = is_failed;
+        self.is_failed = is_failed;
         let is_failed_by_status =
             matches!(event, FlowEvent::Response { status, .. } if is_success.is_none() && *status >= 400);
         let verdict = if is_failed || is_failed_by_status { StepVerdict::Failed } else { StepVerdict::Passed };
         findings.verdict = step.map(|_| verdict);
-        (scenario, intended, self.next(action))
+        Some(self.next(action))
     }
 
-    fn next(&mut self, action: ProgramAction) -> FlowNext {
-        match action {
-            ProgramAction::Send(send) => FlowNext::Send(FlowSend {
-                step: send.step,
-                origin: send.origin,
-                intended: send.intended,
-                timeout: send.timeout,
-                is_bodyless: send.is_bodyless,
-                keeps: send.keeps,
-            }),
-            ProgramAction::WaitUntil(at) => FlowNext::WaitUntil(at),
-            ProgramAction::Await => FlowNext::Await,
-            ProgramAction::EndStream => FlowNext::EndStream,
-            ProgramAction::End { ok } => FlowNext::End { ok },
-            ProgramAction::StopThread => FlowNext::Stop,
-            ProgramAction::Abort(reason) => {
-                self.abort = Some(reason);
-                FlowNext::Stop
-            }
-        }
-    }
-
-    /// Number under which the record of the last response is held back, if it is.
-    pub(crate) fn held_as(&self) -> Option<u64> {
+    fn held_as(&self) -> Option<u64> {
         self.held_as
     }
 
-    /// Decisions about records that were held back.
-    pub(crate) fn take_released(&mut self) -> Vec<ReleasedRecord> {
+    fn take_released(&mut self) -> Vec<ReleasedRecord> {
         std::mem::take(&mut self.released)
     }
 
-    /// Time within calls of the program so far, and the longest one since the last look.
-    pub(crate) fn take_script_time(&mut self) -> ScriptTime {
+    fn take_script_time(&mut self) -> ScriptTime {
         let taken = self.script_time;
         self.script_time.longest = Nanos::ZERO;
         taken
     }
 
-    /// Whether responses may be read as streams of events.
-    pub(crate) fn may_read_events(&self) -> bool {
+    fn may_read_events(&self) -> bool {
         self.plan.program.may_read_events()
     }
 
-    /// Whether users do something at their end.
-    pub(crate) fn stops_users(&self) -> bool {
+    fn stops_users(&self) -> bool {
         self.program.stops_users()
     }
 
-    /// Reason of the program to end the run, if it has one.
-    pub(crate) fn abort_reason(&mut self) -> Option<String> {
+    fn abort_reason(&mut self) -> Option<String> {
         self.abort.take()
     }
 
-    /// Whether the program has said if the last response is a success.
-    pub(crate) fn decides_success(&self) -> bool {
+    fn decides_success(&self, _user: u32, _step: u32) -> bool {
         self.decides_success
     }
 
-    /// Whether the program has said that the last response is a failure.
-    pub(crate) fn says_failed(&self) -> bool {
-        self.says_failed
+    fn is_failed(&self) -> bool {
+        self.is_failed
     }
 
-    /// Secrets masked in samples of failures.
-    pub(crate) fn secret_mask(&self) -> &SecretMask {
-        &self.plan.mask
+    fn secret_mask(&self, _user: u32) -> SecretMask {
+        self.plan.mask.clone()
     }
 
-    /// Earliest start of a user's next iteration.
-    pub(crate) fn next_start(&self, user: u32) -> Option<Nanos> {
+    fn next_start(&self, user: u32, _intended: Nanos) -> Option<Nanos> {
         self.program.next_start(user)
     }
 
-    /// Moves arrivals that the program has into the queue.
-    pub(crate) fn refill(&mut self, queue: &mut ArrivalQueue) {
+    fn refill(&mut self, queue: &mut ArrivalQueue) {
         self.program.refill(queue);
     }
 
-    /// Takes note that an iteration is cut off.
-    pub(crate) fn cut(&mut self, user: u32) {
+    fn cut(&mut self, user: u32) {
         self.program.cut(user);
     }
 
-    /// Addresses of an origin; one that is new is resolved now, once.
-    pub(crate) fn address(&mut self, origin: OriginId) -> Result<&ResolvedOrigin, String> {
+    fn address(&mut self, _scenario: u32, origin: OriginId) -> Result<&ResolvedOrigin, String> {
         if origin.0 == 0 {
             return Ok(&self.target);
         }
@@ -269,21 +230,18 @@ impl<'a> ProgramFlows<'a> {
         self.origins.get(&origin).map(|(_, resolved)| resolved).ok_or_else(|| "unknown origin".to_owned())
     }
 
-    /// TLS of an origin whose addresses are known.
-    pub(crate) fn tls(&self, origin: OriginId) -> Option<&Tls> {
+    fn tls(&self, _scenario: u32, origin: OriginId) -> Option<&Tls> {
         if origin.0 == 0 { self.target.tls.as_ref() } else { self.origins.get(&origin)?.1.tls.as_ref() }
     }
 
-    /// Origin as text.
-    pub(crate) fn origin_name(&self, origin: OriginId) -> String {
+    fn origin_name(&self, _scenario: u32, origin: OriginId) -> String {
         match self.origins.get(&origin) {
             Some((named, _)) => named.to_string(),
             None => self.target_name.clone(),
         }
     }
 
-    /// Name of a step.
-    pub(crate) fn step_name(&self, step: u32) -> String {
+    fn step_name(&self, step: u32) -> String {
         self.plan.program.steps().into_iter().nth(step as usize).map(|facts| facts.name).unwrap_or_default()
     }
 }

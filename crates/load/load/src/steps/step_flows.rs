@@ -1,18 +1,18 @@
 //! Users of one thread that play compiled steps.
 
 use weir_base::Nanos;
+use weir_net::tls::Tls;
 use weir_net::wire::HeadNotes;
 use weir_pace::shard::Shard;
 use weir_request::secret_mask::SecretMask;
 use weir_scenario::data::ScenarioOrdinals;
 use weir_scenario::evaluate::{CompiledCapture, ResponseView};
-use weir_scenario::plan::{
-    FlowAction, FlowContext, OriginId, RenderScratch, RequestBytes, ScenarioStep, ScenarioUser, StepFindings,
-};
+use weir_scenario::plan::{FlowAction, FlowContext, OriginId, RenderScratch, ScenarioStep, ScenarioUser};
 use weir_scenario::value::Value;
 
 use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::thread_origins::ThreadOrigins;
+use super::user_flow::{CallBuffers, CallSubject, UserFlow};
 use super::{ResolvedOrigin, ScenarioMix, StepExchange};
 use crate::headers::{HTTP2_STATUS_LINE, HeaderField, with_headers};
 use crate::program::KeptParts;
@@ -26,7 +26,7 @@ pub(crate) struct StepFlows<'a> {
     /// Numbers of the users in the whole load, in the closed loop.
     numbers: Option<Shard>,
     users: Vec<StepUser>,
-    pub(super) origins: ThreadOrigins,
+    origins: ThreadOrigins,
     scratch: RenderScratch,
 }
 
@@ -35,14 +35,6 @@ pub(crate) struct StepFlows<'a> {
 struct StepUser {
     flow: ScenarioUser,
     scenario: u32,
-}
-
-/// Buffers for the request and the findings of a flow's call.
-#[derive(Debug)]
-pub(super) struct FlowBuffers<'a> {
-    pub(super) request: &'a mut RequestBytes,
-    pub(super) findings: &'a mut StepFindings,
-    pub(super) unix_s: i64,
 }
 
 impl<'a> StepFlows<'a> {
@@ -59,60 +51,13 @@ impl<'a> StepFlows<'a> {
         }
     }
 
-    /// Scenarios of the load.
-    pub(super) fn mix(&self) -> &'a ScenarioMix {
-        self.mix
-    }
-
-    /// Prepares a user for the iteration of this number; returns its scenario.
-    pub(super) fn prepare(&mut self, user: u32, number: u64) -> Option<u32> {
-        let user_number = self.numbers.map(|numbers| numbers.nth(u64::from(user)));
-        let scenario = self.mix.pick(number, user_number);
-        let compiled = self.mix.scenarios.get(scenario as usize)?;
-        while self.users.len() <= user as usize {
-            self.users.push(StepUser { flow: ScenarioUser::new(&compiled.plan, self.seed, number), scenario });
-        }
-        let slot = self.users.get_mut(user as usize)?;
-        if slot.scenario != scenario {
-            slot.flow.change_plan(&compiled.plan, self.seed, number);
-            slot.scenario = scenario;
-        }
-        let variables = slot.flow.prepare(&compiled.plan, self.seed, number);
-        if let Some(data) = &compiled.data {
-            let ordinal = self.mix.ordinal(&mut self.ordinals, number);
-            data.assign(ordinal, user_number.unwrap_or_default(), self.seed, &compiled.plan.columns, variables);
-        }
-        Some(scenario)
-    }
-
-    /// Continues a user with an event; `intended` is that of its iteration.
-    pub(super) fn call(
-        &mut self,
-        user: u32,
-        event: &FlowEvent<'_>,
-        (intended, now): (Nanos, Nanos),
-        buffers: FlowBuffers<'_>,
-    ) -> Option<FlowNext> {
-        match event {
-            FlowEvent::Begin => self.step(user, buffers, |flow, context| flow.begin(context, intended, now)),
-            FlowEvent::Woken => self.step(user, buffers, |flow, context| flow.woken(context, now)),
-            FlowEvent::Stop | FlowEvent::Events { .. } => None,
-            FlowEvent::Failed { kind, .. } => {
-                self.step(user, buffers, |flow, context| flow.failed(context, *kind, now))
-            }
-            FlowEvent::Response { exchange, status, service, .. } => {
-                self.response(user, exchange, (*status, *service), now, buffers)
-            }
-        }
-    }
-
     fn response(
         &mut self,
         user: u32,
         exchange: &StepExchange,
         (status, service): (u16, Nanos),
         at: Nanos,
-        buffers: FlowBuffers<'_>,
+        buffers: CallBuffers<'_>,
     ) -> Option<FlowNext> {
         // Most steps look at the status and the body alone.
         let needs_headers = self.step_of(user).is_none_or(|step| step.checks.needs_headers());
@@ -136,7 +81,7 @@ impl<'a> StepFlows<'a> {
         (headers, ip): (&[HeaderField<'_>], &str),
         (status, service): (u16, Nanos),
         at: Nanos,
-        buffers: FlowBuffers<'_>,
+        buffers: CallBuffers<'_>,
     ) -> Option<FlowNext> {
         let encoding = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
         let body = exchange.kept.decoded_body(encoding.map(|(_, value)| *value));
@@ -157,11 +102,11 @@ impl<'a> StepFlows<'a> {
     fn step(
         &mut self,
         user: u32,
-        buffers: FlowBuffers<'_>,
+        buffers: CallBuffers<'_>,
         call: impl FnOnce(&mut ScenarioUser, &mut FlowContext<'_>) -> FlowAction,
     ) -> Option<FlowNext> {
         let Self { mix, users, origins, scratch, .. } = self;
-        let FlowBuffers { request, findings, unix_s } = buffers;
+        let CallBuffers { request, findings, unix_s, .. } = buffers;
         let StepUser { flow, scenario } = users.get_mut(user as usize)?;
         let (compiled, origins) = (mix.scenarios.get(*scenario as usize)?, origins.table(*scenario)?);
         let plan = &compiled.plan;
@@ -194,36 +139,82 @@ impl<'a> StepFlows<'a> {
         self.mix.scenarios.get(slot.scenario as usize)?.plan.steps.get(slot.flow.step() as usize)
     }
 
-    /// Minimum time between the starts of two iterations of a user.
-    pub(super) fn pacing(&self, user: u32) -> Option<Nanos> {
-        self.mix.scenarios.get(self.scenario_of(user) as usize)?.pacing
-    }
-
     /// Step of this index of a user's scenario.
     fn step_at(&self, user: u32, step: u32) -> Option<&'a ScenarioStep> {
         self.mix.scenarios.get(self.scenario_of(user) as usize)?.plan.steps.get(step as usize)
     }
+}
 
-    /// Whether a step of a user's scenario says which status it expects.
-    pub(super) fn expects_status(&self, user: u32, step: u32) -> bool {
+impl UserFlow for StepFlows<'_> {
+    fn prepare(&mut self, user: u32, number: u64) -> Option<u32> {
+        let user_number = self.numbers.map(|numbers| numbers.nth(u64::from(user)));
+        let scenario = self.mix.pick(number, user_number);
+        let compiled = self.mix.scenarios.get(scenario as usize)?;
+        while self.users.len() <= user as usize {
+            self.users.push(StepUser { flow: ScenarioUser::new(&compiled.plan, self.seed, number), scenario });
+        }
+        let slot = self.users.get_mut(user as usize)?;
+        if slot.scenario != scenario {
+            slot.flow.change_plan(&compiled.plan, self.seed, number);
+            slot.scenario = scenario;
+        }
+        let variables = slot.flow.prepare(&compiled.plan, self.seed, number);
+        if let Some(data) = &compiled.data {
+            let ordinal = self.mix.ordinal(&mut self.ordinals, number);
+            data.assign(ordinal, user_number.unwrap_or_default(), self.seed, &compiled.plan.columns, variables);
+        }
+        Some(scenario)
+    }
+
+    fn call(
+        &mut self,
+        subject: &mut CallSubject,
+        event: &FlowEvent<'_>,
+        now: Nanos,
+        buffers: CallBuffers<'_>,
+    ) -> Option<FlowNext> {
+        let CallSubject { user, intended, .. } = *subject;
+        match event {
+            FlowEvent::Begin => self.step(user, buffers, |flow, context| flow.begin(context, intended, now)),
+            FlowEvent::Woken => self.step(user, buffers, |flow, context| flow.woken(context, now)),
+            FlowEvent::Stop | FlowEvent::Events { .. } => None,
+            FlowEvent::Failed { kind, .. } => {
+                self.step(user, buffers, |flow, context| flow.failed(context, *kind, now))
+            }
+            FlowEvent::Response { exchange, status, service, .. } => {
+                self.response(user, exchange, (*status, *service), now, buffers)
+            }
+        }
+    }
+
+    fn next_start(&self, user: u32, intended: Nanos) -> Option<Nanos> {
+        Some(intended + self.mix.scenarios.get(self.scenario_of(user) as usize)?.pacing?)
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        self.mix.step_name(step).to_owned()
+    }
+
+    fn step_checks(&self, step: u32) -> &[String] {
+        self.mix.step_checks(step)
+    }
+
+    fn decides_success(&self, user: u32, step: u32) -> bool {
         self.step_at(user, step).is_some_and(|step| step.checks.expects_status())
     }
 
-    /// Captures of a step of a user's scenario.
-    pub(super) fn captures(&self, user: u32, step: u32) -> &'a [CompiledCapture] {
+    fn captures(&self, user: u32, step: u32) -> &[CompiledCapture] {
         self.step_at(user, step).map_or(&[], |step| step.checks.captures())
     }
 
-    /// Variables of a user that have values, by name.
-    pub(super) fn variables(&self, user: u32) -> Vec<(String, Value)> {
+    fn variables(&self, user: u32) -> Vec<(String, Value)> {
         let Some(slot) = self.users.get(user as usize) else { return Vec::new() };
         let Some(compiled) = self.mix.scenarios.get(slot.scenario as usize) else { return Vec::new() };
         let named = slot.flow.named_variables(&compiled.plan);
         named.map(|(name, value)| (name.to_owned(), value.clone())).collect()
     }
 
-    /// Secrets masked in samples of a user's failures, among them values of the user's variables.
-    pub(super) fn secret_mask(&self, user: u32) -> SecretMask {
+    fn secret_mask(&self, user: u32) -> SecretMask {
         let mut mask = self.mix.mask.clone();
         let slot = self.users.get(user as usize);
         let plan = slot.and_then(|slot| self.mix.scenarios.get(slot.scenario as usize)).map(|compiled| &compiled.plan);
@@ -235,14 +226,20 @@ impl<'a> StepFlows<'a> {
         mask
     }
 
-    /// Index of a step of a scenario among all steps.
-    pub(super) fn step_index(&self, scenario: u32, step: u32) -> u32 {
+    fn step_index(&self, scenario: u32, step: u32) -> u32 {
         self.mix.scenarios.get(scenario as usize).map_or(0, |compiled| compiled.first_step) + step
     }
 
-    /// Addresses of an origin; one that the plan does not know is resolved now, once.
-    pub(super) fn address(&mut self, scenario: u32, origin: OriginId) -> Result<&ResolvedOrigin, String> {
+    fn address(&mut self, scenario: u32, origin: OriginId) -> Result<&ResolvedOrigin, String> {
         self.origins.address(self.mix, scenario, origin)
+    }
+
+    fn tls(&self, scenario: u32, origin: OriginId) -> Option<&Tls> {
+        self.origins.tls(scenario, origin)
+    }
+
+    fn origin_name(&self, scenario: u32, origin: OriginId) -> String {
+        self.origins.name(scenario, origin)
     }
 }
 

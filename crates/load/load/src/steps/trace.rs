@@ -73,7 +73,7 @@ impl StepTrace {
             RequestEnd::Response(_) | RequestEnd::Checked { .. } => {}
         }
         if let Some(exchange) = exchange {
-            trace.origin = users.origin_name(users.scenario_of(user), exchange.origin);
+            trace.origin = users.flow.origin_name(users.scenario_of(user), exchange.origin);
             trace.request = exchange.request.to_vec();
             trace.head = exchange.head().to_vec();
             trace.raw_body_bytes = exchange.body().len();
@@ -96,7 +96,7 @@ impl StepTrace {
                 other => failures.push(other.to_string()),
             }
         }
-        let evaluated = users.step_checks(step).iter().zip(0..findings.checks_evaluated);
+        let evaluated = users.flow.step_checks(step).iter().zip(0..findings.checks_evaluated);
         let check = |(text, index): (&String, u32)| {
             let failure = failed.iter().find(|(of, _)| *of == index).map(|(_, failure)| failure);
             let failure = failure.map(|failure| (failure.expected.clone(), failure.actual.clone()));
@@ -104,7 +104,7 @@ impl StepTrace {
         };
         let captured = users.captures(user).iter().zip(&findings.captures);
         Self {
-            step: users.step_name(step),
+            step: users.flow.step_name(step),
             origin: String::new(),
             request: Vec::new(),
             head: Vec::new(),
@@ -121,7 +121,7 @@ impl StepTrace {
             checks: evaluated.map(check).collect(),
             failures,
             transfer_failure: None,
-            variables: users.variables(user),
+            variables: users.flow.variables(user),
             verdict: match findings.verdict {
                 Some(StepVerdict::Passed) => "passed",
                 Some(StepVerdict::Retried) => "retried",

@@ -4,23 +4,21 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use weir_base::Nanos;
-use weir_pace::arrival_queue::ArrivalQueue;
 use weir_pace::feed::DueRequest;
 use weir_scenario::plan::{RequestBytes, StepFindings};
 
 use super::ExchangePool;
 use super::flow_event::{FlowEvent, FlowNext};
-use super::program_flows::{CallBuffers, CallSubject, ScriptTime};
-use super::step_flows::FlowBuffers;
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
-use super::user_flows::UserFlows;
+use super::user_flow::{CallBuffers, CallSubject, EndedFlow, UserFlow};
 use crate::program::PipelinedRequest;
 
 /// Users of one thread.
 #[derive(Debug)]
 pub(crate) struct UserTable<'a> {
-    pub(super) flows: UserFlows<'a>,
+    /// What the users follow.
+    pub(crate) flow: Box<dyn UserFlow + 'a>,
     users: Vec<LoadUser>,
     /// Users of the open loop that have no iteration.
     idle: Vec<u32>,
@@ -60,9 +58,9 @@ struct LoadUser {
 
 impl<'a> UserTable<'a> {
     /// Users of a thread that has at most `max_users` of them.
-    pub(crate) fn new(flows: UserFlows<'a>, max_users: usize) -> Self {
+    pub(crate) fn new(flow: Box<dyn UserFlow + 'a>, max_users: usize) -> Self {
         Self {
-            flows,
+            flow,
             users: Vec::new(),
             idle: Vec::new(),
             max_users,
@@ -125,9 +123,7 @@ impl<'a> UserTable<'a> {
         for user in waits.chain(connecting) {
             if let Some(slot) = self.users.get(user as usize).filter(|slot| slot.rest.is_none()) {
                 cut_off(slot.scenario);
-                if let UserFlows::Program(flows) = &mut self.flows {
-                    flows.cut(user);
-                }
+                self.flow.cut(user);
             }
         }
         withdrawn
@@ -148,20 +144,13 @@ impl<'a> UserTable<'a> {
 
     /// Earliest start of a user's next iteration, if its scenario has a pace or its program a wait; `NEVER` without one.
     pub(crate) fn paced_start(&self, user: u32) -> Option<Nanos> {
-        match &self.flows {
-            UserFlows::Steps(flows) => Some(self.users.get(user as usize)?.intended + flows.pacing(user)?),
-            UserFlows::Program(flows) => flows.next_start(user),
-        }
+        self.flow.next_start(user, self.users.get(user as usize)?.intended)
     }
 
     /// Begins an iteration; only weir itself could delay its first request from `ready` on.
     pub(crate) fn begin(&mut self, user: u32, start: &DueRequest, ready: Nanos, now: Nanos, unix_s: i64) -> UserAction {
         let number = start.arrival.number;
-        let scenario = match &mut self.flows {
-            UserFlows::Steps(flows) => flows.prepare(user, number),
-            UserFlows::Program(_) => Some(0),
-        };
-        let Some(scenario) = scenario else { return UserAction::Wait };
+        let Some(scenario) = self.flow.prepare(user, number) else { return UserAction::Wait };
         if self.users.len() <= user as usize {
             self.users.resize_with(user as usize + 1, LoadUser::default);
         }
@@ -177,33 +166,6 @@ impl<'a> UserTable<'a> {
         self.follow(user, &FlowEvent::Woken, now, unix_s)
     }
 
-    /// Whether responses may be read as streams of events.
-    pub(crate) fn may_read_events(&self) -> bool {
-        matches!(&self.flows, UserFlows::Program(flows) if flows.may_read_events())
-    }
-
-    /// Whether users do something at their end.
-    pub(crate) fn stops_users(&self) -> bool {
-        matches!(&self.flows, UserFlows::Program(flows) if flows.stops_users())
-    }
-
-    /// Time within calls of a program so far, and the longest call since the last look.
-    pub(crate) fn take_script_time(&mut self) -> ScriptTime {
-        match &mut self.flows {
-            UserFlows::Steps(_) => ScriptTime::default(),
-            UserFlows::Program(flows) => flows.take_script_time(),
-        }
-    }
-
-    /// Moves arrivals that a program has into the queue.
-    #[cold]
-    pub(crate) fn refill(&mut self, queue: &mut ArrivalQueue) {
-        match &mut self.flows {
-            UserFlows::Steps(_) => queue.close(),
-            UserFlows::Program(flows) => flows.refill(queue),
-        }
-    }
-
     /// Number of users so far.
     pub(crate) fn count(&self) -> u32 {
         u32::try_from(self.users.len()).unwrap_or(u32::MAX)
@@ -215,6 +177,11 @@ impl<'a> UserTable<'a> {
             (slot.rest, slot.pending) = (None, None);
         }
         self.follow(user, &FlowEvent::Stop, now, unix_s)
+    }
+
+    /// Ends what the users follow: a program does what it does at its end.
+    pub(crate) fn end(&mut self) {
+        self.flow = Box::new(EndedFlow);
     }
 
     /// Takes a failed request.
@@ -231,22 +198,12 @@ impl<'a> UserTable<'a> {
     }
 
     fn follow(&mut self, user: u32, event: &FlowEvent<'_>, now: Nanos, unix_s: i64) -> UserAction {
-        let Self { flows, users, timers, request, pipelined, findings, .. } = self;
+        let Self { flow, users, timers, request, pipelined, findings, .. } = self;
         let Some(slot) = users.get_mut(user as usize) else { return UserAction::Wait };
-        let next = match flows {
-            UserFlows::Steps(flows) => {
-                let buffers = FlowBuffers { request, findings, unix_s };
-                flows.call(user, event, (slot.intended, now), buffers)
-            }
-            UserFlows::Program(flows) => {
-                let (iteration, intended) = (slot.iteration, slot.intended);
-                let subject = CallSubject { user, scenario: slot.scenario, iteration, intended };
-                let buffers = CallBuffers { request, pipelined, findings };
-                let (scenario, intended, next) = flows.call(subject, event, now, buffers);
-                (slot.scenario, slot.intended) = (scenario, intended);
-                Some(next)
-            }
-        };
+        let LoadUser { scenario, iteration, intended, .. } = *slot;
+        let mut subject = CallSubject { user, scenario, iteration, intended };
+        let next = flow.call(&mut subject, event, now, CallBuffers { request, pipelined, findings, unix_s });
+        (slot.scenario, slot.intended) = (subject.scenario, subject.intended);
         match next {
             Some(FlowNext::Send(send)) => {
                 slot.has_sent = true;

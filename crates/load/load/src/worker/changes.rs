@@ -1,10 +1,10 @@
 //! Changes of the load while it runs.
 
-use super::Worker;
+use super::{Flow, Worker};
 use weir_machine as machine;
 use weir_pace::feed::Feed;
 
-impl Worker<'_> {
+impl<F: Flow> Worker<'_, F> {
     /// Takes over the changes since the last look; each holds from an instant that usually lies ahead.
     #[inline]
     pub(super) fn take_changes(&mut self) {
@@ -22,18 +22,14 @@ impl Worker<'_> {
         let (version, update) = control.latest();
         self.version = version;
         (self.until, self.may_change_until) = (update.cut_at, update.until);
-        self.counters.set_until(update.cut_at);
-        if let Some(counters) = &mut self.spare_counters {
-            counters.set_until(update.cut_at);
-        }
+        self.results.counters.set_until(update.cut_at);
+        self.flow.set_until(update.cut_at);
         if matches!(self.feed, Feed::Closed(_)) {
             let (users, connections) = plan.limits_of(&update, self.index);
             // Of an agent; what is not allowed fails, and is counted.
             let _ = machine::allow_open_files((connections as u64).saturating_mul(plan.threads));
             self.connections.set_max(connections);
-            if let Some(table) = &mut self.users {
-                table.set_max(users);
-            }
+            self.flow.set_max(users);
         }
         self.feed.change(&update.stages, update.cut_at, self.clock.now());
     }

@@ -2,18 +2,20 @@
 
 use std::io;
 
-use super::{MAX_SLEEP, Worker};
-use crate::connection::{ConnectionPhase, Flight};
+use super::flow::FailedConnection;
+use super::{Flow, MAX_SLEEP, Worker};
+use crate::connection::ConnectionPhase;
+use crate::exchange::FlowExchange;
+use crate::origin_addresses::OriginAddresses;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_pace::feed::DueRequest;
 
 /// Delay of a user after a failed connection.
 pub(super) const CONNECT_RETRY_DELAY: Nanos = Nanos::from_millis(100);
 /// Longest time for making connections before the start.
 const PRECONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 
-impl Worker<'_> {
+impl<F: Flow> Worker<'_, F> {
     /// Makes connections before the start, while the service is idle: a loaded one may accept connections so slowly
     /// that its queue overflows, and then some users would begin seconds later.
     pub(super) fn preconnect(&mut self) {
@@ -23,7 +25,7 @@ impl Worker<'_> {
         let timeout = PRECONNECT_TIMEOUT.min(self.shared.plan.timeout);
         while !self.shared.control.is_stopped() {
             // A failure now is retried, and counted, in the run.
-            while left_to_open > 0 && self.connections.can_open() && self.open(0).is_ok() {
+            while left_to_open > 0 && self.connections.can_open() && self.open_unused() {
                 left_to_open -= 1;
             }
             let left = timeout - self.clock.now();
@@ -53,48 +55,34 @@ impl Worker<'_> {
         }
     }
 
-    pub(super) fn open(&mut self, user: u32) -> io::Result<u32> {
-        let index = self.connections.open(&self.shared.plan.addresses, self.wall.is_some(), user, self.clock.now())?;
-        self.counters.counts().connections += 1;
-        self.attach_streams(index, None);
-        Ok(index)
+    /// Makes a connection that no request waits for; whether it could begin.
+    fn open_unused(&mut self) -> bool {
+        let opened = F::connect(self, 0, None, self.clock.now());
+        opened.is_ok_and(|index| {
+            self.attach_streams(index, None);
+            true
+        })
     }
 
-    /// Makes a connection for a request, which could have been sent at `ready` with an existing one.
-    pub(super) fn connect(&mut self, start: &DueRequest, ready: Nanos, now: Nanos) {
-        let request = self.shared.plan.source.pick(start.arrival.number);
-        self.counters.begin(start.arrival.intended, now);
-        let flight = Flight::new(start, ready, request);
-        match self.open(start.user) {
-            Ok(index) => {
-                if let Some(slot) = self.connections.get(index) {
-                    slot.push(flight);
-                }
-            }
-            Err(error) => {
-                self.end(&flight.failed(FailureKind::Connect, now, 0), start.user);
-                self.counters.record_detail(FailureKind::Connect, || error.to_string());
-                self.feed.pause_user(start.user, now + CONNECT_RETRY_DELAY);
-            }
-        }
+    /// Begins a connection to one of these addresses.
+    pub(super) fn open(&mut self, addresses: &OriginAddresses, user: u32, now: Nanos) -> io::Result<u32> {
+        let index = self.connections.open(addresses, self.reading.wall.is_some(), user, now)?;
+        self.results.counters.counts().connections += 1;
+        Ok(index)
     }
 
     pub(super) fn connected(&mut self, index: u32) {
         match self.connections.complete(index, self.clock.now()) {
             Ok(true) => {}
             Ok(false) => return,
-            Err(error) => return self.fail(index, FailureKind::Connect, || error.to_string()),
+            Err(error) => return self.fail(index, FailureKind::Connect, &|| error.to_string()),
         }
         let Some(slot) = self.connections.get(index) else { return };
-        let tls = match (slot.origin, &self.users) {
-            (Some((scenario, origin)), Some(users)) => users.tls(scenario, origin),
-            _ => self.shared.tls.as_ref(),
-        };
-        let Some(tls) = tls else {
+        let Some(tls) = self.flow.tls(slot.origin, self.shared.tls.as_ref()) else {
             return if slot.streams.is_some() { self.begin_streams(index) } else { self.opened(index) };
         };
         if let Err(error) = slot.stream.start_tls(tls) {
-            return self.fail(index, FailureKind::Tls, || error.to_string());
+            return self.fail(index, FailureKind::Tls, &|| error.to_string());
         }
         slot.phase = ConnectionPhase::Handshaking;
         self.handshake(index);
@@ -109,11 +97,11 @@ impl Worker<'_> {
                 (true, false) => self.fall_back(index),
                 (false, true) => {
                     let why = "the service has chosen HTTP/2 for a connection, after HTTP/1.1 for others";
-                    self.fail(index, FailureKind::Protocol, || why.into());
+                    self.fail(index, FailureKind::Protocol, &|| why.into());
                 }
             },
             Ok(false) => {}
-            Err(error) => self.fail(index, FailureKind::Tls, || error.to_string()),
+            Err(error) => self.fail(index, FailureKind::Tls, &|| error.to_string()),
         }
     }
 
@@ -124,7 +112,7 @@ impl Worker<'_> {
         self.note_protocol(index);
         let Some(slot) = self.connections.get(index) else { return };
         if slot.flights.is_empty() {
-            self.counters.preconnected(now - slot.opened);
+            self.results.counters.preconnected(now - slot.opened);
             return self.connections.set_idle(index, now);
         }
         for flight in &mut slot.flights {
@@ -132,16 +120,13 @@ impl Worker<'_> {
             // A late start of connecting is weir's own delay, its duration is not.
             flight.ready += flight.connect;
         }
-        if slot.step.is_some() {
-            return self.write(index, now);
-        }
-        self.fill_pipeline(index, now, now);
+        F::opened(self, index, now);
     }
 
     /// Notes by which versions of TLS and HTTP a connection goes.
     pub(super) fn note_protocol(&mut self, index: u32) {
         let Some(slot) = self.connections.get(index) else { return };
-        let counts = self.counters.counts();
+        let counts = self.results.counters.counts();
         if counts.tls.is_none() {
             counts.tls = slot.stream.tls_description();
         }
@@ -150,59 +135,23 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes the connection; its user continues on a new one. Requests on it have failed.
-    pub(super) fn reconnect(&mut self, index: u32, now: Nanos) {
-        let Some(slot) = self.connections.get(index) else { return };
-        if !slot.flights.is_empty() {
-            return self.fail(index, FailureKind::Closed, || "the service closed with requests in the pipeline".into());
-        }
-        let user = slot.user;
-        let capped = self.connections.is_exhausted();
-        self.connections.close(index);
-        self.refill_permits();
-        if let Some(start) = self.feed.next_on(user, now) {
-            let ready = self.counters.ready(start.arrival.intended, capped, now);
-            self.connect(&start, ready, now);
-        }
-    }
-
     /// Fails the connection, and all requests on it.
-    pub(super) fn fail(&mut self, index: u32, kind: FailureKind, detail: impl FnOnce() -> String) {
+    pub(super) fn fail(&mut self, index: u32, kind: FailureKind, detail: &dyn Fn() -> String) {
         let now = self.clock.now();
         let Some(slot) = self.connections.get(index) else { return };
         if slot.streams.is_some() {
             return self.fail_streams(index, kind, detail);
         }
         let (user, phase, written) = (slot.user, slot.phase, slot.written());
-        let (mut step, observer) = (slot.step.take(), slot.observer.take());
-        let flights = std::mem::take(&mut slot.flights);
+        let (mut exchange, flights) = (std::mem::take(&mut slot.exchange), std::mem::take(&mut slot.flights));
         let capped = self.connections.is_exhausted();
         self.connections.close(index);
         // The end of an idle connection is not a failure.
-        if flights.is_empty() {
-            return;
-        }
-        let kind = self.fail_observed_on((observer, step.as_deref_mut()), kind, flights.front(), now);
-        self.counters.record_detail(kind, detail);
-        if let Some(step) = step {
-            self.step_failed_on(user, &flights, kind, &step, (written, now));
-            if let Some(users) = &mut self.users {
-                users.exchanges.put(step);
-            }
-            return;
-        }
-        for (nth, flight) in flights.iter().enumerate() {
-            let length = self.shared.plan.requests[flight.request as usize].bytes.len();
-            self.end(&flight.failed(kind, now, written.bytes_of(nth, length)), user);
-        }
-        if phase == ConnectionPhase::Open {
-            self.refill_permits();
-            if let Some(start) = self.feed.next_on(user, now) {
-                let ready = self.counters.ready(start.arrival.intended, capped, now);
-                self.connect(&start, ready, now);
-            }
-        } else {
-            self.feed.pause_user(user, now + CONNECT_RETRY_DELAY);
-        }
+        let Some(oldest) = flights.front() else { return };
+        let mut observer = exchange.take_observer();
+        let kind = self.fail_observed(observer.as_deref_mut(), kind, oldest.intended, now);
+        observer.into_iter().for_each(|observer| exchange.put_observer(observer));
+        self.results.counters.record_detail(kind, detail);
+        F::failed(self, FailedConnection { user, phase, written, flights, exchange, capped }, kind, now);
     }
 }

@@ -1,12 +1,13 @@
 //! Responses that are streams of events: bytes to their observers, and what their ends mean.
 
-use super::Worker;
-use crate::connection::{Flight, LoadConnection};
+use super::{Flow, Worker};
+use crate::connection::LoadConnection;
 use crate::event_streams::{
     ArrivedEvents, PieceArrival, ReadWait, StreamArrival, StreamObserver, StreamOptions, StreamSinks, StreamTap,
 };
-use crate::http2::StreamExchange;
-use crate::steps::{StepExchange, UserTable};
+use crate::exchange::FlowExchange;
+use crate::flight::Flight;
+use crate::plan::LoadPlan;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_http2::connection::ResponseNotes;
@@ -42,27 +43,27 @@ pub(super) struct StreamObservers {
 }
 
 impl StreamObservers {
-    pub(super) fn new(options: StreamOptions, end_rules: Vec<StreamEndRule>) -> Self {
-        Self {
+    /// Observers that a plan asks for; or those of responses that users of a program may read as streams, and of no
+    /// others.
+    pub(super) fn of(plan: &LoadPlan, may_read_events: bool) -> Option<Self> {
+        let is_for_programs = plan.streams.is_none();
+        let options = plan.streams.or_else(|| may_read_events.then(StreamOptions::default))?;
+        let end_rules = if is_for_programs { Vec::new() } else { plan.stream_ends() };
+        Some(Self {
             options,
-            is_for_programs: false,
+            is_for_programs,
             end_rules,
             is_stamped: false,
             reads: ReadWait::default(),
             unsent_at: Nanos::ZERO,
             spare: Vec::new(),
-        }
+        })
     }
 
-    /// Observers of responses that users of a program read as streams, and of no others.
-    pub(super) fn of_programs() -> Self {
-        Self { is_for_programs: true, ..Self::new(StreamOptions::default(), Vec::new()) }
-    }
-
-    /// Whether the response to a request, of a step or of the plan, is observed.
+    /// Whether the response to a request is observed.
     #[inline]
-    pub(super) fn observes(&self, step: Option<&StepExchange>) -> bool {
-        !self.is_for_programs || step.is_some_and(|step| step.passes_events)
+    pub(super) fn observes(&self, exchange: &mut impl FlowExchange) -> bool {
+        !self.is_for_programs || exchange.arrived().is_some()
     }
 
     /// Notes whether the kernel has timed the arrival of what was read.
@@ -87,7 +88,7 @@ impl StreamObservers {
     }
 }
 
-impl Worker<'_> {
+impl<F: Flow> Worker<'_, F> {
     /// Decodes bytes of a response over HTTP/1.1 that came at `at`, and observes its events. One that has the events
     /// that were asked for ends here, and its connection cannot be used again.
     pub(super) fn decode_observed(
@@ -98,18 +99,14 @@ impl Worker<'_> {
         (at, now): (Nanos, Nanos),
     ) -> Result<DecodeStep, WireError> {
         let nothing = Ok(DecodeStep { used: bytes.len(), response: None });
-        let Self { connections, counters, users, cache, observers, .. } = self;
+        let Self { connections, results, flow, reading, observers, .. } = self;
         let (Some(observers), Some(slot)) = (observers, connections.get(index)) else { return nothing };
         let Some(flight) = slot.flights.front().copied() else { return nothing };
-        let mut taken = slot.observer().take().unwrap_or_else(|| observers.take());
-        let LoadConnection { decoder, step, .. } = slot;
-        let mut arrived = step.as_mut().filter(|it| it.passes_events).map(|it| std::mem::take(&mut it.arrived));
-        let end_rule = step.as_ref().and_then(|step| observers.end_rules.get(step.step as usize));
-        let kept = step.as_deref_mut().filter(|step| step.is_kept);
-        let cache = match (&kept, users) {
-            (Some(step), Some(users)) => users.exchanges.head_cache(step.step),
-            _ => cache,
-        };
+        let LoadConnection { decoder, exchange, .. } = slot;
+        let mut taken = exchange.take_observer().unwrap_or_else(|| observers.take());
+        let mut arrived = exchange.arrived().map(std::mem::take);
+        let end_rule = exchange.step().and_then(|step| observers.end_rules.get(step as usize));
+        let cache = flow.head_cache(exchange, &mut reading.cache);
         let mut tap = StreamTap {
             observer: &mut taken,
             options: &observers.options,
@@ -117,10 +114,10 @@ impl Worker<'_> {
             sinks: StreamSinks {
                 arrived: arrived.as_mut(),
                 reads: Some(&mut observers.reads),
-                ..counters.stream_sinks(&observers.options, flight.intended)
+                ..results.counters.stream_sinks(&observers.options, flight.intended)
             },
             end_rule,
-            step: kept,
+            kept: exchange.kept(),
         };
         let mut decoded = decoder.push_observed(bytes, is_bodyless, cache, &mut tap);
         if let Ok(DecodeStep { used, response: response @ None }) = &mut decoded
@@ -129,10 +126,8 @@ impl Worker<'_> {
             *used = bytes.len();
             *response = decoder.abandon();
         }
-        *slot.observer() = Some(taken);
-        if let (Some(arrived), Some(step)) = (arrived, &mut slot.step) {
-            step.arrived = arrived;
-        }
+        exchange.put_observer(taken);
+        give_back(arrived, exchange);
         decoded
     }
 
@@ -141,37 +136,36 @@ impl Worker<'_> {
     pub(super) fn observes_stream(&mut self, index: u32, key: u32) -> bool {
         let Self { connections, observers: Some(observers), .. } = self else { return false };
         let streams = connections.get(index).and_then(|slot| slot.streams.as_mut());
-        streams.and_then(|streams| streams.get(key)).is_some_and(|it| observers.observes(it.step.as_deref()))
+        streams.and_then(|streams| streams.get(key)).is_some_and(|it| observers.observes(&mut it.inner))
     }
 
     /// Observes the head of a response over HTTP/2.
     pub(super) fn observe_head(&mut self, index: u32, key: u32, notes: &ResponseNotes, at: Nanos) {
-        let Self { connections, counters, observers: Some(observers), .. } = self else { return };
+        let Self { connections, results, observers: Some(observers), .. } = self else { return };
         let Some(streams) = connections.get(index).and_then(|slot| slot.streams.as_mut()) else { return };
         let (text, Some(exchange)) = streams.head_text_and(key) else { return };
         let flight = exchange.flight;
-        let mut taken = exchange.observer().take().unwrap_or_else(|| observers.take());
+        let mut taken = exchange.inner.take_observer().unwrap_or_else(|| observers.take());
         let mut tap = StreamTap {
             observer: &mut taken,
             options: &observers.options,
             arrival: arrival_of(&flight, at, None),
-            sinks: counters.stream_sinks(&observers.options, flight.intended),
-            end_rule: exchange.step.as_ref().and_then(|step| observers.end_rules.get(step.step as usize)),
-            step: None,
+            sinks: results.counters.stream_sinks(&observers.options, flight.intended),
+            end_rule: exchange.inner.step().and_then(|step| observers.end_rules.get(step as usize)),
+            kept: None::<&mut ()>,
         };
         tap.head(text, HeadNotes { sets_cookie: notes.sets_cookie, is_encoded: notes.is_encoded });
-        *exchange.observer() = Some(taken);
+        exchange.inner.put_observer(taken);
     }
 
     /// Observes a piece of a body over HTTP/2.
     pub(super) fn observe_data(&mut self, index: u32, key: u32, bytes: &[u8], (at, now): (Nanos, Nanos)) {
-        let Self { connections, counters, observers: Some(observers), .. } = self else { return };
+        let Self { connections, results, observers: Some(observers), .. } = self else { return };
         let Some(streams) = connections.get(index).and_then(|slot| slot.streams.as_mut()) else { return };
         let Some(exchange) = streams.get(key) else { return };
         let flight = exchange.flight;
-        let Some(mut taken) = exchange.observer().take() else { return };
-        let step = exchange.step.as_mut().filter(|it| it.passes_events);
-        let mut arrived = step.map(|it| std::mem::take(&mut it.arrived));
+        let Some(mut taken) = exchange.inner.take_observer() else { return };
+        let mut arrived = exchange.inner.arrived().map(std::mem::take);
         let came = at.max(flight.sent.min(now));
         let mut tap = StreamTap {
             observer: &mut taken,
@@ -179,17 +173,15 @@ impl Worker<'_> {
             arrival: arrival_of(&flight, came, observers.is_stamped.then(|| now - came)),
             sinks: StreamSinks {
                 arrived: arrived.as_mut(),
-                ..counters.stream_sinks(&observers.options, flight.intended)
+                ..results.counters.stream_sinks(&observers.options, flight.intended)
             },
             end_rule: None,
-            step: exchange.step.as_deref_mut().filter(|step| step.is_kept),
+            kept: exchange.inner.kept(),
         };
         tap.body(bytes);
         let has_stopped = taken.has_stopped();
-        *exchange.observer() = Some(taken);
-        if let (Some(arrived), Some(step)) = (arrived, &mut exchange.step) {
-            step.arrived = arrived;
-        }
+        exchange.inner.put_observer(taken);
+        give_back(arrived, &mut exchange.inner);
         if !has_stopped {
             return;
         }
@@ -202,7 +194,7 @@ impl Worker<'_> {
     /// Ends the reading of a whole response; what is wrong with its content makes it a failure.
     pub(super) fn settle_observed(
         &mut self,
-        observer: Option<&mut Box<StreamObserver>>,
+        observer: Option<&mut StreamObserver>,
         arrived: Option<&mut ArrivedEvents>,
         outcome: &mut Outcome,
     ) {
@@ -210,19 +202,19 @@ impl Worker<'_> {
         if !observer.is_reading() {
             return;
         }
-        let sinks = self.counters.stream_sinks(&observers.options, outcome.intended);
+        let sinks = self.results.counters.stream_sinks(&observers.options, outcome.intended);
         let mut sinks = StreamSinks { arrived, ..sinks };
         let fault = observer.settle(&observers.options, outcome.done, &mut sinks);
         if let Some(fault) = fault
             && matches!(outcome.end, RequestEnd::Response(_))
         {
-            self.counters.record_detail(FailureKind::Body, || fault.to_string());
+            self.results.counters.record_detail(FailureKind::Body, || fault.to_string());
             outcome.end = RequestEnd::Failed(FailureKind::Body);
         }
     }
 
     /// Records what was observed of a whole response, now that it is known whether the request succeeded.
-    pub(super) fn record_observed(&mut self, observer: Option<&mut Box<StreamObserver>>, outcome: &Outcome) {
+    pub(super) fn record_observed(&mut self, observer: Option<&mut StreamObserver>, outcome: &Outcome) {
         let (Some(observers), Some(observer)) = (&mut self.observers, observer) else { return };
         if !observer.is_reading() {
             return;
@@ -232,24 +224,26 @@ impl Worker<'_> {
             RequestEnd::Failed(FailureKind::Timeout) => StreamEnd::TimedOut,
             _ => StreamEnd::Complete,
         };
-        let mut sinks = self.counters.stream_sinks(&observers.options, outcome.intended);
+        let mut sinks = self.results.counters.stream_sinks(&observers.options, outcome.intended);
         observer.record(&observers.options, end, outcome.done, outcome.is_ok(), &mut sinks);
     }
 
     /// Ends the observation of a whole response of the plan over HTTP/1.1.
     pub(super) fn end_observed_on(&mut self, index: u32, outcome: &mut Outcome) {
-        let Some(mut observer) = self.connections.get(index).and_then(|slot| slot.observer.take()) else { return };
+        let Some(mut observer) = self.connections.get(index).and_then(|slot| slot.exchange.take_observer()) else {
+            return;
+        };
         self.settle_observed(Some(&mut observer), None, outcome);
         self.record_observed(Some(&mut observer), outcome);
         if let Some(slot) = self.connections.get(index) {
-            slot.observer = Some(observer);
+            slot.exchange.put_observer(observer);
         }
     }
 
     /// Ends the observation of a whole response of the plan over HTTP/2.
     pub(super) fn end_observed(&mut self, mut observer: Option<Box<StreamObserver>>, outcome: &mut Outcome) {
-        self.settle_observed(observer.as_mut(), None, outcome);
-        self.record_observed(observer.as_mut(), outcome);
+        self.settle_observed(observer.as_deref_mut(), None, outcome);
+        self.record_observed(observer.as_deref_mut(), outcome);
         self.put_observer(observer);
     }
 
@@ -263,7 +257,7 @@ impl Worker<'_> {
     /// Ends the observation of a response that fails; returns the kind of failure, which within a stream is another.
     pub(super) fn fail_observed(
         &mut self,
-        observer: Option<&mut Box<StreamObserver>>,
+        observer: Option<&mut StreamObserver>,
         kind: FailureKind,
         intended: Nanos,
         now: Nanos,
@@ -282,26 +276,11 @@ impl Worker<'_> {
         if failure != kind {
             let plural = if events == 1 { "" } else { "s" };
             let words = || format!("the response ended after {events} event{plural} ({})", kind.name());
-            self.counters.record_detail(failure, words);
+            self.results.counters.record_detail(failure, words);
         }
-        let mut sinks = self.counters.stream_sinks(&observers.options, intended);
+        let mut sinks = self.results.counters.stream_sinks(&observers.options, intended);
         observer.record(&observers.options, end, now, false, &mut sinks);
         failure
-    }
-
-    /// The same for the response that a connection with HTTP/1.1 is reading: `flight` is the oldest request.
-    pub(super) fn fail_observed_on(
-        &mut self,
-        (mut observer, step): (Option<Box<StreamObserver>>, Option<&mut StepExchange>),
-        kind: FailureKind,
-        flight: Option<&Flight>,
-        now: Nanos,
-    ) -> FailureKind {
-        let Some(intended) = flight.map(|flight| flight.intended) else { return kind };
-        let of_step = step.and_then(|step| step.observer.as_mut());
-        let kind = self.fail_observed(of_step.or(observer.as_mut()), kind, intended, now);
-        self.put_observer(observer);
-        kind
     }
 
     /// Time that may pass after a read at `now` until the next one; 0 if anything but events may come that is not to
@@ -312,11 +291,9 @@ impl Worker<'_> {
         let plan = self.shared.plan;
         let is_shared = plan.pipeline > 1 || self.shared.http2.as_ref().is_some_and(|http2| http2.streams > 1);
         // The next request of an iteration is intended when the response before it has come.
-        let has_follow_ups =
-            self.users.is_some() && plan.program.as_ref().is_none_or(|program| program.program.has_follow_ups());
+        let has_follow_ups = F::has_follow_ups(plan);
         let has_backlog = matches!(self.feed, Feed::Open(_)) && self.feed.next_due().is_some_and(|due| due <= now);
-        let is_connecting =
-            self.connections.connecting() > 0 || self.users.as_ref().is_some_and(UserTable::is_awaiting);
+        let is_connecting = self.connections.connecting() > 0 || self.flow.is_awaiting();
         let Some(observers) = self.observers.as_mut().filter(|observers| observers.is_stamped) else {
             return Nanos::ZERO;
         };
@@ -334,16 +311,16 @@ impl Worker<'_> {
         for index in self.connections.indices() {
             let Some(slot) = self.connections.get(index) else { continue };
             let Some(streams) = &mut slot.streams else {
-                if slot.observer().as_ref().is_some_and(|observer| observer.stalls_at(&options) <= now) {
-                    self.fail(index, FailureKind::Stalled, words);
+                if slot.exchange.observer().is_some_and(|observer| observer.stalls_at(&options) <= now) {
+                    self.fail(index, FailureKind::Stalled, &words);
                 }
                 continue;
             };
-            let stalled = streams.take_where(|exchange: &mut StreamExchange| {
-                exchange.observer().as_ref().is_some_and(|observer| observer.stalls_at(&options) <= now)
+            let stalled = streams.take_where(|exchange| {
+                exchange.inner.observer().is_some_and(|observer| observer.stalls_at(&options) <= now)
             });
             if !stalled.is_empty() {
-                self.counters.record_detail(FailureKind::Stalled, words);
+                self.results.counters.record_detail(FailureKind::Stalled, words);
                 self.fail_expired(index, stalled, FailureKind::Stalled, now);
             }
         }
@@ -358,5 +335,12 @@ fn arrival_of(flight: &Flight, at: Nanos, read_delay: Option<Nanos>) -> StreamAr
         sent: flight.sent,
         first_byte: flight.first_byte.unwrap_or(at),
         piece: PieceArrival { at, read_delay },
+    }
+}
+
+/// Gives an exchange back its buffer of events.
+fn give_back(arrived: Option<ArrivedEvents>, exchange: &mut impl FlowExchange) {
+    if let (Some(arrived), Some(place)) = (arrived, exchange.arrived()) {
+        *place = arrived;
     }
 }

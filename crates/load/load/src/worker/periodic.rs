@@ -1,12 +1,12 @@
 //! Periodic work of a thread: timeouts, and the report of each interval.
 
-use super::{Worker, WorkerReport};
-use crate::steps::UserTable;
+use super::{Flow, Worker, WorkerReport};
+use crate::exchange::FlowExchange;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::clock::thread_cpu;
 
-impl Worker<'_> {
+impl<F: Flow> Worker<'_, F> {
     /// Periodic work: timeouts, and the report of each interval.
     pub(super) fn tick(&mut self, now: Nanos) {
         let plan = self.shared.plan;
@@ -16,15 +16,15 @@ impl Worker<'_> {
         self.expire(now);
         self.expire_stalled(now);
         self.expire_moved(now);
-        self.cut_program_streams(now);
+        F::tick(self, now);
         self.care_for_streams(now);
         let backlog = self.feed.backlog(now);
-        self.counters.record_backlog(backlog);
+        self.results.counters.record_backlog(backlog);
         self.record_cpu(now);
         let stretch = now.0 / plan.interval.0;
-        if stretch > self.interval {
+        if stretch > self.results.interval {
             self.publish(backlog);
-            self.interval = stretch;
+            self.results.interval = stretch;
         }
         let next_stretch = Nanos((stretch + 1) * plan.interval.0);
         let stall_timeout = plan.streams.and_then(|streams| streams.stall_timeout).unwrap_or(Nanos::NEVER);
@@ -33,14 +33,14 @@ impl Worker<'_> {
     }
 
     pub(super) fn record_cpu(&mut self, now: Nanos) {
-        let script = self.users.as_mut().map(UserTable::take_script_time).unwrap_or_default();
-        self.counters.record_cpu(now, thread_cpu(), script);
+        let script = self.flow.take_script_time();
+        self.results.counters.record_cpu(now, thread_cpu(), script);
     }
 
     /// Latest start of a timeout: the end of the load, however late a connection or a stream came. What users send at
     /// their end has a timeout of its own.
     pub(super) fn latest_timeout_start(&self) -> Nanos {
-        if self.is_stopping { Nanos::NEVER } else { self.until }
+        if self.flow.is_stopping() { Nanos::NEVER } else { self.until }
     }
 
     fn expire(&mut self, now: Nanos) {
@@ -51,10 +51,10 @@ impl Worker<'_> {
                 self.expire_streams(index, now);
                 continue;
             }
-            let timeout = slot.step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
+            let timeout = slot.exchange.timeout().unwrap_or(self.shared.plan.timeout);
             if slot.waiting_since().is_some_and(|since| now - since.min(latest) > timeout) {
                 let pending = slot.attempts.as_ref().map(|attempts| attempts.pending_text());
-                self.fail(index, FailureKind::Timeout, || match pending {
+                self.fail(index, FailureKind::Timeout, &|| match &pending {
                     Some(pending) => format!("no connection within {timeout}: {pending}"),
                     None => format!("no response within {timeout}"),
                 });
@@ -63,12 +63,12 @@ impl Worker<'_> {
     }
 
     pub(super) fn publish(&mut self, backlog: u64) {
-        let mut interval = self.counters.take_interval(backlog);
+        let mut interval = self.results.counters.take_interval(backlog);
         if self.shared.per_interval {
-            self.counters.take_offers(&mut self.feed);
-            interval.counts = Some(self.counters.take_counts());
+            self.results.counters.take_offers(&mut self.feed);
+            interval.counts = Some(self.results.counters.take_counts());
         }
         // The receiver is dropped only when the run is abandoned.
-        let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
+        let _ = self.reports.send(WorkerReport::Interval(self.results.interval, interval));
     }
 }

@@ -2,13 +2,13 @@
 
 use std::io;
 
-use super::Worker;
+use super::{Flow, Worker};
 use crate::connection::ConnectionPhase;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::readiness_event::ReadinessEvent;
 
-impl Worker<'_> {
+impl<F: Flow> Worker<'_, F> {
     /// Does what a connection is ready for.
     pub(super) fn handle(&mut self, event: ReadinessEvent) {
         let Some(index) = self.connections.owner(&event) else { return };
@@ -67,7 +67,7 @@ impl Worker<'_> {
         if let Err(error) = flushed
             && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
         {
-            self.fail(index, failure_of(&error), || error.to_string());
+            self.fail(index, failure_of(&error), &|| error.to_string());
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::Worker;
+use super::flow::ArrivedResponse;
+use super::{Flow, Worker};
+use crate::exchange::FlowExchange;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::readiness_event::ReadinessEvent;
@@ -16,14 +18,14 @@ const MIN_SKIP_BYTES: u64 = 1 << 20;
 /// Maximum reads of one connection in a row, before the others and due sends have their turn.
 pub(super) const MAX_READS: usize = 16;
 
-impl Worker<'_> {
+impl<F: Flow> Worker<'_, F> {
     /// Reads a connection until it is drained.
     #[inline]
     pub(super) fn read(&mut self, event: ReadinessEvent, index: u32) {
         if self.connections.get(index).is_some_and(|slot| slot.streams.is_some()) {
             return self.read_streams(event, index);
         }
-        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut buffer = std::mem::take(&mut self.reading.buffer);
         let mut reads = 0;
         while let Some((received, taken)) = self.receive(index, &mut buffer) {
             let now = self.clock.now();
@@ -39,20 +41,20 @@ impl Worker<'_> {
             reads += 1;
             if reads == MAX_READS {
                 // The poller reports only new events, and this is not one.
-                self.unread.push(event);
+                self.reading.unread.push(event);
                 break;
             }
         }
-        self.buffer = buffer;
+        self.reading.buffer = buffer;
     }
 
     /// Time when the last byte of a read has arrived.
     #[inline]
     pub(super) fn arrival(&mut self, received: &StreamRead, now: Nanos) -> Nanos {
         if let Some(observers) = &mut self.observers {
-            observers.note_read(self.wall.is_some() && received.received_at.is_some());
+            observers.note_read(self.reading.wall.is_some() && received.received_at.is_some());
         }
-        match (self.wall, received.received_at) {
+        match (self.reading.wall, received.received_at) {
             (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
             _ => now,
         }
@@ -63,13 +65,13 @@ impl Worker<'_> {
         let event =
             ReadinessEvent { key: self.connections.key(index), readable: true, writable: false, hung_up: false };
         // Within the handling of another read the buffer is in use.
-        let is_nested = self.buffer.is_empty();
+        let is_nested = self.reading.buffer.is_empty();
         if is_nested {
-            self.buffer = vec![0; READ_BUFFER_BYTES].into_boxed_slice();
+            self.reading.buffer = vec![0; READ_BUFFER_BYTES].into_boxed_slice();
         }
         self.read(event, index);
         if is_nested {
-            self.buffer = Box::default();
+            self.reading.buffer = Box::default();
         }
     }
 
@@ -78,13 +80,13 @@ impl Worker<'_> {
     pub(super) fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
         let slot = self.connections.get(index)?;
         let left = slot.decoder.remaining_body();
-        let received = if left > MIN_SKIP_BYTES && slot.stream.can_skip() && !slot.looks_into_body() {
-            if self.scratch.is_empty() {
+        let received = if left > MIN_SKIP_BYTES && slot.stream.can_skip() && !slot.exchange.looks_into_body() {
+            if self.reading.scratch.is_empty() {
                 // Zeroed by the system and never written to: address space without memory.
-                self.scratch = vec![0; MIN_SKIP_BYTES as usize];
+                self.reading.scratch = vec![0; MIN_SKIP_BYTES as usize];
             }
             // The last part is read, for its arrival time.
-            slot.stream.skip(left - READ_BUFFER_BYTES as u64, &mut self.scratch).map(|received| {
+            slot.stream.skip(left - READ_BUFFER_BYTES as u64, &mut self.reading.scratch).map(|received| {
                 slot.decoder.skip(received.bytes as u64);
                 (received, 0)
             })
@@ -95,7 +97,7 @@ impl Worker<'_> {
             Ok(received) => Some(received),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
             Err(error) => {
-                self.fail(index, super::readiness::failure_of(&error), || error.to_string());
+                self.fail(index, super::readiness::failure_of(&error), &|| error.to_string());
                 None
             }
         }
@@ -104,101 +106,71 @@ impl Worker<'_> {
     /// Decodes bytes that came at `at` on a connection; true if it is still open.
     #[inline]
     fn process(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
-        let plan = self.shared.plan;
         let mut has_responded = false;
         while !bytes.is_empty() {
             let Some(slot) = self.connections.get(index) else { return false };
-            let early = slot.front_is_unsent();
-            let written = slot.written();
+            let (early, written) = (slot.front_is_unsent(), slot.written());
             let Some(flight) = slot.flights.front_mut() else {
                 self.unsolicited(index, has_responded, now);
                 return false;
             };
-            let is_bodyless = match &slot.step {
-                Some(step) => step.is_bodyless(flight.request),
-                None => plan.requests[flight.request as usize].bodyless,
-            };
+            let is_bodyless = slot.exchange.is_bodyless(&self.shared.plan.requests, flight.request);
             // A timestamp may be older than the send by the clocks' difference; a response never precedes its request.
             let at = at.max(flight.sent.min(now));
             flight.first_byte.get_or_insert(at);
-            if self.counters.counts().server.is_none() {
-                self.counters.find_server(bytes);
+            if self.results.counters.counts().server.is_none() {
+                self.results.counters.find_server(bytes);
             }
-            let is_observed = self.observers.as_ref().is_some_and(|it| it.observes(slot.step.as_deref()));
-            let passes_events = slot.step.as_ref().is_some_and(|step| step.passes_events);
-            let decoded = match (&mut slot.step, &mut self.users) {
+            let is_observed = self.observers.as_ref().is_some_and(|it| it.observes(&mut slot.exchange));
+            let cache = self.flow.head_cache(&slot.exchange, &mut self.reading.cache);
+            let decoded = match slot.exchange.kept() {
                 _ if is_observed => self.decode_observed(index, bytes, is_bodyless, (at, now)),
-                (Some(step), Some(users)) if step.is_kept => {
-                    let cache = users.exchanges.head_cache(step.step);
-                    slot.decoder.push_observed(bytes, is_bodyless, cache, step.as_mut())
-                }
-                _ => slot.decoder.push(bytes, is_bodyless, &mut self.cache),
+                Some(kept) => slot.decoder.push_observed(bytes, is_bodyless, cache, kept),
+                None => slot.decoder.push(bytes, is_bodyless, cache),
             };
             let mut step = match decoded {
                 Ok(step) => step,
                 Err(error) => {
-                    self.fail(index, FailureKind::Protocol, || error.to_string());
+                    self.fail(index, FailureKind::Protocol, &|| error.to_string());
                     return false;
                 }
             };
-            if passes_events && step.response.is_none() && self.pass_events(index, None, (at, now)) {
+            if step.response.is_none() && F::pass_events(self, index, None, (at, now)) {
                 step.used = bytes.len();
                 step.response = self.connections.get(index).and_then(|slot| slot.decoder.abandon());
             }
             bytes = &bytes[step.used..];
             let Some(answer) = step.response else { continue };
-            let Some(slot) = self.connections.get(index) else { return false };
-            let Some(flight) = slot.flights.front().copied() else { return false };
-            slot.flights.pop_front();
-            if slot.step.is_some() {
-                if !slot.flights.is_empty() {
-                    self.step_response(index, &flight, &answer, (at, now), true);
-                    if answer.keep_alive && !early {
-                        continue;
-                    }
-                    self.fail_pipelined(index);
-                    return false;
-                }
-                let closes = slot.step.as_ref().is_some_and(|step| step.closes);
-                let is_reusable = answer.keep_alive && plan.keep_alive && !closes && !early && bytes.is_empty();
-                if !bytes.is_empty() {
-                    self.counters.record_detail(FailureKind::Protocol, || WireError::Unsolicited.to_string());
-                }
-                self.step_response(index, &flight, &answer, (at, now), is_reusable);
-                return is_reusable;
-            }
-            let length = slot.request_length(&plan.requests, &flight);
-            let mut outcome = flight.completed(&answer, at, written.bytes_of(0, length), plan.timeout);
-            let user = slot.user;
-            if self.observers.is_some() {
-                self.end_observed_on(index, &mut outcome);
-            }
-            self.end(&outcome, user);
-            if !answer.keep_alive || !plan.keep_alive || early {
-                self.reconnect(index, now);
+            let Some(flight) = self.connections.get(index).and_then(|slot| slot.flights.pop_front()) else {
+                return false;
+            };
+            let is_reusable = answer.keep_alive && !early;
+            let has_rest = !bytes.is_empty();
+            let response = ArrivedResponse { flight, answer, written, at, now, is_reusable, has_rest };
+            if !F::responded(self, index, &response) {
                 return false;
             }
             has_responded = true;
         }
         if has_responded {
-            self.fill_pipeline(index, at, now);
+            F::continue_on(self, index, at, now);
         }
         true
     }
 
     /// Fails the requests that were sent together with one whose response has ended the connection.
     #[cold]
-    fn fail_pipelined(&mut self, index: u32) {
-        self.fail(index, FailureKind::Closed, || "the service closed with requests in the pipeline".into());
+    pub(super) fn fail_pipelined(&mut self, index: u32) {
+        self.fail(index, FailureKind::Closed, &|| "the service closed with requests in the pipeline".into());
     }
 
     /// Handles unsolicited bytes, which are not a failure of any request. But the connection is closed.
     /// `has_responded`: its user has just had a response, and continues on a new one.
     #[cold]
     fn unsolicited(&mut self, index: u32, has_responded: bool, now: Nanos) {
-        self.counters.record_detail(FailureKind::Protocol, || WireError::Unsolicited.to_string());
+        self.results.counters.record_detail(FailureKind::Protocol, || WireError::Unsolicited.to_string());
         if has_responded {
-            self.reconnect(index, now);
+            F::replace(self, index, now);
         } else {
             self.connections.close(index);
         }
@@ -206,38 +178,26 @@ impl Worker<'_> {
 
     /// Handles the peer's close, which ends a response without a length, and truncates any other.
     pub(super) fn closed_by_peer(&mut self, index: u32, now: Nanos) {
-        let plan = self.shared.plan;
         let Some(slot) = self.connections.get(index) else { return };
         if slot.streams.is_some() {
-            let why = || "the connection was closed before a response".into();
-            return self.fail(index, FailureKind::Closed, why);
+            return self.closed_before_response(index);
         }
         let written = slot.written();
-        match (slot.flights.front(), slot.decoder.close()) {
+        match (slot.flights.front().copied(), slot.decoder.close()) {
             // Idle: a service may close the connection.
             (None, _) => self.connections.close(index),
             (Some(flight), Ok(Some(answer))) => {
-                let flight = *flight;
-                let length = slot.request_length(&plan.requests, &flight);
                 slot.flights.pop_front();
-                if slot.step.is_some() {
-                    let has_others = !slot.flights.is_empty();
-                    self.step_response(index, &flight, &answer, (now, now), false);
-                    if has_others {
-                        self.fail_pipelined(index);
-                    }
-                    return;
-                }
-                let mut outcome = flight.completed(&answer, now, written.bytes_of(0, length), plan.timeout);
-                let user = slot.user;
-                self.end_observed_on(index, &mut outcome);
-                self.end(&outcome, user);
-                self.reconnect(index, now);
+                let (is_reusable, has_rest) = (false, false);
+                let response = ArrivedResponse { flight, answer, written, at: now, now, is_reusable, has_rest };
+                F::responded(self, index, &response);
             }
-            (Some(_), Ok(None)) => {
-                self.fail(index, FailureKind::Closed, || "the connection was closed before a response".into());
-            }
-            (Some(_), Err(error)) => self.fail(index, FailureKind::Closed, || error.to_string()),
+            (Some(_), Ok(None)) => self.closed_before_response(index),
+            (Some(_), Err(error)) => self.fail(index, FailureKind::Closed, &|| error.to_string()),
         }
+    }
+
+    fn closed_before_response(&mut self, index: u32) {
+        self.fail(index, FailureKind::Closed, &|| "the connection was closed before a response".into());
     }
 }

@@ -1,7 +1,7 @@
 //! Writing of connections with streams, and what they need now and then.
 
-use super::super::Worker;
 use super::super::readiness::failure_of;
+use super::super::{Flow, Worker};
 use crate::connection::ConnectionPhase;
 use std::io;
 use weir_base::Nanos;
@@ -14,19 +14,19 @@ const PING_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Interval of [`Worker::care_for_streams`].
 const CARE_INTERVAL: Nanos = Nanos::SECOND;
 
-impl Worker<'_> {
+impl<F: Flow> Worker<'_, F> {
     /// Notes that a connection has something to write.
     pub(in crate::worker) fn mark_dirty(&mut self, index: u32) {
         if let Some(streams) = self.streams_of(index)
             && !std::mem::replace(&mut streams.is_dirty, true)
         {
-            self.unwritten.push(index);
+            self.streams.unwritten.push(index);
         }
     }
 
     /// Writes what connections have got to write since the last call.
     pub(in crate::worker) fn flush_streams(&mut self) {
-        while let Some(index) = self.unwritten.pop() {
+        while let Some(index) = self.streams.unwritten.pop() {
             self.write_streams(index);
         }
     }
@@ -35,7 +35,7 @@ impl Worker<'_> {
     pub(in crate::worker) fn write_streams(&mut self, index: u32) {
         let now = self.clock.now();
         // A head that is observed is wanted as well.
-        let knows_server = self.counters.counts().server.is_some() && self.observers.is_none();
+        let knows_server = self.results.counters.counts().server.is_some() && self.observers.is_none();
         let requests = &self.shared.plan.requests;
         let Some(slot) = self.connections.get(index) else { return };
         let is_open = match slot.phase {
@@ -58,26 +58,26 @@ impl Worker<'_> {
         if let Err(error) = written
             && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
         {
-            return self.fail(index, failure_of(&error), || error.to_string());
+            return self.fail(index, failure_of(&error), &|| error.to_string());
         }
         if is_spent {
             self.retire(index);
         }
         for (exchange, error) in unsendable {
-            self.counters.record_detail(FailureKind::Protocol, || error.to_string());
+            self.results.counters.record_detail(FailureKind::Protocol, || error.to_string());
             let user = exchange.user;
-            if self.fail_exchange(exchange, FailureKind::Protocol, now) {
-                self.next_on_streams(index, user, now, now);
+            if self.fail_exchange(exchange, FailureKind::Protocol, None, now) {
+                F::continue_on_streams(self, index, user, now, now);
             }
         }
     }
 
     /// About once a second: asks idle connections whether they still work, and ends those that do not respond.
     pub(in crate::worker) fn care_for_streams(&mut self, now: Nanos) {
-        if self.shared.http2.is_none() || now < self.next_care {
+        if self.shared.http2.is_none() || now < self.streams.next_care {
             return;
         }
-        self.next_care = now + CARE_INTERVAL;
+        self.streams.next_care = now + CARE_INTERVAL;
         for index in self.connections.indices() {
             let Some(slot) = self.connections.get(index) else { continue };
             let is_idle = slot.idle_since.is_some_and(|since| now - since > PING_AFTER);

@@ -1,60 +1,39 @@
 //! Ends: of requests without a response, of connections, and of those that speak HTTP/1.1 instead.
 
-use super::super::Worker;
 use super::super::connect::CONNECT_RETRY_DELAY;
+use super::super::{Flow, Worker};
 use super::MovedRequest;
 use crate::connection::ConnectionPhase;
+use crate::exchange::FlowExchange;
 use crate::http2::{Http2Preference, StreamExchange};
-use crate::steps::FlowEvent;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_http2::error_code::ErrorCode;
 use weir_pace::feed::Feed;
 
-impl Worker<'_> {
-    /// Records a request without a response. True for one of the plan, whose user the caller continues; users of
-    /// scenarios go on by themselves.
-    pub(super) fn fail_exchange(&mut self, exchange: StreamExchange, kind: FailureKind, now: Nanos) -> bool {
-        self.fail_exchange_by(exchange, kind, None, now)
-    }
-
-    /// The same, with the code that has ended its stream, for the log.
-    pub(super) fn fail_exchange_by(
+impl<F: Flow> Worker<'_, F> {
+    /// Takes a request without a response, with the code that has ended its stream. True if what is next for its user
+    /// is the caller's to start; users of scenarios go on by themselves.
+    pub(super) fn fail_exchange(
         &mut self,
-        mut exchange: StreamExchange,
+        mut exchange: StreamExchange<F::Exchange>,
         kind: FailureKind,
         code: Option<ErrorCode>,
         now: Nanos,
     ) -> bool {
-        let intended = exchange.flight.intended;
-        let kind = self.fail_observed(exchange.observer().as_mut(), kind, intended, now);
-        let StreamExchange { flight, user, step, observer, bytes_out, .. } = exchange;
-        self.put_observer(observer);
-        let outcome = flight.failed(kind, now, bytes_out as usize);
-        let Some(mut step) = step else {
-            self.counters.end(&outcome);
-            if let Some(log) = &mut self.log {
-                let message = code.map(|code| code.to_string()).unwrap_or_default();
-                log.push(&outcome, user, self.connections.in_use(), 0, &message);
-            }
-            return true;
-        };
-        step.reset_code = code;
-        let left = self.split_sends.end_request(user);
-        let event = FlowEvent::Failed { step: step.step, kind, remaining: left };
-        let action = self.step_failed(user, &outcome, &event, Some(&step), now);
-        self.recycle(Some(step));
-        self.act_on_last(user, action, left, now);
-        false
+        let mut observer = exchange.inner.take_observer();
+        let kind = self.fail_observed(observer.as_deref_mut(), kind, exchange.flight.intended, now);
+        observer.into_iter().for_each(|observer| exchange.inner.put_observer(observer));
+        F::stream_failed(self, exchange, kind, code, now)
     }
 
     /// Fails a connection with streams, and all requests on it.
-    pub(in crate::worker) fn fail_streams(&mut self, index: u32, kind: FailureKind, detail: impl FnOnce() -> String) {
+    pub(in crate::worker) fn fail_streams(&mut self, index: u32, kind: FailureKind, detail: &dyn Fn() -> String) {
         let now = self.clock.now();
         let Some(slot) = self.connections.get(index) else { return };
         let (phase, owner) = (slot.phase, slot.user);
         let Some(streams) = &mut slot.streams else { return };
-        let mut exchanges = streams.take_all();
+        let exchanges = streams.take_all();
         let capped = self.connections.is_exhausted();
         self.connections.close(index);
         // The end of an idle connection is not a failure.
@@ -62,36 +41,29 @@ impl Worker<'_> {
             return;
         }
         // Those within a stream have broken off.
-        if exchanges.iter_mut().any(|exchange| exchange.failure_kind(kind) == kind) {
-            self.counters.record_detail(kind, detail);
+        if exchanges.iter().any(|exchange| exchange.failure_kind(kind) == kind) {
+            self.results.counters.record_detail(kind, detail);
         }
         let mut users: Vec<u32> = exchanges.iter().map(|exchange| exchange.user).collect();
-        let mut is_of_plan = false;
+        let mut continues = false;
         for exchange in exchanges {
-            is_of_plan |= self.fail_exchange(exchange, kind, now);
+            continues |= self.fail_exchange(exchange, kind, None, now);
         }
-        if !is_of_plan || matches!(self.feed, Feed::Open(_)) {
+        if !continues || matches!(self.feed, Feed::Open(_)) {
             return;
         }
         // The streams of a connection are one user's, or one of each user.
         if !self.shares_users() {
             users = vec![owner];
         }
-        for user in users {
-            if phase != ConnectionPhase::Open {
-                self.feed.pause_user(user, now + CONNECT_RETRY_DELAY);
-                continue;
-            }
-            self.refill_permits();
-            if let Some(start) = self.feed.next_on(user, now) {
-                let ready = self.counters.ready(start.arrival.intended, capped, now);
-                self.start_request(&start, ready, now);
-            }
+        if phase == ConnectionPhase::Open {
+            return F::restart_on_streams(self, &users, capped, now);
         }
+        users.into_iter().for_each(|user| self.feed.pause_user(user, now + CONNECT_RETRY_DELAY));
     }
 
     /// Gives a connection no further requests. Those that wait on it go elsewhere.
-    pub(super) fn retire(&mut self, index: u32) {
+    pub(in crate::worker) fn retire(&mut self, index: u32) {
         self.connections.retire(index);
         let Some(slot) = self.connections.get(index) else { return };
         let origin = slot.origin;
@@ -100,7 +72,7 @@ impl Worker<'_> {
         if !streams.has_opened {
             waiting.iter_mut().for_each(StreamExchange::note_refusal);
         }
-        self.moved.extend(waiting.into_iter().map(|exchange| MovedRequest { exchange, origin }));
+        self.streams.moved.extend(waiting.into_iter().map(|exchange| MovedRequest { exchange, origin }));
     }
 
     /// Ends a connection that takes no further requests and has none.
@@ -118,23 +90,23 @@ impl Worker<'_> {
         let is_required =
             self.shared.http2.as_ref().is_some_and(|http2| http2.over_tls == Some(Http2Preference::Required));
         if is_required {
-            return self.fail(index, FailureKind::Tls, || "the service does not offer HTTP/2 (ALPN)".into());
+            return self.fail(index, FailureKind::Tls, &|| "the service does not offer HTTP/2 (ALPN)".into());
         }
         let Some(slot) = self.connections.get(index) else { return };
         let Some(origin) = slot.origin else {
             let why = "the service has chosen HTTP/1.1 for a connection, after HTTP/2 for others";
-            return self.fail(index, FailureKind::Protocol, || why.into());
+            return self.fail(index, FailureKind::Protocol, &|| why.into());
         };
-        self.groups.set_http1(origin);
+        self.streams.groups.set_http1(origin);
         let Some(streams) = &mut slot.streams else { return };
         let mut exchanges = streams.take_all().into_iter();
         slot.streams = None;
         if let Some(first) = exchanges.next() {
             slot.user = first.user;
-            slot.step = first.step;
+            slot.exchange = first.inner;
             slot.push(first.flight);
         }
-        self.moved.extend(exchanges.map(|exchange| MovedRequest { exchange, origin: Some(origin) }));
+        self.streams.moved.extend(exchanges.map(|exchange| MovedRequest { exchange, origin: Some(origin) }));
         self.opened(index);
         self.place_moved(self.clock.now());
     }
@@ -148,7 +120,7 @@ impl Worker<'_> {
         let late = || format!("no response within {timeout}");
         if !is_open {
             if streams.has_expired(timeout, starts, now) {
-                self.fail(index, FailureKind::Timeout, late);
+                self.fail(index, FailureKind::Timeout, &late);
             }
             return;
         }
@@ -162,7 +134,7 @@ impl Worker<'_> {
         if is_silent || permits_none {
             self.retire(index);
         }
-        self.counters.record_detail(FailureKind::Timeout, || match permits_none {
+        self.results.counters.record_detail(FailureKind::Timeout, || match permits_none {
             true => format!("no stream within {timeout}: the service permits none (MAX_CONCURRENT_STREAMS 0)"),
             false => late(),
         });
@@ -173,7 +145,7 @@ impl Worker<'_> {
     pub(in crate::worker) fn fail_expired(
         &mut self,
         index: u32,
-        expired: Vec<StreamExchange>,
+        expired: Vec<StreamExchange<F::Exchange>>,
         kind: FailureKind,
         now: Nanos,
     ) {
@@ -181,8 +153,8 @@ impl Worker<'_> {
         self.note_unused(index, now);
         for exchange in expired {
             let user = exchange.user;
-            if self.fail_exchange(exchange, kind, now) && self.connections.key(index) == key {
-                self.next_on_streams(index, user, now, now);
+            if self.fail_exchange(exchange, kind, None, now) && self.connections.key(index) == key {
+                F::continue_on_streams(self, index, user, now, now);
             }
         }
         self.mark_dirty(index);
@@ -192,13 +164,14 @@ impl Worker<'_> {
     /// Fails requests that have found no connection within their timeout.
     pub(in crate::worker) fn expire_moved(&mut self, now: Nanos) {
         let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
-        let is_over =
-            |moved: &MovedRequest| now - moved.exchange.joined.max(moved.exchange.flight.ready).min(latest) > timeout;
-        while self.moved.front().is_some_and(is_over) {
-            let Some(MovedRequest { exchange, .. }) = self.moved.pop_front() else { return };
-            self.counters.record_detail(FailureKind::Timeout, || format!("no connection within {timeout}"));
+        let is_over = |moved: &MovedRequest<F::Exchange>| {
+            now - moved.exchange.joined.max(moved.exchange.flight.ready).min(latest) > timeout
+        };
+        while self.streams.moved.front().is_some_and(is_over) {
+            let Some(MovedRequest { exchange, .. }) = self.streams.moved.pop_front() else { return };
+            self.results.counters.record_detail(FailureKind::Timeout, || format!("no connection within {timeout}"));
             let user = exchange.user;
-            if self.fail_exchange(exchange, FailureKind::Timeout, now) {
+            if self.fail_exchange(exchange, FailureKind::Timeout, None, now) {
                 self.feed.pause_user(user, now + CONNECT_RETRY_DELAY);
             }
         }

@@ -3,28 +3,45 @@
 mod care;
 mod ends;
 mod placing;
-mod split_sends;
+
+use std::collections::VecDeque;
 
 pub(super) use self::placing::MovedRequest;
-pub(super) use self::split_sends::SplitSends;
-
-use super::Worker;
 use super::receive::MAX_READS;
+use super::{Flow, Worker};
 use crate::connection::ConnectionPhase;
-use crate::http2::StreamExchange;
+use crate::exchange::FlowExchange;
+use crate::http2::StreamGroups;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_http2::connection::{Event, ResetSide, ResponseTotals, StreamReset};
 use weir_machine::readiness_event::ReadinessEvent;
 use weir_net::wire::{DecodedResponse, ResponseObserver};
-use weir_pace::feed::Feed;
 
 /// How often a request is sent to other connections, since a service says that it did not process it.
 const MAX_RESENDS: u8 = 10;
 /// Maximum reads in a row that leave nothing unread, before the requests that follow are written.
 const MAX_DRAINED_READS: usize = 3;
 
-impl Worker<'_> {
+/// What a thread needs for HTTP/2 beside its connections.
+pub(super) struct StreamWork<X> {
+    /// Connections that have something to write.
+    unwritten: Vec<u32>,
+    /// Connections that users share.
+    pub(super) groups: StreamGroups,
+    /// Requests whose connections have ended before they were processed.
+    pub(super) moved: VecDeque<MovedRequest<X>>,
+    /// Time of the next check of connections.
+    next_care: Nanos,
+}
+
+impl<X> Default for StreamWork<X> {
+    fn default() -> Self {
+        Self { unwritten: Vec::new(), groups: StreamGroups::default(), moved: VecDeque::new(), next_care: Nanos::ZERO }
+    }
+}
+
+impl<F: Flow> Worker<'_, F> {
     /// Begins HTTP/2 on a connection whose transport is there.
     pub(super) fn begin_streams(&mut self, index: u32) {
         let now = self.clock.now();
@@ -42,7 +59,7 @@ impl Worker<'_> {
     /// one response after the other, and what comes while the first ones are handled spares a wake-up and a write.
     pub(in crate::worker) fn read_streams(&mut self, event: ReadinessEvent, index: u32) {
         let key = self.connections.key(index);
-        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut buffer = std::mem::take(&mut self.reading.buffer);
         let mut reads = 0;
         while let Some((received, taken)) = self.receive(index, &mut buffer) {
             let now = self.clock.now();
@@ -61,11 +78,11 @@ impl Worker<'_> {
             }
             if reads >= MAX_READS {
                 // The poller reports only new events, and this is not one.
-                self.unread.push(event);
+                self.reading.unread.push(event);
                 break;
             }
         }
-        self.buffer = buffer;
+        self.reading.buffer = buffer;
         self.settle_streams(index, key, self.clock.now());
     }
 
@@ -85,7 +102,7 @@ impl Worker<'_> {
                 Err(error) => {
                     // The peer is told why, as far as the socket accepts it.
                     self.write_streams(index);
-                    self.fail(index, FailureKind::Protocol, || error.to_string());
+                    self.fail(index, FailureKind::Protocol, &|| error.to_string());
                     return false;
                 }
             };
@@ -99,25 +116,24 @@ impl Worker<'_> {
         match event {
             Event::Data { key, bytes } if self.observes_stream(index, key) => {
                 self.observe_data(index, key, bytes, (at, now));
-                self.pass_events_on_stream(index, key, (at, now));
+                F::pass_events(self, index, Some(key), (at, now));
             }
             Event::Data { key, bytes } => {
                 let streams = self.connections.get(index).and_then(|slot| slot.streams.as_mut());
-                let step = streams.and_then(|streams| streams.get(key)?.step.as_mut());
-                if let Some(step) = step.filter(|step| step.is_kept) {
-                    ResponseObserver::body(step.as_mut(), bytes);
+                if let Some(kept) = streams.and_then(|streams| streams.get(key)?.inner.kept()) {
+                    kept.body(bytes);
                 }
             }
             Event::Head { key, head } => {
                 let Some(slot) = self.connections.get(index) else { return };
                 let Some(streams) = &mut slot.streams else { return };
                 let text = streams.receive_head(key, &head, (at, now));
-                if self.counters.counts().server.is_none() {
-                    self.counters.find_server_field(text);
+                if self.results.counters.counts().server.is_none() {
+                    self.results.counters.find_server_field(text);
                 }
                 if self.observes_stream(index, key) {
                     self.observe_head(index, key, &head, at);
-                    self.pass_events_on_stream(index, key, (at, now));
+                    F::pass_events(self, index, Some(key), (at, now));
                 }
             }
             Event::Ended { key, totals } => self.stream_ended(index, key, &totals, at, now),
@@ -131,7 +147,7 @@ impl Worker<'_> {
             Event::GoAway { .. } => {
                 // A service may say it twice: that it will end the connection, and when.
                 if self.streams_of(index).is_some_and(|streams| !streams.is_retired) {
-                    self.counters.counts().http2.goaways += 1;
+                    self.results.counters.counts().http2.goaways += 1;
                 }
                 self.retire(index);
             }
@@ -142,10 +158,10 @@ impl Worker<'_> {
     fn settings_received(&mut self, index: u32, now: Nanos) {
         let Some(slot) = self.connections.get(index) else { return };
         let is_first = slot.phase == ConnectionPhase::AwaitingSettings;
-        let (opened, user) = (slot.opened, slot.user);
+        let opened = slot.opened;
         let Some(streams) = &mut slot.streams else { return };
         let permitted = streams.protocol.peer_settings().max_streams;
-        let (settings_time, is_unused, has_group) = (now - streams.began, streams.is_empty(), streams.group.is_some());
+        let (settings_time, is_unused, is_bound) = (now - streams.began, streams.is_empty(), streams.group.is_some());
         if is_first {
             for exchange in streams.waiting_exchanges() {
                 exchange.flight.connect = now - exchange.joined;
@@ -154,24 +170,16 @@ impl Worker<'_> {
             }
             self.connections.set_open(index);
         }
-        self.counters.counts().http2.permit(permitted);
+        self.results.counters.counts().http2.permit(permitted);
         if is_first {
-            self.counters.counts().http2.settings.record(settings_time);
+            self.results.counters.counts().http2.settings.record(settings_time);
             self.note_protocol(index);
             if is_unused {
-                self.counters.preconnected(now - opened);
+                self.results.counters.preconnected(now - opened);
             }
         }
         self.mark_dirty(index);
-        if self.users.is_some() {
-            return;
-        }
-        match &self.feed {
-            // Without a group it was made before the start, and no user has it yet.
-            Feed::Closed(_) if has_group => self.fill_streams(index, user, now, now),
-            Feed::Closed(_) => self.connections.list(index),
-            Feed::Open(_) => self.fill_streams(index, user, now, now),
-        }
+        F::fill_permitted(self, index, is_bound, now);
     }
 
     /// Takes a whole response.
@@ -182,25 +190,10 @@ impl Worker<'_> {
         if !self.shared.plan.keep_alive {
             self.retire(index);
         }
-        let StreamExchange { flight, user, step, observer, bytes_out, .. } = exchange;
-        let at = at.max(flight.sent.min(now));
+        let at = at.max(exchange.flight.sent.min(now));
         let (status, body, wire) = (totals.status, totals.body, totals.wire);
         let answer = DecodedResponse { status, body, wire, keep_alive: true };
-        let timeout = step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
-        let mut outcome = flight.completed(&answer, at, bytes_out as usize, timeout);
-        match step {
-            Some(step) => {
-                let left = self.split_sends.end_request(user);
-                let (action, exchange) = self.examine_response(user, step, &flight, outcome, at, left);
-                self.recycle(exchange);
-                self.act_on_last(user, action, left, now);
-            }
-            None => {
-                self.end_observed(observer, &mut outcome);
-                self.end(&outcome, user);
-                self.next_on_streams(index, user, at, now);
-            }
-        }
+        F::stream_responded(self, index, exchange, &answer, (at, now));
     }
 
     /// Takes the end of a stream without a whole response.
@@ -212,13 +205,13 @@ impl Worker<'_> {
         let origin = slot.origin;
         self.note_unused(index, now);
         if reset.is_unprocessed && is_going_away && exchange.resends < MAX_RESENDS {
-            self.counters.counts().http2.resent += 1;
+            self.results.counters.counts().http2.resent += 1;
             exchange.reset(now);
-            self.moved.push_back(MovedRequest { exchange, origin });
+            self.streams.moved.push_back(MovedRequest { exchange, origin });
             return;
         }
         let code = reset.code;
-        self.counters.counts().http2.record_error(code.name());
+        self.results.counters.counts().http2.record_error(code.name());
         let (kind, why) = match (reset.side, reset.reason) {
             (ResetSide::Client, reason) => {
                 let reason = reason.unwrap_or("the response is malformed");
@@ -231,10 +224,10 @@ impl Worker<'_> {
             (ResetSide::Peer, _) => (FailureKind::Reset, format!("the service reset the stream ({code})")),
         };
         let kind = exchange.failure_kind(kind);
-        self.counters.record_detail(kind, || why);
+        self.results.counters.record_detail(kind, || why);
         let user = exchange.user;
-        if self.fail_exchange_by(exchange, kind, Some(code), now) {
-            self.next_on_streams(index, user, now, now);
+        if self.fail_exchange(exchange, kind, Some(code), now) {
+            F::continue_on_streams(self, index, user, now, now);
         }
     }
 

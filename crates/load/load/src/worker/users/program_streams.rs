@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::Worker;
+use super::super::Worker;
+use super::UserRequests;
 use crate::steps::{FlowEvent, StepExchange, UserAction};
 use weir_base::Nanos;
 use weir_http2::error_code::ErrorCode;
@@ -25,7 +26,7 @@ struct StreamPlace {
     stream: Option<u32>,
 }
 
-impl Worker<'_> {
+impl Worker<'_, UserRequests<'_>> {
     /// Passes the part of a response that has arrived at `at` on to its user; true if the user ends the response.
     /// `stream` is the key of its request on a connection with HTTP/2.
     pub(super) fn pass_events(&mut self, index: u32, stream: Option<u32>, (at, now): (Nanos, Nanos)) -> bool {
@@ -37,7 +38,7 @@ impl Worker<'_> {
             return false;
         };
         if !exchange.has_passed_head {
-            self.program_streams.places.insert(user, StreamPlace { index, connection, stream });
+            self.flow.streams.places.insert(user, StreamPlace { index, connection, stream });
         }
         let event = FlowEvent::Events { exchange: &exchange, status, service: at - sent };
         let action = self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s));
@@ -82,7 +83,7 @@ impl Worker<'_> {
 
     /// Drops responses that users read as streams of events if they go on for too long after the end of the load.
     pub(super) fn cut_program_streams(&mut self, now: Nanos) {
-        if !self.program_streams.places.is_empty() && now >= self.until + STREAM_GRACE {
+        if !self.flow.streams.places.is_empty() && now >= self.until + STREAM_GRACE {
             self.drop_program_streams(now);
         }
     }
@@ -95,25 +96,25 @@ impl Worker<'_> {
         for index in self.connections.indices() {
             let Some(slot) = self.connections.get(index) else { continue };
             let Some(streams) = &mut slot.streams else {
-                if is_read(&slot.step) {
+                if is_read(&slot.exchange) {
                     dropped += slot.flights.len() as u64;
                     self.connections.close(index);
                 }
                 continue;
             };
-            let taken = streams.take_where(|exchange| is_read(&exchange.step));
+            let taken = streams.take_where(|exchange| is_read(&exchange.inner));
             if !taken.is_empty() {
                 dropped += taken.len() as u64;
                 self.mark_dirty(index);
             }
         }
-        self.program_streams.places.clear();
-        self.counters.give_up(dropped, now);
+        self.flow.streams.places.clear();
+        self.results.counters.give_up(dropped, now);
     }
 
     /// Place of the response that a user reads as a stream of events, if it is open.
     fn take_place(&mut self, user: u32) -> Option<StreamPlace> {
-        let place = self.program_streams.places.remove(&user)?;
+        let place = self.flow.streams.places.remove(&user)?;
         if self.connections.key(place.index) != place.connection {
             return None;
         }
@@ -136,9 +137,9 @@ impl Worker<'_> {
         match (stream, &mut slot.streams) {
             (Some(key), Some(streams)) => {
                 let exchange = streams.get(key)?;
-                Some((exchange.user, exchange.flight.sent, &mut exchange.step))
+                Some((exchange.user, exchange.flight.sent, &mut exchange.inner))
             }
-            (None, None) => Some((slot.user, slot.flights.front()?.sent, &mut slot.step)),
+            (None, None) => Some((slot.user, slot.flights.front()?.sent, &mut slot.exchange)),
             _ => None,
         }
     }

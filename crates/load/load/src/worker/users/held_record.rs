@@ -1,6 +1,7 @@
 //! Responses that a program has not decided about when their user goes on.
 
-use super::Worker;
+use super::super::Worker;
+use super::UserRequests;
 use crate::program::ReleasedRecord;
 use crate::steps::StepExchange;
 use weir_measure::outcome::{Outcome, RequestEnd};
@@ -14,11 +15,11 @@ pub(super) struct HeldRecord {
     pub(super) exchange: Box<StepExchange>,
 }
 
-impl Worker<'_> {
+impl Worker<'_, UserRequests<'_>> {
     /// Holds a record back under a number.
     pub(super) fn hold(&mut self, number: u64, held: HeldRecord) {
-        self.counters.leave(&held.outcome);
-        if let Some(earlier) = self.held.insert(number, held) {
+        self.results.counters.leave(&held.outcome);
+        if let Some(earlier) = self.flow.held.insert(number, held) {
             self.record_held(earlier, ReleasedRecord::default());
         }
     }
@@ -26,12 +27,11 @@ impl Worker<'_> {
     /// Records what a program has decided about.
     #[inline]
     pub(super) fn release_decided(&mut self) {
-        if self.held.is_empty() {
+        if self.flow.held.is_empty() {
             return;
         }
-        let Some(users) = &mut self.users else { return };
-        for released in users.take_released() {
-            if let Some(held) = self.held.remove(&released.number) {
+        for released in self.flow.table.flow.take_released() {
+            if let Some(held) = self.flow.held.remove(&released.number) {
                 self.record_held(held, released);
             }
         }
@@ -40,14 +40,13 @@ impl Worker<'_> {
     /// Records what is left, by its status: no decision follows.
     pub(super) fn release_all(&mut self) {
         self.release_decided();
-        for (_, held) in std::mem::take(&mut self.held) {
+        for (_, held) in std::mem::take(&mut self.flow.held) {
             self.record_held(held, ReleasedRecord::default());
         }
     }
 
     fn record_held(&mut self, held: HeldRecord, released: ReleasedRecord) {
         let HeldRecord { user, mut outcome, exchange } = held;
-        let Some(users) = &mut self.users else { return };
         let is_failed = !released.failures.is_empty() || released.is_success == Some(false);
         let is_failed_by_status = released.is_success.is_none() && outcome.end.status().is_some_and(|it| it >= 400);
         let findings = StepFindings {
@@ -60,11 +59,9 @@ impl Worker<'_> {
             outcome.end = RequestEnd::Checked { status, passed: !is_failed };
         }
         // What the last call has found is still to be looked at.
-        let of_last_call = std::mem::replace(&mut users.findings, findings);
+        let of_last_call = std::mem::replace(&mut self.flow.table.findings, findings);
         self.record_left(user, &outcome, Some(&exchange));
-        if let Some(users) = &mut self.users {
-            users.findings = of_last_call;
-            users.exchanges.put(exchange);
-        }
+        self.flow.table.findings = of_last_call;
+        self.flow.table.exchanges.put(exchange);
     }
 }

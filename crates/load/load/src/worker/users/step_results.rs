@@ -2,17 +2,18 @@
 
 use std::collections::VecDeque;
 
-use super::Worker;
+use super::super::Worker;
+use super::UserRequests;
 use super::held_record::HeldRecord;
-use crate::connection::{Flight, WriteProgress};
-use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, UserTable, failure_message, failure_sample};
+use crate::flight::{Flight, WriteProgress};
+use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, failure_message, failure_sample};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_net::wire::DecodedResponse;
 use weir_scenario::plan::FlowFailure;
 
-impl Worker<'_> {
+impl Worker<'_, UserRequests<'_>> {
     /// Takes a whole response of a step that arrived at `at`; `is_reusable`: its connection is open, and may be used
     /// again. With further requests in flight on it the user waits for them.
     pub(super) fn step_response(
@@ -26,14 +27,14 @@ impl Worker<'_> {
         let timeout = self.shared.plan.timeout;
         let Some(slot) = self.connections.get(index) else { return };
         let (user, origin, pipelined) = (slot.user, slot.origin, slot.flights.len());
-        let Some(exchange) = slot.step.take() else { return };
+        let Some(exchange) = slot.exchange.take() else { return };
         let length = exchange.length_of(flight.request);
         let outcome = flight.completed(answer, at, length, exchange.timeout.unwrap_or(timeout));
-        let elsewhere = self.split_sends.end_request(user);
+        let elsewhere = self.flow.split_sends.end_request(user);
         let (action, exchange) = self.examine_response(user, exchange, flight, outcome, at, pipelined + elsewhere);
         if pipelined > 0 {
             if let Some(slot) = self.connections.get(index) {
-                slot.step = exchange;
+                slot.exchange = exchange;
             }
             if matches!(action, UserAction::Stop) {
                 self.act(user, Some(action), now);
@@ -41,11 +42,11 @@ impl Worker<'_> {
             return;
         }
         if is_reusable
-            && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
+            && let Some(slot) = self.connections.get(index)
             && let Some((scenario, origin)) = origin
         {
             slot.idle_since = Some(now);
-            if let Some(connections) = users.connections(user) {
+            if let Some(connections) = self.flow.table.connections(user) {
                 connections.keep(scenario, origin, index);
             }
         } else {
@@ -57,8 +58,8 @@ impl Worker<'_> {
 
     /// Keeps the buffers of an exchange that has ended.
     pub(super) fn recycle(&mut self, exchange: Option<Box<StepExchange>>) {
-        if let (Some(exchange), Some(users)) = (exchange, &mut self.users) {
-            users.exchanges.put(exchange);
+        if let Some(exchange) = exchange {
+            self.flow.table.exchanges.put(exchange);
         }
     }
 
@@ -81,10 +82,10 @@ impl Worker<'_> {
         remaining: usize,
     ) -> (UserAction, Option<Box<StepExchange>>) {
         let StepExchange { observer, arrived, passes_events, .. } = exchange.as_mut();
-        self.settle_observed(observer.as_mut(), passes_events.then_some(arrived), &mut outcome);
+        self.settle_observed(observer.as_deref_mut(), passes_events.then_some(arrived), &mut outcome);
         if let (RequestEnd::Response(_), Some(reason)) = (outcome.end, exchange.cut_reason()) {
             outcome.end = RequestEnd::Failed(FailureKind::Body);
-            self.counters.record_detail(FailureKind::Body, || reason.to_owned());
+            self.results.counters.record_detail(FailureKind::Body, || reason.to_owned());
         }
         let action = match outcome.end {
             RequestEnd::Response(status) => {
@@ -97,15 +98,15 @@ impl Worker<'_> {
             }
             RequestEnd::Checked { .. } => UserAction::Wait,
         };
-        let Some(users) = &self.users else { return (action, None) };
+        let users = &self.flow.table;
         if let RequestEnd::Response(status) = outcome.end {
             let passed = users.has_passed();
             if !passed || users.decides_success(user) {
                 outcome.end = RequestEnd::Checked { status, passed };
             }
         }
-        self.record_observed(exchange.observer.as_mut(), &outcome);
-        let held_as = self.users.as_ref().and_then(UserTable::held_as).filter(|_| remaining == 0);
+        self.record_observed(exchange.observer.as_deref_mut(), &outcome);
+        let held_as = self.flow.table.flow.held_as().filter(|_| remaining == 0);
         if held_as.is_none() {
             self.record_step(user, &outcome, Some(&exchange));
         }
@@ -113,10 +114,9 @@ impl Worker<'_> {
             exchange.prepare_next();
             return (action, Some(exchange));
         }
-        match (held_as, &mut self.users) {
-            (Some(number), _) => self.hold(number, HeldRecord { user, outcome, exchange }),
-            (None, Some(users)) => users.exchanges.put(exchange),
-            (None, None) => {}
+        match held_as {
+            Some(number) => self.hold(number, HeldRecord { user, outcome, exchange }),
+            None => self.flow.table.exchanges.put(exchange),
         }
         (action, None)
     }
@@ -133,7 +133,7 @@ impl Worker<'_> {
         let mut last = None;
         for (nth, flight) in flights.iter().enumerate() {
             let bytes_out = written.bytes_of(nth, exchange.length_of(flight.request));
-            let left = flights.len() - nth - 1 + self.split_sends.end_request(user);
+            let left = flights.len() - nth - 1 + self.flow.split_sends.end_request(user);
             let event = FlowEvent::Failed { step: exchange.step, kind, remaining: left };
             let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), &event, Some(exchange), now);
             last = Some((action, left));
@@ -159,46 +159,48 @@ impl Worker<'_> {
 
     /// Records a request of a step, with what the flow found.
     fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
-        self.counters.leave(outcome);
+        self.results.counters.leave(outcome);
         self.record_left(user, outcome, exchange);
     }
 
     /// Records a request of a step that has left the system, with what the flow found.
     pub(super) fn record_left(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
-        let Some(users) = &self.users else { return };
+        let users = &self.flow.table;
         let findings = &users.findings;
         let step = users.found_step(user);
-        let checks = users.step_checks(step);
-        self.counters
+        let checks = users.flow.step_checks(step);
+        self.results
+            .counters
             .end_step(step, outcome, findings, || failure_sample(findings, checks, exchange, users.secret_mask(user)));
-        if let Some(trace) = &self.trace {
+        if let Some(trace) = &self.flow.trace {
             // The receiver is gone once the run is abandoned.
             let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
         }
         let is_sampled = exchange.is_some_and(|exchange| exchange.span.is_some());
         let message = match exchange.and_then(|exchange| exchange.reset_code) {
-            _ if self.log.is_none() && !is_sampled => String::new(),
+            _ if self.results.log.is_none() && !is_sampled => String::new(),
             // What failed is no more than that.
             Some(code) if findings.failures.iter().all(|it| matches!(it, FlowFailure::Transfer(_))) => code.to_string(),
             _ => failure_message(findings, checks, exchange, || users.secret_mask(user)),
         };
         self.report_span(outcome, step, exchange, &message);
-        self.finish_request(outcome, user, step, &message);
+        self.results.counters.record(outcome);
+        self.log_request(outcome, user, step, &message);
     }
 
     /// Records a request that could not be rendered.
     pub(super) fn record_unsent(&mut self, user: u32, now: Nanos) {
-        let Some(users) = &self.users else { return };
+        let users = &self.flow.table;
         let findings = &users.findings;
         if findings.failures.is_empty() {
             return;
         }
         let step = users.found_step(user);
-        if let Some(trace) = &self.trace {
+        if let Some(trace) = &self.flow.trace {
             let _ = trace.send(StepTrace::of_findings(users, user));
         }
-        self.counters.record_unsent(step, now, || {
-            failure_sample(findings, users.step_checks(step), None, users.secret_mask(user))
+        self.results.counters.record_unsent(step, now, || {
+            failure_sample(findings, users.flow.step_checks(step), None, users.secret_mask(user))
         });
     }
 }

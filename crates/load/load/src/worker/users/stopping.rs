@@ -1,26 +1,25 @@
 //! End of users that a program drives: what they send after the load.
 
-use super::Worker;
-use crate::steps::UserTable;
+use super::super::Worker;
+use super::UserRequests;
 use weir_base::Nanos;
 use weir_machine::readiness_event::ReadinessEvent;
 
 /// Maximum time that users have for their end.
 const STOP_TIMEOUT: Nanos = Nanos::from_secs(10);
 
-impl Worker<'_> {
+impl Worker<'_, UserRequests<'_>> {
     /// Lets users do what they do at their end, such as a logout; their requests count. An interrupt leaves it out, or
     /// cuts it off.
     pub(super) fn stop_users(&mut self, ready: &mut Vec<ReadinessEvent>) {
-        let stops = self.users.as_ref().is_some_and(UserTable::stops_users);
-        if !stops || self.is_interrupted() {
+        if !self.flow.table.flow.stops_users() || self.is_interrupted() {
             return;
         }
         let begun = self.clock.now();
         self.cut_iterations(begun);
-        self.is_stopping = true;
+        self.flow.is_stopping = true;
         self.drop_program_streams(begun);
-        for user in 0..self.users.as_ref().map_or(0, UserTable::count) {
+        for user in 0..self.flow.table.count() {
             let now = self.clock.now();
             if self.is_interrupted() || now - begun >= STOP_TIMEOUT {
                 return;
@@ -35,10 +34,10 @@ impl Worker<'_> {
     }
 
     fn is_interrupted(&self) -> bool {
-        self.is_stopped || self.shared.control.is_stopped()
+        self.flow.is_stopped || self.shared.control.is_stopped()
     }
 
     fn has_unfinished_users(&self) -> bool {
-        self.counters.in_flight() > 0 || self.users.as_ref().is_some_and(|users| !users.is_quiet())
+        self.results.counters.in_flight() > 0 || !self.flow.table.is_quiet()
     }
 }

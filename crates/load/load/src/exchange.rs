@@ -1,0 +1,111 @@
+//! Requests on a connection or on a stream, as their flow has them: what is sent, and what is kept of the response.
+
+use std::fmt::Debug;
+
+use weir_base::Nanos;
+use weir_net::wire::{ResponseObserver, WireRequest};
+
+use crate::event_streams::{ArrivedEvents, StreamObserver};
+
+/// What a connection with HTTP/1.1, or a stream, has of its requests besides their times. `requests` are the plan's, and
+/// `nth` is the number that a [`Flight`](crate::flight::Flight) has of its request.
+pub(crate) trait FlowExchange: Debug + Default + Send {
+    /// What takes the part of a response that is kept.
+    type Kept: ResponseObserver;
+
+    /// Whether the bytes of requests that are sent together are one piece.
+    const IS_ONE_PIECE: bool;
+
+    /// Bytes of a request from an offset on; in one piece, those of later requests follow.
+    fn bytes_from<'b>(&'b self, requests: &'b [WireRequest], nth: u32, offset: usize) -> [&'b [u8]; 2];
+
+    /// Number of bytes of a request.
+    fn length_of(&self, requests: &[WireRequest], nth: u32) -> usize;
+
+    /// Whether the response has no body in any case: to a HEAD.
+    fn is_bodyless(&self, requests: &[WireRequest], nth: u32) -> bool;
+
+    /// Index among all steps, if the request is a step's.
+    fn step(&self) -> Option<u32> {
+        None
+    }
+
+    /// Timeout of its own.
+    fn timeout(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Part of it that takes the response; `None` if nothing is kept.
+    fn kept(&mut self) -> Option<&mut Self::Kept>;
+
+    /// Whether the body of the response is observed or kept, and not only counted.
+    fn looks_into_body(&self) -> bool;
+
+    /// Observer of the response as a stream; `None` if responses are not observed, or none has come.
+    fn observer(&self) -> Option<&StreamObserver>;
+
+    /// Takes the observer, for a call that needs both.
+    fn take_observer(&mut self) -> Option<Box<StreamObserver>>;
+
+    /// Stores the observer.
+    fn put_observer(&mut self, observer: Box<StreamObserver>);
+
+    /// Events of the response that are to be passed on; `None` if they are not.
+    fn arrived(&mut self) -> Option<&mut ArrivedEvents> {
+        None
+    }
+
+    /// Drops what is written and not sent again, if it is large.
+    fn release_written(&mut self) {}
+
+    /// Forgets what came of a response, before the request is sent again.
+    fn prepare_again(&mut self) {}
+}
+
+/// Requests of the plan: their bytes are the plan's.
+#[derive(Debug, Default)]
+pub(crate) struct PlanExchange {
+    observer: Option<Box<StreamObserver>>,
+}
+
+impl FlowExchange for PlanExchange {
+    type Kept = ();
+
+    const IS_ONE_PIECE: bool = false;
+
+    #[inline]
+    fn bytes_from<'b>(&'b self, requests: &'b [WireRequest], nth: u32, offset: usize) -> [&'b [u8]; 2] {
+        [requests[nth as usize].bytes.get(offset..).unwrap_or_default(), &[]]
+    }
+
+    #[inline]
+    fn length_of(&self, requests: &[WireRequest], nth: u32) -> usize {
+        requests[nth as usize].bytes.len()
+    }
+
+    #[inline]
+    fn is_bodyless(&self, requests: &[WireRequest], nth: u32) -> bool {
+        requests[nth as usize].bodyless
+    }
+
+    #[inline]
+    fn kept(&mut self) -> Option<&mut ()> {
+        None
+    }
+
+    fn looks_into_body(&self) -> bool {
+        self.observer.as_ref().is_some_and(|observer| observer.is_reading())
+    }
+
+    fn observer(&self) -> Option<&StreamObserver> {
+        self.observer.as_deref()
+    }
+
+    fn take_observer(&mut self) -> Option<Box<StreamObserver>> {
+        self.observer.take()
+    }
+
+    fn put_observer(&mut self, observer: Box<StreamObserver>) {
+        self.observer = Some(observer);
+    }
+}

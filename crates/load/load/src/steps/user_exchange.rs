@@ -1,0 +1,79 @@
+//! The exchange of a user's connection or stream: one only while a request is in flight.
+
+use weir_base::Nanos;
+use weir_net::wire::WireRequest;
+
+use super::StepExchange;
+use crate::event_streams::{ArrivedEvents, StreamObserver};
+use crate::exchange::FlowExchange;
+
+/// FlowExchange of a step; `None` while its connection is idle.
+pub(crate) type UserExchange = Option<Box<StepExchange>>;
+
+impl FlowExchange for UserExchange {
+    type Kept = StepExchange;
+
+    const IS_ONE_PIECE: bool = true;
+
+    #[inline]
+    fn bytes_from<'b>(&'b self, _requests: &'b [WireRequest], nth: u32, offset: usize) -> [&'b [u8]; 2] {
+        self.as_ref().map_or([&[], &[]], |step| step.request.parts_from(step.start_of(nth) + offset))
+    }
+
+    #[inline]
+    fn length_of(&self, _requests: &[WireRequest], nth: u32) -> usize {
+        self.as_ref().map_or(0, |step| step.length_of(nth))
+    }
+
+    #[inline]
+    fn is_bodyless(&self, _requests: &[WireRequest], nth: u32) -> bool {
+        self.as_ref().is_some_and(|step| step.is_bodyless(nth))
+    }
+
+    fn step(&self) -> Option<u32> {
+        self.as_ref().map(|step| step.step)
+    }
+
+    fn timeout(&self) -> Option<Nanos> {
+        self.as_ref()?.timeout
+    }
+
+    #[inline]
+    fn kept(&mut self) -> Option<&mut StepExchange> {
+        self.as_deref_mut().filter(|step| step.is_kept)
+    }
+
+    fn looks_into_body(&self) -> bool {
+        self.as_ref().is_some_and(|step| step.looks_into_body())
+    }
+
+    fn observer(&self) -> Option<&StreamObserver> {
+        self.as_ref()?.observer.as_deref()
+    }
+
+    fn take_observer(&mut self) -> Option<Box<StreamObserver>> {
+        self.as_mut()?.observer.take()
+    }
+
+    fn put_observer(&mut self, observer: Box<StreamObserver>) {
+        if let Some(step) = self {
+            step.observer = Some(observer);
+        }
+    }
+
+    fn arrived(&mut self) -> Option<&mut ArrivedEvents> {
+        self.as_mut().filter(|step| step.passes_events).map(|step| &mut step.arrived)
+    }
+
+    fn release_written(&mut self) {
+        if let Some(step) = self {
+            step.release_written();
+        }
+    }
+
+    fn prepare_again(&mut self) {
+        if let Some(step) = self {
+            step.prepare_next();
+        }
+    }
+}

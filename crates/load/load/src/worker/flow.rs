@@ -1,0 +1,203 @@
+//! What the requests of a load are, and what follows from their ends: requests of the plan, or users.
+
+use std::collections::VecDeque;
+
+use super::Worker;
+use crate::connection::ConnectionPhase;
+use crate::exchange::FlowExchange;
+use crate::flight::{Flight, WriteProgress};
+use crate::http2::StreamExchange;
+use crate::plan::LoadPlan;
+use crate::steps::ScriptTime;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_http2::error_code::ErrorCode;
+use weir_machine::readiness_event::ReadinessEvent;
+use weir_net::tls::Tls;
+use weir_net::wire::{DecodedResponse, HeadCache};
+use weir_pace::arrival_queue::ArrivalQueue;
+use weir_scenario::plan::OriginId;
+
+/// Scenario and origin that a connection belongs to.
+pub(crate) type ScenarioOrigin = (u32, OriginId);
+
+/// A kind of requests. The worker has the clock, the feed, the connections and the records; it asks its flow what is
+/// due, and tells it what has ended.
+pub(crate) trait Flow: Sized {
+    /// Requests of it on a connection or a stream.
+    type Exchange: FlowExchange;
+
+    /// Maximum number of tickets of the closed loop that a thread claims at a time.
+    const MAX_CLAIM: u64;
+    /// Whether responses may wait to be read together: none has the time of the next request in it.
+    const READS_TOGETHER: bool;
+    /// Whether a connection with room takes any request, and not only those of its own users.
+    const SHARES_CONNECTIONS: bool;
+
+    /// Whether responses may be read as streams of events, though the plan observes none.
+    fn may_read_events(&self) -> bool {
+        false
+    }
+
+    /// Time of the next thing that it does by itself.
+    fn next_due(worker: &Worker<'_, Self>) -> Option<Nanos>;
+
+    /// Does what is due; a limited number at a time, since responses must be read too.
+    fn start_due(worker: &mut Worker<'_, Self>);
+
+    /// Moves arrivals that come from outside into the queue.
+    fn refill(&mut self, _queue: &mut ArrivalQueue) {}
+
+    /// Replaces the end of the load.
+    fn set_until(&mut self, _until: Nanos) {}
+
+    /// Allows another number of users.
+    fn set_max(&mut self, _users: usize) {}
+
+    /// Begins a connection, for `user` and its origin if it has one.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn connect(
+        worker: &mut Worker<'_, Self>,
+        user: u32,
+        origin: Option<ScenarioOrigin>,
+        now: Nanos,
+    ) -> Result<u32, String>;
+
+    /// TLS of a connection; `of_plan` is that of requests of the plan.
+    fn tls<'t>(&'t self, _origin: Option<ScenarioOrigin>, of_plan: Option<&'t Tls>) -> Option<&'t Tls> {
+        of_plan
+    }
+
+    /// Continues on a connection with HTTP/1.1 that has just opened, and has requests.
+    fn opened(worker: &mut Worker<'_, Self>, index: u32, now: Nanos);
+
+    /// What a response's head is like; `of_plan` is the cache for requests of the plan.
+    #[inline]
+    fn head_cache<'c>(&'c mut self, _exchange: &Self::Exchange, of_plan: &'c mut HeadCache) -> &'c mut HeadCache {
+        of_plan
+    }
+
+    /// Passes on what has arrived of a response; true if its user ends the response. `stream` is the key of its request
+    /// on a connection with HTTP/2.
+    fn pass_events(_worker: &mut Worker<'_, Self>, _index: u32, _stream: Option<u32>, _times: (Nanos, Nanos)) -> bool {
+        false
+    }
+
+    /// Takes a whole response over HTTP/1.1, which the connection no longer has in flight; true if the connection may
+    /// have another one.
+    fn responded(worker: &mut Worker<'_, Self>, index: u32, response: &ArrivedResponse) -> bool;
+
+    /// Continues on a connection that has had responses, and has been `free` since then.
+    fn continue_on(_worker: &mut Worker<'_, Self>, _index: u32, _free: Nanos, _now: Nanos) {}
+
+    /// Closes a connection that cannot be used again; what is next for it goes on a new one.
+    fn replace(worker: &mut Worker<'_, Self>, index: u32, _now: Nanos) {
+        worker.connections.close(index);
+    }
+
+    /// Takes requests whose connection with HTTP/1.1 has failed.
+    fn failed(worker: &mut Worker<'_, Self>, failed: FailedConnection<Self::Exchange>, kind: FailureKind, now: Nanos);
+
+    /// Takes a whole response over HTTP/2.
+    fn stream_responded(
+        worker: &mut Worker<'_, Self>,
+        index: u32,
+        exchange: StreamExchange<Self::Exchange>,
+        answer: &DecodedResponse,
+        times: (Nanos, Nanos),
+    );
+
+    /// Takes a request over HTTP/2 without a response, and the code that has ended its stream. True if what is next for
+    /// its user is the caller's to start.
+    fn stream_failed(
+        worker: &mut Worker<'_, Self>,
+        exchange: StreamExchange<Self::Exchange>,
+        kind: FailureKind,
+        code: Option<ErrorCode>,
+        now: Nanos,
+    ) -> bool;
+
+    /// Fills a connection with HTTP/2, whose service has said how many streams it permits. `is_bound`: whether it
+    /// belongs to a group of users.
+    fn fill_permitted(_worker: &mut Worker<'_, Self>, _index: u32, _is_bound: bool, _now: Nanos) {}
+
+    /// Continues with the next request of a user after one on a connection with HTTP/2, which has been `free` since then.
+    fn continue_on_streams(_worker: &mut Worker<'_, Self>, _index: u32, _user: u32, _free: Nanos, _now: Nanos) {}
+
+    /// Gives a connection with HTTP/2 the further requests of `user`, or of the schedule.
+    fn fill_streams(_worker: &mut Worker<'_, Self>, _index: u32, _user: u32, _free: Nanos, _now: Nanos) {}
+
+    /// Starts what is next for users of the closed loop whose connection with HTTP/2 has failed. `capped`: whether all
+    /// allowed connections were busy.
+    fn restart_on_streams(_worker: &mut Worker<'_, Self>, _users: &[u32], _capped: bool, _now: Nanos) {}
+
+    /// Whether a response is followed by a request that is intended when it has come.
+    fn has_follow_ups(_plan: &LoadPlan) -> bool {
+        false
+    }
+
+    /// Whether requests wait to be allowed to connect.
+    fn is_awaiting(&self) -> bool {
+        false
+    }
+
+    /// Whether it has ended this thread.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
+    /// Whether the load is over, and users do what they do at their end.
+    fn is_stopping(&self) -> bool {
+        false
+    }
+
+    /// Whether the thread is done, so far as that does not depend on the feed; `None` if it does.
+    fn is_done(_worker: &Worker<'_, Self>) -> Option<bool> {
+        None
+    }
+
+    /// Time within calls of a program so far, and the longest call since the last look.
+    fn take_script_time(&mut self) -> ScriptTime {
+        ScriptTime::default()
+    }
+
+    /// Periodic work.
+    fn tick(_worker: &mut Worker<'_, Self>, _now: Nanos) {}
+
+    /// Does what users do at their end.
+    fn stop(_worker: &mut Worker<'_, Self>, _ready: &mut Vec<ReadinessEvent>) {}
+
+    /// Ends what is left of it at the end of the run.
+    fn finish(_worker: &mut Worker<'_, Self>) {}
+}
+
+/// Whole response over HTTP/1.1.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArrivedResponse {
+    pub(crate) flight: Flight,
+    pub(crate) answer: DecodedResponse,
+    /// How far the requests of the connection are written, its own being the oldest.
+    pub(crate) written: WriteProgress,
+    /// Arrival of its last byte, and the time now.
+    pub(crate) at: Nanos,
+    pub(crate) now: Nanos,
+    /// Whether the service keeps the connection, and the request was completely written.
+    pub(crate) is_reusable: bool,
+    /// Whether more bytes have come with it.
+    pub(crate) has_rest: bool,
+}
+
+/// What a connection with HTTP/1.1 has left behind, which has failed.
+#[derive(Debug)]
+pub(crate) struct FailedConnection<X> {
+    pub(crate) user: u32,
+    pub(crate) phase: ConnectionPhase,
+    pub(crate) written: WriteProgress,
+    /// Requests without a response, the oldest first; at least one.
+    pub(crate) flights: VecDeque<Flight>,
+    pub(crate) exchange: X,
+    /// Whether all allowed connections were busy.
+    pub(crate) capped: bool,
+}
