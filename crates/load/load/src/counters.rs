@@ -40,11 +40,7 @@ pub(super) struct WorkerCounters {
 impl WorkerCounters {
     /// Counts of a plan.
     pub(super) fn of(plan: &LoadPlan) -> Box<Self> {
-        let mut counters = Box::new(Self::new(plan.warmup, plan.until, plan.mask.clone()));
-        if plan.control.is_some() {
-            counters.recorder.report_outcomes();
-        }
-        counters
+        Box::new(Self::new(plan.warmup, plan.until, plan.mask.clone()))
     }
 
     fn new(from: Nanos, until: Nanos, mask: SecretMask) -> Self {
@@ -294,11 +290,11 @@ impl WorkerCounters {
         counts.dropped += feed.take_dropped();
     }
 
-    /// Counts since the last call.
-    pub(super) fn take_counts(&mut self) -> Box<Counts> {
+    /// Counts since the last call; `next` are empty, and take their place.
+    pub(super) fn take_counts(&mut self, next: Box<Counts>) -> Box<Counts> {
         self.recorder.counts.cpu_utilization = self.cpu_utilization();
         self.recorder.counts.script_utilization = self.script_utilization();
-        Box::new(self.recorder.take_counts())
+        self.recorder.take_counts(next)
     }
 
     /// CPU time in the window so far, as a fraction of a core.

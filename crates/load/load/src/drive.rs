@@ -22,6 +22,8 @@ use weir_machine::lock::lock;
 use weir_measure::Counts;
 use weir_measure::end_reason::EndReason;
 use weir_measure::interval_merger::IntervalMerger;
+use weir_measure::outcome_counts::OutcomeCounts;
+use weir_measure::recorder::Interval;
 
 /// Result of executing a plan.
 #[derive(Debug, Default)]
@@ -43,14 +45,13 @@ pub struct DriveResult {
 type DriveObserver<'a> = dyn FnMut(Nanos, Option<ProgressEvent>) -> bool + 'a;
 
 /// Executes the plan from its `beginning` to its end, or until `listen` returns false: called about ten times a second
-/// with the time since the start, and with each interval. With `in_parts` each interval has all its counts.
+/// with the time since the start, and with each interval, which has its counts.
 ///
 /// # Errors
 /// If the run cannot start.
 pub fn drive(
     plan: &LoadPlan,
     beginning: &StartGate,
-    in_parts: bool,
     listen: &mut DriveObserver<'_>,
     log: Option<&RequestLog>,
 ) -> Result<DriveResult, LoadError> {
@@ -66,12 +67,11 @@ pub fn drive(
     let reachable = probe::probe(plan, &mut |_| listen(Nanos::ZERO, None))?;
     let may_block = plan.program.as_ref().is_some_and(|program| program.program.may_block());
     let calls = (0..if may_block { plan.threads } else { 0 }).map(|_| ProgramCallSlot::default()).collect();
-    let control = Arc::new(RunControl { calls, ..RunControl::default() });
+    let control = Arc::new(RunControl::new(calls));
     let (sender, reports) = mpsc::channel();
     let team = WorkerTeam {
         reachable,
         start_gate: beginning.clone(),
-        per_interval: in_parts,
         control: Arc::clone(&control),
         logs: (0..plan.threads).map(|index| log.map(|log| log.thread_log(index))).collect(),
         trace: plan.trace.clone(),
@@ -103,7 +103,6 @@ pub fn drive(
 struct WorkerTeam {
     reachable: Reachable,
     start_gate: StartGate,
-    per_interval: bool,
     control: Arc<RunControl>,
     /// Logs of requests, by worker.
     logs: Vec<Option<ThreadLog>>,
@@ -114,8 +113,8 @@ struct WorkerTeam {
 impl WorkerTeam {
     /// Lets the workers execute a plan, and calls `meanwhile`, until both have ended.
     fn run<T>(self, plan: &LoadPlan, meanwhile: impl FnOnce() -> T) -> Result<T, LoadError> {
-        let Self { reachable, start_gate, per_interval, control, logs, trace, reports } = self;
-        let shared = WorkerContext::new(plan, &reachable, &start_gate, per_interval, control);
+        let Self { reachable, start_gate, control, logs, trace, reports } = self;
+        let shared = WorkerContext::new(plan, &reachable, &start_gate, control);
         let threads = (0..).zip(logs);
         if !plan.has_users() {
             let worker = |(index, log)| Worker::new(&shared, index, reports.clone(), log, PlanRequests);
@@ -188,7 +187,7 @@ impl<'a> ReportCollector<'a> {
             let event = match reports.recv_timeout(Duration::from_millis(100)) {
                 Ok(WorkerReport::Interval(number, interval)) => {
                     let whole = self.merger.add(number, &interval);
-                    whole.map(|whole| ProgressEvent::Interval(number, whole))
+                    whole.map(|whole| ProgressEvent::Interval(number, shown(self.plan, whole)))
                 }
                 Ok(WorkerReport::Done(counted)) => {
                     self.remove_worker(&counted);
@@ -198,6 +197,10 @@ impl<'a> ReportCollector<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             let now = self.elapsed();
+            // In the middle of the first interval, which many a load does not reach.
+            if now > Nanos(self.plan.interval.0 / 2) && self.running > 0 {
+                self.control.prepare_counts(self.running);
+            }
             if let (Some(control), Some(clock)) = (&self.plan.control, self.start_gate.clock()) {
                 control.start(*clock, None);
             }
@@ -211,7 +214,7 @@ impl<'a> ReportCollector<'a> {
         self.take_program_end();
         let elapsed = self.driven.ended_at;
         for (number, rest) in self.merger.into_partial() {
-            listen(elapsed, Some(ProgressEvent::PartialInterval(number, rest)));
+            listen(elapsed, Some(ProgressEvent::PartialInterval(number, shown(self.plan, rest))));
         }
         (self.driven, is_blocked)
     }
@@ -240,9 +243,9 @@ impl<'a> ReportCollector<'a> {
             let interval = results.counters.take_interval(0);
             results.counters.close(now);
             if let Some(whole) = self.merger.add(results.interval, &interval) {
-                listen(now, Some(ProgressEvent::Interval(results.interval, whole)));
+                listen(now, Some(ProgressEvent::Interval(results.interval, shown(self.plan, whole))));
             }
-            self.remove_worker(&results.counters.take_counts());
+            self.remove_worker(&results.counters.take_counts(Box::default()));
             let place = self.plan.program.as_ref().map(|program| program.program.blocked_in(user));
             let lasted_s = (now - since).as_secs_f64();
             let why =
@@ -265,4 +268,11 @@ impl<'a> ReportCollector<'a> {
             driven.stopped_at = Some(at.max(driven.counts.last_done).min(driven.ended_at));
         }
     }
+}
+
+/// An interval as observers get it: with its requests by outcome, if the load may be changed and so is watched.
+fn shown(plan: &LoadPlan, interval: Interval) -> Interval {
+    let counts = interval.counts.as_deref().filter(|_| plan.control.is_some());
+    let outcomes = counts.map(|counts| Box::new(OutcomeCounts::of(counts)));
+    Interval { outcomes, ..interval }
 }

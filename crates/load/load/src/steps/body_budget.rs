@@ -18,9 +18,17 @@ const MAX_RESERVED_BYTES: usize = 64 << 20;
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 /// Part of the memory that one body has.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct BodyShare {
+    /// Sum of all shares.
+    total: &'static AtomicUsize,
     counted: usize,
+}
+
+impl Default for BodyShare {
+    fn default() -> Self {
+        Self { total: &IN_USE, counted: 0 }
+    }
 }
 
 impl BodyShare {
@@ -36,7 +44,7 @@ impl BodyShare {
         let grown = needed.next_multiple_of(MIN_STEP_BYTES);
         let further = grown - self.counted;
         let add = |used: usize| used.checked_add(further).filter(|sum| *sum <= MAX_TOTAL_BYTES);
-        if IN_USE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
+        if self.total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
             return false;
         }
         self.counted = grown;
@@ -52,7 +60,7 @@ impl BodyShare {
     #[inline]
     pub(super) fn release(&mut self) {
         if self.counted > 0 {
-            IN_USE.fetch_sub(std::mem::take(&mut self.counted), Ordering::Relaxed);
+            self.total.fetch_sub(std::mem::take(&mut self.counted), Ordering::Relaxed);
         }
     }
 }
@@ -69,12 +77,12 @@ mod tests {
 
     #[test]
     fn bodies_have_a_bound_together_and_give_their_memory_back() {
-        let (mut first, mut second) = (BodyShare::default(), BodyShare::default());
+        static TOTAL: AtomicUsize = AtomicUsize::new(0);
+        let [mut first, mut second] = [0, 0].map(|counted| BodyShare { total: &TOTAL, counted });
         let mut body = Vec::new();
         assert!(first.make_room(&mut body, FREE_BYTES) && first.counted == 0 && body.capacity() == 0);
         assert!(first.make_room(&mut body, FREE_BYTES + 1));
         assert_eq!((first.counted, body.capacity()), (MIN_STEP_BYTES, MIN_STEP_BYTES));
-        // Other tests keep small bodies only.
         assert!(second.make_room(&mut Vec::new(), MAX_TOTAL_BYTES - MIN_STEP_BYTES));
         assert!(!first.make_room(&mut body, MIN_STEP_BYTES + 1) && first.counted == MIN_STEP_BYTES);
         drop(second);

@@ -276,7 +276,7 @@ impl<'a, F: Flow> Worker<'a, F> {
         results.counters.close(now);
         drop(results.log.take());
         results.counters.take_offers(&mut self.feed);
-        let _ = self.reports.send(WorkerReport::Done(results.counters.take_counts()));
+        let _ = self.reports.send(WorkerReport::Done(results.counters.take_counts(Box::default())));
     }
 }
 
