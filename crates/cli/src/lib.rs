@@ -32,7 +32,7 @@ mod save_args;
 mod scenario_args;
 mod self_exec;
 mod send;
-pub mod serve;
+mod serve;
 mod server_args;
 mod server_lifecycle;
 mod service_manager;
