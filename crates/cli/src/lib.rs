@@ -13,7 +13,6 @@ mod help;
 mod history;
 mod http2_args;
 mod import;
-mod imported_scenarios;
 mod live_args;
 mod llm;
 mod load;
@@ -34,14 +33,11 @@ mod self_exec;
 mod send;
 mod serve;
 mod server_args;
-mod server_lifecycle;
-mod service_manager;
 pub mod simulate;
 mod stream_args;
 mod study;
 mod ui;
 mod usage_error;
-mod variables_file;
 
 use std::ffi::OsString;
 
@@ -49,9 +45,9 @@ use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use self::python_host::PythonHost;
-use weir_session::messages::{MessageFormat, Messages};
+use weir_command::{MessageFormat, Messages};
 
-pub use weir_session::exit;
+pub use weir_command::exit;
 
 /// Load-test HTTP services; with a test server, a gateway and a job sender
 #[derive(Debug, Parser)]
@@ -170,7 +166,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         CliCommand::Replay(asked) => replay::run(&asked, &args, &messages),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
         CliCommand::Import(asked) => import::run(&asked, &messages),
-        CliCommand::Record(asked) => record::run(&asked, &messages),
+        CliCommand::Record(asked) => record::run(*asked, &messages),
         CliCommand::Serve(asked) => serve::run(asked, &messages),
         CliCommand::Gate(asked) => gate::run(&asked, &messages),
         CliCommand::Send(asked) => send::run(&asked, &messages),

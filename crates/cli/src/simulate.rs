@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::exit;
+use weir_command::Interrupt;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_machine as machine;
-use weir_session::interrupt::Interrupt;
-use weir_session::messages::Messages;
 use weir_simulate::{LimiterComparison, Scenario, SimulatedLimiter, SimulationReport, run as simulate, scenario, text};
 
 /// Arguments of `weir simulate`.

@@ -11,13 +11,16 @@ use clap::{Args, ValueEnum};
 use self::search_args::SEARCH;
 pub(crate) use self::search_args::SearchArgs;
 use super::agent_args::AgentArgs;
-use super::exit;
 use super::load::{SearchDefaults, SearchScript, check_flags};
 use super::out_args::OutArgs;
 use super::request_args::{RequestArgs, redacted};
 use crate::python_host::PythonHost;
 use weir_base::units;
 use weir_capacity::{CapacityError, CapacityOptions, SearchScale};
+use weir_command::Interrupt;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::reserve_stdout;
 use weir_load::mix_file::MixFile;
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
@@ -26,9 +29,6 @@ use weir_measure::LoadModel;
 use weir_measure::slo::Slo;
 use weir_pace::notation;
 use weir_pace::schedule::Arrivals;
-use weir_session::interrupt::Interrupt;
-use weir_session::messages::Messages;
-use weir_session::output::reserve_stdout;
 use weir_session::search::{SearchFeed, SearchOutputs, conclude, failure, search};
 
 /// Examples at the end of the help.

@@ -1,13 +1,13 @@
 //! Programs that drive the users of an agent.
 
 use super::lua_script::{LuaLoad, LuaRole};
-use crate::exit;
 use crate::python_host::{PythonHost, PythonScript, ScriptRole};
 use weir_agents::{AgentPrograms, process};
+use weir_command::Messages;
+use weir_command::exit;
 use weir_llm::load::ConversationOptions;
 use weir_load::program::{BuiltInProgram, ProgramOptions, ScriptOptions};
 use weir_load::{AgentPosition, LoadPlan, Options};
-use weir_session::messages::Messages;
 
 /// Scripts that drive the users of an agent.
 pub(super) struct HostedScripts<'a> {

@@ -6,10 +6,10 @@ use super::LoadArgs;
 use super::lua_script::{LuaLoad, LuaRole};
 use super::python_script::PythonLoad;
 use crate::python_host::PythonHost;
+use weir_command::Messages;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options};
 use weir_measure::Run;
-use weir_session::messages::Messages;
 
 /// Script of a load, in Lua or Python.
 pub(super) enum LoadScript {

@@ -18,12 +18,11 @@ use weir_request::url_text::UrlText;
 
 use self::script::play_script;
 use super::connection_args::ConnectionArgs;
-use super::exit;
-use super::imported_scenarios::import_scenarios;
-use super::variables_file::read_variables;
 use crate::python_host::PythonHost;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_load::program::{is_python, is_script};
-use weir_session::messages::Messages;
+use weir_scenario_files::{import_scenarios, read_variables};
 use weir_session::play::{PlayDetail, PlayOutput, play};
 
 const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://localhost:8080\n  \

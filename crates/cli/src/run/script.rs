@@ -2,16 +2,16 @@
 
 use std::ffi::OsString;
 
-use super::super::exit;
 use super::super::load::{LuaLoad, LuaRole};
 use super::super::python_process::replace_process;
 use super::RunArgs;
 use crate::python_host::{PythonHost, ScriptRole};
+use weir_command::Interrupt;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::reserve_stdout;
 use weir_load::program::{ScriptOptions, is_python};
 use weir_load::{LoadPlan, Options};
-use weir_session::interrupt::Interrupt;
-use weir_session::messages::Messages;
-use weir_session::output::reserve_stdout;
 use weir_session::play::play_plan;
 
 /// Plays an iteration of a script: of one user, its first task. Exit code 1 if it failed.

@@ -15,13 +15,13 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
-use super::exit;
 use super::server_args::{SERVER, ServerArgs};
-use super::server_lifecycle::ServerLifecycle;
+use weir_command::Messages;
+use weir_command::ServerLifecycle;
+use weir_command::exit;
 use weir_machine::logger::Logger;
 use weir_serve::{ServeOptions, TestService};
 use weir_server::Options;
-use weir_session::messages::Messages;
 
 /// Arguments of `weir serve`: one service with its own.
 #[derive(Debug, Args)]

@@ -69,6 +69,7 @@ use self::results_folder::ResultsFolder;
 use self::runner::MeasurementRunner;
 use weir_agents as agents;
 use weir_base::Nanos;
+use weir_command::exit;
 use weir_load::program::ScriptOptions;
 use weir_machine::clock::{self, Clock};
 use weir_machine::system::SAMPLES_PROCESSES;

@@ -6,14 +6,14 @@ use clap::Args;
 use serde_json::json;
 
 use super::{JobIdArgs, StoreArgs, job_name};
-use crate::exit;
 use crate::send::request;
 use weir_base::Nanos;
 use weir_base::units;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_send::queue_view::state_phrase;
 use weir_send::store::StoreError;
 use weir_send::{Job, JobDefaults, JobEdit, JobEntry, State, TemplateParts, UnixMs, wall_ms};
-use weir_session::messages::Messages;
 
 const EXAMPLES: &str = "Examples:
   weir send edit jobs.jsonl.db order-7 --ttl 1h

@@ -4,10 +4,10 @@ use clap::Args;
 
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_name, print, report_skipped};
 use crate::send::format::SendFormat;
+use weir_command::Messages;
 use weir_send::queue_view::{JOB_HEADING, detail_json, detail_text, job_json, job_row};
 use weir_send::store::{JobSelector, Store};
 use weir_send::{JobEntry, UnixMs, wall_ms};
-use weir_session::messages::Messages;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 
 use super::format::SendFormat;
-use crate::exit;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_send::State;
 use weir_send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, Store, StoreError};
-use weir_session::messages::Messages;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {

@@ -8,10 +8,10 @@ use serde_json::json;
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_name, report_skipped, skipped_json};
 use weir_base::Nanos;
 use weir_base::units;
+use weir_command::Messages;
 use weir_send::queue_view::{job_count, state_phrase};
 use weir_send::store::{JobFilter, JobSelector, Store, StoreError};
 use weir_send::{JobEntry, State, UnixMs, wall_ms};
-use weir_session::messages::Messages;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -1,9 +1,4 @@
-//! `weir import`: files of other tools become scenarios; and the same in memory, for `weir load -s`.
-
-mod data_rows;
-mod in_memory;
-mod input;
-mod output;
+//! `weir import`: files of other tools become scenarios.
 
 use std::path::PathBuf;
 
@@ -11,11 +6,9 @@ use clap::{Args, ValueEnum};
 
 use weir_import::{Import, ImportKind, ImportSettings, count_omissions};
 
-pub(super) use self::in_memory::import_scenarios;
-pub(super) use self::input::ImportInput;
-pub(super) use self::output::ImportOutput;
-use super::exit;
-use weir_session::messages::Messages;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_scenario_files::{ImportFormat, ImportInput, ImportOutput};
 
 const EXAMPLES: &str = "Examples:\n  weir import shop.postman_collection.json dev.postman_environment.json -o shop.hurl\n  \
     weir import openapi.yaml --only pets --all -o pets.hurl\n  \
@@ -67,10 +60,20 @@ enum FromKind {
 
 /// Format that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum ToFormat {
+enum ToFormat {
     Hurl,
     Curl,
     Json,
+}
+
+impl ToFormat {
+    fn format(self) -> ImportFormat {
+        match self {
+            Self::Hurl => ImportFormat::Hurl,
+            Self::Curl => ImportFormat::Curl,
+            Self::Json => ImportFormat::Json,
+        }
+    }
 }
 
 impl FromKind {
@@ -108,7 +111,7 @@ fn try_run(asked: &ImportArgs, messages: &Messages) -> Result<(), String> {
     }
     let output = ImportOutput {
         path: asked.out.as_deref(),
-        format: asked.to,
+        format: asked.to.format(),
         input: &input,
         keeps_values: true,
         overwrites: asked.force,

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// Tells systemd a state, e.g. `READY=1`, if it has started this process and wants to know.
-pub(super) fn notify(state: &str) {
+pub fn notify(state: &str) {
     if let Some(socket) = env::var_os("NOTIFY_SOCKET") {
         // A service works without anybody who listens to it.
         let _ = send(&socket, state);

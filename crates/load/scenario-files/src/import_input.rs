@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 16;
 
 /// Files with their texts.
 #[derive(Debug)]
-pub(crate) struct ImportInput {
+pub struct ImportInput {
     files: Vec<InputFile>,
     kind: Option<ImportKind>,
 }
@@ -33,7 +33,7 @@ impl ImportInput {
     ///
     /// # Errors
     /// One line, if a file cannot be read or is not text.
-    pub(crate) fn read(paths: &[PathBuf], kind: Option<ImportKind>) -> Result<Self, String> {
+    pub fn read(paths: &[PathBuf], kind: Option<ImportKind>) -> Result<Self, String> {
         let mut files = Vec::new();
         for path in paths {
             if path.as_os_str() == "-" {
@@ -56,13 +56,13 @@ impl ImportInput {
     }
 
     /// The file of a text that has been read already.
-    pub(crate) fn of_text(path: &Path, text: String) -> Self {
+    pub fn of_text(path: &Path, text: String) -> Self {
         let file = InputFile { name: path.display().to_string(), folder: folder(path), text };
         Self { files: vec![file], kind: None }
     }
 
     /// A recording, by a name for messages.
-    pub(crate) fn of_recording(name: &str, text: String) -> Self {
+    pub fn of_recording(name: &str, text: String) -> Self {
         let file = InputFile { name: name.to_owned(), folder: PathBuf::new(), text };
         Self { files: vec![file], kind: Some(ImportKind::Har) }
     }
@@ -71,7 +71,7 @@ impl ImportInput {
     ///
     /// # Errors
     /// One line with file, line and what is expected there.
-    pub(crate) fn import(&mut self, settings: &ImportSettings) -> Result<Import, String> {
+    pub fn import(&mut self, settings: &ImportSettings) -> Result<Import, String> {
         let kind = self.kind;
         let folders: Vec<(String, PathBuf)> =
             self.files.iter().map(|file| (file.name.clone(), file.folder.clone())).collect();
@@ -92,13 +92,13 @@ impl ImportInput {
     }
 
     /// Path of a file that an imported file names.
-    pub(crate) fn path_of(&self, file: &str, name: &str) -> PathBuf {
+    pub fn path_of(&self, file: &str, name: &str) -> PathBuf {
         let folder = self.files.iter().find(|own| own.name == file).map(|own| own.folder.as_path());
         folder.unwrap_or(Path::new("")).join(name)
     }
 
     /// Names of the files.
-    pub(crate) fn names(&self) -> Vec<&str> {
+    pub fn names(&self) -> Vec<&str> {
         self.files.iter().map(|file| file.name.as_str()).collect()
     }
 }

@@ -10,27 +10,51 @@ use weir_import::{Import, ImportedScenario, to_curl, to_hurl, to_json, to_mix, t
 use weir_machine::input_file::FileIdentity;
 use weir_machine::private_file::PRIVATE_MODE;
 
-use super::ToFormat;
-use super::data_rows::{columns, with_header};
-use super::input::ImportInput;
+use crate::data_rows::{columns, with_header};
+use crate::import_input::ImportInput;
 use crate::variables_file::read_variables;
+use weir_command::Messages;
+use weir_command::stdout::print;
 use weir_load::steps::Value;
-use weir_session::messages::Messages;
-use weir_session::output::print;
+
+/// Format that an import is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportFormat {
+    /// Scenario, with a mix, variables and rows of data beside it.
+    Hurl,
+    /// Commands of cURL.
+    Curl,
+    /// JSON.
+    Json,
+}
+
+/// Rejects a file that is there, unless it may be replaced: a user may have edited it.
+///
+/// # Errors
+/// One line with the file.
+pub fn ensure_free(file: &Path, may_replace: bool) -> Result<(), String> {
+    if file.exists() && !may_replace {
+        let file = file.display();
+        return Err(format!("{file} is there already; add --force to write over it, or choose another name"));
+    }
+    Ok(())
+}
 
 /// Destination and options of an import's output.
 #[derive(Debug)]
-pub(crate) struct ImportOutput<'a> {
+pub struct ImportOutput<'a> {
     /// File of the scenario; stdout without one.
-    pub(crate) path: Option<&'a Path>,
-    pub(crate) format: ToFormat,
-    pub(crate) input: &'a ImportInput,
+    pub path: Option<&'a Path>,
+    /// Format of the text.
+    pub format: ImportFormat,
+    /// Files that were imported.
+    pub input: &'a ImportInput,
     /// Whether values and other lines in a file of variables that is there stay.
-    pub(crate) keeps_values: bool,
+    pub keeps_values: bool,
     /// Whether scenarios that are there are replaced.
-    pub(crate) overwrites: bool,
+    pub overwrites: bool,
     /// Flags that the load needs, too, each after a space.
-    pub(crate) load_flags: &'a str,
+    pub load_flags: &'a str,
 }
 
 impl ImportOutput<'_> {
@@ -38,7 +62,7 @@ impl ImportOutput<'_> {
     ///
     /// # Errors
     /// One line, if a file cannot be written.
-    pub(crate) fn write(&self, mut import: Import, messages: &Messages) -> Result<Import, String> {
+    pub fn write(&self, mut import: Import, messages: &Messages) -> Result<Import, String> {
         let path = self.path.filter(|path| path.as_os_str() != "-");
         let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
         let mut read: Vec<String> = Vec::new();
@@ -56,20 +80,20 @@ impl ImportOutput<'_> {
         }
         let Some(path) = path else {
             print(&self.text(&import), false)?;
-            if self.format == ToFormat::Hurl {
+            if self.format == ImportFormat::Hurl {
                 self.hint_of_stdout(&import, messages);
             }
             return Ok(import);
         };
         self.check_targets(&import, path, &read)?;
         match self.format {
-            ToFormat::Curl | ToFormat::Json => {
+            ImportFormat::Curl | ImportFormat::Json => {
                 write(path, &self.text(&import))?;
-                if self.format == ToFormat::Curl {
+                if self.format == ImportFormat::Curl {
                     self.variables(&import, path, messages)?;
                 }
             }
-            ToFormat::Hurl => self.scenarios(&mut import, path, messages)?,
+            ImportFormat::Hurl => self.scenarios(&mut import, path, messages)?,
         }
         Ok(import)
     }
@@ -78,7 +102,7 @@ impl ImportOutput<'_> {
     fn check_targets(&self, import: &Import, path: &Path, named: &[String]) -> Result<(), String> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut targets = vec![path.to_owned()];
-        if self.format == ToFormat::Hurl {
+        if self.format == ImportFormat::Hurl {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
             let names = file_names(&stem, &import.scenarios);
             targets = names.iter().map(|name| path.with_file_name(name)).collect();
@@ -92,19 +116,16 @@ impl ImportOutput<'_> {
             if FileIdentity::of_path(target).is_some_and(FileIdentity::is_input) || named.iter().any(is_named) {
                 return Err(format!("-o would write over {}, which is an input; give another file", target.display()));
             }
-            if !self.overwrites {
-                let target = target.display();
-                return Err(format!("{target} is there already; add --force to write over it, or choose another name"));
-            }
+            ensure_free(target, self.overwrites)?;
         }
         Ok(())
     }
 
     fn text(&self, import: &Import) -> String {
         match self.format {
-            ToFormat::Curl => to_curl(import),
-            ToFormat::Json => to_json(import),
-            ToFormat::Hurl => import.scenarios.iter().map(to_hurl).collect::<Vec<_>>().join("\n"),
+            ImportFormat::Curl => to_curl(import),
+            ImportFormat::Json => to_json(import),
+            ImportFormat::Hurl => import.scenarios.iter().map(to_hurl).collect::<Vec<_>>().join("\n"),
         }
     }
 
@@ -170,14 +191,8 @@ impl ImportOutput<'_> {
                         target.display()
                     ));
                 }
-                if target.exists()
-                    && (!self.overwrites || FileIdentity::of_path(&target).is_some_and(FileIdentity::is_input))
-                {
-                    let target = target.display();
-                    return Err(format!(
-                        "{target} is there already; add --force to write over it, or choose another name"
-                    ));
-                }
+                let is_input = FileIdentity::of_path(&target).is_some_and(FileIdentity::is_input);
+                ensure_free(&target, self.overwrites && !is_input)?;
                 fs::write(&target, content).map_err(|error| format!("cannot write {}: {error}", target.display()))?;
                 messages.note(&format!("{}: rows of {}, with the names of the columns", target.display(), data.file));
                 made.insert(std::mem::replace(&mut data.file, name.clone()), name);

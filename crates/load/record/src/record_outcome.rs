@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::RecordCounts;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_import::{Import, ImportSettings, OmissionKind, count_omissions};
-use weir_record::RecordCounts;
-
-use super::remove;
-use crate::exit;
-use crate::import::{ImportInput, ImportOutput, ToFormat};
-use weir_session::messages::Messages;
+use weir_scenario_files::{ImportFormat, ImportInput, ImportOutput};
 
 /// Omissions that are listed one by one.
 const MAX_LISTED: usize = 50;
@@ -24,8 +22,6 @@ pub(super) struct RecordOutcome<'a> {
     pub(super) counts: RecordCounts,
     /// HAR file of the recording.
     pub(super) journal: &'a Path,
-    /// Whether it stays.
-    pub(super) keeps_journal: bool,
     /// File of the scenario; stdout without one.
     pub(super) path: Option<&'a Path>,
     pub(super) settings: ImportSettings,
@@ -39,17 +35,10 @@ impl RecordOutcome<'_> {
     /// # Errors
     /// One line, if a file cannot be written; the journal stays then.
     pub(super) fn write(&self, messages: &Messages) -> Result<u8, String> {
-        let code = self.try_write(messages).map_err(|why| {
+        self.try_write(messages).map_err(|why| {
             let journal = self.journal.display();
             format!("{why}; the recording is {journal}: weir import {journal} -o FILE.hurl")
-        })?;
-        if self.keeps_journal {
-            let journal = self.journal.display();
-            messages.note(&format!("{journal}: the recording, with passwords and tokens"));
-        } else {
-            remove(self.journal, messages);
-        }
-        Ok(code)
+        })
     }
 
     fn try_write(&self, messages: &Messages) -> Result<u8, String> {
@@ -67,7 +56,7 @@ impl RecordOutcome<'_> {
         }
         let output = ImportOutput {
             path: self.path,
-            format: ToFormat::Hurl,
+            format: ImportFormat::Hurl,
             input: &input,
             // Those of an earlier recording are of other users and hosts.
             keeps_values: false,

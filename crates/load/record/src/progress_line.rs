@@ -3,12 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 
+use crate::{RecordCounts, RecordObserver};
 use weir_base::Nanos;
 use weir_base::terminal_text::single_line;
+use weir_command::Messages;
 use weir_machine::dashboard::takes_escapes;
-use weir_record::{RecordCounts, RecordObserver};
-
-use weir_session::messages::Messages;
 
 /// Interval of lines without a terminal.
 const LINE_INTERVAL: Nanos = Nanos::from_secs(10);

@@ -12,7 +12,7 @@ use weir_machine::input_file;
 ///
 /// # Errors
 /// One line, if the file cannot be read or a line has no equals sign.
-pub(super) fn read_variables(path: &Path) -> Result<Vec<(String, String)>, String> {
+pub fn read_variables(path: &Path) -> Result<Vec<(String, String)>, String> {
     let text = input_file::read_to_string(path)
         .map_err(|error| format!("--variables-file: cannot read '{}': {error}", path.display()))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

@@ -6,17 +6,43 @@ use weir_import::{Import, ImportSettings, ImportedScenario, ScenarioRole, count_
 use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, path_within};
 use weir_machine::input_file;
 
-use super::data_rows::columns;
-use super::data_rows::with_header;
-use super::input::ImportInput;
-use crate::imported_scenarios::ImportedScenarios;
+use crate::data_rows::{columns, with_header};
+use crate::import_input::ImportInput;
+
+/// Scenarios of an imported file, and the load that it describes.
+#[derive(Debug)]
+pub struct ImportedScenarios {
+    /// Scenarios with their variables.
+    pub sources: Vec<ScenarioSource>,
+    /// Flags of `weir load`.
+    pub flags: Vec<String>,
+    /// Sum of the users.
+    pub users: Option<u64>,
+    /// Omissions of the import, a line each.
+    pub warnings: Vec<String>,
+}
+
+impl ImportedScenarios {
+    /// The only scenario, to be played once.
+    ///
+    /// # Errors
+    /// One line, if there are several.
+    pub fn into_single(self, path: &Path) -> Result<ScenarioSource, String> {
+        let count = self.sources.len();
+        let path = path.display();
+        match <[ScenarioSource; 1]>::try_from(self.sources) {
+            Ok([source]) => Ok(ScenarioSource { users: None, weight: 1.0, ..source }),
+            Err(_) => Err(format!("{path} has {count} scenarios; write them with weir import {path} -o FILE.hurl")),
+        }
+    }
+}
 
 /// Imports a file that is not a scenario; `None` if it is none of the known kinds. Files that it names are in its
 /// folder, or in `file_root`.
 ///
 /// # Errors
 /// One line, if the file cannot be read or is not of its kind.
-pub(crate) fn import_scenarios(path: &Path, file_root: Option<&Path>) -> Result<Option<ImportedScenarios>, String> {
+pub fn import_scenarios(path: &Path, file_root: Option<&Path>) -> Result<Option<ImportedScenarios>, String> {
     let is_scenario = path.extension().is_some_and(|extension| extension == "hurl");
     // A scenario that cannot be read has an error of its own.
     let Some(text) =

@@ -7,18 +7,18 @@ use std::thread;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::exit;
-use super::service_manager;
+use crate::exit;
+use crate::service_manager;
 
 /// Signal listener of a server.
 #[derive(Debug)]
-pub(super) struct ServerLifecycle {
+pub struct ServerLifecycle {
     signals: Signals,
 }
 
 /// Signal that ended a server.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ExitSignal(i32);
+pub struct ExitSignal(i32);
 
 impl ServerLifecycle {
     /// Listens for SIGINT and SIGTERM, which end the server, and for `others`. Must be created before the address is
@@ -26,7 +26,7 @@ impl ServerLifecycle {
     ///
     /// # Errors
     /// An error of the system.
-    pub(super) fn new(others: &[i32]) -> Result<Self, String> {
+    pub fn new(others: &[i32]) -> Result<Self, String> {
         let signals = Signals::new([&[SIGINT, SIGTERM], others].concat());
         Ok(Self { signals: signals.map_err(|error| format!("cannot listen for Ctrl-C: {error}"))? })
     }
@@ -35,7 +35,7 @@ impl ServerLifecycle {
     ///
     /// # Errors
     /// One line, if stdout cannot be written.
-    pub(super) fn run_until_signal(&mut self, url: &str) -> Result<ExitSignal, String> {
+    pub fn run_until_signal(&mut self, url: &str) -> Result<ExitSignal, String> {
         self.announce(&serde_json::json!({ "listening": url }))?;
         Ok(self.wait(|_| ControlFlow::Continue(())))
     }
@@ -44,7 +44,7 @@ impl ServerLifecycle {
     ///
     /// # Errors
     /// One line, if stdout cannot be written.
-    pub(super) fn announce(&self, line: &serde_json::Value) -> Result<(), String> {
+    pub fn announce(&self, line: &serde_json::Value) -> Result<(), String> {
         writeln!(io::stdout(), "{line}")
             .and_then(|()| io::stdout().flush())
             .map_err(|error| format!("cannot write to stdout: {error}"))?;
@@ -53,7 +53,7 @@ impl ServerLifecycle {
     }
 
     /// Waits for the signal that ends the server; each of the others before calls `on_other`, which may end it, too.
-    pub(super) fn wait(&mut self, mut on_other: impl FnMut(i32) -> ControlFlow<()>) -> ExitSignal {
+    pub fn wait(&mut self, mut on_other: impl FnMut(i32) -> ControlFlow<()>) -> ExitSignal {
         loop {
             match self.signals.forever().next() {
                 None => return ExitSignal(SIGTERM),
@@ -65,7 +65,7 @@ impl ServerLifecycle {
     }
 
     /// Stops the server and returns the exit code; another SIGINT or SIGTERM meanwhile calls `at_once`.
-    pub(super) fn finish(self, end: ExitSignal, at_once: impl FnOnce() + Send, stop: impl FnOnce()) -> u8 {
+    pub fn finish(self, end: ExitSignal, at_once: impl FnOnce() + Send, stop: impl FnOnce()) -> u8 {
         if matches!(end.0, SIGINT | SIGTERM) {
             service_manager::notify("STOPPING=1");
         }
