@@ -33,7 +33,7 @@ mod self_exec;
 mod send;
 mod serve;
 mod server_args;
-pub mod simulate;
+mod simulate;
 mod stream_args;
 mod study;
 mod ui;
