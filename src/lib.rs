@@ -138,6 +138,7 @@ pub use weir_resilience as resilience;
 pub use weir_retry as retry;
 pub use weir_scenario as scenario;
 pub use weir_scenario_files as scenario_files;
+pub use weir_scripts as scripts;
 pub use weir_send as send;
 pub use weir_send_file as send_file;
 pub use weir_serve as serve;

@@ -19,8 +19,6 @@ mod load;
 mod log_args;
 mod man_pages;
 mod out_args;
-pub mod python_host;
-mod python_process;
 mod record;
 mod replay;
 mod report;
@@ -29,7 +27,6 @@ mod run;
 mod run_file_args;
 mod save_args;
 mod scenario_args;
-mod self_exec;
 mod send;
 mod serve;
 mod server_args;
@@ -44,8 +41,8 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use self::python_host::PythonHost;
 use weir_command::{MessageFormat, Messages};
+use weir_scripts::PythonHost;
 
 pub use weir_command::exit;
 
@@ -173,7 +170,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         CliCommand::Simulate(asked) => simulate::run(&asked, &messages),
         CliCommand::Study(asked) => study::run(&asked, &args, &messages, host),
         CliCommand::Guard => study::guard(&messages),
-        CliCommand::Agent => load::run_agent(&messages, host),
+        CliCommand::Agent => weir_scripts::run_agent(&messages, host),
         CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages, host),
         CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
         CliCommand::History(asked) => history::run(&asked, &messages),

@@ -7,14 +7,13 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::agent_args::AgentArgs;
 use super::load;
-use super::load::StudyScripts;
-use super::python_host::PythonHost;
-use super::self_exec::self_command;
 use weir_command::Interrupt;
 use weir_command::Messages;
 use weir_command::exit;
+use weir_command::self_command;
 use weir_command::stdout::print;
 use weir_machine as machine;
+use weir_scripts::{PythonHost, StudyScripts};
 use weir_session::output::OutputFile;
 use weir_study::file::{LoadSyntax, ParsedLoad};
 use weir_study::findings::Findings;

@@ -19,3 +19,10 @@ pub const MEANINGS: [(u8, &str); 5] = [
     (UNTRUSTED, "no request succeeded; or the run is not trusted, and --strict was given; or an agent was lost"),
     (INTERRUPTED, "interrupted; the results so far are written"),
 ];
+
+/// Ends the process without what usually follows: a thread that cannot be ended would prevent it.
+pub fn at_once(code: u8) -> ! {
+    // Without stdout the exit code is still right.
+    let _ = std::io::Write::flush(&mut std::io::stdout());
+    signal_hook::low_level::exit(code.into());
+}

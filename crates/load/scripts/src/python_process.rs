@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::self_exec::given_args;
+use weir_command::given_args;
 
 /// Variable of the environment that names the interpreter.
 const PYTHON: &str = "WEIR_PYTHON";
@@ -24,7 +24,7 @@ _script.main()
 ";
 
 /// Starts the interpreter in place of this process; returns why it could not.
-pub(super) fn replace_process(args: &[OsString]) -> String {
+pub fn replace_process(args: &[OsString]) -> String {
     let interpreter = interpreter();
     // Programs of a study find this one beside them, whatever the interpreter is.
     let path = std::env::var_os("PATH").unwrap_or_default();

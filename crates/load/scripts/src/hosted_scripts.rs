@@ -1,6 +1,6 @@
 //! Programs that drive the users of an agent.
 
-use super::lua_script::{LuaLoad, LuaRole};
+use crate::lua_script::{LuaLoad, LuaRole};
 use crate::python_host::{PythonHost, PythonScript, ScriptRole};
 use weir_agents::{AgentPrograms, process};
 use weir_command::Messages;
@@ -10,7 +10,7 @@ use weir_load::program::{BuiltInProgram, ProgramOptions, ScriptOptions};
 use weir_load::{AgentPosition, LoadPlan, Options};
 
 /// Scripts that drive the users of an agent.
-pub(super) struct HostedScripts<'a> {
+struct HostedScripts<'a> {
     host: Option<&'a dyn PythonHost>,
     /// Script in Python that is open: loads that follow use it again.
     python: Option<(ScriptOptions, Box<dyn PythonScript>)>,
@@ -19,7 +19,7 @@ pub(super) struct HostedScripts<'a> {
 
 impl<'a> HostedScripts<'a> {
     /// Scripts of a process with this interpreter.
-    pub(super) fn new(host: Option<&'a dyn PythonHost>) -> Self {
+    fn new(host: Option<&'a dyn PythonHost>) -> Self {
         Self { host, python: None, is_running: false }
     }
 }
@@ -83,7 +83,7 @@ impl AgentPrograms for HostedScripts<'_> {
 }
 
 /// Hidden command of an agent process.
-pub(crate) fn run_agent(messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
+pub fn run_agent(messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
     match process::run(&mut HostedScripts::new(host)) {
         Ok(()) => exit::OK,
         Err(error) => {

@@ -1,7 +1,5 @@
 //! `weir run`: one iteration of a scenario or script, with each request and response, for a person or a program.
 
-mod script;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,13 +14,13 @@ use weir_machine::input_file;
 use weir_request::secret_mask::{SecretMask, shown_pair};
 use weir_request::url_text::UrlText;
 
-use self::script::play_script;
 use super::connection_args::ConnectionArgs;
-use crate::python_host::PythonHost;
 use weir_command::Messages;
 use weir_command::exit;
-use weir_load::program::{is_python, is_script};
+use weir_command::stdout::reserve_stdout;
+use weir_load::program::{ScriptOptions, is_python, is_script};
 use weir_scenario_files::{import_scenarios, read_variables};
+use weir_scripts::{PythonHost, play_script, replace_process};
 use weir_session::play::{PlayDetail, PlayOutput, play};
 
 const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://localhost:8080\n  \
@@ -119,7 +117,7 @@ fn try_run(
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
     if is_script(&asked.file) || is_python(&asked.file) {
-        return play_script(asked, args, messages, host);
+        return asked.play_script(args, messages, host);
     }
     if let Some(argument) = asked.script_args.first() {
         let argument = argument.escape_debug();
@@ -133,6 +131,53 @@ fn try_run(
 }
 
 impl RunArgs {
+    fn play_script(
+        mut self,
+        args: &[OsString],
+        messages: &Messages,
+        host: Option<&dyn PythonHost>,
+    ) -> Result<u8, String> {
+        let given = [
+            ("--variable", !self.variables.is_empty()),
+            ("--variables-file", !self.variable_files.is_empty()),
+            ("--secret", !self.secrets.is_empty()),
+            ("--file-root", self.file_root.is_some()),
+        ];
+        if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            return Err(format!("{flag} does not go with a script; give arguments after --"));
+        }
+        let mut own = std::mem::take(&mut self.script_args);
+        // Without a URL the first argument after -- stands in its place.
+        if self.base_url.starts_with('-') {
+            own.insert(0, std::mem::take(&mut self.base_url));
+        }
+        let output = self.output();
+        let script = ScriptOptions {
+            path: self.file,
+            url: self.base_url.clone(),
+            args: own,
+            user: self.user,
+            users: Some(1),
+            ..ScriptOptions::default()
+        };
+        if is_python(&script.path) && host.is_none() {
+            return Err(replace_process(args));
+        }
+        if output.is_json {
+            reserve_stdout()?;
+        }
+        let options = Options {
+            url: self.base_url,
+            headers: self.headers,
+            auth: self.auth,
+            timeout: self.timeout,
+            seed: Some(self.seed),
+            no_template: true,
+            ..self.connection_args.into_options()
+        };
+        play_script(&script, options, &output, host, messages)
+    }
+
     /// Parts of each iteration that are printed.
     fn output(&self) -> PlayOutput {
         PlayOutput {

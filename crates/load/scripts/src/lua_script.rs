@@ -1,10 +1,10 @@
 //! Lua scripts, as far as this build has them.
 
 #[cfg(feature = "lua")]
-pub(crate) use weir_lua::{LuaLoad, LuaRole};
+pub use weir_lua::{LuaLoad, LuaRole};
 
 #[cfg(not(feature = "lua"))]
-pub(crate) use self::absent::{AbsentLua as LuaLoad, AbsentRole as LuaRole};
+pub use self::absent::{AbsentLua as LuaLoad, AbsentRole as LuaRole};
 
 #[cfg(not(feature = "lua"))]
 mod absent {
@@ -14,19 +14,27 @@ mod absent {
 
     /// Lua script of a load: there is none.
     #[derive(Debug)]
-    pub(crate) enum AbsentLua {}
+    pub enum AbsentLua {}
 
     /// Who calls the functions of a Lua script.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) enum AbsentRole {
+    pub enum AbsentRole {
+        /// That of a load.
         Single,
+        /// That of one iteration, or of a load whose requests are shown.
         Played,
+        /// That of agents.
         Coordinator,
+        /// An agent, one of this many.
         Agent(u64),
     }
 
     impl AbsentLua {
-        pub(crate) fn prepare(
+        /// Never a load.
+        ///
+        /// # Errors
+        /// One line: this build has no Lua.
+        pub fn prepare(
             script: &ScriptOptions,
             _: &Options,
             _: LoadPlan,
@@ -36,7 +44,11 @@ mod absent {
             Err(format!("{name}: this weir was built without Lua; build it with the feature lua"))
         }
 
-        pub(crate) fn done(&self, _: &Run) -> Result<(), String> {
+        /// Never called.
+        ///
+        /// # Errors
+        /// None.
+        pub fn done(&self, _: &Run) -> Result<(), String> {
             match *self {}
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Program and arguments before the subcommand, also if it was started through an interpreter: its own arguments are
 /// the last ones of the process.
-pub(super) fn self_command(args: &[OsString]) -> Vec<OsString> {
+pub fn self_command(args: &[OsString]) -> Vec<OsString> {
     let all: Vec<OsString> = std::env::args_os().collect();
     let before = (all.len() + 1).saturating_sub(args.len());
     let through = all.get(1..before).unwrap_or_default();
@@ -14,7 +14,7 @@ pub(super) fn self_command(args: &[OsString]) -> Vec<OsString> {
 }
 
 /// Arguments after the program, as this process was started with them.
-pub(super) fn given_args(args: &[OsString]) -> Vec<OsString> {
+pub fn given_args(args: &[OsString]) -> Vec<OsString> {
     let all: Vec<OsString> = std::env::args_os().collect();
     let count = args.len().saturating_sub(1);
     all.get(all.len().saturating_sub(count)..).unwrap_or_default().to_vec()

@@ -1,4 +1,4 @@
-//! Seam between the command line and a Python interpreter that this process has.
+//! Seam to a Python interpreter that this process has.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub enum ScriptRole {
 }
 
 /// Python script that is loaded.
-pub trait PythonScript: Send {
+pub trait PythonScript: fmt::Debug + Send {
     /// Load that the script describes itself, where the command line says nothing.
     fn settings(&self) -> PythonScriptSettings;
 
@@ -64,11 +64,19 @@ pub trait PythonScript: Send {
     fn done(&self, run: &Run, reports: &[String]) -> Result<Option<u8>, String>;
 }
 
-/// Ends the process without what usually follows: a thread that cannot be ended would prevent it.
-pub fn exit_at_once(code: u8) -> ! {
-    // Without stdout the exit code is still right.
-    let _ = std::io::Write::flush(&mut std::io::stdout());
-    signal_hook::low_level::exit(code.into());
+/// Opens a script, and takes the names of its scenarios over.
+///
+/// # Errors
+/// One line; details are printed already.
+pub fn open_script(
+    host: &dyn PythonHost,
+    options: &mut ScriptOptions,
+    role: ScriptRole,
+) -> Result<(Box<dyn PythonScript>, PythonScriptSettings), String> {
+    let script = host.open(options, role)?;
+    let settings = script.settings();
+    options.scenarios.clone_from(&settings.scenarios);
+    Ok((script, settings))
 }
 
 /// Load that a script describes itself.
