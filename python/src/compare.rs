@@ -24,7 +24,7 @@ pub(crate) fn compare_runs(
 ) -> PyResult<(String, String, String, String)> {
     let runs = |side: Vec<Py<RunHandle>>| -> Vec<Run> { side.iter().map(|run| run.get().0.clone()).collect() };
     let given: Vec<Option<Vec<Run>>> = given.into_iter().map(|side| side.map(runs)).collect();
-    let comparison = options(sides, FlagForm(flags))?;
+    let comparison = options(sides, FlagForm::new(flags))?;
     py.detach(|| {
         // Files that are not runs are ignored, as on the command line, which logs them on stderr.
         let compared = comparison.compare(given, &mut |_| {}).map_err(|why| errors::usage(&why))?;

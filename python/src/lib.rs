@@ -11,7 +11,7 @@
 //! - [`script`]: users of a load that Python drives
 //! - [`run`]: results of loads
 //! - [`compare`]: comparison of runs
-//! - [`serve`]: test servers on threads of their own
+//! - [`serve`]: test servers on threads of their own; [`serve_form`]: their arguments
 //! - [`simulate`]: simulation of overload protection
 //! - [`client`]: HTTP calls, awaited or blocking
 //! - [`send`]: delivery of jobs, awaited or blocking
@@ -33,6 +33,7 @@ mod script;
 mod secrets;
 mod send;
 mod serve;
+mod serve_form;
 mod signals;
 mod simulate;
 mod started_load;
@@ -91,7 +92,7 @@ mod _weir {
     #[pymodule_export]
     use super::send::sender::SenderHandle;
     #[pymodule_export]
-    use super::serve::{ServiceHandle, serve};
+    use super::serve::{ServiceHandle, start_service};
     #[pymodule_export]
     use super::simulate::run_simulation;
     #[pymodule_export]

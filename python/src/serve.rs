@@ -1,15 +1,18 @@
 //! Services for Python, on threads of their own.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use weir::machine::lock::lock;
 use weir::machine::logger::Logger;
+use weir::serve::ServeError;
 use weir::server::RunningServer;
 
 use crate::errors;
+use crate::flag_form::FlagForm;
+use crate::serve_form::serve_options;
 
 /// Running service, stopped when Python drops it.
 #[pyclass(frozen, module = "weir._weir")]
@@ -23,13 +26,22 @@ pub(crate) struct ServiceHandle {
     url: String,
 }
 
-/// Starts the service of `weir serve ARGS...`.
+/// Starts a service with its arguments, by name.
 #[pyfunction]
-pub(crate) fn serve(py: Python<'_>, args: Vec<OsString>) -> PyResult<ServiceHandle> {
+#[pyo3(name = "serve")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
+pub(crate) fn start_service(
+    py: Python<'_>,
+    service: String,
+    flags: BTreeMap<String, Vec<String>>,
+) -> PyResult<ServiceHandle> {
     py.detach(|| {
-        let args = weir::cli::serve::parse(args).map_err(|reason| errors::flags(&reason))?;
-        let running =
-            args.start(Logger::new(|text| eprintln!("weir: {text}"))).map_err(|reason| errors::serve(&reason))?;
+        let logger = Logger::new(|text| eprintln!("weir: {text}"));
+        let options = serve_options(&service, FlagForm::new(flags), logger)?;
+        let running = options.start().map_err(|error| match error {
+            ServeError::Options(reason) => errors::flags(&reason),
+            ServeError::Start(reason) => errors::serve(&reason),
+        })?;
         let address = running.address();
         Ok(ServiceHandle {
             host: address.ip().to_string(),

@@ -1,8 +1,8 @@
 //! Simulation for Python, without the GIL and interruptible by Ctrl-C.
 
 use pyo3::prelude::*;
-use weir::cli::simulate;
-use weir::simulate::text;
+use weir::machine::parallel;
+use weir::simulate::{LimiterComparison, SimulationPlan, run as simulate, text};
 
 use crate::errors;
 
@@ -19,7 +19,7 @@ pub(crate) fn run_simulation(
     let seed = seed
         .map(|seed| seed.extract::<u64>().map_err(|error| errors::argument(py, "seed", &seed, &error)))
         .transpose()?;
-    let plan = simulate::SimulationPlan::new(&scenarios, &limiters, seed).map_err(|reason| errors::usage(&reason))?;
+    let plan = SimulationPlan::new(&scenarios, &limiters, seed).map_err(|reason| errors::usage(&reason))?;
     let mut raised: Option<PyErr> = None;
     let result = py.detach(|| {
         let mut go_on = || {
@@ -38,8 +38,10 @@ pub(crate) fn run_simulation(
                 None => false,
             }
         };
-        let comparison = plan.run(&mut go_on);
-        Ok((simulate::json(&comparison).map_err(|reason| errors::usage(&reason))?, text::render(&comparison)))
+        let reports = parallel(&plan.runs(), |(scenario, limiter)| simulate(scenario, limiter), &mut go_on);
+        let comparison = LimiterComparison::new(reports);
+        let json = serde_json::to_string(&comparison).map_err(|error| errors::usage(&error.to_string()))?;
+        Ok((json + "\n", text::render(&comparison)))
     });
     raised.map_or(result, Err)
 }

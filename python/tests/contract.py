@@ -36,7 +36,7 @@ def lines() -> list[str]:
 
 def exit_codes() -> Iterator[str]:
     """Yield exit codes of the command."""
-    text = (ROOT / "crates" / "load" / "session" / "src" / "exit.rs").read_text("utf-8")
+    text = (ROOT / "crates" / "base" / "command" / "src" / "exit.rs").read_text("utf-8")
     for name, code in _EXIT.findall(text):
         yield f"exit {int(code):>3} {name.lower()}"
 

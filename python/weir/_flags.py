@@ -1,4 +1,4 @@
-"""Python values -> flags of the command line."""
+"""Python values -> texts of flags."""
 
 from __future__ import annotations
 
@@ -7,24 +7,13 @@ from datetime import timedelta
 from os import PathLike, fspath
 from typing import TypeAlias
 
-__all__ = ["Flag", "arguments", "texts_by_name"]
+__all__ = ["Flag", "texts_by_name"]
 
 _One: TypeAlias = str | int | float | timedelta | PathLike[str]
 
 Flag: TypeAlias = bool | _One | Iterable[_One] | Mapping[str, float] | None
 """Value of a flag of a command: True for a flag without a value, several values for a repeatable one, a mapping for
 weights (``{"good": 8, "error": 1}``), a `timedelta` for a time; None and False omit the flag."""
-
-
-def arguments(flags: Mapping[str, Flag]) -> list[str]:
-    """Format flags for the command line."""
-    args: list[str] = []
-    for name, value in flags.items():
-        if value is None or value is False:
-            continue
-        flag = "--" + name.replace("_", "-")
-        args += [flag] if value is True else [f"{flag}={text}" for text in _texts(name, value)]
-    return args
 
 
 def texts_by_name(flags: Mapping[str, Flag]) -> dict[str, list[str]]:

@@ -8,8 +8,7 @@ from typing import Any, Literal
 from urllib.request import ProxyHandler, build_opener
 
 from weir import _weir
-from weir._errors import UsageError
-from weir._flags import Flag, arguments
+from weir._flags import Flag, texts_by_name
 
 __all__ = ["Service", "serve"]
 
@@ -141,8 +140,5 @@ def serve(
     >>> run.status
     {200: 897, 500: 103}
     """
-    if isinstance(service, str) and service.startswith("-"):
-        known = "work, ratelimit, functions, shop, stream, llm, sleep or httpbin"
-        raise UsageError(f"unknown service {service!r}; choose {known}")
-    args = [service, *arguments({"host": host, "port": port, "seed": seed, **flags})]
-    return Service(service, _weir.serve(args), grace)
+    texts = texts_by_name({"host": host, "port": port, "seed": seed, **flags})
+    return Service(service, _weir.serve(service, texts), grace)

@@ -35,8 +35,8 @@ def start_load(form: Mapping[str, object], command: Sequence[str]) -> StartedLoa
 def run_script(args: Sequence[str], opener: Callable[..., object]) -> int:
     """Run a command line whose Python script the opener opens; return the exit code."""
 
-def serve(args: Sequence[str]) -> ServiceHandle:
-    """Start the service of `weir serve ARGS...`; the GIL is released."""
+def serve(service: str, flags: Mapping[str, Sequence[str]]) -> ServiceHandle:
+    """Start a service with its arguments, by name; the GIL is released."""
 
 def simulate(scenarios: Sequence[str], limiters: Sequence[str], seed: int | None) -> tuple[str, str]:
     """Run the scenarios with the limiters, by name: JSON and text; the GIL is released."""

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use super::self_exec::self_command;
 use weir_agents::{AgentSpec, Backend};
+use weir_command::self_command;
 
 const AGENTS: &str = "Agents";
 

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::exit;
 use super::request_args::redacted;
 use weir_base::units;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::{colors, print};
 use weir_history::CompareOptions;
 use weir_report::comparison::{MetricSelector, markdown, text};
 use weir_request::secret_mask::SecretMask;
-use weir_session::messages::Messages;
-use weir_session::output::{OutputFile, colors, print};
+use weir_session::output::OutputFile;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir compare old.json new.json\n  \

@@ -3,10 +3,10 @@
 use clap::{Arg, ArgGroup, Args, Command, Id};
 use clap_complete::Shell;
 
-use super::exit;
 use super::help;
-use weir_session::messages::Messages;
-use weir_session::output::print;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::print;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:

@@ -3,11 +3,11 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::exit;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::{colors, print};
 use weir_machine::doctor::{CheckStatus, MachineCheck, MachineFacts, check};
 use weir_net::tls;
-use weir_session::messages::Messages;
-use weir_session::output::{colors, print};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir doctor\n  weir doctor --strict --json";

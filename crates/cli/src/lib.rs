@@ -13,15 +13,12 @@ mod help;
 mod history;
 mod http2_args;
 mod import;
-mod imported_scenarios;
 mod live_args;
 mod llm;
 mod load;
 mod log_args;
 mod man_pages;
 mod out_args;
-pub mod python_host;
-mod python_process;
 mod record;
 mod replay;
 mod report;
@@ -30,28 +27,24 @@ mod run;
 mod run_file_args;
 mod save_args;
 mod scenario_args;
-mod self_exec;
 mod send;
-pub mod serve;
+mod serve;
 mod server_args;
-mod server_lifecycle;
-mod service_manager;
-pub mod simulate;
+mod simulate;
 mod stream_args;
 mod study;
 mod ui;
 mod usage_error;
-mod variables_file;
 
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use self::python_host::PythonHost;
-use weir_session::messages::{MessageFormat, Messages};
+use weir_command::{MessageFormat, Messages};
+use weir_scripts::PythonHost;
 
-pub use weir_session::exit;
+pub use weir_command::exit;
 
 /// Load-test HTTP services; with a test server, a gateway and a job sender
 #[derive(Debug, Parser)]
@@ -170,14 +163,14 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         CliCommand::Replay(asked) => replay::run(&asked, &args, &messages),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
         CliCommand::Import(asked) => import::run(&asked, &messages),
-        CliCommand::Record(asked) => record::run(&asked, &messages),
+        CliCommand::Record(asked) => record::run(*asked, &messages),
         CliCommand::Serve(asked) => serve::run(asked, &messages),
         CliCommand::Gate(asked) => gate::run(&asked, &messages),
         CliCommand::Send(asked) => send::run(&asked, &messages),
         CliCommand::Simulate(asked) => simulate::run(&asked, &messages),
         CliCommand::Study(asked) => study::run(&asked, &args, &messages, host),
         CliCommand::Guard => study::guard(&messages),
-        CliCommand::Agent => load::run_agent(&messages, host),
+        CliCommand::Agent => weir_scripts::run_agent(&messages, host),
         CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages, host),
         CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
         CliCommand::History(asked) => history::run(&asked, &messages),

@@ -1,15 +1,10 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
-mod agent_scripts;
 mod defaults;
 mod load_check;
-mod lua_script;
-mod python_script;
-mod script;
 mod script_args;
-mod search_script;
+mod script_flags;
 mod stages_flag;
-mod study_scripts;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,28 +12,25 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-pub(super) use self::agent_scripts::run_agent;
 pub(super) use self::defaults::SearchDefaults;
 use self::load_check::parse_flags;
 pub(super) use self::load_check::{check, command};
 pub(super) use self::load_check::{check_flags, flags, parse};
-pub(super) use self::lua_script::{LuaLoad, LuaRole};
-use self::python_script::PythonFlags;
-use self::script::LoadScript;
 use self::script_args::ScriptArgs;
-pub(super) use self::search_script::SearchScript;
+pub(super) use self::script_flags::search_script;
+use self::script_flags::{PythonFlags, load_script};
 use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
-pub(super) use self::study_scripts::StudyScripts;
 use super::agent_args::AgentArgs;
-use super::exit;
 use super::live_args::LiveArgs;
 use super::log_args::RateFromArgs;
 use super::request_args::{RequestArgs, redacted};
 use super::run_file_args::RunFileArgs;
-use crate::python_host::PythonHost;
 use weir_base::Nanos;
 use weir_base::units;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::reserve_stdout;
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
 use weir_load::{LoadPlan, Options};
@@ -48,8 +40,7 @@ use weir_pace::notation;
 use weir_pace::schedule::Arrivals;
 use weir_report::{ReportFormat, render, text};
 use weir_request::secret_mask::SecretMask;
-use weir_session::messages::Messages;
-use weir_session::output::reserve_stdout;
+use weir_scripts::PythonHost;
 use weir_session::play::{PlayDetail, PlayOutput, play};
 use weir_session::{LoadSession, SessionLoad, SessionOptions};
 
@@ -170,7 +161,7 @@ fn try_run(
     if is_read && host.is_some() {
         reserve_stdout()?;
     }
-    let mut script = LoadScript::open(&mut asked, args, host)?;
+    let mut script = load_script(&mut asked, args, host)?;
     if is_read && script.is_any() {
         reserve_stdout()?;
     }

@@ -8,9 +8,9 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::exit;
 use super::help;
-use weir_session::messages::Messages;
+use weir_command::Messages;
+use weir_command::exit;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:

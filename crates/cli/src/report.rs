@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::exit;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::{colors, print};
 use weir_history::stored_run;
 use weir_machine::input_file;
 use weir_measure::Run;
 use weir_report::llm::{self, LlmReportFormat};
 use weir_report::{ReportFormat, csv, page, render};
-use weir_session::messages::Messages;
-use weir_session::output::{OutputFile, colors, print};
+use weir_session::output::OutputFile;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir report run.json --format wrk\n  weir report run.json --html run.html";

@@ -9,11 +9,9 @@ use clap::Args;
 
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::http2_args::Http2Args;
-use super::imported_scenarios::{ImportedScenarios, import_scenarios};
 use super::log_args::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
 use super::stream_args::EventStreamArgs;
-use super::variables_file::read_variables;
 use weir_base::units;
 use weir_load::Options;
 use weir_load::mix_file::{FlagCheck, MixFile};
@@ -22,6 +20,7 @@ use weir_load::program::{is_python, is_script, take_script};
 use weir_load::steps::{ScenarioFile, ScenarioSource};
 use weir_request::secret_mask::{SecretMask, shown_pair};
 use weir_request::url_text::UrlText;
+use weir_scenario_files::{ImportedScenarios, import_scenarios, read_variables};
 
 const REQUEST: &str = "Request";
 const SCENARIO: &str = "Scenario";

@@ -35,11 +35,11 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 240, help_heading = SERVER)]
     min_rate: u64,
     /// maximum request head in bytes; above it 431
-    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(8192..=1_048_576), help_heading = SERVER)]
-    max_head: u32,
+    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u64).range(Options::HEAD_BYTES), help_heading = SERVER)]
+    max_head: u64,
     /// maximum header fields of a request; above it 431
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(16..=4096), help_heading = SERVER)]
-    max_headers: u32,
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u64).range(Options::HEADER_FIELDS), help_heading = SERVER)]
+    max_headers: u64,
 }
 
 impl ServerArgs {

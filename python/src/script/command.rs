@@ -8,11 +8,11 @@ use pyo3::exceptions::PySystemExit;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::base::Nanos;
-use weir::cli::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole};
 use weir::load::program::{ScriptOptions, UserProgram, UserShape};
 use weir::load::{LoadPlan, Pacing};
 use weir::measure::Run;
 use weir::scenario::plan::RequestOrigin;
+use weir::scripts::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole};
 
 use super::blocked::{attached, has_blocked};
 use super::program::PythonProgram;
@@ -29,7 +29,7 @@ pub(crate) fn run_script(py: Python<'_>, args: Vec<OsString>, opener: Py<PyAny>)
             let flushed = |py: Python<'_>| py.import("weir._script")?.call_method0("flush").map(drop);
             let _ = attached(flushed);
             // Python would wait for the thread at its end, or not get its lock again.
-            weir::cli::python_host::exit_at_once(code);
+            weir::command::exit::at_once(code);
         }
         code
     })
@@ -40,6 +40,7 @@ pub(crate) fn run_script(py: Python<'_>, args: Vec<OsString>, opener: Py<PyAny>)
 struct OpenerHost(Py<PyAny>);
 
 /// Script that Python has loaded: an object with the methods that are called here.
+#[derive(Debug)]
 pub(crate) struct OpenedScript(pub(crate) Arc<Py<PyAny>>);
 
 impl PythonHost for OpenerHost {

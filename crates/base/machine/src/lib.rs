@@ -9,6 +9,7 @@
 //! - [`lock`]: locks whose poison is ignored
 //! - [`logger`]: logger for the operator of a program
 //! - [`memory`]: return of freed memory to the system
+//! - [`parallel()`]: work that is shared among the cores
 //! - [`private_file`]: files that only their owner reads
 //! - [`supervisor`]: supervisor process of a program
 //! - [`process_tree`]: sampling of a process tree's use of resources; [`processes`]: processes and their descendants
@@ -24,6 +25,7 @@ pub mod line_file;
 pub mod lock;
 pub mod logger;
 pub mod memory;
+mod parallel;
 pub mod private_file;
 pub mod process_tree;
 pub mod processes;
@@ -36,6 +38,8 @@ pub mod system;
 #[path = "portable/mod.rs"]
 pub mod system;
 pub mod timer;
+
+pub use self::parallel::parallel;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -11,13 +11,15 @@ use clap::{Args, ValueEnum};
 use self::search_args::SEARCH;
 pub(crate) use self::search_args::SearchArgs;
 use super::agent_args::AgentArgs;
-use super::exit;
-use super::load::{SearchDefaults, SearchScript, check_flags};
+use super::load::{SearchDefaults, check_flags, search_script};
 use super::out_args::OutArgs;
 use super::request_args::{RequestArgs, redacted};
-use crate::python_host::PythonHost;
 use weir_base::units;
 use weir_capacity::{CapacityError, CapacityOptions, SearchScale};
+use weir_command::Interrupt;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::reserve_stdout;
 use weir_load::mix_file::MixFile;
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
@@ -26,9 +28,7 @@ use weir_measure::LoadModel;
 use weir_measure::slo::Slo;
 use weir_pace::notation;
 use weir_pace::schedule::Arrivals;
-use weir_session::interrupt::Interrupt;
-use weir_session::messages::Messages;
-use weir_session::output::reserve_stdout;
+use weir_scripts::PythonHost;
 use weir_session::search::{SearchFeed, SearchOutputs, conclude, failure, search};
 
 /// Examples at the end of the help.
@@ -117,7 +117,7 @@ fn try_run(
     if format == CapacityFormat::Json && host.is_some() {
         reserve_stdout()?;
     }
-    let mut script = SearchScript::open(&mut asked.request_args, &mut asked.agent_args, args, host)?;
+    let mut script = search_script(&mut asked.request_args, &mut asked.agent_args, args, host)?;
     if script.is_python() {
         asked.threads = Some(1);
     }

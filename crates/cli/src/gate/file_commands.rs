@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 
 use super::config_source::{ConfigSource, summary};
 use super::{ConfigErrors, exit};
+use weir_command::Messages;
 use weir_gate::config::{self, Config};
 use weir_gate::{self as gate, GateError};
 use weir_resilience::policy::Policy;
-use weir_session::messages::Messages;
 
 /// Commands about configuration files.
 #[derive(Debug, Subcommand)]

@@ -19,15 +19,15 @@ use self::config_source::ConfigSource;
 use self::file_commands::FileCommand;
 use self::listener_args::ListenerArgs;
 use self::policy::PolicyArgs;
-use super::exit;
 use super::server_args::{SERVER, ServerArgs};
-use super::server_lifecycle::ServerLifecycle;
 use weir_base::units;
+use weir_command::Messages;
+use weir_command::ServerLifecycle;
+use weir_command::exit;
 use weir_gate::config::{Config, DistributedLimitConfig, ListenerConfig};
 use weir_gate::{self as gate, Gate, GateError, OtlpOptions, StopReport};
 use weir_machine::logger::Logger;
 use weir_server::{AccessLogFormat, Handover, MAX_WORKERS, Options};
-use weir_session::messages::Messages;
 
 /// Flags of `weir gate`.
 #[derive(Debug, Args)]

@@ -4,10 +4,10 @@ use std::env;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::service_manager;
+use weir_command::Messages;
+use weir_command::service_manager;
 use weir_gate::Gate;
 use weir_server::{HandoverError, NextProcess};
-use weir_session::messages::Messages;
 
 /// Time in which the new process has to accept connections.
 const READY_TIMEOUT: Duration = Duration::from_secs(30);

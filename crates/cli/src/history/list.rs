@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use weir_command::Messages;
+use weir_command::stdout::print;
 use weir_history::{DEFAULT_STORE, RunFilter, RunStore, run_list, run_object};
-use weir_session::messages::Messages;
-use weir_session::output::print;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir history\n  weir history --plan /api/items -n 50 --format json";

@@ -8,8 +8,8 @@ mod trend;
 
 pub(crate) use self::list::HistoryArgs;
 pub(crate) use self::trend::TrendArgs;
-use super::exit;
-use weir_session::messages::Messages;
+use weir_command::Messages;
+use weir_command::exit;
 
 pub(super) fn run(asked: &HistoryArgs, messages: &Messages) -> u8 {
     asked.run(messages).map_or_else(|why| messages.usage_error(&why), |()| exit::OK)

@@ -6,12 +6,12 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::list::HistoryFormat;
-use crate::exit;
 use weir_base::units;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::print;
 use weir_history::{DEFAULT_STORE, LikeRuns, RunFilter, RunStore, TrendReport, default_metrics, trend_text};
 use weir_report::comparison::MetricSelector;
-use weir_session::messages::Messages;
-use weir_session::output::print;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str =

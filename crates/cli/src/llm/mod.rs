@@ -21,11 +21,11 @@ use self::prompt_args::PromptArgs;
 use self::search::{run_search, search_options};
 use self::sweep::{LlmSweepRun, run_sweep};
 use super::agent_args::AgentArgs;
-use super::exit;
 use super::request_args::redacted;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_llm::load::{ConversationOptions, LlmLoad, LlmOptions};
 use weir_report::llm::render;
-use weir_session::messages::Messages;
 use weir_session::{LoadSession, SessionLoad};
 
 /// Examples at the end of the help.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use weir_agents::AgentSpec;
 use weir_capacity::{CapacityOptions, SearchOptions, SearchScale};
+use weir_command::Interrupt;
+use weir_command::Messages;
 use weir_llm::load::{LlmLoadOptions, LlmProgram, SearchedLoad};
 use weir_load::objectives::Objectives;
 use weir_load::program::UserProgram;
@@ -11,8 +13,6 @@ use weir_load::{LoadPlan, Options};
 use weir_measure::slo::Slo;
 use weir_report::llm::LlmReportFormat;
 use weir_session::SessionOptions;
-use weir_session::interrupt::Interrupt;
-use weir_session::messages::Messages;
 use weir_session::search::{SearchFeed, SearchOutputs, conclude, search};
 
 /// Objective of a search that has only objectives of each request.

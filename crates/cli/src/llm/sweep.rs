@@ -1,14 +1,15 @@
 //! Several runs, one after the other, at different loads.
 
-use crate::exit;
 use weir_agents::AgentSpec;
+use weir_command::Interrupt;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::{colors, print};
 use weir_llm::load::{LlmLoad, SweepValues};
 use weir_load::{LoadPlan, Options};
 use weir_report::llm::{LlmReportFormat, LlmSweep, LlmSweepPoint, render};
 use weir_report::page;
-use weir_session::interrupt::Interrupt;
-use weir_session::messages::Messages;
-use weir_session::output::{OutputFile, colors, print};
+use weir_session::output::OutputFile;
 use weir_session::{PlanRun, SessionOptions, exit_code, run_plan};
 
 /// What all runs of a sweep share.

@@ -6,7 +6,7 @@ use clap::{Args, Command, FromArgMatches};
 
 use super::LoadArgs;
 use super::defaults::study_warnings;
-use super::study_scripts::StudyScripts;
+use super::script_flags::study_script;
 use weir_base::Nanos;
 use weir_load::LoadPlan;
 use weir_load::Options;
@@ -14,6 +14,7 @@ use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
 use weir_load::program::{is_python, is_script};
 use weir_request::secret_mask::SecretMask;
+use weir_scripts::StudyScripts;
 
 /// Arguments of `weir load`, without the name of the program.
 pub(crate) fn command() -> Command {
@@ -37,7 +38,7 @@ pub(crate) fn parse(
 ) -> Result<(Options, Vec<String>), String> {
     let mut read = parse_args(args)?;
     read.script_args.check_unused()?;
-    let script = scripts.take(&mut read, folder)?;
+    let script = study_script(&mut read, folder, scripts)?;
     let mix = read.request_args.read_scenarios(folder, &check_flags)?;
     let warnings = mix.as_ref().map(study_warnings).unwrap_or_default();
     read.add_mix(mix)?;

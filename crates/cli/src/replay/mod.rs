@@ -13,14 +13,14 @@ use clap::Args;
 
 use self::load_args::ReplayLoadArgs;
 use self::log_args::LogArgs;
-use super::exit;
 use super::request_args::redacted;
 use weir_base::Nanos;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::print;
 use weir_load::objectives::Objectives;
 use weir_replay::load::{ReplayLoad, ReplayOptions, read_log};
 use weir_report::{ReportFormat, render, replay as replay_report};
-use weir_session::messages::Messages;
-use weir_session::output::print;
 use weir_session::{LoadSession, SessionLoad};
 use weir_terminal::progress_bar::Extent;
 

@@ -10,11 +10,11 @@ use std::io::{self, Write};
 
 pub(super) use self::arguments::SendArgs;
 use self::format::SendFormat;
-use super::exit;
+use weir_command::Interrupt;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_send::state::State;
 use weir_send_file::{BulkDelivery, BulkMessage, BulkOutcome};
-use weir_session::interrupt::Interrupt;
-use weir_session::messages::Messages;
 
 pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
     let ended = match &asked.queue {

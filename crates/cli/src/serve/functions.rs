@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::ServiceArgs;
-use weir_machine::logger::Logger;
-use weir_serve::functions;
+use super::{ServiceArgs, named};
+use weir_serve::TestService;
+use weir_serve::functions::Options;
 use weir_serve::pool::PoolOverflow;
-use weir_server::{self as server, Options, RunningServer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -18,50 +17,36 @@ use weir_server::{self as server, Options, RunningServer};
 Reference: docs/serve/functions.md")]
 pub(super) struct FunctionsArgs {
     /// threads of the pool, and as many event loops
-    #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=256), help_heading = FUNCTIONS)]
-    threads: u16,
+    #[arg(short, long, value_name = "N", default_value_t = 3, help_heading = FUNCTIONS)]
+    threads: usize,
     /// maximum queued requests
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = FUNCTIONS)]
-    max_queue: u32,
+    #[arg(long, value_name = "N", default_value_t = 20, help_heading = FUNCTIONS)]
+    max_queue: usize,
     /// full queue: wait for room, or reject with 503
-    #[arg(long, value_enum, default_value_t = PoolOverflowFlag::Wait, help_heading = FUNCTIONS)]
-    overflow: PoolOverflowFlag,
+    #[arg(long, default_value = "wait", value_parser = named::<PoolOverflow>(&PoolOverflow::NAMES), help_heading = FUNCTIONS)]
+    overflow: PoolOverflow,
     /// shared library of functions, see include/weir.h; repeatable
     #[arg(long, value_name = "FILE.so", help_heading = FUNCTIONS)]
     library: Vec<PathBuf>,
     /// maximum response of a library function in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = FUNCTIONS)]
-    max_response: u32,
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, help_heading = FUNCTIONS)]
+    max_response: usize,
     #[command(flatten)]
     service_args: ServiceArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PoolOverflowFlag {
-    Wait,
-    Reject,
 }
 
 const FUNCTIONS: &str = "Functions";
 
 impl FunctionsArgs {
-    pub(super) fn service_args(&self) -> &ServiceArgs {
-        &self.service_args
-    }
-
-    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
-        let options = Options { workers: self.threads.into(), ..self.service_args.options(None, logger.clone()) };
-        let service = functions::Service::new(functions::Options {
-            threads: self.threads.into(),
-            queue: self.max_queue as usize,
-            overflow: match self.overflow {
-                PoolOverflowFlag::Wait => PoolOverflow::Wait,
-                PoolOverflowFlag::Reject => PoolOverflow::Reject,
-            },
+    pub(super) fn into_options(self) -> (TestService, ServiceArgs, usize) {
+        let options = Options {
+            threads: self.threads,
+            queue: self.max_queue,
+            overflow: self.overflow,
             libraries: self.library,
-            max_response_bytes: self.max_response as usize,
-            logger,
-        });
-        server::start(service.map_err(|error| error.to_string())?, &options).map_err(|error| error.to_string())
+            max_response_bytes: self.max_response,
+            ..Options::default()
+        };
+        (TestService::Functions(options), self.service_args, 1)
     }
 }

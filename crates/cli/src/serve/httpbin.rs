@@ -3,9 +3,8 @@
 use clap::Args;
 
 use super::{ServiceArgs, WorkerArgs};
-use weir_machine::logger::Logger;
-use weir_serve::httpbin;
-use weir_server::{self as server, RunningServer};
+use weir_serve::TestService;
+use weir_serve::httpbin::Options;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -15,8 +14,8 @@ use weir_server::{self as server, RunningServer};
 Reference: docs/serve/httpbin.md")]
 pub(super) struct HttpbinArgs {
     /// maximum body of /validate in bytes; above it 413
-    #[arg(long, value_name = "BYTES", default_value_t = 1_048_576, value_parser = clap::value_parser!(u32).range(1..=67_108_864), help_heading = BODIES)]
-    max_body: u32,
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, help_heading = BODIES)]
+    max_body: usize,
     #[command(flatten)]
     service_args: ServiceArgs,
     #[command(flatten)]
@@ -26,14 +25,8 @@ pub(super) struct HttpbinArgs {
 const BODIES: &str = "Bodies";
 
 impl HttpbinArgs {
-    pub(super) fn service_args(&self) -> &ServiceArgs {
-        &self.service_args
-    }
-
-    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
-        let options = httpbin::Options { seed: self.service_args.seed, max_body_bytes: self.max_body as usize };
-        let service = httpbin::Service::new(options).map_err(|error| error.to_string())?;
-        let server = self.service_args.options(Some(&self.workers), logger);
-        server::start(service, &server).map_err(|error| error.to_string())
+    pub(super) fn into_options(self) -> (TestService, ServiceArgs, usize) {
+        let options = Options { seed: self.service_args.seed, max_body_bytes: self.max_body };
+        (TestService::Httpbin(options), self.service_args, self.workers.workers)
     }
 }

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::work::delay;
 use super::{ServiceArgs, WorkerArgs};
 use weir_base::units;
-use weir_machine::logger::Logger;
 use weir_serve::llm::pace::LlmPace;
-use weir_serve::llm::{Options, Service, TokenRange};
-use weir_server::{self as server, RunningServer};
+use weir_serve::llm::{Options, TokenRange};
+use weir_serve::{TestService, read_delay};
 use weir_workload::delay::Delay;
 use weir_workload::mix::Mix;
 
@@ -32,19 +30,19 @@ pub(super) struct LlmArgs {
     #[arg(long, value_name = "TOKENS", default_value = "16..128", value_parser = TokenRange::parse, help_heading = MODEL)]
     output_tokens: TokenRange,
     /// tokens per streamed event
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=TokenRange::MAX_TOKENS), help_heading = MODEL)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = MODEL)]
     tokens_per_chunk: u64,
     /// maximum tokens of prompt and response together
-    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_MAX_CONTEXT, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), help_heading = MODEL)]
+    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_MAX_CONTEXT, help_heading = MODEL)]
     max_context: u64,
     /// file of records, one JSON line per response
     #[arg(long, value_name = "FILE", help_heading = MODEL)]
     record: Option<PathBuf>,
     /// requests that run at once; further ones queue
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = TIMES)]
-    slots: u32,
+    #[arg(long, value_name = "N", default_value_t = 16, help_heading = TIMES)]
+    slots: usize,
     /// prefill time beside its tokens
-    #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = delay, help_heading = TIMES)]
+    #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = read_delay, help_heading = TIMES)]
     prefill: Delay,
     /// prefill time per token of the prompt
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = units::time, help_heading = TIMES)]
@@ -56,25 +54,25 @@ pub(super) struct LlmArgs {
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = units::fraction, help_heading = TIMES)]
     batch_effect: f64,
     /// maximum deviation of a token's time, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = jitter, help_heading = TIMES)]
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = units::fraction, help_heading = TIMES)]
     jitter: f64,
     /// requests per minute and key [default: unlimited]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), help_heading = LIMITS)]
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
     requests_per_minute: Option<u64>,
     /// tokens per minute and key [default: unlimited]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000), help_heading = LIMITS)]
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
     tokens_per_minute: Option<u64>,
     /// weights or percentages of good, garbage, error, limited, slow, reset, hang
     #[arg(long, value_name = "WEIGHTS", default_value = "good=1", value_parser = Mix::read, help_heading = FAULTS)]
     mix: Mix,
     /// response delay of slow responses
-    #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = delay, help_heading = FAULTS)]
+    #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = read_delay, help_heading = FAULTS)]
     slow_delay: Delay,
     /// tokens behind a stall, in percent
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     stall: f64,
     /// length of a stall
-    #[arg(long, value_name = "DELAY", default_value = "1s", value_parser = delay, help_heading = FAULTS)]
+    #[arg(long, value_name = "DELAY", default_value = "1s", value_parser = read_delay, help_heading = FAULTS)]
     stall_time: Delay,
     /// streamed responses that break off, in percent
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
@@ -90,19 +88,8 @@ const TIMES: &str = "Times";
 const LIMITS: &str = "Rate limits";
 const FAULTS: &str = "Faults";
 
-/// A deviation of 100% at most, so that no time is negative.
-fn jitter(text: &str) -> Result<f64, String> {
-    let fraction = units::fraction(text)?;
-    if fraction <= 1.0 { Ok(fraction) } else { Err(format!("invalid jitter '{text}': above 100%; write e.g. 10%")) }
-}
-
 impl LlmArgs {
-    pub(super) fn service_args(&self) -> &ServiceArgs {
-        &self.service_args
-    }
-
-    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
-        let server = self.service_args.options(Some(&self.workers), logger);
+    pub(super) fn into_options(self) -> (TestService, ServiceArgs, usize) {
         let options = Options {
             seed: self.service_args.seed,
             models: self.models,
@@ -116,7 +103,7 @@ impl LlmArgs {
                 stall: self.stall,
                 stall_time: self.stall_time,
             },
-            slots: self.slots as usize,
+            slots: self.slots,
             output_tokens: self.output_tokens,
             tokens_per_chunk: self.tokens_per_chunk,
             max_context: self.max_context,
@@ -127,6 +114,6 @@ impl LlmArgs {
             cut: self.cut,
             record: self.record,
         };
-        server::start(Service::new(options)?, &server).map_err(|error| error.to_string())
+        (TestService::Llm(options), self.service_args, self.workers.workers)
     }
 }

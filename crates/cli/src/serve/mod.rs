@@ -9,17 +9,19 @@ mod sleep;
 mod stream;
 mod work;
 
-use std::ffi::OsString;
+use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 
-use super::exit;
 use super::server_args::{SERVER, ServerArgs};
-use super::server_lifecycle::ServerLifecycle;
+use weir_command::Messages;
+use weir_command::ServerLifecycle;
+use weir_command::exit;
 use weir_machine::logger::Logger;
-use weir_server::{MAX_WORKERS, Options, RunningServer};
-use weir_session::messages::Messages;
+use weir_serve::{ServeOptions, TestService};
+use weir_server::Options;
 
 /// Arguments of `weir serve`: one service with its own.
 #[derive(Debug, Args)]
@@ -28,7 +30,7 @@ use weir_session::messages::Messages;
   weir serve ratelimit --limit 20/1s --limit-headers all
 
 Reference: docs/serve.md")]
-pub struct ServeArgs {
+pub(super) struct ServeArgs {
     #[command(subcommand)]
     service: Service,
 }
@@ -73,65 +75,34 @@ pub(super) struct ServiceArgs {
 #[derive(Debug, Args)]
 pub(super) struct WorkerArgs {
     /// event-loop threads
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_WORKERS)), help_heading = SERVER)]
-    workers: u16,
-}
-
-impl ServiceArgs {
-    fn options(&self, workers: Option<&WorkerArgs>, logger: Logger) -> Options {
-        Options {
-            host: self.host.clone(),
-            port: self.port,
-            workers: workers.map_or(1, |workers| workers.workers.into()),
-            ..self.server_args.options(logger)
-        }
-    }
+    #[arg(short, long, value_name = "N", default_value_t = 1, help_heading = SERVER)]
+    workers: usize,
 }
 
 impl ServeArgs {
-    fn service_args(&self) -> &ServiceArgs {
-        match &self.service {
-            Service::Httpbin(args) => args.service_args(),
-            Service::Ratelimit(args) => args.service_args(),
-            Service::Functions(args) => args.service_args(),
-            Service::Shop(args) => args.service_args(),
-            Service::Sleep(args) => args.service_args(),
-            Service::Work(args) => args.service_args(),
-            Service::Stream(args) => args.service_args(),
-            Service::Llm(args) => args.service_args(),
-        }
-    }
-
-    /// Starts the service inside this process.
-    ///
-    /// # Errors
-    /// Reason why it cannot start, in one line.
-    pub fn start(self, logger: Logger) -> Result<RunningServer, String> {
-        match self.service {
-            Service::Httpbin(args) => args.start(logger),
-            Service::Ratelimit(args) => args.start(logger),
-            Service::Functions(args) => args.start(logger),
-            Service::Shop(args) => args.start(logger),
-            Service::Sleep(args) => args.start(logger),
-            Service::Work(args) => args.start(logger),
-            Service::Stream(args) => args.start(logger),
-            Service::Llm(args) => args.start(logger),
-        }
+    /// Options of the flags, and the timeout of a stop for requests in flight.
+    fn into_options(self, logger: Logger) -> Result<(ServeOptions, Duration), String> {
+        let (service, args, workers): (TestService, ServiceArgs, usize) = match self.service {
+            Service::Work(args) => args.into_options(),
+            Service::Ratelimit(args) => args.into_options()?,
+            Service::Functions(args) => args.into_options(),
+            Service::Shop(args) => args.into_options(),
+            Service::Sleep(args) => args.into_options(),
+            Service::Stream(args) => args.into_options(),
+            Service::Llm(args) => args.into_options(),
+            Service::Httpbin(args) => args.into_options(),
+        };
+        let server = Options { host: args.host, port: args.port, workers, ..args.server_args.options(logger) };
+        Ok((ServeOptions { service, server }, args.server_args.grace))
     }
 }
 
-/// Parses arguments, as they follow `weir serve`.
-///
-/// # Errors
-/// First invalid argument, in one line.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ServeArgs, String> {
-    #[derive(Parser)]
-    #[command(name = "weir serve", no_binary_name = true, disable_help_flag = true)]
-    struct ServeCommand {
-        #[command(flatten)]
-        serve: ServeArgs,
-    }
-    ServeCommand::try_parse_from(args).map(|command| command.serve).map_err(|error| super::one_line(&error, "serve"))
+/// Parser of a name, one of `names`.
+fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
 }
 
 pub(super) fn run(args: ServeArgs, messages: &Messages) -> u8 {
@@ -146,12 +117,45 @@ pub(super) fn run(args: ServeArgs, messages: &Messages) -> u8 {
 
 fn try_run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
     let mut lifecycle = ServerLifecycle::new(&[])?;
-    let grace = args.service_args().server_args.grace;
-    let running = args.start(Logger::new(move |text| messages.note(text)))?;
+    let (options, grace) = args.into_options(Logger::new(move |text| messages.note(text)))?;
+    let running = options.start().map_err(|error| error.to_string())?;
     let end = lifecycle.run_until_signal(&running.url())?;
     let stopper = running.stop_handle();
     let at_once = move || stopper.stop(Duration::ZERO);
     Ok(lifecycle.finish(end, at_once, || {
         running.stop(grace);
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use weir_serve::{functions, httpbin, llm, ratelimit, shop, sleep, stream, work};
+
+    #[derive(Parser)]
+    struct ServeCommand {
+        #[command(flatten)]
+        serve: ServeArgs,
+    }
+
+    #[test]
+    fn defaults_of_flags_are_those_of_the_options() {
+        let limit = weir_limits::models::LimitWindow::read("20/1s", weir_limits::models::LimitModel::SlidingLog);
+        assert_eq!(ratelimit::Options::default().limits, vec![limit.unwrap()]);
+        for (name, service) in [
+            ("work", TestService::Work(work::Options::default())),
+            ("ratelimit", TestService::Ratelimit(ratelimit::Options::default())),
+            ("functions", TestService::Functions(functions::Options::default())),
+            ("shop", TestService::Shop(shop::Options::default())),
+            ("sleep", TestService::Sleep(sleep::Options::default())),
+            ("stream", TestService::Stream(stream::Options::default())),
+            ("llm", TestService::Llm(llm::Options::default())),
+            ("httpbin", TestService::Httpbin(httpbin::Options::default())),
+        ] {
+            let args = ServeCommand::try_parse_from(["serve", name]).unwrap_or_else(|error| panic!("{error}")).serve;
+            let (options, _) = args.into_options(Logger::new(|_| {})).unwrap();
+            assert_eq!(format!("{options:?}"), format!("{:?}", ServeOptions { service, server: Options::default() }));
+        }
+    }
 }

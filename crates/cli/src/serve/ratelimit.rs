@@ -4,9 +4,8 @@ use clap::Args;
 
 use super::{ServiceArgs, WorkerArgs};
 use weir_limits::models::{LimitModel, LimitWindow};
-use weir_machine::logger::Logger;
-use weir_serve::ratelimit::{self, OneWayDelay, Options, RateLimitHeaderSet};
-use weir_server::{self as server, RunningServer};
+use weir_serve::TestService;
+use weir_serve::ratelimit::{OneWayDelay, Options, RateLimitHeaderSet};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -18,7 +17,7 @@ pub(super) struct RatelimitArgs {
     #[arg(
         long = "limit",
         value_name = "LIMIT",
-        default_value = "20/1s",
+        default_value = Options::DEFAULT_LIMIT,
         help_heading = LIMITS,
         help = "rate limit per key, [ALGORITHM:]COUNT/TIME; repeatable"
     )]
@@ -33,10 +32,10 @@ pub(super) struct RatelimitArgs {
     #[arg(long, value_name = "NAME", help_heading = LIMITS)]
     weight_by: Option<String>,
     /// number of accepted API keys, listed by /stats [default: 5]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = LIMITS)]
-    keys: Option<u32>,
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
+    keys: Option<usize>,
     /// accepted API key; repeatable; replaces --keys
-    #[arg(long = "key", value_name = "KEY", conflicts_with = "keys", help_heading = LIMITS)]
+    #[arg(long = "key", value_name = "KEY", help_heading = LIMITS)]
     explicit_keys: Vec<String>,
 
     /// one-way delay of requests, e.g. 5ms, 0ms..50ms
@@ -62,21 +61,13 @@ const LIMITS: &str = "Limits";
 const RESPONSES: &str = "Responses";
 
 impl RatelimitArgs {
-    pub(super) fn service_args(&self) -> &ServiceArgs {
-        &self.service_args
-    }
-
-    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
-        let server = self.service_args.options(Some(&self.workers), logger);
+    pub(super) fn into_options(self) -> Result<(TestService, ServiceArgs, usize), String> {
         let limits: Result<_, String> =
             self.limits.iter().map(|text| LimitWindow::read(text, self.algorithm)).collect();
-        let keys = match self.keys {
-            None if !self.explicit_keys.is_empty() => self.explicit_keys,
-            count => ratelimit::generate_keys(count.unwrap_or(5) as usize, self.service_args.seed),
-        };
         let options = Options {
             limits: limits?,
-            keys,
+            keys: self.explicit_keys,
+            key_count: self.keys,
             latency_in: self.latency_in,
             latency_out: self.latency_out,
             block_after: self.block_after,
@@ -85,7 +76,6 @@ impl RatelimitArgs {
             keep_alive: self.keepalive,
             seed: self.service_args.seed,
         };
-        let service = ratelimit::Service::new(options)?;
-        server::start(service, &server).map_err(|error| error.to_string())
+        Ok((TestService::Ratelimit(options), self.service_args, self.workers.workers))
     }
 }

@@ -2,13 +2,11 @@
 
 use clap::Args;
 
-use super::work::delay;
 use super::{ServiceArgs, WorkerArgs};
 use weir_base::units;
-use weir_machine::logger::Logger;
+use weir_serve::shop::Options;
 use weir_serve::shop::rules::store::ShopRules;
-use weir_serve::shop::{Options, Service};
-use weir_server::{self as server, RunningServer};
+use weir_serve::{TestService, read_delay};
 use weir_workload::delay::Delay;
 use weir_workload::mix::Mix;
 
@@ -20,11 +18,11 @@ use weir_workload::mix::Mix;
 Reference: docs/serve/shop.md")]
 pub(super) struct ShopArgs {
     /// number of items, 10 per page
-    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_ITEMS, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = SHOP)]
+    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_ITEMS, help_heading = SHOP)]
     items: u32,
     /// maximum sessions; a further login ends the oldest
-    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_MAX_SESSIONS as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = SHOP)]
-    max_sessions: u32,
+    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_MAX_SESSIONS, help_heading = SHOP)]
+    max_sessions: usize,
     /// new session cookie with each response
     #[arg(long, help_heading = SHOP)]
     rotate_cookie: bool,
@@ -38,10 +36,10 @@ pub(super) struct ShopArgs {
     #[arg(long, help_heading = SHOP)]
     gzip: bool,
     /// response delay, e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms, @FILE
-    #[arg(long, value_name = "DELAY", default_value = "0ms", value_parser = delay, help_heading = FAULTS)]
+    #[arg(long, value_name = "DELAY", default_value = "0ms", value_parser = read_delay, help_heading = FAULTS)]
     delay: Delay,
     /// response delay of slow responses
-    #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = delay, help_heading = FAULTS)]
+    #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = read_delay, help_heading = FAULTS)]
     slow_delay: Delay,
     /// weights or percentages of good, garbage, error, limited, slow, reset, hang
     #[arg(long, value_name = "WEIGHTS", default_value = "good=1", value_parser = Mix::read, help_heading = FAULTS)]
@@ -62,14 +60,9 @@ const SHOP: &str = "Shop";
 const FAULTS: &str = "Faults";
 
 impl ShopArgs {
-    pub(super) fn service_args(&self) -> &ServiceArgs {
-        &self.service_args
-    }
-
-    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
-        let server = self.service_args.options(Some(&self.workers), logger);
+    pub(super) fn into_options(self) -> (TestService, ServiceArgs, usize) {
         let rules = ShopRules {
-            max_sessions: self.max_sessions as usize,
+            max_sessions: self.max_sessions,
             rotates_cookie: self.rotate_cookie,
             needs_csrf: self.csrf,
             seed: self.service_args.seed,
@@ -85,6 +78,6 @@ impl ShopArgs {
             redirects_login: self.redirect_login,
             uses_gzip: self.gzip,
         };
-        server::start(Service::new(options), &server).map_err(|error| error.to_string())
+        (TestService::Shop(options), self.service_args, self.workers.workers)
     }
 }

@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::work::delay;
-use super::{ServiceArgs, WorkerArgs};
+use super::{ServiceArgs, WorkerArgs, named};
 use weir_base::units;
-use weir_machine::logger::Logger;
-use weir_serve::stream::{LineEnd, Options, Service, SseOptions, StreamFaults};
-use weir_server::{self as server, RunningServer};
+use weir_serve::stream::{LineEnd, Options, SseOptions, StreamFaults};
+use weir_serve::{TestService, read_delay};
 use weir_workload::delay::Delay;
 
 #[derive(Debug, Args)]
@@ -21,22 +19,22 @@ use weir_workload::delay::Delay;
 Reference: docs/serve/stream.md")]
 pub(super) struct StreamArgs {
     /// events per response; ?events=N overrides
-    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_EVENTS, value_parser = clap::value_parser!(u64).range(0..=Options::MAX_EVENTS), help_heading = STREAM)]
+    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_EVENTS, help_heading = STREAM)]
     events: u64,
     /// time to the first event, e.g. 20ms, 100ms..600ms, @FILE
-    #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = delay, help_heading = STREAM)]
+    #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = read_delay, help_heading = STREAM)]
     first_delay: Delay,
     /// time between events
-    #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = delay, help_heading = STREAM)]
+    #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = read_delay, help_heading = STREAM)]
     gap: Delay,
     /// minimum data of an event, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = Options::DEFAULT_EVENT_BYTES as u64, value_parser = clap::value_parser!(u64).range(0..=Options::MAX_EVENT_BYTES as u64), help_heading = STREAM)]
-    event_bytes: u64,
+    #[arg(long, value_name = "BYTES", default_value_t = Options::DEFAULT_EVENT_BYTES, help_heading = STREAM)]
+    event_bytes: usize,
     /// events per packet
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000), help_heading = STREAM)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = STREAM)]
     pack: u64,
     /// packets per event
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = STREAM)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = STREAM)]
     split: u64,
     /// time between packets of one event
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = units::time, help_heading = STREAM)]
@@ -45,8 +43,8 @@ pub(super) struct StreamArgs {
     #[arg(long, value_name = "FILE", help_heading = STREAM)]
     record: Option<PathBuf>,
     /// line end
-    #[arg(long, value_enum, default_value_t = LineEndFlag::Lf, help_heading = SSE)]
-    line_end: LineEndFlag,
+    #[arg(long, default_value = "lf", value_parser = named::<LineEnd>(&LineEnd::NAMES), help_heading = SSE)]
+    line_end: LineEnd,
     /// byte order mark before the first event
     #[arg(long, help_heading = SSE)]
     bom: bool,
@@ -54,7 +52,7 @@ pub(super) struct StreamArgs {
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = SSE)]
     comments: f64,
     /// type of the events [default: none]
-    #[arg(long, value_name = "NAME", value_parser = event_name, help_heading = SSE)]
+    #[arg(long, value_name = "NAME", help_heading = SSE)]
     event_name: Option<String>,
     /// ID of each event
     #[arg(long, help_heading = SSE)]
@@ -63,7 +61,7 @@ pub(super) struct StreamArgs {
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = SSE)]
     retry_field: Option<Duration>,
     /// lines of data per event
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = SSE)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = SSE)]
     data_lines: u64,
     /// responses that break off within an event, in percent
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
@@ -75,7 +73,7 @@ pub(super) struct StreamArgs {
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     stall: f64,
     /// length of the pause
-    #[arg(long, value_name = "DELAY", default_value = "5s", value_parser = delay, help_heading = FAULTS)]
+    #[arg(long, value_name = "DELAY", default_value = "5s", value_parser = read_delay, help_heading = FAULTS)]
     stall_time: Delay,
     #[command(flatten)]
     service_args: ServiceArgs,
@@ -83,59 +81,33 @@ pub(super) struct StreamArgs {
     workers: WorkerArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LineEndFlag {
-    Lf,
-    Crlf,
-    Cr,
-    Mixed,
-}
-
 const STREAM: &str = "Stream";
 const SSE: &str = "Server-sent events";
 const FAULTS: &str = "Faults";
 
-/// A type of events, which is the rest of a line.
-fn event_name(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.starts_with(' ') || text.contains(['\r', '\n', '\0']) {
-        return Err(format!("invalid type of events '{}'; write e.g. tick", text.escape_debug()));
-    }
-    Ok(text.to_owned())
-}
-
 impl StreamArgs {
-    pub(super) fn service_args(&self) -> &ServiceArgs {
-        &self.service_args
-    }
-
-    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
-        let server = self.service_args.options(Some(&self.workers), logger);
+    pub(super) fn into_options(self) -> (TestService, ServiceArgs, usize) {
         let options = Options {
             seed: self.service_args.seed,
             events: self.events,
             first_delay: self.first_delay,
             gap: self.gap,
-            event_bytes: self.event_bytes as usize,
+            event_bytes: self.event_bytes,
             pack: self.pack,
             split: self.split,
             split_gap: self.split_gap.into(),
             sse: SseOptions {
-                line_end: match self.line_end {
-                    LineEndFlag::Lf => LineEnd::Lf,
-                    LineEndFlag::Crlf => LineEnd::Crlf,
-                    LineEndFlag::Cr => LineEnd::Cr,
-                    LineEndFlag::Mixed => LineEnd::Mixed,
-                },
+                line_end: self.line_end,
                 has_bom: self.bom,
                 comments: self.comments,
                 event_name: self.event_name,
                 has_ids: self.ids,
-                retry_ms: self.retry_field.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+                retry: self.retry_field.map(Into::into),
                 data_lines: self.data_lines,
             },
             faults: StreamFaults { cut: self.cut, half: self.half, stall: self.stall, stall_time: self.stall_time },
             record: self.record,
         };
-        server::start(Service::new(options)?, &server).map_err(|error| error.to_string())
+        (TestService::Stream(options), self.service_args, self.workers.workers)
     }
 }

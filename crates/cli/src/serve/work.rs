@@ -1,16 +1,13 @@
 //! Arguments of `weir serve work`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::{ServiceArgs, WorkerArgs};
-use weir_machine::input_file;
-use weir_machine::logger::Logger;
-use weir_serve::work;
-use weir_server::{self as server, RunningServer};
+use super::{ServiceArgs, WorkerArgs, named};
+use weir_serve::work::{Options, WorkOverflow};
+use weir_serve::{TestService, read_delay};
 use weir_workload::delay::Delay;
 use weir_workload::mix::Mix;
 use weir_workload::phases::Phases;
-use weir_workload::station::{Station, StationOverflow};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -20,10 +17,10 @@ use weir_workload::station::{Station, StationOverflow};
 Reference: docs/serve/work.md")]
 pub(super) struct WorkArgs {
     /// response delay, e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms, @FILE
-    #[arg(long, value_name = "DELAY", default_value = "100ms..600ms", value_parser = delay, help_heading = WORK)]
+    #[arg(long, value_name = "DELAY", default_value = "100ms..600ms", value_parser = read_delay, help_heading = WORK)]
     delay: Delay,
     /// response delay of slow responses
-    #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = delay, help_heading = WORK)]
+    #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = read_delay, help_heading = WORK)]
     slow_delay: Delay,
     /// weights or percentages of good, garbage, error, limited, slow, reset, hang
     #[arg(long, value_name = "WEIGHTS", default_value = "good=8,garbage=1,error=1,slow=1", value_parser = Mix::read, help_heading = WORK)]
@@ -32,61 +29,35 @@ pub(super) struct WorkArgs {
     #[arg(long, value_name = "PHASES", default_value = "mix", value_parser = Phases::read, help_heading = WORK)]
     phases: Phases,
     /// requests served concurrently [default: unlimited]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = CONCURRENCY)]
-    slots: Option<u32>,
+    #[arg(long, value_name = "N", help_heading = CONCURRENCY)]
+    slots: Option<usize>,
     /// maximum queued requests; needs --slots [default: 20]
-    #[arg(long, value_name = "N", requires = "slots", help_heading = CONCURRENCY)]
-    max_queue: Option<u32>,
+    #[arg(long, value_name = "N", help_heading = CONCURRENCY)]
+    max_queue: Option<usize>,
     /// full queue: reject with 429, or slow down [default: reject]
-    #[arg(long, requires = "slots", help_heading = CONCURRENCY)]
-    overflow: Option<StationOverflowFlag>,
+    #[arg(long, value_parser = named::<WorkOverflow>(&WorkOverflow::NAMES), help_heading = CONCURRENCY)]
+    overflow: Option<WorkOverflow>,
     #[command(flatten)]
     service_args: ServiceArgs,
     #[command(flatten)]
     workers: WorkerArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum StationOverflowFlag {
-    Reject,
-    Slow,
-}
-
 const WORK: &str = "Work";
 const CONCURRENCY: &str = "Concurrency";
-const DEFAULT_MAX_QUEUE: u32 = 20;
 
 impl WorkArgs {
-    pub(super) fn service_args(&self) -> &ServiceArgs {
-        &self.service_args
-    }
-
-    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
-        let station = self.station()?;
-        let options = self.service_args.options(Some(&self.workers), logger);
-        let rng = work::WorkRng::new(self.delay, self.slow_delay, self.mix, self.phases, self.service_args.seed);
-        let service = work::Service::new(rng, station).map_err(|error| error.to_string())?;
-        server::start(service, &options).map_err(|error| error.to_string())
-    }
-
-    fn station(&self) -> Result<Option<Station>, String> {
-        let Some(slots) = self.slots else { return Ok(None) };
-        let overflow = match (self.overflow, self.max_queue) {
-            (Some(StationOverflowFlag::Slow), Some(_)) => {
-                return Err("--max-queue cannot be used with --overflow slow, whose queue is unlimited".to_owned());
-            }
-            (Some(StationOverflowFlag::Slow), None) => StationOverflow::Slow,
-            (Some(StationOverflowFlag::Reject) | None, queue) => {
-                StationOverflow::Reject { queue: queue.unwrap_or(DEFAULT_MAX_QUEUE) as usize }
-            }
+    pub(super) fn into_options(self) -> (TestService, ServiceArgs, usize) {
+        let options = Options {
+            seed: self.service_args.seed,
+            delay: self.delay,
+            slow_delay: self.slow_delay,
+            mix: self.mix,
+            phases: self.phases,
+            slots: self.slots,
+            max_queue: self.max_queue,
+            overflow: self.overflow,
         };
-        Ok(Some(Station::new(slots as usize, overflow)))
+        (TestService::Work(options), self.service_args, self.workers.workers)
     }
-}
-
-/// A delay distribution: text in the syntax of [`Delay::read`], or `@FILE` with one sample per line.
-pub(super) fn delay(text: &str) -> Result<Delay, String> {
-    let Some(path) = text.strip_prefix('@') else { return Delay::read(text) };
-    let samples = input_file::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
-    Delay::samples(&samples).map_err(|reason| format!("{path}: {reason}"))
 }

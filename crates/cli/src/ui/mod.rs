@@ -14,11 +14,11 @@ use std::sync::Arc;
 use clap::Args;
 
 use self::ui_commands::UiCommands;
-use super::self_exec::self_command;
-use super::server_lifecycle::ServerLifecycle;
+use weir_command::Messages;
+use weir_command::ServerLifecycle;
+use weir_command::self_command;
 use weir_history::{DEFAULT_STORE, RunLibrary};
 use weir_machine::logger::Logger;
-use weir_session::messages::Messages;
 use weir_web::{PageListener, UiPage, WebAddress};
 
 /// Examples at the end of the help.

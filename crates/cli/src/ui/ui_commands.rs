@@ -8,18 +8,13 @@ use serde_json::{Value, json};
 use super::load_form;
 use crate::form_args;
 use crate::load;
-use weir_history::{CompareOptions, NO_LABEL, RunFilter, RunLibrary, run_row, trend_reports};
+use weir_history::{NO_LABEL, RunFilter, RunLibrary, run_row, trend_reports};
 use weir_machine::clock;
-use weir_measure::Run;
-use weir_report::comparison::{SavedRun, Side};
-use weir_report::page::{self, shell_quoted};
-use weir_report::read::ToolResult;
+use weir_report::page::shell_quoted;
 use weir_web::{DocumentRequest, RunCommand, RunForm, RunQuery, UiBackend, mix_text};
 
 /// Maximum number of runs in a list.
 const MAX_LISTED_RUNS: u64 = 500;
-/// Maximum number of runs that are compared.
-const MAX_COMPARED_RUNS: usize = 50;
 
 /// Backend of the page that uses the parsers and stores of the command line.
 #[derive(Debug)]
@@ -113,37 +108,17 @@ impl UiBackend for UiCommands {
     }
 
     fn document(&self, request: &DocumentRequest) -> Result<String, String> {
-        match request.runs.as_slice() {
-            [] => Err("no run is chosen".to_owned()),
-            [id] => Ok(page::render(&page::of_run(&self.library.run(*id)?))),
-            ids if ids.len() > MAX_COMPARED_RUNS => Err(format!("{MAX_COMPARED_RUNS} runs are compared at most")),
-            ids => {
-                let sides = ids.iter().map(|id| Ok(side(*id, self.library.run(*id)?)));
-                let sides = sides.collect::<Result<Vec<_>, String>>()?;
-                let names = sides.iter().map(|side| side.name.clone());
-                let shown: Vec<String> = names.chain(request.force.then(|| "--force".to_owned())).collect();
-                let asked = CompareOptions { force: request.force, ..CompareOptions::default() };
-                let compared = asked.compare_sides(sides)?;
-                let command = ["weir", "compare"].into_iter().map(str::to_owned).chain(shown).collect::<Vec<_>>();
-                Ok(compared.html(&command))
-            }
-        }
+        self.library.document(&request.runs, request.force)
     }
 
     fn saved_since(&self, started_unix_s: f64) -> Option<i64> {
-        let runs = self.library.runs(&RunFilter { limit: Some(1), ..RunFilter::default() }).ok()?;
         // The clock of the start is read before the process begins.
-        runs.last().filter(|run| run.started_unix_s >= started_unix_s).map(|run| run.id)
+        self.library.newest_since(started_unix_s)
     }
 
     fn uploads(&self) -> PathBuf {
         self.library.uploads()
     }
-}
-
-fn side(id: i64, run: Run) -> Side {
-    let name = format!("#{id}");
-    Side { runs: vec![SavedRun { file: name.clone(), result: ToolResult::of_run(run) }], name }
 }
 
 fn filter_of(query: &RunQuery, limit: Option<u64>) -> RunFilter {

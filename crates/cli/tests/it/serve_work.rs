@@ -326,9 +326,9 @@ fn an_invalid_flag_is_one_line_with_what_to_write() {
         (&["--slow-delay", "25h"], "a day (24h) is the most"),
         (&["--phases", "sick 1s"], "unknown phase 'sick'; choose mix, healthy"),
         (&["--phases", "down, healthy 1s"], "invalid phase 'down': no duration"),
-        (&["--slots", "0"], "'--slots <N>'"),
-        (&["--max-queue", "5"], "--slots <N>"),
-        (&["--overflow", "slow"], "--slots <N>"),
+        (&["--slots", "0"], "'--slots': 0 is not in 1..=1000000"),
+        (&["--max-queue", "5"], "--max-queue needs --slots"),
+        (&["--overflow", "slow"], "--overflow needs --slots"),
         (
             &["--slots", "2", "--max-queue", "5", "--overflow", "slow"],
             "--max-queue cannot be used with --overflow slow",

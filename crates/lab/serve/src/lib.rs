@@ -8,6 +8,7 @@
 //! - [`httpbin`]: request and response bodies of all kinds
 //! - [`llm`]: language model of known times
 //! - [`stream`]: streams of events with known gaps
+//! - [`ServeOptions`]: a service with its server, checked and started; [`read_delay`]: delays as flags have them
 //! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share;
 //!   `written_body`: bodies that a future writes; `record_log`: records of responses; [`vocabulary`]: words of texts
 //!
@@ -23,16 +24,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod delay_text;
 pub mod functions;
 pub mod httpbin;
 pub mod llm;
+mod number_range;
 pub mod pool;
 pub mod ratelimit;
 mod record_log;
 pub mod responses;
+mod serve_options;
 pub mod shop;
 pub mod sleep;
 pub mod stream;
 pub mod vocabulary;
 pub mod work;
 mod written_body;
+
+pub use self::delay_text::read_delay;
+pub use self::serve_options::{ServeError, ServeOptions, TestService};

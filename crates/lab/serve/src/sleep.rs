@@ -7,12 +7,42 @@ use prometheus_client::registry::Registry;
 
 use super::pool::{self, PoolHandle, PoolOverflow, ThreadPool};
 use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
+use crate::number_range::check_number;
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, Timer};
 
 /// Maximum of `?ms=`, in milliseconds.
 pub const MAX_SLEEP_MS: u64 = 600_000;
+
+/// Options of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads that `/sync-loadtest` blocks; requests queue for them.
+    pub threads: usize,
+    /// Response delay without `?ms=`.
+    pub delay: Nanos,
+}
+
+impl Options {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// First invalid option, by its flag, in one line.
+    pub fn check(&self) -> Result<(), String> {
+        check_number("threads", self.threads, 1..=4096)?;
+        if self.delay > Nanos::from_millis(MAX_SLEEP_MS) {
+            return Err("invalid --delay: longer than 10m; write e.g. 200ms".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { threads: 40, delay: Nanos::SECOND }
+    }
+}
 
 /// Service with `/sync-loadtest` and `/async-loadtest`.
 #[derive(Debug)]
@@ -41,13 +71,13 @@ impl pool::PoolJob for BlockingSleep {
 }
 
 impl Service {
-    /// Service with `threads` blocking threads, and the delay of requests without `?ms=`.
+    /// Service with these options.
     ///
     /// # Errors
     /// A thread that the system cannot start.
-    pub fn new(threads: usize, default_delay: Nanos) -> io::Result<Self> {
-        let pool = ThreadPool::new(threads, usize::MAX, PoolOverflow::Wait)?;
-        Ok(Self { pool, clock: Clock::starting_in(Nanos::ZERO), default_delay })
+    pub fn new(options: Options) -> io::Result<Self> {
+        let pool = ThreadPool::new(options.threads, usize::MAX, PoolOverflow::Wait)?;
+        Ok(Self { pool, clock: Clock::starting_in(Nanos::ZERO), default_delay: options.delay })
     }
 
     /// Delay of a request, by the first `ms` of its query; none if that is invalid.

@@ -23,6 +23,7 @@ pub mod gate;
 pub mod limiter;
 pub mod metrics;
 pub mod peers;
+mod plan;
 pub mod ranking;
 mod record;
 mod replica;
@@ -34,6 +35,7 @@ pub mod world;
 
 pub use limiter::SimulatedLimiter;
 pub use metrics::SimulationReport;
+pub use plan::SimulationPlan;
 pub use ranking::LimiterComparison;
 pub use run::run;
 pub use world::Scenario;

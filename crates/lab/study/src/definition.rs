@@ -189,6 +189,15 @@ const MAX_QUICK_VALUES: usize = 3;
 const MAX_QUICK_LOAD_TIME: Duration = Duration::from_secs(1);
 
 impl Definition {
+    /// Size of the study: `2 variants x 3 points x 10 rounds: 60 measurements`.
+    pub fn summary(&self) -> String {
+        let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+        let (variants, points, repeats) = (self.variants.len(), self.points().len(), self.repeats as usize);
+        let all = count(variants * points * repeats, "measurement");
+        let parts = [count(variants, "variant"), count(points, "point"), count(repeats, "round")];
+        format!("{}: {all}", parts.join(" x "))
+    }
+
     /// Quick form of this study: fewer rounds and values, short loads.
     #[must_use]
     pub fn into_quick(mut self) -> Self {

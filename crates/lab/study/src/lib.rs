@@ -36,12 +36,14 @@ mod placeholders;
 pub mod plotting;
 mod point_name;
 mod programs;
+mod progress_view;
 mod ready;
 mod recordings;
 mod results_folder;
 mod runner;
 mod sampling;
 pub mod steps;
+mod study_file;
 pub mod study_plot;
 pub mod text;
 mod time_series;
@@ -55,6 +57,8 @@ use serde_json::json;
 pub use self::file::DISALLOWED_FLAGS;
 pub use self::guarded_process::{GUARD, Launcher};
 pub use self::point_name::point_name;
+pub use self::progress_view::StudyProgressView;
+pub use self::study_file::StudyFile;
 
 use self::cpu_sets::CpuSets;
 use self::definition::Definition;
@@ -69,6 +73,7 @@ use self::results_folder::ResultsFolder;
 use self::runner::MeasurementRunner;
 use weir_agents as agents;
 use weir_base::Nanos;
+use weir_command::exit;
 use weir_load::program::ScriptOptions;
 use weir_machine::clock::{self, Clock};
 use weir_machine::system::SAMPLES_PROCESSES;
@@ -144,6 +149,27 @@ impl StudyOutcome {
     /// Results folder.
     fn folder(&self) -> &ResultsFolder {
         &self.folder
+    }
+
+    /// First agent that was lost, with the reason.
+    pub fn lost_agent(&self) -> Option<&str> {
+        self.measurements.iter().find_map(|cell| cell.lost_agent.as_deref())
+    }
+
+    /// Exit code of the command; `strict` is for measurements that are not trusted.
+    pub fn exit_code(&self, strict: bool) -> u8 {
+        if self.interrupted {
+            return exit::INTERRUPTED;
+        }
+        if self.lost_agent().is_some() {
+            return exit::UNTRUSTED;
+        }
+        let mut measured = self.measurements.iter().filter(|cell| cell.is_measured()).peekable();
+        if measured.peek().is_none() {
+            // Without any measurement there is no result.
+            return exit::USAGE;
+        }
+        if strict && !measured.all(Measurement::is_trusted) { exit::UNTRUSTED } else { exit::OK }
     }
 }
 

@@ -16,6 +16,7 @@
 mod commit;
 mod compare_options;
 mod error;
+mod library_document;
 mod reference;
 mod run_library;
 mod run_list;

@@ -1,5 +1,6 @@
 //! A recording proxy: what goes through it becomes a HAR file, and with `weir_import` a scenario.
 //!
+//! - [`RecordSession`] is a recording as a command makes it: `progress_line` while it goes on, `record_outcome` at its end
 //! - [`RecordingProxy`] is the proxy, with its [`Options`]; a [`RecordObserver`] gets its progress
 //! - `proxy` has the connections of clients and where their requests go, `connect` the tunnels, `forward` one request
 //! - `recording_state` is what is recorded: `open_exchange` is a request in flight, `passing_body` and `body_capture` its
@@ -25,8 +26,11 @@ mod local_response;
 mod open_exchange;
 mod passing_body;
 mod prefixed_stream;
+mod progress_line;
 mod proxy;
 mod proxy_context;
+mod record_outcome;
+mod record_session;
 mod recording_proxy;
 mod recording_state;
 mod resource;
@@ -36,5 +40,6 @@ mod upstreams;
 
 pub use self::error::RecordError;
 pub use self::host_scope::{HostPattern, HostScope};
+pub use self::record_session::RecordSession;
 pub use self::recording_proxy::{Options, RecordingProxy};
 pub use self::recording_state::{RecordCounts, RecordObserver};

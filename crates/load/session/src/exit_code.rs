@@ -1,7 +1,7 @@
 //! Exit code of a load.
 
-use crate::exit;
-use crate::messages::Messages;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_measure::Run;
 use weir_measure::end_reason::EndReason;
 

@@ -4,15 +4,11 @@
 //! - [`run_plan()`]: one run of a plan within it, also of several
 //! - [`search`]: the same of a search for the highest load; [`play`]: of one iteration
 //! - [`live`]: keys, page, full-screen view and outputs while a load runs; [`run_files`]: files of its result
-//! - [`messages`], [`output`], [`interrupt`], [`mod@exit`]: messages on stderr, files and stdout, signals, exit codes;
-//!   [`exit_code()`]: that of a run
+//! - [`output`]: files that are written; [`exit_code()`]: exit code of a run
 
-pub mod exit;
 mod exit_code;
-pub mod interrupt;
 pub mod live;
 mod load_session;
-pub mod messages;
 pub mod output;
 pub mod play;
 pub mod run_files;

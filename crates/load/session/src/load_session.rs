@@ -3,16 +3,16 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use crate::exit;
 use crate::exit_code::exit_code;
-use crate::interrupt::Interrupt;
 use crate::live::{LiveOptions, LiveSession};
-use crate::messages::Messages;
 use crate::run_files::{RunFileOptions, RunFiles};
 use crate::run_plan::{EndedPlan, PlanRun, execute};
 use crate::samplers::samplers;
 use weir_agents::{AgentSpec, Coordinator};
 use weir_base::Nanos;
+use weir_command::Interrupt;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_load::objectives::{AbortState, Objectives};
 use weir_load::request_log::RequestLog;
 use weir_load::{LoadError, LoadPlan, Options, setup};

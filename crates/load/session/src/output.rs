@@ -1,15 +1,13 @@
-//! Output files and stdout. Files are opened before the work starts, so that an unwritable path is an error before ten
+//! Output files. They are opened before the work starts, so that an unwritable path is an error before ten
 //! minutes of load.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
+use weir_command::stdout::own_stdout;
 use weir_load::request_log;
-use weir_machine::dashboard::takes_escapes;
 use weir_machine::input_file::FileIdentity;
 use weir_machine::private_file::private_options;
 
@@ -176,63 +174,8 @@ impl Drop for OutputFile {
     }
 }
 
-/// Original stdout, kept when descriptor 1 was redirected.
-static RESERVED_STDOUT: OnceLock<File> = OnceLock::new();
-
-/// Keeps stdout for reports and output files: what scripts print goes to stderr from now on, so that what a program reads
-/// from stdout is whole.
-///
-/// # Errors
-/// One line, if the system has no descriptor left.
-pub fn reserve_stdout() -> Result<(), String> {
-    if RESERVED_STDOUT.get().is_some() {
-        return Ok(());
-    }
-    let own = own_stdout().and_then(|own| {
-        rustix::stdio::dup2_stdout(io::stderr())?;
-        Ok(own)
-    });
-    let own = own.map_err(|error| format!("cannot keep stdout: {error}"))?;
-    // Nothing else sets it.
-    let _ = RESERVED_STDOUT.set(own);
-    Ok(())
-}
-
-fn own_stdout() -> io::Result<File> {
-    match RESERVED_STDOUT.get() {
-        Some(own) => own.try_clone(),
-        None => io::stdout().as_fd().try_clone_to_owned().map(File::from),
-    }
-}
-
 fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
-}
-
-/// Whether reports on stdout have colours.
-pub fn colors() -> bool {
-    io::stdout().is_terminal() && takes_escapes()
-}
-
-/// Prints a report on stdout, or on stderr if an output file is stdout. A closed pipe (`| head`) is not an error.
-///
-/// # Errors
-/// One line, if stdout cannot be written.
-pub fn print(report: &str, stdout_is_taken: bool) -> Result<(), String> {
-    let written = if stdout_is_taken {
-        io::stderr().lock().write_all(report.as_bytes())
-    } else if let Some(mut own) = RESERVED_STDOUT.get() {
-        own.write_all(report.as_bytes())
-    } else {
-        let mut out = io::stdout().lock();
-        out.write_all(report.as_bytes()).and_then(|()| out.flush())
-    };
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !stdout_is_taken => {
-            Err(format!("cannot write the report to stdout: {error}"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Syncs the file, since some file systems report only then that they are full; pipes and terminals cannot sync.

@@ -1,9 +1,9 @@
 //! One run of a plan, with its progress.
 
-use crate::interrupt::Interrupt;
 use crate::live::{LiveSession, step_names};
-use crate::messages::Messages;
 use weir_agents::{AgentSpec, Coordinator};
+use weir_command::Interrupt;
+use weir_command::Messages;
 use weir_load::objectives::AbortState;
 use weir_load::request_log::RequestLog;
 use weir_load::{self as load, LoadError, LoadPlan, Options};

@@ -59,6 +59,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -217,6 +218,13 @@ impl Default for BuiltinPaths {
     fn default() -> Self {
         Self { metrics: "/metrics".to_owned(), health: String::new() }
     }
+}
+
+impl Options {
+    /// Range of [`Self::max_head_bytes`] on the command line.
+    pub const HEAD_BYTES: RangeInclusive<u64> = 8192..=1 << 20;
+    /// Range of [`Self::max_header_fields`] on the command line.
+    pub const HEADER_FIELDS: RangeInclusive<u64> = 16..=4096;
 }
 
 impl Default for Options {

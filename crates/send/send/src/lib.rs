@@ -6,6 +6,7 @@
 //! - [`store`]: job stores: memory, SQLite, Redis
 //! - [`JobDefaults`]: jobs from defaults; [`job_parser`]: parser of jobs; [`template`]: fields of a request that are filled in at a send, and
 //!   [`template_parts`]: where; [`key_hosts`]: hosts that may have keys
+//! - [`queue_view`]: what is printed of a store; [`queue_change`]: changes that a person asks for
 //! - [`api_key`]: API keys; [`response_rules`]: classes of responses; [`events`]: events of a sender
 //!
 //! [`dispatch`](weir_delivery::dispatch) decides what is sent when and with which key; a store guarantees
@@ -26,6 +27,7 @@ pub mod key_hosts;
 mod key_pause;
 mod key_state;
 mod options;
+pub mod queue_change;
 pub mod queue_view;
 mod rendered_request;
 pub mod response_rules;

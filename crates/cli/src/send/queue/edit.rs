@@ -5,15 +5,14 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::{JobIdArgs, StoreArgs, job_name};
-use crate::exit;
+use super::{JobIdArgs, StoreArgs, report_skipped};
 use crate::send::request;
-use weir_base::Nanos;
 use weir_base::units;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_send::queue_change::{EditOutcome, JobChanges, job_name};
 use weir_send::queue_view::state_phrase;
-use weir_send::store::StoreError;
-use weir_send::{Job, JobDefaults, JobEdit, JobEntry, State, TemplateParts, UnixMs, wall_ms};
-use weir_session::messages::Messages;
+use weir_send::{JobEntry, State, wall_ms};
 
 const EXAMPLES: &str = "Examples:
   weir send edit jobs.jsonl.db order-7 --ttl 1h
@@ -72,85 +71,33 @@ impl EditArgs {
         let [which] = all.as_slice() else {
             return Err("give one job, by its ID or with --number".into());
         };
-        let now = wall_ms();
-        let edit = self.edit(now)?;
+        let changes = self.changes()?;
+        changes.check()?;
         let store = self.store_args.open()?;
-        let text_of = |error: StoreError| error.to_string();
-        let Some(before) = store.inspect(which).map_err(text_of)?.map(|detail| detail.entry) else {
-            messages.error(&format!("{}: no such job", job_name(which)));
-            return Ok(exit::OBJECTIVE);
-        };
-        let edit = self.with_headers(edit, &before.job)?;
-        if edit == JobEdit::default() {
-            return Err(
-                "nothing to change; give --url, --method, --header, --body, --ttl, --priority, --weight or --pinned-key"
-                    .into(),
-            );
-        }
-        if !store.edit(before.number, edit, now).wait().map_err(text_of)? {
-            let state = store.inspect(which).map_err(text_of)?.map(|detail| detail.entry.status.state);
-            messages.error(&format!("{}: {}", job_name(which), obstacle(state)));
-            return Ok(exit::OBJECTIVE);
-        }
-        let after = store.inspect(which).map_err(text_of)?.map_or(before, |detail| detail.entry);
-        let text = format!("{} changed; {}\n", job_name(which), next_step(&after));
-        self.store_args.print(&text, || json!({ "edited": after.number, "state": after.status.state.name() }))?;
-        Ok(exit::OK)
-    }
-
-    /// Requested changes, without headers.
-    fn edit(&self, now: UnixMs) -> Result<JobEdit, String> {
-        let method = self.method.as_deref().map(request::method).transpose()?;
-        let body = self.body.as_deref().map(request::body).transpose()?;
-        let headers = self.headers.iter().map(|line| request::header(line)).collect::<Result<Vec<_>, _>>()?;
-        JobDefaults { url: self.url.clone(), headers, body: body.clone(), ..JobDefaults::default() }.check()?;
-        let expires = self.ttl.map(|ttl| match ttl {
-            TtlArg::Forever => None,
-            TtlArg::Duration(length) => Some(now.plus_ms(Nanos::from(length).as_millis())),
-        });
-        let key_hint = self.pinned_key.as_ref().map(|key| Some(key.clone()).filter(|key| key != "any"));
-        Ok(JobEdit {
-            method,
-            url: self.url.clone(),
-            headers: None,
-            header_templates: Vec::new(),
-            body,
-            expires_at: expires,
-            priority: self.priority,
-            weight: self.weight,
-            key_hint,
-        })
-    }
-
-    /// Changes with the complete headers after them. Those of the command line are templates.
-    fn with_headers(&self, edit: JobEdit, job: &Job) -> Result<JobEdit, String> {
-        if self.headers.is_empty() {
-            return Ok(edit);
-        }
-        let is_template = |index: usize| job.request.templates.headers.contains(&index);
-        let old = job.request.headers.iter().enumerate().map(|(index, header)| (header.clone(), is_template(index)));
-        let mut headers: Vec<_> = old.collect();
-        for line in &self.headers {
-            let (name, value) = request::header(line)?;
-            headers.retain(|((other, _), _)| !other.eq_ignore_ascii_case(&name));
-            if !value.is_empty() {
-                headers.push(((name, value), true));
+        match changes.apply(&*store, which, wall_ms()).map_err(|error| error.to_string())? {
+            EditOutcome::Skipped(skipped) => Ok(report_skipped(&[skipped], messages)),
+            EditOutcome::Edited(job) => {
+                let text = format!("{} changed; {}\n", job_name(which), next_step(&job));
+                self.store_args.print(&text, || json!({ "edited": job.number, "state": job.status.state.name() }))?;
+                Ok(exit::OK)
             }
         }
-        let mut templates = TemplateParts::default();
-        for (index, ((_, value), _)) in headers.iter().enumerate().filter(|(_, (_, is_template))| *is_template) {
-            templates.add_header(index, value);
-        }
-        let headers = headers.into_iter().map(|(header, _)| header).collect();
-        Ok(JobEdit { headers: Some(headers), header_templates: templates.headers, ..edit })
     }
-}
 
-fn obstacle(state: Option<State>) -> &'static str {
-    match state {
-        Some(State::Leased) => "it is leased; edit it when the sender has released it",
-        Some(State::Done) => "already done",
-        _ => "changed meanwhile; see 'weir send list'",
+    fn changes(&self) -> Result<JobChanges, String> {
+        Ok(JobChanges {
+            url: self.url.clone(),
+            method: self.method.as_deref().map(request::method).transpose()?,
+            headers: self.headers.iter().map(|line| request::header(line)).collect::<Result<_, _>>()?,
+            body: self.body.as_deref().map(request::body).transpose()?,
+            ttl: self.ttl.map(|ttl| match ttl {
+                TtlArg::Forever => None,
+                TtlArg::Duration(length) => Some(length.into()),
+            }),
+            priority: self.priority,
+            weight: self.weight,
+            pinned_key: self.pinned_key.clone().map(|key| Some(key).filter(|key| key != "any")),
+        })
     }
 }
 

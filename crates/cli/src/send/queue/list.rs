@@ -1,13 +1,15 @@
 //! `weir send list`: jobs by number, in pages.
 
 use clap::Args;
+use weir_command::stdout::print;
 
-use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_name, print, report_skipped};
+use super::{JobFilterArgs, StoreArgs, report_skipped};
 use crate::send::format::SendFormat;
+use weir_command::Messages;
+use weir_send::queue_change::SkippedJob;
 use weir_send::queue_view::{JOB_HEADING, detail_json, detail_text, job_json, job_row};
 use weir_send::store::{JobSelector, Store};
 use weir_send::{JobEntry, UnixMs, wall_ms};
-use weir_session::messages::Messages;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -41,10 +43,10 @@ impl ListArgs {
         let store = self.store_args.open()?;
         let filter = self.filter_args.filter();
         let text_of = |error: weir_send::store::StoreError| error.to_string();
-        let mut skipped = SkippedJobs::new();
+        let mut skipped = Vec::new();
         for which in &filter.only {
             if store.inspect(which).map_err(text_of)?.is_none() {
-                skipped.push((job_name(which), "no such job".into()));
+                skipped.push(SkippedJob::missing(which));
             }
         }
         let now = wall_ms();
@@ -66,7 +68,7 @@ impl ListArgs {
             for entry in &page {
                 text += &self.entry_text(&*store, entry, now)?;
             }
-            print(&text)?;
+            print(&text, false)?;
             after = page.last().map_or(after, |entry| entry.number);
             wanted -= page.len() as u64;
             if !there_are_more {

@@ -7,17 +7,18 @@ mod purge;
 mod retry;
 mod status;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 
 use super::format::SendFormat;
-use crate::exit;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::print;
 use weir_send::State;
+use weir_send::queue_change::SkippedJob;
 use weir_send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, Store, StoreError};
-use weir_session::messages::Messages;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
@@ -112,7 +113,7 @@ impl StoreArgs {
     /// Prints text or JSON on stdout; a closed pipe (`| head`) is not an error.
     fn print(&self, text: &str, json: impl FnOnce() -> serde_json::Value) -> Result<(), String> {
         let text = if self.format == SendFormat::Json { format!("{}\n", json()) } else { text.to_owned() };
-        print(&text)
+        print(&text, false)
     }
 }
 
@@ -123,35 +124,12 @@ pub(super) fn default_store(jobs: &Path) -> PathBuf {
     name.into()
 }
 
-fn print(text: &str) -> Result<(), String> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write to stdout: {error}")),
-        _ => Ok(()),
-    }
-}
-
-/// Skipped jobs, each with the reason.
-type SkippedJobs = Vec<(String, String)>;
-
 /// Prints skipped jobs on stderr; returns the exit code.
-fn report_skipped(skipped: &SkippedJobs, messages: &Messages) -> u8 {
-    for (which, reason) in skipped {
-        messages.error(&format!("{which}: {reason}"));
+fn report_skipped(skipped: &[SkippedJob], messages: &Messages) -> u8 {
+    for SkippedJob { job, reason } in skipped {
+        messages.error(&format!("{job}: {reason}"));
     }
     if skipped.is_empty() { exit::OK } else { exit::OBJECTIVE }
-}
-
-fn skipped_json(skipped: &SkippedJobs) -> serde_json::Value {
-    skipped.iter().map(|(which, reason)| serde_json::json!({ "job": which, "reason": reason })).collect()
-}
-
-/// Job as it was named on the command line.
-fn job_name(which: &JobSelector) -> String {
-    match which {
-        JobSelector::Id(id) => format!("job '{id}'"),
-        JobSelector::Number(number) => format!("job number {number}"),
-    }
 }
 
 pub(super) fn run(asked: &QueueCommand, messages: &Messages) -> Result<u8, String> {

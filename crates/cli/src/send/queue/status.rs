@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::exit;
+use weir_command::exit;
 use weir_send::queue_view::StoreStatus;
 use weir_send::wall_ms;
 

@@ -28,8 +28,11 @@ use self::library::FunctionTable;
 use self::routes::BuiltInFunction;
 use super::pool::{JobError, PoolHandle, PoolOverflow, ThreadPool};
 use super::responses::response;
+use crate::number_range::check_number;
 use weir_machine::logger::Logger;
-use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer};
+use weir_server::{
+    self as server, MAX_WORKERS, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer,
+};
 
 const CONTENT_TYPE_HTML: HeaderValue = HeaderValue::from_static("text/html");
 /// Maximum body of a request, in bytes.
@@ -38,7 +41,7 @@ const MAX_BODY_BYTES: usize = 1 << 20;
 /// Options of the service.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Threads that run functions.
+    /// Threads that run functions; a server has as many event loops.
     pub threads: usize,
     /// Maximum queued requests.
     pub queue: usize,
@@ -50,6 +53,31 @@ pub struct Options {
     pub max_response_bytes: usize,
     /// Log of failing functions.
     pub logger: Logger,
+}
+
+impl Options {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// First invalid option, by its flag, in one line.
+    pub fn check(&self) -> Result<(), String> {
+        check_number("threads", self.threads, 1..=MAX_WORKERS.into())?;
+        check_number("max-queue", self.queue, 1..=1_000_000)?;
+        check_number("max-response", self.max_response_bytes, 1..=u32::MAX.into())
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: 3,
+            queue: 20,
+            overflow: PoolOverflow::Wait,
+            libraries: Vec::new(),
+            max_response_bytes: 1 << 20,
+            logger: Logger::new(|_| {}),
+        }
+    }
 }
 
 /// Service with built-in functions and those of libraries.

@@ -31,6 +31,7 @@ use self::validate::OrderValidator;
 use super::responses::{
     CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, payload_too_large, response,
 };
+use crate::number_range::check_number;
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_server::{
@@ -59,6 +60,16 @@ pub struct Options {
     pub seed: u64,
     /// Maximum body of `/validate`, in bytes.
     pub max_body_bytes: usize,
+}
+
+impl Options {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// First invalid option, by its flag, in one line.
+    pub fn check(&self) -> Result<(), String> {
+        check_number("max-body", self.max_body_bytes, 1..=1 << 26)
+    }
 }
 
 impl Default for Options {

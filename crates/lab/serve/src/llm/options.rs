@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use crate::llm::pace::LlmPace;
+use crate::number_range::check_number;
+use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_workload::delay::Delay;
 use weir_workload::mix::Mix;
@@ -79,15 +81,61 @@ impl Options {
     /// Default maximum of tokens of prompt and response together.
     pub const DEFAULT_MAX_CONTEXT: u64 = 131_072;
 
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// First invalid option, by its flag, in one line.
+    pub fn check(&self) -> Result<(), String> {
+        check_number("tokens-per-chunk", self.tokens_per_chunk, 1..=TokenRange::MAX_TOKENS)?;
+        check_number("max-context", self.max_context, 1..=1_000_000_000)?;
+        check_number("slots", self.slots, 1..=1_000_000)?;
+        check_number("requests-per-minute", self.requests_per_minute.unwrap_or(1), 1..=1_000_000_000)?;
+        check_number("tokens-per-minute", self.tokens_per_minute.unwrap_or(1), 1..=1_000_000_000_000)?;
+        // No time is negative.
+        if self.pace.jitter > 1.0 {
+            return Err(format!("invalid jitter '{}%': above 100%; write e.g. 10%", self.pace.jitter * 100.0));
+        }
+        Ok(())
+    }
+
     /// Whether there is a model of this name.
     pub fn has_model(&self, name: &str) -> bool {
         self.models.iter().any(|model| model == name || model == "*")
     }
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            models: vec![Self::DEFAULT_MODEL.to_owned()],
+            api_keys: Vec::new(),
+            pace: LlmPace::default(),
+            slots: 16,
+            output_tokens: TokenRange { low: 16, high: 128 },
+            tokens_per_chunk: 1,
+            max_context: Self::DEFAULT_MAX_CONTEXT,
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            mix: Mix::good(),
+            slow_delay: Delay::Constant(Nanos::from_secs(10)),
+            cut: 0.0,
+            record: None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_deviation_leaves_times_of_zero_or_more() {
+        let pace = LlmPace { jitter: 2.0, ..LlmPace::default() };
+        let why = Options { pace, ..Options::default() }.check();
+        assert_eq!(why, Err("invalid jitter '200%': above 100%; write e.g. 10%".to_owned()));
+        assert_eq!(Options::default().check(), Ok(()));
+    }
 
     #[test]
     fn numbers_of_tokens_are_parsed() {

@@ -44,21 +44,27 @@ impl LlmPace {
     }
 }
 
+impl Default for LlmPace {
+    fn default() -> Self {
+        Self {
+            prefill: Delay::Constant(Nanos::from_millis(20)),
+            prefill_per_token: Nanos(50_000),
+            decode: Nanos::from_millis(10),
+            batch_effect: 0.02,
+            jitter: 0.1,
+            stall: 0.0,
+            stall_time: Delay::Constant(Nanos::SECOND),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn pace() -> LlmPace {
-        LlmPace {
-            prefill: Delay::Constant(Nanos::from_millis(20)),
-            prefill_per_token: Nanos(50_000),
-            decode: Nanos::from_millis(10),
-            batch_effect: 0.1,
-            jitter: 0.0,
-            stall: 0.0,
-            stall_time: Delay::Constant(Nanos::SECOND),
-        }
+        LlmPace { batch_effect: 0.1, jitter: 0.0, ..LlmPace::default() }
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
@@ -56,6 +57,24 @@ pub enum PoolOverflow {
     Wait,
     /// Jobs are rejected.
     Reject,
+}
+
+impl PoolOverflow {
+    /// Names of all.
+    pub const NAMES: [&str; 2] = ["wait", "reject"];
+}
+
+/// By its name; an error names what to write instead.
+impl FromStr for PoolOverflow {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "wait" => Ok(Self::Wait),
+            "reject" => Ok(Self::Reject),
+            _ => Err(format!("choose {}", Self::NAMES.join(" or "))),
+        }
+    }
 }
 
 /// Reason why a job has no result.

@@ -45,25 +45,11 @@ pub(super) struct AccountSlot<'a> {
 
 impl KeyAccounts {
     /// Quotas by these options.
-    ///
-    /// # Errors
-    /// First invalid option, in one line.
-    pub(super) fn new(options: &Options) -> Result<Self, String> {
-        if options.limits.is_empty() {
-            return Err("no rate limit; add e.g. --limit 20/1s".to_owned());
-        }
-        if options.keys.is_empty() {
-            return Err("no API key; add one with --key".to_owned());
-        }
+    pub(super) fn new(options: &Options) -> Self {
         let account = KeyQuota::new(ServerLimiter::new(&options.limits, CLOCK_RESOLUTION), options.block_after);
-        let mut keys = HashMap::new();
-        for key in &options.keys {
-            if keys.insert(key.clone(), Mutex::new(account.clone())).is_some() {
-                return Err(format!("duplicate API key '{key}'; remove one"));
-            }
-        }
+        let keys = options.accepted_keys().into_iter().map(|key| (key, Mutex::new(account.clone()))).collect();
         let epoch = Nanos::from_secs_f64(clock::unix_s());
-        Ok(Self { keys, invalid_key: AtomicU64::new(0), invalid_weight: AtomicU64::new(0), epoch })
+        Self { keys, invalid_key: AtomicU64::new(0), invalid_weight: AtomicU64::new(0), epoch }
     }
 
     /// Quota of a key; counts unknown keys.

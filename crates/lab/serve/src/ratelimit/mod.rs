@@ -31,7 +31,7 @@ use prometheus_client::registry::Registry;
 
 use self::accounts::{AccountSlot, KeyAccounts};
 pub use self::headers::RateLimitHeaderSet;
-pub use self::options::{OneWayDelay, Options, generate_keys};
+pub use self::options::{OneWayDelay, Options};
 use self::parameters::RequestParameters;
 use super::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, response};
 use weir_base::rng::SeededRng;
@@ -55,13 +55,10 @@ const MAX_FORM_BYTES: usize = 64 * 1024;
 
 impl Service {
     /// Service with these options.
-    ///
-    /// # Errors
-    /// First invalid option, in one line.
-    pub fn new(options: Options) -> Result<Self, String> {
-        let accounts = Arc::new(KeyAccounts::new(&options)?);
+    pub fn new(options: Options) -> Self {
+        let accounts = Arc::new(KeyAccounts::new(&options));
         let (latency_in_rng, latency_out_rng) = (SeededRng::new(options.seed, 21), SeededRng::new(options.seed, 22));
-        Ok(Self { options, accounts, requests: AtomicU64::new(0), latency_in_rng, latency_out_rng })
+        Self { options, accounts, requests: AtomicU64::new(0), latency_in_rng, latency_out_rng }
     }
 
     async fn route(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<ResponseBody> {

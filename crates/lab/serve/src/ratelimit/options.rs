@@ -1,8 +1,10 @@
 //! Options of the service.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::RateLimitHeaderSet;
+use crate::number_range::check_number;
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_limits::models::{LimitModel, LimitWindow};
@@ -13,8 +15,10 @@ use weir_workload::delay::{Delay, DelayRange};
 pub struct Options {
     /// Rate limits per key; a request has to be accepted by all.
     pub limits: Vec<LimitWindow>,
-    /// Accepted API keys.
+    /// Accepted API keys; generated without any.
     pub keys: Vec<String>,
+    /// Number of generated keys; [`Self::DEFAULT_KEY_COUNT`] without it.
+    pub key_count: Option<usize>,
     /// One-delay delay of requests.
     pub latency_in: OneWayDelay,
     /// One-delay delay of responses.
@@ -52,7 +56,8 @@ impl Default for Options {
         let delay = OneWayDelay::in_whole_millis(0..50);
         Self {
             limits: LimitWindow::new(LimitModel::SlidingLog, 20, Nanos::SECOND).into_iter().collect(),
-            keys: generate_keys(DEFAULT_KEYS.len(), 0),
+            keys: Vec::new(),
+            key_count: None,
             latency_in: delay.clone(),
             latency_out: delay,
             block_after: 10,
@@ -95,8 +100,42 @@ impl OneWayDelay {
     }
 }
 
+impl Options {
+    /// Default rate limit, by the default algorithm.
+    pub const DEFAULT_LIMIT: &str = "20/1s";
+    /// Default number of generated keys.
+    pub const DEFAULT_KEY_COUNT: usize = DEFAULT_KEYS.len();
+
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// First invalid option, by its flag, in one line.
+    pub fn check(&self) -> Result<(), String> {
+        if self.key_count.is_some() && !self.keys.is_empty() {
+            return Err("--key cannot be used with --keys, the number of generated keys".to_owned());
+        }
+        check_number("keys", self.key_count.unwrap_or(1), 1..=100_000)?;
+        if self.limits.is_empty() {
+            return Err("no rate limit; add e.g. --limit 20/1s".to_owned());
+        }
+        let mut seen = HashSet::new();
+        match self.keys.iter().find(|key| !seen.insert(*key)) {
+            Some(key) => Err(format!("duplicate API key '{key}'; remove one")),
+            None => Ok(()),
+        }
+    }
+
+    /// Accepted API keys: those that are given, or generated ones.
+    pub(super) fn accepted_keys(&self) -> Vec<String> {
+        if self.keys.is_empty() {
+            return generate_keys(self.key_count.unwrap_or(Self::DEFAULT_KEY_COUNT), self.seed);
+        }
+        self.keys.clone()
+    }
+}
+
 /// `count` keys: those of the reference workload first, then keys of the same form, derived from the seed.
-pub fn generate_keys(count: usize, seed: u64) -> Vec<String> {
+fn generate_keys(count: usize, seed: u64) -> Vec<String> {
     let mut rng = SeededRng::new(seed, 20);
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let letter = move |_| char::from(letters[(rng.bits() % letters.len() as u64) as usize]);

@@ -1,5 +1,6 @@
 //! Options of the shop.
 
+use crate::number_range::check_number;
 use crate::shop::rules::store::ShopRules;
 use weir_base::Nanos;
 use weir_workload::delay::Delay;
@@ -33,6 +34,15 @@ impl Options {
     pub const DEFAULT_ITEMS: u32 = 30;
     /// Most sessions without a flag.
     pub const DEFAULT_MAX_SESSIONS: usize = 100_000;
+
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// First invalid option, by its flag, in one line.
+    pub fn check(&self) -> Result<(), String> {
+        check_number("items", self.items, 1..=1_000_000)?;
+        check_number("max-sessions", self.rules.max_sessions, 1..=1_000_000)
+    }
 }
 
 impl Default for Options {

@@ -25,8 +25,8 @@ impl EventText<'_> {
             if self.sse.has_bom {
                 bytes.extend_from_slice("\u{feff}".as_bytes());
             }
-            if let Some(retry_ms) = self.sse.retry_ms {
-                self.push_line(&mut bytes, &format!("retry: {retry_ms}"), 0, 60);
+            if let Some(retry) = self.sse.retry {
+                self.push_line(&mut bytes, &format!("retry: {}", retry.as_millis()), 0, 60);
             }
         }
         bytes

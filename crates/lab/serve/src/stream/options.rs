@@ -1,7 +1,9 @@
 //! Options of the service.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use crate::number_range::check_number;
 use weir_base::Nanos;
 use weir_workload::delay::Delay;
 
@@ -17,6 +19,26 @@ pub enum LineEnd {
     Cr,
     /// One of these for each line, at random.
     Mixed,
+}
+
+impl LineEnd {
+    /// Names of all.
+    pub const NAMES: [&str; 4] = ["lf", "crlf", "cr", "mixed"];
+}
+
+/// By its name; an error names what to write instead.
+impl FromStr for LineEnd {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "lf" => Ok(Self::Lf),
+            "crlf" => Ok(Self::Crlf),
+            "cr" => Ok(Self::Cr),
+            "mixed" => Ok(Self::Mixed),
+            _ => Err(format!("choose from {}", Self::NAMES.join(", "))),
+        }
+    }
 }
 
 /// Options of the service.
@@ -59,8 +81,8 @@ pub struct SseOptions {
     pub event_name: Option<String>,
     /// Whether events have IDs.
     pub has_ids: bool,
-    /// Field `retry` before the first event, in milliseconds.
-    pub retry_ms: Option<u64>,
+    /// Field `retry` before the first event, in whole milliseconds.
+    pub retry: Option<Nanos>,
     /// Lines of an event's data, from 1.
     pub data_lines: u64,
 }
@@ -87,6 +109,26 @@ impl Options {
     pub const MAX_EVENTS: u64 = 1_000_000;
     /// Maximum length of an event's data, in bytes.
     pub const MAX_EVENT_BYTES: usize = 1 << 20;
+
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// First invalid option, by its flag, in one line.
+    pub fn check(&self) -> Result<(), String> {
+        check_number("events", self.events, 0..=Self::MAX_EVENTS)?;
+        check_number("event-bytes", self.event_bytes, 0..=Self::MAX_EVENT_BYTES as u64)?;
+        check_number("pack", self.pack, 1..=100_000)?;
+        check_number("split", self.split, 1..=1000)?;
+        check_number("data-lines", self.sse.data_lines, 1..=1000)?;
+        // The rest of a line.
+        let is_name = |name: &str| !name.is_empty() && !name.starts_with(' ') && !name.contains(['\r', '\n', '\0']);
+        match &self.sse.event_name {
+            Some(name) if !is_name(name) => {
+                Err(format!("--event-name: invalid type of events '{}'; write e.g. tick", name.escape_debug()))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for Options {
@@ -115,7 +157,7 @@ impl Default for SseOptions {
             comments: 0.0,
             event_name: None,
             has_ids: false,
-            retry_ms: None,
+            retry: None,
             data_lines: 1,
         }
     }

@@ -6,6 +6,7 @@
 mod counts;
 mod decision;
 mod ending;
+mod options;
 mod overrides;
 
 use std::io;
@@ -18,6 +19,7 @@ use prometheus_client::registry::Registry;
 use self::counts::{Kind, WorkCounters};
 pub use self::decision::{WorkDecision, WorkRng};
 pub use self::ending::{Payload, ResponseEnding};
+pub use self::options::{Options, WorkOverflow};
 pub use self::overrides::ResponseOverrides;
 use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
 use weir_base::Nanos;
@@ -44,14 +46,14 @@ struct WorkTask {
 }
 
 impl Service {
-    /// Service with these random choices, and with slots or without.
+    /// Service with these options.
     ///
     /// # Errors
     /// No file for the static body.
-    pub fn new(rng: WorkRng, station: Option<Station>) -> io::Result<Self> {
+    pub fn new(options: Options) -> io::Result<Self> {
         Ok(Self {
-            rng,
-            station: station.map(Mutex::new),
+            station: options.station().map(Mutex::new),
+            rng: WorkRng::new(options.delay, options.slow_delay, options.mix, options.phases, options.seed),
             number: AtomicU64::new(0),
             counts: WorkCounters::new(),
             page: Arc::new(StaticBody::new(vec![b'x'; 1 << 20])?),

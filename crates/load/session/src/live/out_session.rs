@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use super::out_options::OutOptions;
-use crate::exit;
-use crate::messages::Messages;
 use crate::output::OutputFile;
 use weir_base::Nanos;
+use weir_command::Messages;
+use weir_command::exit;
 use weir_load::LoadPlan;
 use weir_machine::lock::lock;
 use weir_measure::RunProgress;

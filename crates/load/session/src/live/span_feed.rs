@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::out_options::{OutOptions, TraceCollector};
-use crate::messages::Messages;
+use weir_command::Messages;
 use weir_load::LoadPlan;
 use weir_load::request_tracing::{RequestTracing, SampledRequest, SampledRequests};
 use weir_machine::logger::Logger;

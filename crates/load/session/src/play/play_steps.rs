@@ -13,10 +13,10 @@ use weir_measure::end_reason::EndReason;
 use super::json::TraceDocument;
 use super::play_output::{PlayOutput, PlayTotals};
 use super::text::{TraceText, split};
-use crate::exit;
-use crate::interrupt::Interrupt;
-use crate::messages::Messages;
-use crate::output::{colors, print};
+use weir_command::Interrupt;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::{colors, print};
 
 /// Counts and outcome from the printing thread.
 struct Printed {

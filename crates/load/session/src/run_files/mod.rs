@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 pub use self::run_file_options::RunFileOptions;
 use self::run_summary::{append_to_job_page, comparison_with};
-use crate::exit;
-use crate::messages::Messages;
-use crate::output::{OutputFile, colors, print};
+use crate::output::OutputFile;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::{colors, print};
 use weir_history::RunSaver;
 use weir_load::request_log::{RequestLog, RequestLogEnd};
 use weir_measure::Run;

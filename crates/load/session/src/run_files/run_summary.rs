@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::messages::Messages;
+use weir_command::Messages;
 use weir_history::CompareOptions;
 use weir_measure::Run;
 use weir_report::comparison::markdown;

@@ -1,9 +1,9 @@
 //! Outputs of a search while it goes on: its loads, one after the other, on one line of time.
 
 use crate::live::{OutEnd, OutOptions, OutSession};
-use crate::messages::Messages;
 use crate::output::OutputFile;
 use weir_base::Nanos;
+use weir_command::Messages;
 use weir_load::LoadPlan;
 use weir_machine::clock::Clock;
 use weir_measure::capacity::report::CapacityReport;

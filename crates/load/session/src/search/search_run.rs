@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::search_feed::SearchFeed;
-use crate::exit;
-use crate::interrupt::Interrupt;
-use crate::messages::Messages;
-use crate::output::{OutputFile, colors, print};
+use crate::output::OutputFile;
 use weir_capacity::{self as capacity, CapacityError, CapacityEvent, CapacityOptions};
+use weir_command::Interrupt;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::{colors, print};
 use weir_load::LoadError;
 use weir_measure::capacity::report::{Bottleneck, CapacityReport};
 use weir_report::capacity as report;

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::stream::options::{LineEnd, SseOptions, StreamFaults};
+use weir_base::Nanos;
 use weir_events::EventReader;
 use weir_workload::delay::Delay;
 
@@ -16,7 +17,7 @@ fn options() -> impl Strategy<Value = Options> {
             comments,
             event_name: has_name.then(|| "tick".to_owned()),
             has_ids,
-            retry_ms: has_ids.then_some(1500),
+            retry: has_ids.then_some(Nanos::from_millis(1500)),
             data_lines,
         },
     );

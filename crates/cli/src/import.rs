@@ -1,0 +1,134 @@
+//! `weir import`: files of other tools become scenarios.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use weir_import::{Import, ImportKind, ImportSettings, count_omissions};
+
+use weir_command::Messages;
+use weir_command::exit;
+use weir_scenario_files::{ImportFormat, ImportInput, ImportOutput};
+
+const EXAMPLES: &str = "Examples:\n  weir import shop.postman_collection.json dev.postman_environment.json -o shop.hurl\n  \
+    weir import openapi.yaml --only pets --all -o pets.hurl\n  \
+    weir import request.txt --from curl --to json";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ImportArgs {
+    /// collections, recordings, descriptions, environments; folders of Bruno; - is stdin
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    files: Vec<PathBuf>,
+    /// file for the scenario; mix and variables beside it [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// kind of the files [default: told from the content]
+    #[arg(long, value_name = "KIND", value_enum)]
+    from: Option<FromKind>,
+    /// format that is written
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ToFormat::Hurl)]
+    to: ToFormat,
+    /// tag, folder, name, path or host of requests; repeatable
+    #[arg(long, value_name = "WORD")]
+    only: Vec<String>,
+    /// operations that change data, and static files, too
+    #[arg(long)]
+    all: bool,
+    /// values of recorded responses as they are, not as captures
+    #[arg(long)]
+    no_correlate: bool,
+    /// write over a scenario that is there
+    #[arg(long)]
+    force: bool,
+    /// seed of made-up values
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+/// Kind of files, as on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FromKind {
+    Curl,
+    Har,
+    Postman,
+    Openapi,
+    Http,
+    Jmx,
+    Bruno,
+}
+
+/// Format that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ToFormat {
+    Hurl,
+    Curl,
+    Json,
+}
+
+impl ToFormat {
+    fn format(self) -> ImportFormat {
+        match self {
+            Self::Hurl => ImportFormat::Hurl,
+            Self::Curl => ImportFormat::Curl,
+            Self::Json => ImportFormat::Json,
+        }
+    }
+}
+
+impl FromKind {
+    fn kind(self) -> ImportKind {
+        match self {
+            Self::Curl => ImportKind::Curl,
+            Self::Har => ImportKind::Har,
+            Self::Postman => ImportKind::Postman,
+            Self::Openapi => ImportKind::OpenApi,
+            Self::Http => ImportKind::Http,
+            Self::Jmx => ImportKind::Jmx,
+            Self::Bruno => ImportKind::Bruno,
+        }
+    }
+}
+
+pub(super) fn run(asked: &ImportArgs, messages: &Messages) -> u8 {
+    match try_run(asked, messages) {
+        Ok(()) => exit::OK,
+        Err(why) => {
+            messages.errors(&why);
+            exit::USAGE
+        }
+    }
+}
+
+fn try_run(asked: &ImportArgs, messages: &Messages) -> Result<(), String> {
+    let settings =
+        ImportSettings { only: asked.only.clone(), all: asked.all, correlate: !asked.no_correlate, seed: asked.seed };
+    let mut input = ImportInput::read(&asked.files, asked.from.map(FromKind::kind))?;
+    let import = input.import(&settings)?;
+    if import.active_steps() == 0 && asked.to == ToFormat::Hurl {
+        let hint = if asked.only.is_empty() { "" } else { "; --only chooses none" };
+        messages.note(&format!("warning: no request is left{hint}"));
+    }
+    let output = ImportOutput {
+        path: asked.out.as_deref(),
+        format: asked.to.format(),
+        input: &input,
+        keeps_values: true,
+        overwrites: asked.force,
+        load_flags: "",
+    };
+    let written = output.write(import, messages)?;
+    report(&written, messages);
+    Ok(())
+}
+
+/// Lists what is left out, with its places.
+fn report(import: &Import, messages: &Messages) {
+    if import.omissions.is_empty() {
+        return;
+    }
+    messages.note(&format!("left out: {}", count_omissions(&import.omissions)));
+    for omission in &import.omissions {
+        messages.note(&format!("  {omission}"));
+    }
+}

@@ -1,0 +1,247 @@
+//! `weir run`: one iteration of a scenario or script, with each request and response, for a person or a program.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use weir_base::units;
+use weir_load::Options;
+use weir_load::steps::ScenarioSource;
+use weir_load::steps::Value;
+use weir_machine::input_file;
+use weir_request::secret_mask::{SecretMask, shown_pair};
+use weir_request::url_text::UrlText;
+
+use super::connection_args::ConnectionArgs;
+use weir_command::Messages;
+use weir_command::exit;
+use weir_command::stdout::reserve_stdout;
+use weir_load::program::{ScriptOptions, is_python, is_script};
+use weir_scenario_files::{import_scenarios, read_variables};
+use weir_scripts::{PythonHost, play_script, replace_process};
+use weir_session::play::{PlayDetail, PlayOutput, play};
+
+const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://localhost:8080\n  \
+    weir run shop.py http://localhost:8080 --user Shopper -v";
+
+const SCENARIO: &str = "Scenario";
+const OUTPUT: &str = "Output";
+const REQUEST: &str = "Request";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct RunArgs {
+    /// scenario (hurl), or script (Python, Lua)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// URL before paths of the file, such as GET /items
+    #[arg(value_name = "BASE_URL", default_value = "", hide_default_value = true)]
+    base_url: String,
+
+    /// variable of the scenario; repeatable
+    #[arg(long = "variable", value_name = "NAME=VALUE", help_heading = SCENARIO)]
+    variables: Vec<String>,
+    /// file of variables, NAME=VALUE per line; repeatable
+    #[arg(long = "variables-file", value_name = "FILE", help_heading = SCENARIO)]
+    variable_files: Vec<PathBuf>,
+    /// variable whose value is not printed; repeatable
+    #[arg(long = "secret", value_name = "NAME=VALUE", help_heading = SCENARIO)]
+    secrets: Vec<String>,
+    /// folder of files that the scenario names [default: its own]
+    #[arg(long, value_name = "FOLDER", help_heading = SCENARIO)]
+    file_root: Option<PathBuf>,
+    /// seed of random values
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SCENARIO)]
+    seed: u64,
+
+    /// class of users of a script [default: that of the first user]
+    #[arg(long, value_name = "CLASS", help_heading = SCENARIO)]
+    user: Option<String>,
+    /// arguments of a script, after --
+    #[arg(value_name = "ARGS")]
+    script_args: Vec<String>,
+
+    /// whole bodies; without it their first 2 KiB
+    #[arg(short, long, help_heading = OUTPUT)]
+    verbose: bool,
+    /// name of a further secret: header, variable, parameter, field; repeatable
+    #[arg(long, value_name = "NAME", help_heading = SCENARIO)]
+    redact: Vec<String>,
+    /// credentials, cookies and secrets as they are, instead of ***
+    #[arg(long, help_heading = OUTPUT)]
+    show_secrets: bool,
+    /// format on stdout
+    #[arg(short, long, value_enum, default_value_t = RunFormat::Text, help_heading = OUTPUT)]
+    format: RunFormat,
+    /// same as --format json
+    #[arg(long, help_heading = OUTPUT)]
+    json: bool,
+
+    /// header of all requests; repeatable
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUEST)]
+    headers: Vec<String>,
+    /// basic authentication
+    #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
+    auth: Option<String>,
+    /// timeout of a request, and of waiting for a connection [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
+    timeout: Option<Duration>,
+
+    #[command(flatten)]
+    connection_args: ConnectionArgs,
+}
+
+/// Format of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RunFormat {
+    Text,
+    Json,
+}
+
+pub(super) fn run(asked: RunArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
+    match try_run(asked, args, messages, host) {
+        Ok(code) => code,
+        Err(why) => {
+            messages.error(&why);
+            exit::USAGE
+        }
+    }
+}
+
+fn try_run(
+    asked: RunArgs,
+    args: &[OsString],
+    messages: &Messages,
+    host: Option<&dyn PythonHost>,
+) -> Result<u8, String> {
+    if is_script(&asked.file) || is_python(&asked.file) {
+        return asked.play_script(args, messages, host);
+    }
+    if let Some(argument) = asked.script_args.first() {
+        let argument = argument.escape_debug();
+        return Err(format!("unexpected argument '{argument}'; arguments after the URL are for a script"));
+    }
+    if asked.user.is_some() {
+        return Err("--user is for Python scripts; a scenario has one kind of user".to_owned());
+    }
+    let output = asked.output();
+    play(&asked.into_options()?, &output, messages)
+}
+
+impl RunArgs {
+    fn play_script(
+        mut self,
+        args: &[OsString],
+        messages: &Messages,
+        host: Option<&dyn PythonHost>,
+    ) -> Result<u8, String> {
+        let given = [
+            ("--variable", !self.variables.is_empty()),
+            ("--variables-file", !self.variable_files.is_empty()),
+            ("--secret", !self.secrets.is_empty()),
+            ("--file-root", self.file_root.is_some()),
+        ];
+        if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            return Err(format!("{flag} does not go with a script; give arguments after --"));
+        }
+        let mut own = std::mem::take(&mut self.script_args);
+        // Without a URL the first argument after -- stands in its place.
+        if self.base_url.starts_with('-') {
+            own.insert(0, std::mem::take(&mut self.base_url));
+        }
+        let output = self.output();
+        let script = ScriptOptions {
+            path: self.file,
+            url: self.base_url.clone(),
+            args: own,
+            user: self.user,
+            users: Some(1),
+            ..ScriptOptions::default()
+        };
+        if is_python(&script.path) && host.is_none() {
+            return Err(replace_process(args));
+        }
+        if output.is_json {
+            reserve_stdout()?;
+        }
+        let options = Options {
+            url: self.base_url,
+            headers: self.headers,
+            auth: self.auth,
+            timeout: self.timeout,
+            seed: Some(self.seed),
+            no_template: true,
+            ..self.connection_args.into_options()
+        };
+        play_script(&script, options, &output, host, messages)
+    }
+
+    /// Parts of each iteration that are printed.
+    fn output(&self) -> PlayOutput {
+        PlayOutput {
+            detail: if self.verbose { PlayDetail::Whole } else { PlayDetail::Full },
+            is_json: self.json || self.format == RunFormat::Json,
+            mask: match self.show_secrets {
+                true => SecretMask::off(),
+                false => SecretMask::new(&self.redact).with_values(&self.secret_values()),
+            },
+        }
+    }
+
+    /// Values of `--secret`, whatever their names.
+    fn secret_values(&self) -> Vec<String> {
+        self.secrets.iter().filter_map(|text| text.split_once('=')).map(|(_, value)| value.to_owned()).collect()
+    }
+
+    /// Options of a load of one scenario.
+    fn into_options(self) -> Result<Options, String> {
+        let mut source = match import_scenarios(&self.file, self.file_root.as_deref())? {
+            Some(imported) => imported.into_single(&self.file)?,
+            None => read_scenario(&self.file)?,
+        };
+        source.file_root = self.file_root.clone().or(source.file_root);
+        for path in &self.variable_files {
+            source.variables.extend(read_variables(path)?);
+        }
+        for (flag, pairs) in [("variable", &self.variables), ("secret", &self.secrets)] {
+            for pair in pairs {
+                let (name, value) = named_value(flag, pair)?;
+                // A secret is a text, whatever it looks like.
+                let value = if flag == "secret" { Value::quoted_text(&value) } else { value };
+                source.variables.push((name, value));
+            }
+        }
+        let names = self.secrets.iter().filter_map(|text| text.split_once('=')).map(|(name, _)| name.to_owned());
+        let redact = self.redact.into_iter().chain(names).collect();
+        Ok(Options {
+            url: self.base_url,
+            scenarios: vec![source],
+            headers: self.headers,
+            auth: self.auth,
+            redact,
+            timeout: self.timeout,
+            seed: Some(self.seed),
+            ..self.connection_args.into_options()
+        })
+    }
+}
+
+/// Name and value of a variable.
+fn named_value(flag: &str, pair: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        pair.split_once('=').ok_or_else(|| format!("--{flag} '{}': write NAME=VALUE", shown_pair(pair)))?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn read_scenario(path: &Path) -> Result<ScenarioSource, String> {
+    let name = path.display().to_string();
+    if UrlText::of(&name).is_url() {
+        return Err(format!("'{name}' is a URL and not a scenario; write weir run FILE.hurl, or weir load {name}"));
+    }
+    let bytes = input_file::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("the scenario '{name}' is not UTF-8"))?;
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    Ok(ScenarioSource { name, text, folder, weight: 1.0, ..ScenarioSource::default() })
+}

@@ -1,0 +1,94 @@
+//! Programs that drive the users of an agent.
+
+use crate::lua_script::{LuaLoad, LuaRole};
+use crate::python_host::{PythonHost, PythonScript, ScriptRole};
+use weir_agents::{AgentPrograms, process};
+use weir_command::Messages;
+use weir_command::exit;
+use weir_llm::load::ConversationOptions;
+use weir_load::program::{BuiltInProgram, ProgramOptions, ScriptOptions};
+use weir_load::{AgentPosition, LoadPlan, Options};
+
+/// Scripts that drive the users of an agent.
+struct HostedScripts<'a> {
+    host: Option<&'a dyn PythonHost>,
+    /// Script in Python that is open: loads that follow use it again.
+    python: Option<(ScriptOptions, Box<dyn PythonScript>)>,
+    is_running: bool,
+}
+
+impl<'a> HostedScripts<'a> {
+    /// Scripts of a process with this interpreter.
+    fn new(host: Option<&'a dyn PythonHost>) -> Self {
+        Self { host, python: None, is_running: false }
+    }
+}
+
+/// Makes the users of a program of weir's own.
+type BuiltInPlan = fn(&BuiltInProgram, &Options, LoadPlan) -> Result<LoadPlan, String>;
+
+/// Programs of weir's own, by their names.
+const BUILT_IN: &[(&str, BuiltInPlan)] = &[(ConversationOptions::PROGRAM, ConversationOptions::agent_plan)];
+
+impl HostedScripts<'_> {
+    fn prepare_python(
+        &mut self,
+        script: &ScriptOptions,
+        options: &Options,
+        plan: LoadPlan,
+        position: AgentPosition,
+    ) -> Result<LoadPlan, String> {
+        let host = self.host.ok_or("the agent has no Python; start it by the package weir-http")?;
+        let opened = match self.python.take().filter(|(known, _)| known == script) {
+            Some((_, opened)) => opened,
+            None => host.open(script, ScriptRole::Agent(position.index))?,
+        };
+        let headers = plan.script_headers(options).map_err(|error| error.to_string())?;
+        let program = opened.program(&plan, &headers);
+        self.is_running = program.is_ok();
+        self.python = Some((script.clone(), opened));
+        plan.driven_by(program?, options).map_err(|error| error.to_string())
+    }
+}
+
+impl AgentPrograms for HostedScripts<'_> {
+    fn prepare(
+        &mut self,
+        program: &ProgramOptions,
+        options: &Options,
+        plan: LoadPlan,
+        position: AgentPosition,
+    ) -> Result<LoadPlan, String> {
+        match program {
+            ProgramOptions::Lua(script) => {
+                LuaLoad::prepare(script, options, plan, LuaRole::Agent(position.count)).map(|(plan, _)| plan)
+            }
+            ProgramOptions::Python(script) => self.prepare_python(script, options, plan, position),
+            ProgramOptions::BuiltIn(program) => {
+                let name = &program.name;
+                let found = BUILT_IN.iter().find(|(known, _)| known == name).map(|(_, plan)| plan);
+                let make = found.ok_or_else(|| {
+                    format!("the agent's build of weir has no '{name}'; build it with the feature {name}")
+                })?;
+                make(program, options, plan)
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        let (_, opened) = self.python.as_ref().filter(|_| std::mem::take(&mut self.is_running))?;
+        // The report of a script that fails at the end is its traceback.
+        opened.report().ok()
+    }
+}
+
+/// Hidden command of an agent process.
+pub fn run_agent(messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
+    match process::run(&mut HostedScripts::new(host)) {
+        Ok(()) => exit::OK,
+        Err(error) => {
+            messages.error(&format!("internal command of 'weir load --on': {error}"));
+            exit::USAGE
+        }
+    }
+}

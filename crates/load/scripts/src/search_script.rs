@@ -1,0 +1,52 @@
+//! Script of a search for the highest load.
+
+use crate::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole, open_script};
+use weir_load::program::ScriptOptions;
+
+/// Script of a search for the highest load: agents drive its users in one load after the other.
+#[derive(Debug, Default)]
+pub struct SearchScript {
+    options: Option<ScriptOptions>,
+    python: Option<Box<dyn PythonScript>>,
+    reports: Vec<String>,
+}
+
+impl SearchScript {
+    /// Script in Lua.
+    pub fn lua(options: ScriptOptions) -> Self {
+        Self { options: Some(options), ..Self::default() }
+    }
+
+    /// Opens a script in Python; returns also the load that it describes.
+    ///
+    /// # Errors
+    /// One line; details are printed already.
+    pub fn python(host: &dyn PythonHost, mut options: ScriptOptions) -> Result<(Self, PythonScriptSettings), String> {
+        let (script, settings) = open_script(host, &mut options, ScriptRole::Coordinator)?;
+        script.coordinate(1)?;
+        Ok((Self { options: Some(options), python: Some(script), reports: Vec::new() }, settings))
+    }
+
+    /// Whether it is in Python, which runs on one thread.
+    pub fn is_python(&self) -> bool {
+        self.python.is_some()
+    }
+
+    /// The script for agents.
+    pub fn options(&self) -> Option<ScriptOptions> {
+        self.options.clone()
+    }
+
+    /// Takes what the script of an agent has left after a load.
+    pub fn add_report(&mut self, report: &str) {
+        self.reports.push(report.to_owned());
+    }
+
+    /// Ends the search.
+    ///
+    /// # Errors
+    /// One line; details are printed already.
+    pub fn end(&self) -> Result<(), String> {
+        self.python.as_ref().map_or(Ok(()), |script| script.end_search(&self.reports))
+    }
+}
