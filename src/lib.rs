@@ -14,9 +14,10 @@
 //! ## Base: `crates/base`
 //!
 //! What all products share and none owns: time, units, requests and whose secrets they carry, retries, rate limits as models,
-//! and the machine. Decisions are pure; `machine` alone meets the system. It names no other folder.
+//! and the machine. Decisions are pure; `machine` and `command` alone meet the system. It names no other folder.
 //!
 //! - [`base`], pure: Time, kinds of failures, seeded random numbers and counters, which all of weir shares
+//! - [`command`]: A command as a process: its messages, stdout, exit code, interrupts, life as a server ──► base, machine, request
 //! - [`document`]: TOML configuration with typed reading and errors that have a position ──► base
 //! - [`histogram`], pure: Histograms of times in constant memory, and their percentiles ──► base
 //! - [`limits`], pure: Models of rate limits, as services count them ──► base
@@ -39,8 +40,9 @@
 //! ## Load: `crates/load`
 //!
 //! Measuring a service: what is sent when (`pace`), the engine (`load`), users and their steps (`scenario`, `lua`, `llm`,
-//! `replay`), what was measured and how far to trust it (`measure`), what readers get (`report`, `web`, `terminal`,
-//! `outputs`), and one load from its files to its exit code (`session`).
+//! `replay`, `scripts`), files of other tools and recordings (`import`, `scenario_files`, `record`), what was measured and
+//! how far to trust it (`measure`), what readers get (`report`, `web`, `terminal`, `outputs`), and one load from its files to
+//! its exit code (`session`).
 //!
 //! - [`agents`]: Several processes that generate one load together ──► load, measure, pace
 //! - [`capacity`]: Search for the highest load at which all objectives are met ──► agents, load, measure
@@ -55,10 +57,12 @@
 //! - [`measure`], pure: Records of requests, histograms, runs, trust, objectives, comparisons
 //! - [`outputs`]: Outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD ──► measure, net, pace, server, telemetry
 //! - [`pace`], pure: Which request of a load starts when, and by whom
-//! - [`record`]: A recording proxy: what goes through it becomes a HAR file, and so a scenario ──► import, net, server
+//! - [`record`]: A recording proxy: what goes through it becomes a HAR file, and so a scenario ──► import, net, scenario-files, server
 //! - [`replay`]: Access logs (nginx, Apache, ALB, Envoy, Caddy, JSON lines) as loads: their requests at their recorded times ──► load, measure, net, pace
 //! - [`report`]: A run as text, ab, wrk, JMeter, JSON, CSV and HTML ──► measure
 //! - [`scenario`], pure: Scenarios: steps with templates, captures and checks; cookies and data of users ──► events, hurl, json
+//! - [`scenario_files`]: Files that become scenarios, and those that an import writes: scenarios, a mix, variables, rows of data ──► import, load
+//! - [`scripts`]: Scripts in Lua and Python as users of a load, a search, a study, an agent or one iteration ──► agents, llm, load, lua, measure, session
 //! - [`session`]: A load, search or iteration as a command runs it: files, live session, progress, outputs, exit code ──► agents, capacity, history, load, measure, outputs, pace, report, telemetry, terminal, web
 //! - [`terminal`]: Progress of a run on the terminal: a line, a table, or a full-screen view of a load ──► measure, pace
 //! - [`web`]: Page on which a load is watched and changed while it runs ──► load, measure, pace, report, server
@@ -93,7 +97,7 @@
 //!
 //! ## Command: `crates/cli`
 //!
-//! - [`cli`]: Load-test HTTP services; with a test server, a gateway and a job sender: the command ──► agents, capacity, delivery, events, gate, history, import, llm, load, lua, measure, net, pace, record, replay, report, resilience, send, send-file, serve, server, session, simulate, study, terminal, web, workload
+//! - [`cli`]: Load-test HTTP services; with a test server, a gateway and a job sender: the command ──► agents, capacity, delivery, events, gate, history, import, llm, load, measure, net, pace, record, replay, report, resilience, scenario-files, scripts, send, send-file, serve, server, session, simulate, study, terminal, web, workload
 //!
 //! # The path of a request
 //!

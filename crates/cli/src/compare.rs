@@ -93,17 +93,7 @@ impl CompareArgs {
     }
 }
 
-pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> u8 {
-    match try_run(asked, args, messages) {
-        Ok(code) => code,
-        Err(why) => {
-            messages.error(&why);
-            exit::USAGE
-        }
-    }
-}
-
-fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let compared = asked.options().compare(Vec::new(), &mut |text| messages.note(text))?;
     let html = OutputFile::open_page(asked.html.as_deref())?;
     for side in asked.base.iter().chain(&asked.sides) {

@@ -90,17 +90,7 @@ impl FromKind {
     }
 }
 
-pub(super) fn run(asked: &ImportArgs, messages: &Messages) -> u8 {
-    match try_run(asked, messages) {
-        Ok(()) => exit::OK,
-        Err(why) => {
-            messages.errors(&why);
-            exit::USAGE
-        }
-    }
-}
-
-fn try_run(asked: &ImportArgs, messages: &Messages) -> Result<(), String> {
+pub(super) fn run(asked: &ImportArgs, messages: &Messages) -> Result<u8, String> {
     let settings =
         ImportSettings { only: asked.only.clone(), all: asked.all, correlate: !asked.no_correlate, seed: asked.seed };
     let mut input = ImportInput::read(&asked.files, asked.from.map(FromKind::kind))?;
@@ -119,7 +109,7 @@ fn try_run(asked: &ImportArgs, messages: &Messages) -> Result<(), String> {
     };
     let written = output.write(import, messages)?;
     report(&written, messages);
-    Ok(())
+    Ok(exit::OK)
 }
 
 /// Lists what is left out, with its places.

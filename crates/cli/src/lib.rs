@@ -157,30 +157,32 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         Err(error) => return usage(&error, &args, &for_invalid_args(&args)),
     };
     let messages = cli.common.messages();
-    match cli.command {
+    let done = match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
         CliCommand::Llm(asked) => llm::run(*asked, &args, &messages),
         CliCommand::Replay(asked) => replay::run(&asked, &args, &messages),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
         CliCommand::Import(asked) => import::run(&asked, &messages),
         CliCommand::Record(asked) => record::run(*asked, &messages),
-        CliCommand::Serve(asked) => serve::run(asked, &messages),
-        CliCommand::Gate(asked) => gate::run(&asked, &messages),
+        CliCommand::Serve(asked) => serve::run(asked, messages),
         CliCommand::Send(asked) => send::run(&asked, &messages),
-        CliCommand::Simulate(asked) => simulate::run(&asked, &messages),
-        CliCommand::Study(asked) => study::run(&asked, &args, &messages, host),
-        CliCommand::Guard => study::guard(&messages),
-        CliCommand::Agent => weir_scripts::run_agent(&messages, host),
+        CliCommand::Simulate(asked) => simulate::run(&asked),
         CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages, host),
         CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
-        CliCommand::History(asked) => history::run(&asked, &messages),
-        CliCommand::Trend(asked) => history::run_trend(&asked, &messages),
-        CliCommand::Ui(asked) => ui::run(&asked, &args, &messages),
-        CliCommand::Report(asked) => report::run(&asked, &messages),
-        CliCommand::Doctor(asked) => doctor::run(&asked, &messages),
-        CliCommand::Completions(asked) => completions::run(&asked, &messages),
-        CliCommand::Man(asked) => man_pages::run(&asked, &messages),
-    }
+        CliCommand::Ui(asked) => ui::run(&asked, &args, messages),
+        // These have errors of their own, or several.
+        CliCommand::Gate(asked) => Ok(gate::run(&asked, &messages)),
+        CliCommand::Study(asked) => Ok(study::run(&asked, &args, &messages, host)),
+        CliCommand::Guard => Ok(study::guard(&messages)),
+        CliCommand::Agent => Ok(weir_scripts::run_agent(&messages, host)),
+        CliCommand::History(asked) => Ok(history::run(&asked, &messages)),
+        CliCommand::Trend(asked) => Ok(history::run_trend(&asked, &messages)),
+        CliCommand::Report(asked) => Ok(report::run(&asked, &messages)),
+        CliCommand::Doctor(asked) => Ok(doctor::run(&asked, &messages)),
+        CliCommand::Completions(asked) => Ok(completions::run(&asked, &messages)),
+        CliCommand::Man(asked) => Ok(man_pages::run(&asked, &messages)),
+    };
+    messages.exit_code(done)
 }
 
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {

@@ -139,18 +139,8 @@ const USERS: &str = "Closed loop (as JMeter)";
 const OPEN: &str = "Open loop";
 const RESULT: &str = "Result";
 
-pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
-    match try_run(asked, args, messages, host) {
-        Ok(code) => code,
-        Err(why) => {
-            messages.errors(&why);
-            exit::USAGE
-        }
-    }
-}
-
 /// Errors before the run are returned as one line; errors after it are logged and do not lose the run.
-fn try_run(
+pub(super) fn run(
     mut asked: LoadArgs,
     args: &[OsString],
     messages: &Messages,

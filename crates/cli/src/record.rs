@@ -13,7 +13,6 @@ use weir_record::{HostPattern, HostScope, Options, RecordSession};
 
 use super::connection_args::CONNECTION;
 use weir_command::Messages;
-use weir_command::exit;
 
 const EXAMPLES: &str = "Examples:\n  weir record -o shop.hurl\n  weir record --upstream http://localhost:8080 -o shop.hurl\n  \
     weir record --only shop.example --for 60s -o shop.hurl";
@@ -130,14 +129,8 @@ fn body_size(text: &str) -> Result<usize, String> {
     size.filter(|size| *size <= 64 << 20).ok_or_else(|| "write a size of at most 64MiB, e.g. 512KiB".to_owned())
 }
 
-pub(super) fn run(args: RecordArgs, messages: &Messages) -> u8 {
-    match args.into_session().run(messages) {
-        Ok(code) => code,
-        Err(why) => {
-            messages.errors(&why);
-            exit::USAGE
-        }
-    }
+pub(super) fn run(args: RecordArgs, messages: &Messages) -> Result<u8, String> {
+    args.into_session().run(messages)
 }
 
 impl RecordArgs {

@@ -16,7 +16,6 @@ use weir_request::url_text::UrlText;
 
 use super::connection_args::ConnectionArgs;
 use weir_command::Messages;
-use weir_command::exit;
 use weir_command::stdout::reserve_stdout;
 use weir_load::program::{ScriptOptions, is_python, is_script};
 use weir_scenario_files::{import_scenarios, read_variables};
@@ -100,17 +99,7 @@ enum RunFormat {
     Json,
 }
 
-pub(super) fn run(asked: RunArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
-    match try_run(asked, args, messages, host) {
-        Ok(code) => code,
-        Err(why) => {
-            messages.error(&why);
-            exit::USAGE
-        }
-    }
-}
-
-fn try_run(
+pub(super) fn run(
     asked: RunArgs,
     args: &[OsString],
     messages: &Messages,

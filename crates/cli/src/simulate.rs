@@ -3,7 +3,6 @@
 use clap::{Args, ValueEnum};
 
 use weir_command::Interrupt;
-use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::print;
 use weir_machine::parallel;
@@ -45,17 +44,7 @@ enum SimulateFormat {
     Json,
 }
 
-pub(super) fn run(args: &SimulateArgs, messages: &Messages) -> u8 {
-    match try_run(args) {
-        Ok(code) => code,
-        Err(reason) => {
-            messages.error(&reason);
-            exit::USAGE
-        }
-    }
-}
-
-fn try_run(args: &SimulateArgs) -> Result<u8, String> {
+pub(super) fn run(args: &SimulateArgs) -> Result<u8, String> {
     if args.list {
         let line = |name| format!("{name:16}{}\n", scenario::description(name).unwrap_or_default());
         return print(&scenario::names().map(line).collect::<String>(), false).map(|()| exit::OK);

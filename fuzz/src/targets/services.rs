@@ -6,29 +6,67 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use weir_server::RunningServer;
-use weir_machine::logger::Logger;
+use weir_base::Nanos;
+use weir_serve::llm::pace::LlmPace;
+use weir_serve::ratelimit::{OneWayDelay, RateLimitHeaderSet};
+use weir_serve::shop::rules::store::ShopRules;
+use weir_serve::stream::StreamFaults;
+use weir_serve::{ServeOptions, TestService, functions, httpbin, llm, ratelimit, shop, sleep, stream, work};
+use weir_server::timeouts::Timeouts;
+use weir_server::{Options, RunningServer};
+use weir_workload::delay::Delay;
+use weir_workload::mix::Mix;
 
 /// Services without delays, so that a long wait is an error.
-const SERVICES: [&[&str]; 8] = [
-    &["httpbin", "--max-body=65536"],
-    &["work", "--delay=0ms", "--slow-delay=0ms", "--mix=good=3,garbage=1,error=1,reset=1"],
-    &["ratelimit", "--latency-in=0ms", "--latency-out=0ms", "--keepalive", "--limit-headers=retry-after,ratelimit"],
-    &["functions", "--threads=1"],
-    &["sleep", "--threads=1", "--delay=0ms"],
-    &["shop", "--mix=good=3,garbage=1,error=1,reset=1", "--gzip", "--close=10%", "--max-sessions=4"],
-    &[
-        "stream",
-        "--first-delay=0ms",
-        "--gap=0ms",
-        "--split-gap=0ms",
-        "--events=4",
-        "--split=2",
-        "--cut=10%",
-        "--half=10%",
-    ],
-    &["llm", "--prefill=0ms", "--prefill-per-token=0ms", "--decode=0ms", "--mix=good=3,garbage=1,error=1,reset=1"],
-];
+fn kinds() -> Vec<TestService> {
+    let none = Delay::Constant(Nanos::ZERO);
+    let no_latency = OneWayDelay::read("0ms").expect("valid");
+    let mix = Mix::read("good=3,garbage=1,error=1,reset=1").expect("valid");
+    vec![
+        TestService::Httpbin(httpbin::Options { max_body_bytes: 65_536, ..httpbin::Options::default() }),
+        TestService::Work(work::Options {
+            delay: none.clone(),
+            slow_delay: none.clone(),
+            mix: mix.clone(),
+            ..work::Options::default()
+        }),
+        TestService::Ratelimit(ratelimit::Options {
+            latency_in: no_latency.clone(),
+            latency_out: no_latency,
+            keep_alive: true,
+            headers: RateLimitHeaderSet { retry_after: true, rate_limit: true, x_rate_limit: false },
+            ..ratelimit::Options::default()
+        }),
+        TestService::Functions(functions::Options { threads: 1, ..functions::Options::default() }),
+        TestService::Sleep(sleep::Options { threads: 1, delay: Nanos::ZERO }),
+        TestService::Shop(shop::Options {
+            rules: ShopRules { max_sessions: 4, ..shop::Options::default().rules },
+            mix: mix.clone(),
+            uses_gzip: true,
+            close: 0.1,
+            ..shop::Options::default()
+        }),
+        TestService::Stream(stream::Options {
+            first_delay: none.clone(),
+            gap: none.clone(),
+            split_gap: Nanos::ZERO,
+            events: 4,
+            split: 2,
+            faults: StreamFaults { cut: 0.1, half: 0.1, ..StreamFaults::default() },
+            ..stream::Options::default()
+        }),
+        TestService::Llm(llm::Options {
+            pace: LlmPace {
+                prefill: none,
+                prefill_per_token: Nanos::ZERO,
+                decode: Nanos::ZERO,
+                ..LlmPace::default()
+            },
+            mix,
+            ..llm::Options::default()
+        }),
+    ]
+}
 
 /// Timeout of a client; longer than those of the services.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(8);
@@ -36,12 +74,11 @@ const CLIENT_TIMEOUT: Duration = Duration::from_secs(8);
 fn services() -> &'static [RunningServer] {
     static ALL: OnceLock<Vec<RunningServer>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let start = |args: &[&str]| {
-            let limits = ["--head-timeout=1s", "--stall-timeout=1s", "--idle-timeout=1s"];
-            let args = args.iter().chain(&limits).map(Into::into);
-            weir_cli::serve::parse(args).and_then(|asked| asked.start(Logger::new(|_| {}))).expect("it starts")
-        };
-        SERVICES.into_iter().map(start).collect()
+        let limit = Nanos::SECOND;
+        let timeouts = Timeouts { idle: limit, head: limit, body: limit, write: limit, ..Timeouts::default() };
+        let server = Options { timeouts, ..Options::default() };
+        let start = |service| ServeOptions { service, server: server.clone() }.start().expect("it starts");
+        kinds().into_iter().map(start).collect()
     })
 }
 
@@ -54,7 +91,8 @@ crate::target!(|bytes: &[u8]| {
     {
         return;
     }
-    let service = &services()[usize::from(*choice) % SERVICES.len()];
+    let all = services();
+    let service = &all[usize::from(*choice) % all.len()];
     round_trip(service.address(), request);
 });
 

@@ -50,6 +50,14 @@ impl Messages {
         exit::USAGE
     }
 
+    /// Exit code of a command: its own, or that of its errors, which are written.
+    pub fn exit_code(&self, done: Result<u8, String>) -> u8 {
+        done.unwrap_or_else(|why| {
+            self.errors(&why);
+            exit::USAGE
+        })
+    }
+
     /// Writes a note.
     pub fn note(&self, text: &str) {
         if !self.quiet {

@@ -97,17 +97,7 @@ enum CapacityFormat {
     Json,
 }
 
-pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
-    match try_run(asked, args, messages, host) {
-        Ok(code) => code,
-        Err(why) => {
-            messages.errors(&why);
-            exit::USAGE
-        }
-    }
-}
-
-fn try_run(
+pub(super) fn run(
     mut asked: CapacityArgs,
     args: &[OsString],
     messages: &Messages,

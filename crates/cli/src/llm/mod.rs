@@ -47,17 +47,7 @@ pub(super) struct LlmCommandArgs {
     agent_args: AgentArgs,
 }
 
-pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> u8 {
-    match try_run(asked, args, messages) {
-        Ok(code) => code,
-        Err(why) => {
-            messages.errors(&why);
-            exit::USAGE
-        }
-    }
-}
-
-fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let LlmCommandArgs { endpoint_args, prompt_args, load_args, agent_args } = asked;
     let (session, format) = (load_args.session(), load_args.format);
     load_args.check(&session)?;

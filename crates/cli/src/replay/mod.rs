@@ -39,17 +39,7 @@ pub(super) struct ReplayArgs {
     load_args: ReplayLoadArgs,
 }
 
-pub(super) fn run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> u8 {
-    match try_run(asked, args, messages) {
-        Ok(code) => code,
-        Err(why) => {
-            messages.errors(&why);
-            exit::USAGE
-        }
-    }
-}
-
-fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+pub(super) fn run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let ReplayArgs { log_args, load_args } = asked;
     let options = ReplayOptions {
         log: log_args.options(),

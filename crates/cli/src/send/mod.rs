@@ -16,17 +16,10 @@ use weir_command::exit;
 use weir_send::state::State;
 use weir_send_file::{BulkDelivery, BulkMessage, BulkOutcome};
 
-pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
-    let ended = match &asked.queue {
+pub(super) fn run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
+    match &asked.queue {
         Some(command) => queue::run(command, messages),
         None => deliver(asked, messages),
-    };
-    match ended {
-        Ok(code) => code,
-        Err(why) => {
-            messages.error(&why);
-            exit::USAGE
-        }
     }
 }
 

@@ -18,7 +18,6 @@ use clap::{Args, Subcommand};
 use super::server_args::{SERVER, ServerArgs};
 use weir_command::Messages;
 use weir_command::ServerLifecycle;
-use weir_command::exit;
 use weir_machine::logger::Logger;
 use weir_serve::{ServeOptions, TestService};
 use weir_server::Options;
@@ -105,17 +104,7 @@ where
     PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
 }
 
-pub(super) fn run(args: ServeArgs, messages: &Messages) -> u8 {
-    match try_run(args, *messages) {
-        Ok(code) => code,
-        Err(reason) => {
-            messages.error(&reason);
-            exit::USAGE
-        }
-    }
-}
-
-fn try_run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
+pub(super) fn run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
     let mut lifecycle = ServerLifecycle::new(&[])?;
     let (options, grace) = args.into_options(Logger::new(move |text| messages.note(text)))?;
     let running = options.start().map_err(|error| error.to_string())?;

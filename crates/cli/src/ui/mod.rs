@@ -40,11 +40,7 @@ pub(crate) struct UiArgs {
 }
 
 /// Serves the page until a signal; the run that is going on is ended and saved.
-pub(super) fn run(asked: &UiArgs, args: &[OsString], messages: &Messages) -> u8 {
-    try_run(asked, args, *messages).unwrap_or_else(|why| messages.usage_error(&why))
-}
-
-fn try_run(asked: &UiArgs, args: &[OsString], messages: Messages) -> Result<u8, String> {
+pub(super) fn run(asked: &UiArgs, args: &[OsString], messages: Messages) -> Result<u8, String> {
     let library = RunLibrary::open(&asked.store)?;
     let backend = UiCommands::new(library, self_command(args));
     let logger = Logger::new(move |text| messages.note(text));

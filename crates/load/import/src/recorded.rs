@@ -3,6 +3,7 @@
 use weir_hurl::{FilterKind, QueryKind, RegexPattern, Template, TextPosition, TextQuery, ValueFilter};
 
 use crate::names::snake_case;
+use crate::text::regex_escaped;
 use crate::tree::{SourceNode, SourceValue, parse_json};
 
 /// Length of a value of one or more kinds of characters.
@@ -114,7 +115,7 @@ fn location_candidates(location: &str, comes_again: &dyn Fn(&str) -> bool) -> Ve
             Some(c) => format!("([^{}]+)", if c == '/' { "/?&" } else { "?&#" }),
             None => "([^/?&#]+)".to_owned(),
         };
-        let pattern = Template::text(format!("{}{end}", escaped(&before)));
+        let pattern = Template::text(format!("{}{end}", regex_escaped(&before)));
         let kind = FilterKind::Regex(RegexPattern::Quoted(pattern));
         found.push(RecordedValue {
             value: word.to_owned(),
@@ -209,18 +210,6 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
         }
     }
     None
-}
-
-/// Text as a regular expression that matches it.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if "\\.+*?()|[]{}^$".contains(c) {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
 }
 
 #[cfg(test)]

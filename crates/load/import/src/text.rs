@@ -118,6 +118,18 @@ pub(crate) fn one_line(text: &str, max_chars: usize) -> String {
     }
 }
 
+/// Text as a regular expression that matches it.
+pub(crate) fn regex_escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if "\\.+*?()|[]{}^$".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

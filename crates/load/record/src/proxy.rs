@@ -1,7 +1,7 @@
 //! Connections of clients, and where their requests go.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -42,19 +42,8 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT);
     let service = service_fn(|request| handle(Rc::clone(context), entrance.clone(), request));
-    let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
-    let mut stopping = context.stopping.clone();
-    let mut is_told = false;
-    loop {
-        tokio::select! {
-            // How a connection of a client ends does not matter to the recording.
-            _ = &mut connection => return,
-            _ = stopping.wait_for(|stops| *stops), if !is_told => {
-                is_told = true;
-                connection.as_mut().graceful_shutdown();
-            }
-        }
-    }
+    let connection = builder.serve_connection(io, service).with_upgrades();
+    serve_until_stop(context, connection, http1::UpgradeableConnection::graceful_shutdown).await;
 }
 
 /// Serves a connection with HTTP/2, until it ends or the recording does.
@@ -66,15 +55,22 @@ where
     builder.auto_date_header(false).timer(TokioTimer::new());
     builder.max_header_list_size(MAX_HEADER_LIST_BYTES).max_concurrent_streams(250);
     let service = service_fn(|request| handle(Rc::clone(context), entrance.clone(), request));
-    let mut connection = pin!(builder.serve_connection(io, service));
+    let connection = builder.serve_connection(io, service);
+    serve_until_stop(context, connection, http2::Connection::graceful_shutdown).await;
+}
+
+/// Serves a connection until it ends; once the recording does, no further request of it begins.
+async fn serve_until_stop<C: Future>(context: &ProxyContext, connection: C, end: impl Fn(Pin<&mut C>)) {
+    let mut connection = pin!(connection);
     let mut stopping = context.stopping.clone();
     let mut is_told = false;
     loop {
         tokio::select! {
+            // How a connection of a client ends does not matter to the recording.
             _ = &mut connection => return,
             _ = stopping.wait_for(|stops| *stops), if !is_told => {
                 is_told = true;
-                connection.as_mut().graceful_shutdown();
+                end(connection.as_mut());
             }
         }
     }

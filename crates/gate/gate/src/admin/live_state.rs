@@ -10,6 +10,7 @@ use http::{HeaderValue, Response, header};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 
+use super::call_in_flight::call_in_flight;
 use super::{AdminState, upstream_page};
 use crate::gate_route::GateRoute;
 use crate::metrics;
@@ -146,14 +147,7 @@ fn latency(buckets: &LatencyBuckets) -> Value {
 }
 
 fn call(call: &RequestInFlight) -> Value {
-    json!({
-        "age_ms": call.age.as_millis_f64(),
-        "stage": call.stage,
-        "route": call.route,
-        "client": call.client,
-        "method": call.method,
-        "target": shortened(&call.target),
-    })
+    call_in_flight(call, &shortened(&call.target))
 }
 
 /// A target, without the end of a long one: all of it is in `GET /calls`.

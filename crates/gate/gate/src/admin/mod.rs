@@ -6,6 +6,7 @@
 //!   which are rejected
 
 mod browser_guard;
+mod call_in_flight;
 mod config_page;
 mod live_page;
 mod live_state;

@@ -4,6 +4,7 @@ use http::{HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::AdminState;
+use super::call_in_flight::call_in_flight;
 use crate::local_responses;
 use weir_server::{MetricsHandle, RequestInFlight, ResponseBody};
 
@@ -62,15 +63,5 @@ pub(super) fn drain(state: &AdminState, method: &Method) -> Response<ResponseBod
 
 /// Calls in flight.
 pub(super) fn calls(calls: &[RequestInFlight]) -> Response<ResponseBody> {
-    let of = |call: &RequestInFlight| {
-        json!({
-            "age_ms": call.age.as_millis_f64(),
-            "stage": call.stage,
-            "route": call.route,
-            "client": call.client,
-            "method": call.method,
-            "target": call.target,
-        })
-    };
-    json(&calls.iter().map(of).collect())
+    json(&calls.iter().map(|call| call_in_flight(call, &call.target)).collect())
 }

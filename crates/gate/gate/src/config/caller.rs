@@ -3,7 +3,7 @@
 use http::HeaderName;
 
 use super::headers;
-use super::problem::suggestion;
+use super::path_capture::path_capture;
 use super::read::{DocumentNode, DocumentTable};
 use super::units;
 use weir_resilience::admission::Priority;
@@ -150,16 +150,7 @@ fn caller_from(node: &DocumentNode<'_>, captures: &[&str]) -> Option<CallerFrom>
     if let Some(node) = header {
         return headers::name(&node, node.string()?).map(CallerFrom::Header);
     }
-    let node = path?;
-    let name = node.string()?;
-    if !captures.contains(&name) {
-        let remedy = match captures {
-            [] => "write it into the route's path, as {name}".to_owned(),
-            _ => suggestion(name, captures),
-        };
-        node.error(format!("the route's path has no capture {{{name}}}"), remedy);
-    }
-    Some(CallerFrom::Path(name.to_owned()))
+    path_capture(&path?, captures).map(CallerFrom::Path)
 }
 
 /// Parses `"100/1s"`, or `{ rate = "100/1s", burst = 200, max_callers = 65536 }`.

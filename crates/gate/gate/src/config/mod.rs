@@ -14,6 +14,7 @@ mod include;
 mod key_source;
 mod listener;
 mod parse;
+mod path_capture;
 mod pattern;
 mod policy;
 mod protection;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toml::de::DeValue;
 
 use super::headers;
-use super::problem::suggestion;
+use super::path_capture::path_capture;
 use super::read::{DocumentNode, DocumentTable};
 use weir_base::Nanos;
 
@@ -67,17 +67,7 @@ pub(super) fn deadline_from(table: &DocumentTable<'_>, captures: &[&str]) -> Opt
     if path.is_some() == query.is_some() {
         table.error("a deadline has one location", r#"write path = "CAPTURE" or query = "PARAMETER""#);
     }
-    let path = path.and_then(|node| {
-        let name = node.string()?;
-        if !captures.contains(&name) {
-            let remedy = match captures {
-                [] => "write it into the route's path, as {name}".to_owned(),
-                _ => suggestion(name, captures),
-            };
-            node.error(format!("the route's path has no capture {{{name}}}"), remedy);
-        }
-        Some(DeadlineLocation::Path(name.to_owned()))
-    });
+    let path = path.and_then(|node| path_capture(&node, captures)).map(DeadlineLocation::Path);
     let query = query.and_then(|node| {
         let name = node.string()?;
         if name.is_empty() {

@@ -11,6 +11,7 @@ use crate::builder;
 use crate::omission::OmissionKind;
 use crate::request::ImportedStep;
 use crate::session::ImportSession;
+use crate::text::regex_escaped;
 
 /// Largest number of a match that a pattern is made for.
 const MAX_MATCH_NUMBER: u32 = 50;
@@ -113,8 +114,8 @@ pub(super) fn apply(element: PlanElement<'_>, step: &mut ImportedStep, session: 
             if !matches!(element.text("BoundaryExtractor.useHeaders"), "false" | "") {
                 return false;
             }
-            let left = escaped(element.text("BoundaryExtractor.lboundary"));
-            let right = escaped(element.text("BoundaryExtractor.rboundary"));
+            let left = regex_escaped(element.text("BoundaryExtractor.lboundary"));
+            let right = regex_escaped(element.text("BoundaryExtractor.rboundary"));
             let right = if right.is_empty() { "$".to_owned() } else { right };
             // A value may have several lines.
             let pattern = format!("{left}((?s:.*?)){right}");
@@ -243,18 +244,6 @@ pub(super) fn slashed(pattern: &str) -> String {
             out.push('\\');
         }
         is_escaped = c == '\\' && !is_escaped;
-        out.push(c);
-    }
-    out
-}
-
-/// Text as a regular expression that matches it.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if "\\.+*?()|[]{}^$".contains(c) {
-            out.push('\\');
-        }
         out.push(c);
     }
     out
