@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-portable check-portable soak studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native try-packages package-lists audit audit-advisories release clean
+.PHONY: help demo test test-all test-portable check-portable soak studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci package-native try-packages package-lists audit audit-advisories release clean
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -18,9 +18,13 @@ demo: ## start a service, load it in two ways, and explain the results (40 s)
 	@scripts/setup.sh demo
 	@scripts/demo.sh
 
-test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets
+test: ## whether a change is right: all tests in Rust, and those of the Python package
 	scripts/setup.sh test
-	scripts/test.sh
+	scripts/test.sh test
+
+test-all: ## the tests that `make test` leaves out: pages in a browser, the site, examples, packages, studies, fuzz targets
+	scripts/setup.sh test-all
+	scripts/test.sh test-all
 
 test-portable: ## the tests in Rust, with the interfaces of other systems than Linux
 	scripts/setup.sh check

@@ -178,7 +178,8 @@ GATE_FILE, DECISION_FILE = "crates/gate/gate/src/routes.rs", "crates/gate/resili
 
 STEPS = [
     Step("`make demo` in a fresh clone, to its end", SECOND, 180, cold("make demo")),
-    Step("`make test` in a fresh clone", SECOND, 900, cold("make test")),
+    Step("`make test` in a fresh clone", SECOND, 600, cold("make test")),
+    Step("`pip install .` in a fresh clone", SECOND, 240, cold("python3 -m venv .venv && .venv/bin/pip install -q .")),
     Step("`cargo build -p weir-cli --release`", SECOND, None, cold("cargo build --locked -p weir-cli --release")),
     Step(
         "change of a file of gate, then `cargo test -p weir-gate --lib`",

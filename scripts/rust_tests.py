@@ -1,18 +1,21 @@
-"""Run the test programs in Rust of one kind, as many at a time as there are cores.
+"""Run the test programs in Rust, or a part of their tests, as many programs at a time as there are cores.
 
-    python scripts/rust_tests.py unit|integration
+    python scripts/rust_tests.py unit|integration|timed|wide
+
+Where a test stands says when it runs. One in a module, or a program, named `wide` is for `make test-all`: it needs what
+`make test` does not install, or is about more than a change of the code. One in a module, or a program, named `timed`
+judges a duration, an evenness or a lateness: it runs after all others, one at a time; those of a program of that name,
+which wait, beside one another. No test has a second chance.
 
 A program is shown when it has ended. Towards its end a test or two go on alone, and leave a core to the next program.
-An integration test that fails is run again alone (reruns.py); unit tests have no clock but their own. Cargo's choice,
-`--lib` or `--test '*'`, builds libraries without tests as tests, too: the Python extension among them. The exit code is
-1 if a test failed, and 101 if they could not be built.
+Cargo's choice, `--lib` or `--test '*'`, builds libraries without tests as tests, too: the Python extension among them.
+The exit code is 1 if a test failed, and 101 if they could not be built.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import json
 import os
 import re
@@ -24,14 +27,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import reruns
-
 ROOT = Path(__file__).parents[1]
 PACKAGES = ["--workspace"]
-# Programs that run after all others, one by one: they measure, or have a bound on delays.
-ALONE = ("crates/gate/call/tests/call_cost.rs", "crates/cli/tests/redis/main.rs")
-# The longest one begins.
-LONGEST = "crates/cli/tests/it/main.rs"
+# Modules and programs that are named for when their tests run.
+WIDE, TIMED = "wide", "timed"
 # Seconds within which a program ends; the longest one takes a third of it with both cores busy.
 PROGRAM_TIMEOUT_S = 1200
 
@@ -45,10 +44,15 @@ class Program:
     """Of its package, where it runs."""
     source: Path
     is_integration: bool
+    name: str
 
     def environment(self) -> dict[str, str]:
         """Return what `cargo test` would set for it, as far as a test may ask for it."""
         return os.environ | {"CARGO_MANIFEST_DIR": str(self.folder)}
+
+    def title(self) -> str:
+        """Return its source, by which it is called."""
+        return str(self.source.relative_to(ROOT))
 
 
 def programs(packages: list[str]) -> list[Program]:
@@ -62,11 +66,28 @@ def programs(packages: list[str]) -> list[Program]:
             folder=Path(message["manifest_path"]).parent,
             source=Path(message["target"]["src_path"]),
             is_integration=message["target"]["kind"] == ["test"],
+            name=message["target"]["name"],
         )
         for message in messages
         if message["reason"] == "compiler-artifact" and message["executable"] and message["profile"]["test"]
     ]
     return sorted(found, key=lambda program: (program.folder, program.source))
+
+
+def part_of(name: str, test: str) -> str:
+    """Return the part of the suite that a test of a program of this name is in, by its path: wide, timed or none."""
+    path = {name, *test.split("::")[:-1]}
+    return next((part for part in (WIDE, TIMED) if part in path), "")
+
+
+def tests_of(program: Program, part: str) -> list[str]:
+    """Return the tests of a program that are in a part of the suite."""
+    command = [str(program.path), "--list", "--format=terse"]
+    listed = subprocess.run(
+        command, cwd=program.folder, env=program.environment(), check=True, stdout=subprocess.PIPE, text=True
+    )
+    tests = re.findall(r"^(.+): test$", listed.stdout, re.MULTILINE)
+    return [test for test in tests if part_of(program.name, test) == part]
 
 
 SHOWN = threading.Lock()
@@ -99,71 +120,39 @@ def run(program: Program, *arguments: str, timeout: float = PROGRAM_TIMEOUT_S) -
         return code, output.read()
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A program that failed."""
-
-    why: str
-    tests: list[str]
-    """The failed tests, if it is enough that they pass alone."""
-
-
-def run_whole(name: str, program: Program) -> Failure | None:
-    """Run all tests of a program, and print what it has printed."""
-    # A test that hangs is in a program that was started and not shown.
-    print(f"     Started {name}", flush=True)
-    code, text = run(program)
-    with SHOWN:
-        print(f"\n     Running {name}\n{text}", flush=True)
-        if code is None:
-            print(f"{name} did not end within {PROGRAM_TIMEOUT_S} s. These tests hang:")
-            print(*(f"test {test} ... FAILED" for test in unfinished(text)), sep="\n", flush=True)
-    if code == 0:
+def run_part(program: Program, part: str) -> str | None:
+    """Run the tests of a program that are in a part, print what it has printed, and return why it failed."""
+    tests = tests_of(program, part)
+    if not tests:
         return None
-    tests = re.findall(r"^test (\S+)(?: - should panic)? \.\.\. FAILED$", text, re.MULTILINE)
-    # A program whose tests have all ended says so. A property that does not hold is not the machine's doing.
-    is_up_to_the_machine = (
-        program.is_integration
-        and code is not None
-        and re.search(r"^test result: FAILED\.", text, re.MULTILINE)
-        and "minimal failing input" not in text
-    )
-    return Failure(f"{name} ended with {code}", tests if is_up_to_the_machine else [])
-
-
-def failed_again(name: str, program: Program, tests: list[str]) -> list[str]:
-    """Run tests of a program alone, one by one, and return those that failed."""
-    failed = []
-    for test in tests:
-        print(f"     Alone {name} {test}", flush=True)
-        code, text = run(program, "--exact", test)
-        if code != 0:
-            failed.append(test)
-            print(text, flush=True)
-    return failed
+    # A test that hangs is in a program that was started and not shown.
+    print(f"     Started {program.title()}", flush=True)
+    alone = ["--test-threads=1"] if part == TIMED and program.name != TIMED else []
+    code, text = run(program, "--exact", *tests, *alone)
+    with SHOWN:
+        print(f"\n     Running {program.title()}\n{text}", flush=True)
+        if code is None:
+            print(f"{program.title()} did not end within {PROGRAM_TIMEOUT_S} s. These tests hang:")
+            print(*(f"test {test} ... FAILED" for test in unfinished(text)), sep="\n", flush=True)
+    return None if code == 0 else f"{program.title()} ended with {code}"
 
 
 def main() -> int:
-    """Run the programs of a kind; continue after a failure."""
-    parser = argparse.ArgumentParser(description="Run the test programs in Rust of one kind.")
-    parser.add_argument("kind", choices=["unit", "integration"])
-    kind = parser.parse_args().kind
+    """Run the tests of a part; continue after a failure."""
+    parser = argparse.ArgumentParser(description="Run the test programs in Rust, or a part of their tests.")
+    parser.add_argument("part", choices=["unit", "integration", TIMED, WIDE])
+    asked = parser.parse_args().part
     try:
-        chosen = [program for program in programs(PACKAGES) if program.is_integration == (kind == "integration")]
+        chosen = programs(PACKAGES)
     except subprocess.CalledProcessError:
         return 101
-    named = {str(program.source.relative_to(ROOT)): program for program in chosen}
-    together = sorted(named.keys() - set(ALONE), key=lambda name: (name != LONGEST, name))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        ended = list(pool.map(lambda name: (name, run_whole(name, named[name])), together))
-    ended += [(name, run_whole(name, named[name])) for name in sorted(named.keys() & set(ALONE))]
-    wrong = []
-    for name, failure in ended:
-        if failure is None:
-            continue
-        again = functools.partial(failed_again, name, named[name])
-        if not failure.tests or reruns.failed_alone(failure.tests, again):
-            wrong.append(failure.why)
+    part = asked if asked in {TIMED, WIDE} else ""
+    if not part:
+        chosen = [program for program in chosen if program.is_integration == (asked == "integration")]
+    # The largest one takes longest, and begins.
+    chosen.sort(key=lambda program: -program.path.stat().st_size)
+    with ThreadPoolExecutor(1 if part == TIMED else os.cpu_count()) as pool:
+        wrong = [why for why in pool.map(lambda program: run_part(program, part), chosen) if why]
     if wrong:
         print(*wrong, sep="\n", file=sys.stderr)
     return int(bool(wrong))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prepares a machine for a make target: system packages, .venv, and weir in it.
 #
-#     scripts/setup.sh demo|test|studies|docs|check|fuzz|soak|bench
-#     scripts/setup.sh packages        what tests need in .venv besides weir
+#     scripts/setup.sh demo|test|test-all|studies|docs|check|fuzz|soak|bench
+#     scripts/setup.sh packages        what the tests of both targets need in .venv besides weir
 #
 # A fresh Debian 12 with Rust (stable) is sufficient. Packages are installed where that is allowed (root, or sudo
 # without a password, and apt); elsewhere missing ones are printed in one line, and the exit code is 2. Another call
@@ -16,9 +16,17 @@ main() {
     local purpose=${1:-}
     case $purpose in
         demo | studies | docs) ;;
-        # A browser for pages, npm for the accessibility checker, Redis for queues, shells for completions, a formatter for
-        # manual pages; tests without their program are skipped.
-        test | packages)
+        # Redis for queues, shells for completions, a formatter for manual pages; tests without their program are skipped.
+        test)
+            spares=(redis-server fish groff zsh)
+            wants+=("${spares[@]}")
+            ;;
+        # A browser for pages, and npm for the accessibility checker.
+        test-all)
+            spares=(chromium npm redis-server)
+            wants+=("${spares[@]}")
+            ;;
+        packages)
             spares=(chromium npm redis-server fish groff zsh)
             wants+=("${spares[@]}")
             ;;
@@ -31,13 +39,14 @@ main() {
             wants+=("${spares[@]}")
             ;;
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
-        *) fail "unknown target '$purpose'; choose demo, test, packages, studies, docs, check, fuzz, soak or bench" ;;
+        *) fail "unknown target '$purpose'; choose demo, test, test-all, packages, studies, docs, check, fuzz, soak or bench" ;;
     esac
     system
     rust "$purpose"
     case $purpose in
         demo) venv && demonstration ;;
-        test) venv && suite ;;
+        test) venv && beside tests ;;
+        test-all) venv && beside packages ;;
         packages) venv && packages ;;
         studies) venv && tools && package release ;;
         docs) venv && site && package dev ;;
@@ -163,14 +172,19 @@ demonstration() {
     wait "$packages"
 }
 
-# What the tests need: packages that they use, and meanwhile weir. Its backend is one of the tools, too.
-suite() {
+# Packages that tests need, by this function, and meanwhile weir. Its backend is one of the tools, too.
+beside() {
     backend
-    packages &
+    "$1" &
     local packages=$!
+    # All that the suite builds, so that no core waits for the last crates of the package alone. What is wrong here is shown
+    # by the same build in the suite.
+    cargo test --workspace --locked --no-run >/dev/null 2>&1 || true
     package dev
     wait "$packages"
 }
+
+tests() { group test "what the tests need"; }
 
 packages() {
     tools
@@ -255,13 +269,9 @@ PYTHON
 }
 
 tools() {
-    local now
-    now=$(digest pyproject.toml)
-    if ! is_done tools "$now"; then
-        say "installing the development tools"
-        pip install --no-compile -r <(requirements project optional-dependencies dev)
-        stamp tools "$now"
-    fi
+    tests
+    group dev "the development tools"
+    group sdks "clients of language models"
 }
 
 examples() {
@@ -321,7 +331,18 @@ POM
     (cd .venv/jmeter && mvn -q -B dependency:copy-dependencies -DoutputDirectory=lib </dev/null)
 }
 
-# Packages of one of the optional groups of the project: NAME, what it is called, what is not tested without it.
+# Packages of one of the optional groups of the project: NAME, what it is called.
+group() {
+    local now
+    now=$(requirements project optional-dependencies "$1" | digest -)
+    if ! is_done "$1" "$now"; then
+        say "installing $2"
+        pip install --no-compile -r <(requirements project optional-dependencies "$1")
+        stamp "$1" "$now"
+    fi
+}
+
+# The same, where it may be that they cannot be installed: NAME, what they are called, what is not tested without them.
 optional() {
     local now
     now=$(requirements project optional-dependencies "$1" | digest -)

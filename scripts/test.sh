@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
-# Runs the whole suite; continues after a failure, and lists all failures at the end, those too that a test has only beside
-# others (scripts/reruns.py).
+# Runs the suite, or what `make test-all` has besides; continues after a failure, and lists all failures at the end.
 #
-#     scripts/test.sh        after scripts/setup.sh test
+#     scripts/test.sh test|test-all        after scripts/setup.sh of the same name
 #
-# The output of a step is shown whole, one step after the other, and saved in target/suite/. The exit code is 1 if any
-# step failed.
+# The output of a step is shown whole, one step after the other, and saved in target/suite/, and tests that failed in any
+# of the last ten runs are listed (scripts/flaky.py). The exit code is 1 if any step failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+suite=${1:-test}
 kept=target/suite
 mkdir -p "$kept"
-rm -f "$kept"/*.log "$kept"/*.end
 failed=()
-alone=()
+names=()
 reasons=()
 
 # Runs a command as a step: the output goes to a file and not to a pipe, which a process that is left behind would keep
@@ -29,32 +28,31 @@ run() {
 
 # Waits for the end of a step, or of all of them if they were killed.
 ended() {
-    while [ ! -e "$kept/$1.end" ] && kill -0 "$steps" 2>/dev/null; do sleep 0.2; done
+    while [ ! -e "$kept/$1.end" ] && kill -0 "$steps_pid" 2>/dev/null; do sleep 0.2; done
     [ -e "$kept/$1.end" ]
 }
 
 # Shows the output of a step from its beginning to its end.
 show() {
     local name=$1 log=$kept/$1.log status times
-    while [ ! -e "$log" ] && kill -0 "$steps" 2>/dev/null; do sleep 0.2; done
+    while [ ! -e "$log" ] && kill -0 "$steps_pid" 2>/dev/null; do sleep 0.2; done
     ended "$name" &
     tail -n +1 -s 0.2 -f --pid=$! "$log"
     ended "$name" && read -r status times <"$kept/$name.end" || { status=137 times=killed; }
     printf -- '-- %s: %s\n' "$name" "$times"
     if [ "$status" != 0 ]; then
         failed+=("$name ($(sed 's/^== //;q' "$log")) ended with $status")
-        mapfile -t -O "${#failed[@]}" failed < <(named "$log")
+        mapfile -t -O "${#names[@]}" names < <(named "$log")
     fi
-    mapfile -t -O "${#alone[@]}" alone < <(grep '^alone: ' "$log")
     mapfile -t -O "${#reasons[@]}" reasons < <(reasons "$log")
 }
 
 # Names of failed tests, from the output of their programs.
 named() {
     sed -n -E \
-        -e 's/^test (.*) \.\.\. FAILED$/    \1/p' \
-        -e 's/^(FAILED|ERROR) ([^ ]*::.*)$/    \2/p' \
-        -e 's/^error: could not compile (.*)$/    could not compile \1/p' "$1" | awk '!seen[$0]++'
+        -e 's/^test (.*) \.\.\. FAILED$/\1/p' \
+        -e 's/^(FAILED|ERROR) ([^ ]*::.*)$/\2/p' \
+        -e 's/^error: could not compile (.*)$/could not compile \1/p' "$1" | awk '!seen[$0]++'
 }
 
 # What failed tests have printed, without stacks, to show it at the end.
@@ -76,31 +74,44 @@ export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((4 * $(nproc)))}
 # Properties take other values in each run; `make soak` takes ten times as many.
 export PROPTEST_CASES=${PROPTEST_CASES:-100}
 packages=(--workspace --locked)
+python=(.venv/bin/python)
 
-in_order() {
-    run build cargo test "${packages[@]}" --no-run
-    run unit .venv/bin/python scripts/rust_tests.py unit
-    run doc cargo test "${packages[@]}" --no-fail-fast --doc
-    run benches cargo build "${packages[@]}" --benches
-    run integration env WEIR_EXAMPLES_BUILT=1 .venv/bin/python scripts/rust_tests.py integration
-    run python .venv/bin/python scripts/python_tests.py
+case $suite in
+    test) steps=(build unit doc integration python timed) ;;
+    test-all) steps=(wide-build wide-rust wide-python) ;;
+    *)
+        echo "test: unknown suite '$suite'; choose test or test-all" >&2
+        exit 2
+        ;;
+esac
+for step in "${steps[@]}"; do rm -f "$kept/$step".{log,end,took}; done
+
+step() {
+    case $1 in
+        build) run build cargo test "${packages[@]}" --no-run ;;
+        unit) run unit "${python[@]}" scripts/rust_tests.py unit ;;
+        doc) run doc cargo test "${packages[@]}" --no-fail-fast --doc ;;
+        integration) run integration env WEIR_EXAMPLES_BUILT=1 "${python[@]}" scripts/rust_tests.py integration ;;
+        python) run python "${python[@]}" scripts/python_tests.py package ;;
+        timed) run timed "${python[@]}" scripts/rust_tests.py timed ;;
+        # Benchmarks are compiled and not run.
+        wide-build) run wide-build cargo build "${packages[@]}" --benches ;;
+        wide-rust) run wide-rust "${python[@]}" scripts/rust_tests.py wide ;;
+        wide-python) run wide-python "${python[@]}" scripts/python_tests.py wide ;;
+    esac
 }
 
 {
     trap 'exit 130' INT TERM
-    in_order
+    for each in "${steps[@]}"; do step "$each"; done
 } &
-steps=$!
-for step in build unit doc benches integration python; do show "$step"; done
+steps_pid=$!
+for each in "${steps[@]}"; do show "$each"; done
 
+printf '%s\n' "${names[@]}" | .venv/bin/python scripts/flaky.py "$suite"
 if [ ${#failed[@]} != 0 ]; then
-    echo "test: these failed (output in $kept/):" >&2
-    printf '  %s\n' "${failed[@]}" "${alone[@]}" "${reasons[@]}" >&2
+    echo "$suite: these failed (output in $kept/):" >&2
+    printf '  %s\n' "${failed[@]}" "${names[@]/#/  }" "${reasons[@]}" >&2
     exit 1
 fi
-if [ ${#alone[@]} != 0 ]; then
-    printf '%s\n' "${alone[@]}" "${reasons[@]}"
-    echo "test: all passed, ${#alone[@]} of them alone"
-    exit
-fi
-echo "test: all passed"
+echo "$suite: all passed"

@@ -1,6 +1,6 @@
 //! What is fuzzed: a function for each target, which takes the bytes of an input and panics if they break something.
 //!
-//! `main.rs` hands them to libFuzzer (`scripts/fuzz.sh`); `tests/it` changes the seeds at random, which needs neither that
+//! `main.rs` hands them to libFuzzer (`scripts/fuzz.sh`); `tests/wide` changes the seeds at random, which needs neither that
 //! nor another build.
 
 #[path = "../../crates/net/http2/tests/seeded_peer/allocation.rs"]

@@ -1,7 +1,8 @@
 """Build backend of the Python package: maturin's, with the `weir` program in the wheel beside the extension.
 
 A wheel's program starts in milliseconds, since no interpreter runs. Cargo builds it before maturin packs what is in
-`python/weir.data`; WEIR_PROFILE names another profile of cargo than `release` for both.
+`python/weir.data`. Both are built in the profile `source`, which takes less time to build than `release`, and as much for
+a request; WEIR_PROFILE names another one.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from maturin import (
 
 ROOT = Path(__file__).parents[2]
 _SCRIPTS = ROOT / "python" / "weir.data" / "scripts"
-_PROFILE = os.environ.get("WEIR_PROFILE", "release")
+_PROFILE = os.environ.get("WEIR_PROFILE", "source")
 
-os.environ.setdefault("MATURIN_PEP517_ARGS", f"--profile {_PROFILE}")
+# A wheel of the profile dev is installed where it is made: to compress 160 MB takes longer than to copy them.
+_COMPRESSION = " --compression-method stored" if _PROFILE == "dev" else ""
+os.environ.setdefault("MATURIN_PEP517_ARGS", f"--profile {_PROFILE}{_COMPRESSION}")
 
 __all__ = [
     "build_editable",

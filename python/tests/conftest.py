@@ -16,8 +16,12 @@ LONG = ("test_site", "test_pytest_plugin", "test_how_to", "test_page_others", "t
 """Files whose tests take longest, in that order; they begin, so that none is left when all others are done."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files that take longest first."""
+    """Put the files that take longest first; what needs the browser is for `make test-all`."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.wide)
     order = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(LONG)))
 
@@ -118,7 +122,7 @@ def service() -> Iterator[Service]:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if not chromium():
-        pytest.skip("no Chromium on this machine; scripts/setup.sh test installs it")
+        pytest.skip("no Chromium on this machine; scripts/setup.sh test-all installs it")
     browser = Browser(tmp_path_factory.mktemp("chromium"))
     yield browser
     browser.close()

@@ -50,7 +50,7 @@ def flags() -> Iterator[str]:
     everywhere: set[str] = set()
     while pending:
         command = pending.pop()
-        text = programs.weir(*command, "--help").stdout
+        text = programs.finished(str(programs.binary()), *command, "--help").stdout
         # Flags of the command itself are those of all commands, and stand there alone.
         everywhere = everywhere or set(flags_of(text))
         path = " ".join(["weir", *command])

@@ -44,7 +44,7 @@ def flags() -> Iterator[Name]:
     pending: list[tuple[str, ...]] = [()]
     while pending:
         command = pending.pop()
-        text = programs.weir(*command, "--help").stdout
+        text = programs.finished(str(programs.binary()), *command, "--help").stdout
         yield from (
             (flag, " ".join(["weir", *command])) for flag in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.M)
         )

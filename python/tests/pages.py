@@ -61,7 +61,7 @@ class Checked:
 def axe(browser: Browser) -> Checked:
     """Ask a checker of accessibility about the page as it is now."""
     if not AXE.exists():
-        pytest.skip("axe-core is not installed; scripts/setup.sh test does that")
+        pytest.skip("axe-core is not installed; scripts/setup.sh test-all does that")
     browser.evaluate(AXE.read_text() + "; 0")
     result = browser.evaluate("axe.run().then((r) => ({ bad: r.violations, good: r.passes.map((rule) => rule.id) }))")
     bad = [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in result["bad"]]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from naming import ROOT
+
+pytestmark = pytest.mark.wide
 
 
 def table(file: str, name: str) -> dict[str, str]:

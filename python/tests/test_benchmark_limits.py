@@ -11,6 +11,8 @@ import pytest
 from harness import limits
 from harness.limited import Limited, limited, log
 
+pytestmark = pytest.mark.wide
+
 
 def taken(text: str, seconds: float, seed: int) -> list[float]:
     """Return the times of accepted requests of a client that sends at random times."""

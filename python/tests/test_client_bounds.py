@@ -250,7 +250,7 @@ for path in ("/endless", "/bomb"):
         print("too large")
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
-    body = bomb(1024 * MIB)
+    body = bomb(256 * MIB)
 
     def respond(head: str) -> Pieces:
         return endless(CHUNKED) if "/endless" in head else [response(body, "Content-Encoding: gzip")]

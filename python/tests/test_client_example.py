@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from programs import started
 
 import weir
+
+pytestmark = pytest.mark.wide
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

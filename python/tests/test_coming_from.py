@@ -19,6 +19,8 @@ from programs import finished, weir
 
 import weir as package
 
+pytestmark = pytest.mark.wide
+
 PAGES = ROOT / "docs" / "coming-from"
 EXAMPLES = ROOT / "examples" / "coming-from"
 USERS = "user,password\nada,pw-ada\ngrace,pw-grace\nalan,pw-alan\n"

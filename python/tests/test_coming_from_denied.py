@@ -8,6 +8,8 @@ import pytest
 from naming import ROOT
 from programs import weir
 
+pytestmark = pytest.mark.wide
+
 PAGES = ROOT / "docs" / "coming-from"
 CONTRACT = ROOT / "python" / "tests" / "contract.txt"
 

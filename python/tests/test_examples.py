@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from programs import finished, started
 
+pytestmark = pytest.mark.wide
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

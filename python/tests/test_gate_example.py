@@ -25,6 +25,8 @@ import pytest
 from naming import ROOT
 from programs import binary, finished, started
 
+pytestmark = pytest.mark.wide
+
 EXAMPLE = ROOT / "examples" / "gate"
 PORTS = ("HTTPS_PORT", "HTTP_PORT", "ADMIN_PORT", "STABLE_PORT", "CANARY_PORT")
 RELEASES = {"STABLE_PORT": "1.4", "CANARY_PORT": "1.5"}

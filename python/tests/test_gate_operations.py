@@ -11,6 +11,8 @@ from naming import ROOT
 from page_blocks import blocks
 from programs import binary, finished
 
+pytestmark = pytest.mark.wide
+
 TABLE = "docs/gate/coming-from.md"
 PAGE = "docs/gate/translations.md"
 RULES = ROOT / "packaging" / "prometheus" / "weir-gate.rules.yml"

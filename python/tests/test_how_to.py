@@ -9,6 +9,8 @@ from naming import ROOT
 from page_script import script
 from programs import started
 
+pytestmark = pytest.mark.wide
+
 FOLDER = ROOT / "docs" / "how-to"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md"))
 PORTS = ("8001", "8002", "8080", "9001", "9999")

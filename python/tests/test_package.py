@@ -81,6 +81,7 @@ def test_the_command_and_python_read_each_others_runs(service: Service, tmp_path
     assert report.stdout == str(weir.Run.from_json(saved.read_text("utf-8")))
 
 
+@pytest.mark.wide
 def test_the_stubs_match_the_module() -> None:
     # What the configuration says of packages that need not be there.
     done = run(sys.executable, "-m", "mypy.stubtest", "--mypy-config-file", str(ROOT / "pyproject.toml"), "weir")

@@ -24,6 +24,8 @@ from programs import weir as run_weir
 
 import weir
 
+pytestmark = pytest.mark.wide
+
 EXAMPLES = ROOT / "examples"
 EXTRAS = ROOT / "packaging"
 DOCS = ROOT / "docs"

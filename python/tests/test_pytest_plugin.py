@@ -1,4 +1,4 @@
-"""`pytest --weir`, as suites use it: pytest in a process of its own, loads on real sockets."""
+"""`pytest --weir`, as suites use it: pytest with a suite in a fresh folder, loads on real sockets."""
 
 import json
 import os
@@ -50,12 +50,12 @@ class Suite:
         self.url = url
 
     def run(self, *args: str, url: str | None = None, **counts: int) -> str:
-        """Run it with `--weir`, and check the numbers of outcomes.
+        """Run it with `--weir`, as a session of this process, and check the numbers of outcomes.
 
         Returns:
             Its output.
         """
-        done = self.pytester.runpytest_subprocess("--weir", "--weir-url", url or self.url, *args)
+        done = self.pytester.runpytest_inprocess("--weir", "--weir-url", url or self.url, *args)
         done.assert_outcomes(**counts)
         assert done.stderr.str() == ""
         return done.stdout.str()

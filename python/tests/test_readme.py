@@ -8,9 +8,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from naming import ROOT
 from page_script import script
 from programs import binary, started
+
+pytestmark = pytest.mark.wide
 
 PORTS = ("8080", "8081", "8082", "9001", "9999")
 TIMEOUT_S = 240

@@ -173,6 +173,7 @@ class Busy(weir.User):
 """
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("text", "flags"),
     [

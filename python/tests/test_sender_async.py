@@ -186,6 +186,7 @@ def test_uvloop_is_woken_too(service: Service) -> None:
     loop.close()
 
 
+@pytest.mark.timed
 def test_threads_and_asyncio_go_as_fast() -> None:
     jobs = [{"id": n} for n in range(90)]
     options: dict[str, Any] = {"keys": KEYS, "limits": "20/1s", "delay_bound": "1s", "ordered": True}

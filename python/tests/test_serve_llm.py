@@ -4,11 +4,17 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-import anthropic
-import openai
 import pytest
 
 import weir
+
+for package in ("anthropic", "openai"):
+    pytest.importorskip(package, reason=f"no {package}; scripts/setup.sh test-all installs it")
+
+import anthropic  # noqa: E402
+import openai  # noqa: E402
+
+pytestmark = pytest.mark.wide
 
 TOKENS = 6
 

@@ -12,7 +12,7 @@ import weir
 os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LANGSMITH_TRACING": "false"}
 
 # Warnings of their own.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.wide, pytest.mark.filterwarnings("ignore")]
 
 TOKENS = 5
 ASKED: list[dict[str, str]] = [{"role": "user", "content": "hello"}]

@@ -20,6 +20,8 @@ from naming import ROOT
 from pages import axe
 from programs import finished
 
+pytestmark = pytest.mark.wide
+
 SITE = ROOT / "docs" / "site"
 TIMEOUT_S = 550
 
@@ -29,7 +31,7 @@ def needs_sphinx() -> None:
         name for name in ("sphinx", "furo", "myst_parser", "sphinx_copybutton") if not importlib.util.find_spec(name)
     ]
     if missing:
-        pytest.skip(f"no {', '.join(missing)}; scripts/setup.sh test installs the group docs")
+        pytest.skip(f"no {', '.join(missing)}; scripts/setup.sh test-all installs the group docs")
 
 
 @pytest.fixture(scope="module")

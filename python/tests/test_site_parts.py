@@ -11,6 +11,8 @@ from types import ModuleType
 import pytest
 from naming import ROOT
 
+pytestmark = pytest.mark.wide
+
 SITE = ROOT / "docs" / "site"
 MAX_LINES = 250
 

@@ -8,8 +8,12 @@ import pytest
 STUDIES = Path(__file__).parents[2] / "studies"
 sys.path.insert(0, str(STUDIES))
 
+pytest.importorskip("jinja2", reason="no jinja2; scripts/setup.sh test-all installs it")
+
 import finding  # noqa: E402
 import words  # noqa: E402
+
+pytestmark = pytest.mark.wide
 
 FOUND = sorted(path.parent for path in STUDIES.glob("*/results"))
 

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
 use crate::names::is_test;
+use crate::parsed;
 use crate::workspace::{crates, root};
 
 /// Folders of crates' sources.
 fn folders() -> Vec<PathBuf> {
-    let crates = crates().into_iter().map(|one| one.path.join("src"));
+    let crates = crates().iter().map(|one| one.path.join("src"));
     crates.chain([root().join("python/src")]).collect()
 }
 
@@ -49,9 +50,15 @@ fn modules(folder: &Path) -> BTreeMap<Module, PathBuf> {
 
 /// Paths that a file names, without those of tests.
 #[derive(Default)]
-struct NamedPaths(Vec<Vec<String>>);
+pub(crate) struct NamedPaths(Vec<Vec<String>>);
 
 impl NamedPaths {
+    pub(crate) fn of(file: &syn::File) -> Self {
+        let mut named = Self::default();
+        named.visit_file(file);
+        named
+    }
+
     fn add_tree(&mut self, before: &[String], tree: &syn::UseTree) {
         let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
         match tree {
@@ -109,8 +116,7 @@ fn resolve(path: &[String], from: &Module, all: &BTreeMap<Module, PathBuf>) -> O
 fn imports(all: &BTreeMap<Module, PathBuf>) -> BTreeMap<Module, BTreeSet<Module>> {
     let mut found = BTreeMap::new();
     for (module, file) in all {
-        let mut named = NamedPaths::default();
-        named.visit_file(&syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap());
+        let named = &parsed::sources()[file.strip_prefix(root()).unwrap()].named_paths;
         let targets = named.0.iter().filter_map(|path| resolve(path, module, all));
         let others = targets.filter(|to| !to.starts_with(module) && !module.starts_with(to));
         found.insert(module.clone(), others.collect::<BTreeSet<Module>>());

@@ -77,7 +77,7 @@ fn has_documented_example(text: &str) -> bool {
 fn examples_in_documentation_are_run_where_there_are_any() {
     assert!(has_documented_example("/// ```\n/// f();\n/// ```\n"));
     assert!(!has_documented_example("/// ```text\n/// f();\n/// ```\n"));
-    for one in crates().into_iter().map(|one| one.path) {
+    for one in crates().iter().map(|one| &one.path) {
         let mut folders = vec![one.join("src")];
         let mut has_any = false;
         while let Some(folder) = folders.pop() {

@@ -4,5 +4,6 @@ mod arrows;
 mod circles;
 mod examples;
 mod names;
+mod parsed;
 mod sources;
 mod workspace;

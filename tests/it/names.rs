@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use syn::visit::{self, Visit};
 
-/// Folders of Rust sources whose types share one namespace.
-const SOURCES: [&str; 2] = ["crates", "python/src"];
+use crate::parsed;
+use crate::workspace::root;
 
 /// Type names that several modules may have, each for its own, since they are used with the module: `load::Options`.
 const SHARED_TYPE_NAMES: [&str; 6] = ["Error", "Event", "Kind", "Options", "Service", "State"];
@@ -37,8 +37,9 @@ struct NamedItem {
     is_associated: bool,
 }
 
+/// Names that a source declares.
 #[derive(Default)]
-struct Names {
+pub(crate) struct Names {
     file: PathBuf,
     types: Vec<NamedItem>,
     constants: Vec<NamedItem>,
@@ -47,6 +48,15 @@ struct Names {
 }
 
 impl Names {
+    /// Names of a source, whose path is for positions and for the modules below it.
+    pub(crate) fn of(file: &Path, parsed: &syn::File) -> Self {
+        let mut names = Self { file: file.to_owned(), ..Self::default() };
+        if !is_test(&parsed.attrs) {
+            names.visit_file(parsed);
+        }
+        names
+    }
+
     fn item(&self, ident: &syn::Ident, is_associated: bool) -> NamedItem {
         let place = format!("{}:{}", self.file.display(), ident.span().start().line);
         NamedItem { name: ident.to_string(), place, is_associated }
@@ -162,14 +172,9 @@ impl<'a> Visit<'a> for Names {
     }
 }
 
-/// Names of a source text, whose path is for positions and for the modules below it.
-fn names_of(file: &Path, text: &str) -> Names {
-    let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let mut names = Names { file: file.to_owned(), ..Names::default() };
-    if !is_test(&parsed.attrs) {
-        names.visit_file(&parsed);
-    }
-    names
+/// A source text as syn reads it.
+pub(crate) fn parse(file: &Path, text: &str) -> syn::File {
+    syn::parse_file(text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
 /// Folder of the modules that a file declares.
@@ -180,12 +185,8 @@ fn folder_of_modules(file: &Path) -> PathBuf {
     }
 }
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 /// Files of a folder with one of these extensions, relative to the repository, in order.
-fn files(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
@@ -206,13 +207,10 @@ fn files(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
 }
 
 /// Names of all sources, without test modules.
-fn all_names() -> Vec<Names> {
-    let is_source =
-        |path: &PathBuf| !path.starts_with("crates/testing") && !path.iter().take(4).any(|part| part == "tests");
-    let paths: Vec<PathBuf> = SOURCES.into_iter().flat_map(|folder| files(folder, &["rs"])).filter(is_source).collect();
-    assert!(paths.len() > 300, "{} files", paths.len());
-    let names: Vec<Names> =
-        paths.iter().map(|path| names_of(path, &fs::read_to_string(root().join(path)).unwrap())).collect();
+fn all_names() -> Vec<&'static Names> {
+    let parsed = parsed::sources().iter().filter(|(path, _)| !path.starts_with("crates/testing"));
+    let names: Vec<&Names> = parsed.map(|(_, source)| &source.names).collect();
+    assert!(names.len() > 300, "{} files", names.len());
     let tests: BTreeSet<PathBuf> = names
         .iter()
         .flat_map(|names| names.test_modules.iter().map(|name| folder_of_modules(&names.file).join(name)))
@@ -223,21 +221,21 @@ fn all_names() -> Vec<Names> {
 
 #[test]
 fn type_names_are_unique() {
-    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for item in all_names().into_iter().flat_map(|names| names.types) {
-        places.entry(item.name).or_default().push(item.place);
+    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for item in all_names().into_iter().flat_map(|names| &names.types) {
+        places.entry(&item.name).or_default().push(&item.place);
     }
-    places.retain(|name, places| places.len() > 1 && !SHARED_TYPE_NAMES.contains(&name.as_str()));
+    places.retain(|name, places| places.len() > 1 && !SHARED_TYPE_NAMES.contains(name));
     assert!(places.is_empty(), "{} names of several types: {places:#?}", places.len());
 }
 
 #[test]
 fn constants_have_a_noun() {
-    let bare = |item: &NamedItem| {
+    let bare = |item: &&NamedItem| {
         let name = item.name.as_str();
         BARE_ADJECTIVES.contains(&name) || (!item.is_associated && BARE_BOUNDS.contains(&name))
     };
-    let wrong: Vec<NamedItem> = all_names().into_iter().flat_map(|names| names.constants).filter(bare).collect();
+    let wrong: Vec<&NamedItem> = all_names().into_iter().flat_map(|names| &names.constants).filter(bare).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -256,12 +254,14 @@ fn files_have_at_most_400_lines() {
 
 #[test]
 fn the_scan_finds_items_outside_of_tests() {
-    let names = names_of(
-        Path::new("src/room/mod.rs"),
+    let path = Path::new("src/room/mod.rs");
+    let parsed = parse(
+        path,
         "struct A; enum B {} trait C { const MOST: u8; type No; } type D = A; const E: u8 = 1; static F: u8 = 1;
          impl A { const LEAST: u8 = 1; } mod inner { struct G; fn f() { struct H; } }
          #[cfg(test)] mod tests; #[cfg(test)] struct Gone; #[cfg(all(test, unix))] mod more { struct Gone; }",
     );
+    let names = Names::of(path, &parsed);
     let list = |items: &[NamedItem]| items.iter().map(|item| item.name.clone()).collect::<Vec<_>>().join(" ");
     assert_eq!(list(&names.types), "A B C D G H");
     assert_eq!(list(&names.constants), "MOST E F LEAST");

@@ -25,7 +25,7 @@ fn readers_beside_an_edge_are_pure() {
     let impure = ["fs", "Instant", "SystemTime", "thread", "process", "env", "rustix", "libc", "tokio"];
     for (room, edges) in PURE_BUT {
         let is_edge = |path: &Path| edges.iter().any(|edge| path.starts_with(Path::new(room).join(edge)));
-        let all = sources().into_iter().filter(|source| source.path.starts_with(room));
+        let all = sources().iter().filter(|source| source.path.starts_with(room));
         let files: Vec<_> = all.filter(|source| !is_edge(&source.path)).collect();
         assert!(files.len() > 5, "{room} has {} files", files.len());
         for source in files {
@@ -39,7 +39,7 @@ fn readers_beside_an_edge_are_pure() {
 fn decisions_in_crates_that_act_are_pure() {
     let impure = ["fs", "io", "Instant", "SystemTime", "thread", "process", "env", "rustix", "libc", "tokio", "hyper"];
     for module in PURE_MODULES {
-        let files: Vec<_> = sources().into_iter().filter(|source| source.path.starts_with(module)).collect();
+        let files: Vec<_> = sources().iter().filter(|source| source.path.starts_with(module)).collect();
         assert!(!files.is_empty(), "{module} is gone");
         for source in files {
             let named = words(&source.code).find(|word| impure.contains(word));
@@ -68,8 +68,8 @@ fn files_that_only_tests_compile_are_below_a_folder_tests() {
 
 #[test]
 fn unsafe_is_in_few_files() {
-    let all = sources();
-    let with: Vec<_> = all.iter().filter(|s| words(&s.code).any(|word| word == "unsafe")).map(|s| &s.path).collect();
+    let with: Vec<_> =
+        sources().iter().filter(|s| words(&s.code).any(|word| word == "unsafe")).map(|s| &s.path).collect();
     let named = [
         "cli/main.rs",
         "lua/interrupt.rs",

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Folders of `crates/` with a product's crates, in the order of the map: each may name those that its line lists, itself
 /// included.
@@ -96,8 +97,13 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All crates below `crates/`, by name.
-pub(crate) fn crates() -> Vec<Crate> {
+/// All crates below `crates/`, by name; read once.
+pub(crate) fn crates() -> &'static [Crate] {
+    static CRATES: OnceLock<Vec<Crate>> = OnceLock::new();
+    CRATES.get_or_init(read_crates)
+}
+
+fn read_crates() -> Vec<Crate> {
     let folder = root().join("crates");
     let entries = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
@@ -115,12 +121,15 @@ pub(crate) fn crates() -> Vec<Crate> {
     found
 }
 
-/// Sources of all crates that are published.
-pub(crate) fn sources() -> Vec<Source> {
-    let published = crates().into_iter().filter(|one| one.name != "testing");
-    let found: Vec<Source> = published.flat_map(|one| one.sources("src")).collect();
-    assert!(found.len() > 300, "{} sources", found.len());
-    found
+/// Sources of all crates that are published; read once.
+pub(crate) fn sources() -> &'static [Source] {
+    static SOURCES: OnceLock<Vec<Source>> = OnceLock::new();
+    SOURCES.get_or_init(|| {
+        let published = crates().iter().filter(|one| one.name != "testing");
+        let found: Vec<Source> = published.flat_map(|one| one.sources("src")).collect();
+        assert!(found.len() > 300, "{} sources", found.len());
+        found
+    })
 }
 
 /// Removes comments and string literals; sufficient for this code base, though not for all of Rust.

@@ -87,7 +87,7 @@ impl Serving {
     }
 
     fn run(weir: Weir, args: &[&str]) -> Self {
-        let command = weir.command(args);
+        let command = weir.whole_command(args);
         Self::of(weir, command)
     }
 

@@ -1,8 +1,10 @@
 //! The real binary, in a fresh folder.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{fs, str};
@@ -11,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use weir_measure::Run;
 
-use super::tied::{kill_in, running_in, spawn_tied};
+use super::tied::{kill_in, running_in, spawn_tied, tied_command};
 
 /// Path of the binary under test. Cargo builds it beside the folder of test programs when it builds those of the
 /// package `weir-cli`, and tells its path to them alone.
@@ -25,6 +27,20 @@ pub fn weir_path() -> PathBuf {
 /// A folder, and `weir` in it.
 pub struct Weir {
     folder: TempDir,
+    /// Whether a command was started in it that may leave processes of its own behind.
+    may_leave: AtomicBool,
+}
+
+/// Commands that start no process of their own.
+const ALONE: [&str; 14] = [
+    "capacity", "compare", "doctor", "gate", "import", "llm", "load", "record", "replay", "report", "run", "send",
+    "serve", "simulate",
+];
+
+/// Whether a command with these arguments starts no other process: no agents, no script in Python.
+fn is_alone(args: &[&str]) -> bool {
+    let starts = |arg: &&str| arg.starts_with("--on") || arg.starts_with("--processes") || arg.ends_with(".py");
+    args.first().is_some_and(|name| ALONE.contains(name)) && !args.iter().any(starts)
 }
 
 /// Result of a command.
@@ -48,7 +64,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Weir {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { folder: tempfile::tempdir().unwrap(), may_leave: AtomicBool::new(false) }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -60,19 +76,42 @@ impl Weir {
         self.path(name)
     }
 
+    /// Writes over a text in one step: its reader never sees a file that is empty, nor a part. It keeps its length, by empty
+    /// lines at the end.
+    pub fn write_over(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        let length = fs::metadata(&path).unwrap().len() as usize;
+        let all = format!("{text}{}", "\n".repeat(length.saturating_sub(text.len())));
+        fs::OpenOptions::new().write(true).open(path).unwrap().write_all(all.as_bytes()).unwrap();
+    }
+
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
+    /// A command to which more may be added.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(weir_path());
+        self.may_leave.store(true, Relaxed);
+        self.built(args)
+    }
+
+    /// A command of these arguments and no others.
+    pub(crate) fn whole_command(&self, args: &[&str]) -> Command {
+        if !is_alone(args) {
+            self.may_leave.store(true, Relaxed);
+        }
+        self.built(args)
+    }
+
+    fn built(&self, args: &[&str]) -> Command {
+        let mut command = tied_command(&weir_path());
         command.args(args).current_dir(self.folder.path()).env_remove("NO_COLOR");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
     pub fn start(&self, args: &[&str]) -> Running {
-        Running::new(&mut self.command(args))
+        Running::new(&mut self.whole_command(args))
     }
 
     pub fn run(&self, args: &[&str]) -> Output {
@@ -93,6 +132,10 @@ impl Drop for Weir {
         let folder = self.folder.path().to_owned();
         if thread::panicking() {
             kill_in(&folder);
+            return;
+        }
+        // A look at all processes makes the end of each of them slower, by what the system keeps of the look.
+        if !*self.may_leave.get_mut() {
             return;
         }
         let left = move || running_in(&folder).is_empty();

@@ -309,7 +309,7 @@ fn names_of_the_system_go_by_its_files() {
     let gate = Serving::gate_with_hosts(weir, &["--config", "gate.toml"]);
     assert_eq!([gate.get("/a").text(), gate.get("/b").text()], ["hello", "hello"]);
     assert_eq!(gate.get("/c").status, 502, "no server is there");
-    gate.weir.write("hosts", "127.0.0.2 Backend.Test # moved\n");
+    gate.weir.write_over("hosts", "127.0.0.2 Backend.Test # moved\n");
     until("the other address", PATIENCE, || hosts(&gate) == [format!("127.0.0.2:{}", server.port())]);
     let output = gate.stop();
     assert!(output.stderr.contains("upstream c: api cannot be resolved"), "{}", output.stderr);

@@ -43,8 +43,7 @@ pub(crate) fn at_one_port<const N: usize>(names: [&'static str; N], script: fn(&
 fn the_addresses_of_a_name_are_hosts_that_come_and_go() {
     let [one, two, three] = at_one_port(["one", "two", "three"], Reply::ok);
     let weir = Weir::new();
-    let write = |weir: &Weir, text: &str| weir.write("hosts", text);
-    write(&weir, "127.0.0.1 backend.test\n127.0.0.2 backend.test\n");
+    weir.write("hosts", "127.0.0.1 backend.test\n127.0.0.2 backend.test\n");
     let url = format!("http://backend.test:{}", one.port());
     weir.write("gate.toml", configured(&format!("urls = [\"{url}\"]\nresolve = \"50ms\"")));
     let gate = Serving::gate_with_hosts(weir, &["--config", "gate.toml"]);
@@ -76,7 +75,8 @@ fn the_addresses_of_a_name_are_hosts_that_come_and_go() {
             })
             .collect();
         for turn in 0..10 {
-            write(&gate.weir, if turn % 2 == 0 { "127.0.0.3 backend.test\n" } else { "127.0.0.1 backend.test\n" });
+            let address = if turn % 2 == 0 { 3 } else { 1 };
+            gate.weir.write_over("hosts", &format!("127.0.0.{address} backend.test\n"));
             until("other hosts", PATIENCE, || host(if turn % 2 == 0 { 3 } else { 1 }) && !host(2));
         }
         stop.store(true, Ordering::Relaxed);
@@ -88,7 +88,7 @@ fn the_addresses_of_a_name_are_hosts_that_come_and_go() {
 
     // A name that is not known any more keeps its addresses.
     let before = one.requests();
-    write(&gate.weir, "127.0.0.9 other.test\n");
+    gate.weir.write_over("hosts", "127.0.0.9 other.test\n");
     thread::sleep(Duration::from_millis(200));
     assert_eq!((gate.get("/").text(), one.requests()), ("one", before + 1));
     let output = gate.stop();
@@ -108,7 +108,7 @@ fn more_addresses_than_hosts_are_said_once() {
     let hosts = || gate.get("/metrics").text().matches("weir_gate_host_ejected{").count();
     until("all hosts", PATIENCE, || hosts() == 64);
     // Also after a change.
-    gate.weir.write("hosts", lines[..69].concat());
+    gate.weir.write_over("hosts", &lines[..69].concat());
     until("more look-ups", PATIENCE, || hosts() == 64);
     let output = gate.stop();
     assert_eq!(output.stderr, "weir: upstream a: its names have 70 addresses, of which 64 are used\n");
@@ -131,7 +131,7 @@ fn an_attempt_at_a_host_that_has_gone_is_answered() {
     let mut caller = gate.connect();
     caller.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     until("the call", PATIENCE, || slow.requests() == 1);
-    gate.weir.write("hosts", "127.0.0.7 backend.test\n");
+    gate.weir.write_over("hosts", "127.0.0.7 backend.test\n");
     let gone = format!("host=\"127.0.0.1:{}\"", slow.port());
     until("the change", PATIENCE, || {
         let text = gate.get("/metrics").text().to_owned();

@@ -99,15 +99,16 @@ impl EventStream {
     /// Next event of a kind.
     fn next(&mut self, kind: &str) -> Value {
         loop {
-            while let Some((event, rest)) = self.text.split_once("\n\n") {
-                let (event, rest) = (event.to_owned(), rest.to_owned());
-                self.text = rest;
-                if let Some((_, data)) = event.split_once(&format!("event: {kind}\ndata: ")) {
-                    return serde_json::from_str(data).unwrap();
-                }
-            }
             let byte = self.raw.take(1);
             self.text.push(char::from(byte[0]));
+            // An event ends here or not at all: to look for the end in all of it at each byte took seconds.
+            if !self.text.ends_with("\n\n") {
+                continue;
+            }
+            let event = std::mem::take(&mut self.text);
+            if let Some((_, data)) = event.trim_end().split_once(&format!("event: {kind}\ndata: ")) {
+                return serde_json::from_str(data).unwrap();
+            }
         }
     }
 }

@@ -268,16 +268,6 @@ fn response_times(sent: &BTreeMap<u64, Instant>, rate_per_s: f64) -> Vec<f64> {
     times.iter().map(|time| (time - times[0]) * 1e3).collect()
 }
 
-#[test]
-fn freezes_of_the_service_show_in_full_with_a_cap_on_connections() {
-    check_freezes(&["-c", "50"]);
-}
-
-#[test]
-fn freezes_of_the_service_show_in_full_without_a_cap() {
-    check_freezes(&[]);
-}
-
 fn check_freezes(connections: &[&str]) {
     let begun = Instant::now();
     // What the service did in truth: on a busy machine its freezes end late.
@@ -362,25 +352,40 @@ fn stalls_of_the_generator_lose_no_request_and_are_told_in_full_as_its_own_laten
     assert!(!run.trust.ok, "one of ten requests was late: {:?}", run.lateness_ms);
 }
 
-#[test]
-fn a_constant_service_time_is_measured_as_it_is() {
-    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(20)));
-    for flags in [["-r", "100", "-d", "1s"].as_slice(), &["-c", "4", "-d", "1s"]] {
-        let run = load(&server.url("/"), flags);
-        // The service never answers earlier; how much later it does is the machine's affair, but for the quickest.
-        assert!(
-            run.response_ms.min.unwrap() >= 20.0 && run.service_ms.min.unwrap() >= 20.0,
-            "{}",
-            run.service_ms.min.unwrap()
-        );
-        assert!(run.service_ms.min.unwrap() < 20.2 + 3.0, "{flags:?}: {}", run.service_ms.min.unwrap());
-        assert!(
-            run.response_ms.p50.unwrap() <= run.service_ms.p50.unwrap() + run.lateness_ms.max.unwrap() + 0.1,
-            "{flags:?}: {run:?}"
-        );
-        assert!(
-            run.first_byte_ms.p50.unwrap() >= 20.0
-                && run.first_byte_ms.p50.unwrap() <= run.service_ms.p50.unwrap() * 1.001
-        );
+/// What judges a duration or an evenness, and runs alone.
+mod timed {
+    use super::*;
+
+    #[test]
+    fn freezes_of_the_service_show_in_full_with_a_cap_on_connections() {
+        check_freezes(&["-c", "50"]);
+    }
+
+    #[test]
+    fn freezes_of_the_service_show_in_full_without_a_cap() {
+        check_freezes(&[]);
+    }
+
+    #[test]
+    fn a_constant_service_time_is_measured_as_it_is() {
+        let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(20)));
+        for flags in [["-r", "100", "-d", "1s"].as_slice(), &["-c", "4", "-d", "1s"]] {
+            let run = load(&server.url("/"), flags);
+            // The service never answers earlier; how much later it does is the machine's affair, but for the quickest.
+            assert!(
+                run.response_ms.min.unwrap() >= 20.0 && run.service_ms.min.unwrap() >= 20.0,
+                "{}",
+                run.service_ms.min.unwrap()
+            );
+            assert!(run.service_ms.min.unwrap() < 20.2 + 3.0, "{flags:?}: {}", run.service_ms.min.unwrap());
+            assert!(
+                run.response_ms.p50.unwrap() <= run.service_ms.p50.unwrap() + run.lateness_ms.max.unwrap() + 0.1,
+                "{flags:?}: {run:?}"
+            );
+            assert!(
+                run.first_byte_ms.p50.unwrap() >= 20.0
+                    && run.first_byte_ms.p50.unwrap() <= run.service_ms.p50.unwrap() * 1.001
+            );
+        }
     }
 }

@@ -91,23 +91,24 @@ fn a_load_over_http2_ends_whatever_the_service_announces() {
 
 #[test]
 fn a_number_of_requests_ends_without_a_stream_by_their_timeouts() {
-    for mode in
-        [["-c", "2", "--streams", "10"].as_slice(), &["--users", "6", "--streams", "3"], &["-r", "40", "-c", "2"]]
-    {
-        for check in [&[][..], &["--check", "status == 200"]] {
-            let peer = Http2Peer::start(manner(settings(&[(3, 0)])));
-            let flags = [mode, check, &["--h2c", "-n", "4", "--timeout", "300ms", "--format", "json"]].concat();
-            let url = peer.url("/");
-            let run = ended("no streams", &[&["load", url.as_str()], &flags[..]].concat()).json();
-            // In the open loop an arrival that finds no connection in time is dropped.
-            let late: u64 = ["timeout", "dropped"].iter().filter_map(|kind| run.failures.get(*kind)).sum();
-            assert_eq!((run.requests.total, late), (4, 4), "{flags:?} {:?}", run.failures);
-            let details = format!("{:?}", run.target.failure_details);
-            assert!(details.contains("MAX_CONCURRENT_STREAMS"), "{flags:?} {details}");
-            // A connection that permits none is not waited for again and again.
-            assert!(peer.connections() > 2, "{flags:?} {}", peer.connections());
-        }
-    }
+    let modes =
+        [["-c", "2", "--streams", "10"].as_slice(), &["--users", "6", "--streams", "3"], &["-r", "40", "-c", "2"]];
+    let checks: [&[&str]; 2] = [&[], &["--check", "status == 200"]];
+    let all = modes.iter().flat_map(|mode| checks.map(|check| [mode, check].concat())).collect();
+    for_each(all, |mode: Vec<&str>| {
+        let peer = Http2Peer::start(manner(settings(&[(3, 0)])));
+        // Far longer than a connection and the service's settings take beside other tests.
+        let flags = [&mode[..], &["--h2c", "-n", "4", "--timeout", "2s", "--format", "json"]].concat();
+        let url = peer.url("/");
+        let run = ended("no streams", &[&["load", url.as_str()], &flags[..]].concat()).json();
+        // In the open loop an arrival that finds no connection in time is dropped.
+        let late: u64 = ["timeout", "dropped"].iter().filter_map(|kind| run.failures.get(*kind)).sum();
+        assert_eq!((run.requests.total, late), (4, 4), "{flags:?} {:?}", run.failures);
+        let details = format!("{:?}", run.target.failure_details);
+        assert!(details.contains("MAX_CONCURRENT_STREAMS"), "{flags:?} {details}");
+        // A connection that permits none is not waited for again and again.
+        assert!(peer.connections() > 2, "{flags:?} {}", peer.connections());
+    });
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use weir_testing::{Authority, Reply, Running, Seen, Server, Serving, Weir};
+use weir_testing::{Reply, Running, Seen, Server, Serving, Weir};
 
 use super::{assert_plays, lines};
 
@@ -110,8 +110,8 @@ fn open(weir: &Weir, chromium: &str, proxy: &str, more: &[String], url: &str) ->
 /// Records a visit, and plays it.
 fn record(server: &Server, weir: Weir, flags: &[&str], more: impl Fn(&Weir) -> Vec<String>) {
     let Some(chromium) = chromium() else {
-        assert!(std::env::var_os("CI").is_none(), "no Chromium; scripts/setup.sh test installs it");
-        eprintln!("skipped: no Chromium on this machine; scripts/setup.sh test installs it");
+        assert!(std::env::var_os("CI").is_none(), "no Chromium; scripts/setup.sh test-all installs it");
+        eprintln!("skipped: no Chromium on this machine; scripts/setup.sh test-all installs it");
         return;
     };
     let recorder = Serving::record_in(weir, &[&["-o", "shop.hurl"], flags].concat());
@@ -136,21 +136,28 @@ fn record(server: &Server, weir: Weir, flags: &[&str], more: impl Fn(&Weir) -> V
     assert_plays(&weir, 3, &flags);
 }
 
-#[test]
-fn a_page_in_chromium_is_recorded_and_played() {
-    let server = Server::start(respond);
-    record(&server, Weir::new(), &[], |_| Vec::new());
-}
+/// With a browser, which `make test` does not install.
+mod wide {
+    use super::{record, respond, spki_digest};
+    use weir_testing::{Authority, Server, Weir};
 
-#[test]
-fn a_page_in_chromium_over_https_is_recorded_and_played() {
-    let (weir, authority) = (Weir::new(), Authority::new());
-    authority.file(&weir, "service.pem");
-    let server = Server::build().tls(authority.service("localhost")).start(respond);
-    // Trust for this browser alone: the digest of the authority's public key.
-    let trust =
-        |weir: &Weir| vec![format!("--ignore-certificate-errors-spki-list={}", spki_digest(&weir.read("ca/ca.pem")))];
-    record(&server, weir, &["--cacert", "service.pem"], trust);
+    #[test]
+    fn a_page_in_chromium_is_recorded_and_played() {
+        let server = Server::start(respond);
+        record(&server, Weir::new(), &[], |_| Vec::new());
+    }
+
+    #[test]
+    fn a_page_in_chromium_over_https_is_recorded_and_played() {
+        let (weir, authority) = (Weir::new(), Authority::new());
+        authority.file(&weir, "service.pem");
+        let server = Server::build().tls(authority.service("localhost")).start(respond);
+        // Trust for this browser alone: the digest of the authority's public key.
+        let trust = |weir: &Weir| {
+            vec![format!("--ignore-certificate-errors-spki-list={}", spki_digest(&weir.read("ca/ca.pem")))]
+        };
+        record(&server, weir, &["--cacert", "service.pem"], trust);
+    }
 }
 
 /// SHA-256 of a certificate's public key, in base64, by OpenSSL.

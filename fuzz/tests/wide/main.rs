@@ -40,7 +40,7 @@ fn check(name: &str, target: fn(&[u8]), input: &[u8]) {
         let folder = folder().join("artifacts").join(name);
         let file = folder.join("found");
         fs::create_dir_all(&folder).and_then(|()| fs::write(&file, input)).expect("a file for the input");
-        panic!("repeat with: WEIR_FUZZ_INPUT={} cargo test -p weir-fuzz --test it {name}", file.display());
+        panic!("repeat with: WEIR_FUZZ_INPUT={} cargo test -p weir-fuzz --test wide {name}", file.display());
     }
 }
 
