@@ -105,10 +105,28 @@ def test_an_invalid_flag_is_a_usage_error() -> None:
         weir.serve("httpbin", nosuch=1)
     with pytest.raises(weir.UsageError, match="invalid value 'soon' for 'idle_timeout'"):
         weir.serve("httpbin", idle_timeout="soon")
-    with pytest.raises(weir.UsageError):
+    with pytest.raises(weir.UsageError, match="did you mean 'idle_timeout'"):
+        weir.serve("httpbin", idle_timout="1s")
+    with pytest.raises(weir.UsageError, match="unknown service '--help'; choose work, "):
         weir.serve("--help")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="seed"):
         weir.serve("httpbin", seed=object())  # type: ignore[arg-type]
+
+
+def test_options_are_checked_each_and_together() -> None:
+    for service, flags, message in (
+        ("work", {"slots": 0}, "invalid value '0' for 'slots': 0 is not in 1..=1000000"),
+        ("work", {"max_queue": 5}, "max_queue needs slots"),
+        ("ratelimit", {"limit": ["20"]}, "invalid value '20' for 'limit'"),
+        ("ratelimit", {"keys": 2, "key": "a"}, "key cannot be used with keys"),
+        ("llm", {"jitter": "200%"}, "invalid jitter '200%'"),
+        ("stream", {"line_end": "lfcr"}, "choose from lf, crlf, cr, mixed"),
+        ("sleep", {"workers": 2}, "unexpected argument 'workers'"),
+        ("httpbin", {"max_head": 1}, "1 is not in 8192..=1048576"),
+    ):
+        with pytest.raises(weir.UsageError) as caught:
+            weir.serve(service, **flags)  # type: ignore[arg-type]
+        assert message in str(caught.value)
 
 
 def test_a_port_that_is_taken_is_a_setup_error() -> None:

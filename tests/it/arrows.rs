@@ -111,6 +111,26 @@ fn each_dependency_is_used() {
     assert!(unused.is_empty(), "{unused:#?}");
 }
 
+/// A command line is for a person: what a program asks for has types.
+#[test]
+fn the_python_package_names_the_command_line_only_to_run_it() {
+    let mut named = Vec::new();
+    let mut folders = vec![root().join("python/src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let uses = text.split("weir::cli").skip(1).filter(|rest| !rest.starts_with("::run_with("));
+            named.extend(uses.map(|_| path.display().to_string()));
+        }
+    }
+    assert!(named.is_empty(), "{named:#?}");
+}
+
 /// The map of `src/lib.rs`, from the manifests and the folders' pages.
 fn map() -> String {
     let all = crates();
