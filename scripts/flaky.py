@@ -9,6 +9,7 @@ of it, or was repaired: its name at the end of a green run is to be read as a fa
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -59,10 +60,16 @@ def lines(runs: list[dict[str, Any]], suite: str) -> list[str]:
     ]
 
 
+def test_of(line: str) -> str:
+    """Return the test that a line of a failure names, without the reason that pytest adds."""
+    found = re.fullmatch(r"(\S+::\w+(?:\[.*?\])?)(?: - .*)?", line)
+    return found[1] if found else line
+
+
 def main() -> int:
     """Keep a run, and list the tests that failed in any of the last ones."""
     suite = sys.argv[1]
-    failed = sorted({line.strip() for line in sys.stdin if line.strip()})
+    failed = sorted({test_of(line.strip()) for line in sys.stdin if line.strip()})
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     runs = kept([*read(), {"suite": suite, "at": now, "commit": commit(), "failed": failed}], suite)
     KEPT.parent.mkdir(parents=True, exist_ok=True)

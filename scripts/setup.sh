@@ -177,10 +177,7 @@ beside() {
     backend
     "$1" &
     local packages=$!
-    # All that the suite builds, so that no core waits for the last crates of the package alone. What is wrong here is shown
-    # by the same build in the suite.
-    cargo test --workspace --locked --no-run >/dev/null 2>&1 || true
-    package dev
+    package dev suite
     wait "$packages"
 }
 
@@ -374,8 +371,8 @@ site() {
 # What builds the package.
 backend() { pip install -r <(requirements build-system requires); }
 
-# The package, built in this profile, unless WEIR_PROFILE names another: tests share what is compiled with those in Rust,
-# and measurements need a build with optimisation.
+# The package, and the suite before it if that is asked for, built in this profile, unless WEIR_PROFILE names another: tests
+# share what is compiled with those in Rust, and measurements need a build with optimisation.
 package() {
     local now profile=${WEIR_PROFILE:-$1}
     now=$profile-$(find src crates python Cargo.toml Cargo.lock pyproject.toml README.md -type f -not -name '*.pyc' \
@@ -383,6 +380,9 @@ package() {
     if ! is_done package "$now" || ! [ -x .venv/bin/weir ]; then
         say "building weir in the profile $profile and installing it into .venv (some minutes the first time)"
         backend
+        # All that the suite builds, so that no core waits for the last crates of the package alone. What is wrong here is
+        # shown by the same build in the suite.
+        [ -z "${2:-}" ] || cargo test --workspace --locked --no-run >/dev/null 2>&1 || true
         WEIR_PROFILE=$profile PATH="$PWD/.venv/bin:$PATH" pip install --no-build-isolation --no-deps --force-reinstall .
         stamp package "$now"
     fi

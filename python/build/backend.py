@@ -1,8 +1,8 @@
 """Build backend of the Python package: maturin's, with the `weir` program in the wheel beside the extension.
 
 A wheel's program starts in milliseconds, since no interpreter runs. Cargo builds it before maturin packs what is in
-`python/weir.data`. Both are built in the profile `source`, which takes less time to build than `release`, and as much for
-a request; WEIR_PROFILE names another one.
+`python/weir.data`. Both are built in the profile `source`, which takes less time to build than `release`, and as much
+for a request; WEIR_PROFILE names another one.
 """
 
 from __future__ import annotations

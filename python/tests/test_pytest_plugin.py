@@ -50,11 +50,7 @@ class Suite:
         self.url = url
 
     def run(self, *args: str, url: str | None = None, **counts: int) -> str:
-        """Run it with `--weir`, as a session of this process, and check the numbers of outcomes.
-
-        Returns:
-            Its output.
-        """
+        """Run it with `--weir`, as a session of this process, check the numbers of outcomes, and return its output."""
         done = self.pytester.runpytest_inprocess("--weir", "--weir-url", url or self.url, *args)
         done.assert_outcomes(**counts)
         assert done.stderr.str() == ""
@@ -225,6 +221,7 @@ def test_invalid_options_end_pytest_in_one_line(pytester: pytest.Pytester, args:
     assert (done.ret, done.stderr.str().strip()) == (4, f"ERROR: {message}")
 
 
+@pytest.mark.timed
 def test_a_regression_is_reported_and_fails_if_wanted(suite: Suite, slow: weir.Service) -> None:
     suite.pytester.makepyfile(THREE)
     suite.run(passed=1)

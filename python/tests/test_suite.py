@@ -68,6 +68,19 @@ def test_a_test_that_failed_is_listed_until_ten_runs_have_not_had_it(flaky: Modu
     assert flaky.lines(runs, "test-all") == ["failed in 10 of the last 10 runs, last on then at abc: c"]
 
 
+@pytest.mark.parametrize(
+    ("line", "test"),
+    [
+        ("load_open::timed::a", "load_open::timed::a"),
+        ("t/test_a.py::test_b - assert 1 == 2", "t/test_a.py::test_b"),
+        ("t/test_a.py::test_b[a - b] - KeyError: x[1]", "t/test_a.py::test_b[a - b]"),
+        ("could not compile `weir-net` (lib)", "could not compile `weir-net` (lib)"),
+    ],
+)
+def test_the_reason_of_a_failure_is_no_part_of_its_name(flaky: ModuleType, line: str, test: str) -> None:
+    assert flaky.test_of(line) == test
+
+
 def test_runs_are_kept_in_a_file(
     flaky: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
