@@ -165,6 +165,20 @@ fn a_script_stops_its_threads() {
 }
 
 #[test]
+fn a_load_lasts_as_long_as_the_thread_that_a_script_does_not_stop() {
+    let script = "local made = 0\nfunction setup(thread)\n made = made + 1\n thread:set('id', made)\nend\n\
+                  local n = 0\nfunction response()\n n = n + 1\n if id == 1 and n == 5 then wrk.thread:stop() end\nend\n\
+                  function delay() return 5 end";
+    // A load that is watched reports its counts with each interval.
+    for watched in [&[][..], &["--web=127.0.0.1:0"]] {
+        let flags = [&["-t", "2", "-c", "2", "-d", "2s"], watched].concat();
+        let (_, run) = play(&Server::hello(), script, &flags);
+        assert_eq!(run.ended_by, Some(EndReason::ScriptStop("users".into())), "{watched:?}");
+        assert!(run.duration_s > 1.5 && run.requests.ok > 20, "{watched:?}: {} s, {:?}", run.duration_s, run.requests);
+    }
+}
+
+#[test]
 fn addresses_are_looked_up_tried_and_set() {
     let (server, other) = (Server::hello(), Server::hello());
     let script = format!(

@@ -294,7 +294,7 @@ mod tests {
         for (number, times) in (0..).zip(intervals) {
             times.iter().for_each(|ns| recorder.record(&outcome(*ns)));
             let mut interval = std::mem::take(&mut recorder.interval);
-            interval.counts = Some(recorder.take_counts(Box::default()));
+            interval.counts = Some(Box::new(recorder.take_counts()));
             events.push(AgentEvent::Interval(number, interval));
         }
         events.push(AgentEvent::Done(Box::default()));

@@ -140,7 +140,7 @@ fn drive(
         }
         failed.is_none() && !current.stop.load(Ordering::Relaxed) && !shared.is_silent_for(HEARTBEAT_TIMEOUT)
     };
-    let driven = load::drive(&plan, &current.start_gate, &mut listen, None);
+    let driven = load::drive(&plan, &current.start_gate, true, &mut listen, None);
     if let Some(error) = failed {
         return Err(error);
     }

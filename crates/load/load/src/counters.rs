@@ -40,7 +40,11 @@ pub(super) struct WorkerCounters {
 impl WorkerCounters {
     /// Counts of a plan.
     pub(super) fn of(plan: &LoadPlan) -> Box<Self> {
-        Box::new(Self::new(plan.warmup, plan.until, plan.mask.clone()))
+        let mut counters = Box::new(Self::new(plan.warmup, plan.until, plan.mask.clone()));
+        if plan.control.is_some() {
+            counters.recorder.report_outcomes();
+        }
+        counters
     }
 
     fn new(from: Nanos, until: Nanos, mask: SecretMask) -> Self {
@@ -290,11 +294,11 @@ impl WorkerCounters {
         counts.dropped += feed.take_dropped();
     }
 
-    /// Counts since the last call; `next` are empty, and take their place.
-    pub(super) fn take_counts(&mut self, next: Box<Counts>) -> Box<Counts> {
+    /// Counts since the last call.
+    pub(super) fn take_counts(&mut self) -> Box<Counts> {
         self.recorder.counts.cpu_utilization = self.cpu_utilization();
         self.recorder.counts.script_utilization = self.script_utilization();
-        self.recorder.take_counts(next)
+        Box::new(self.recorder.take_counts())
     }
 
     /// CPU time in the window so far, as a fraction of a core.

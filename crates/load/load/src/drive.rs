@@ -22,8 +22,6 @@ use weir_machine::lock::lock;
 use weir_measure::Counts;
 use weir_measure::end_reason::EndReason;
 use weir_measure::interval_merger::IntervalMerger;
-use weir_measure::outcome_counts::OutcomeCounts;
-use weir_measure::recorder::Interval;
 
 /// Result of executing a plan.
 #[derive(Debug, Default)]
@@ -45,13 +43,14 @@ pub struct DriveResult {
 type DriveObserver<'a> = dyn FnMut(Nanos, Option<ProgressEvent>) -> bool + 'a;
 
 /// Executes the plan from its `beginning` to its end, or until `listen` returns false: called about ten times a second
-/// with the time since the start, and with each interval, which has its counts.
+/// with the time since the start, and with each interval. With `in_parts` each interval has all its counts.
 ///
 /// # Errors
 /// If the run cannot start.
 pub fn drive(
     plan: &LoadPlan,
     beginning: &StartGate,
+    in_parts: bool,
     listen: &mut DriveObserver<'_>,
     log: Option<&RequestLog>,
 ) -> Result<DriveResult, LoadError> {
@@ -67,11 +66,12 @@ pub fn drive(
     let reachable = probe::probe(plan, &mut |_| listen(Nanos::ZERO, None))?;
     let may_block = plan.program.as_ref().is_some_and(|program| program.program.may_block());
     let calls = (0..if may_block { plan.threads } else { 0 }).map(|_| ProgramCallSlot::default()).collect();
-    let control = Arc::new(RunControl::new(calls));
+    let control = Arc::new(RunControl { calls, ..RunControl::default() });
     let (sender, reports) = mpsc::channel();
     let team = WorkerTeam {
         reachable,
         start_gate: beginning.clone(),
+        per_interval: in_parts,
         control: Arc::clone(&control),
         logs: (0..plan.threads).map(|index| log.map(|log| log.thread_log(index))).collect(),
         trace: plan.trace.clone(),
@@ -103,6 +103,7 @@ pub fn drive(
 struct WorkerTeam {
     reachable: Reachable,
     start_gate: StartGate,
+    per_interval: bool,
     control: Arc<RunControl>,
     /// Logs of requests, by worker.
     logs: Vec<Option<ThreadLog>>,
@@ -113,8 +114,8 @@ struct WorkerTeam {
 impl WorkerTeam {
     /// Lets the workers execute a plan, and calls `meanwhile`, until both have ended.
     fn run<T>(self, plan: &LoadPlan, meanwhile: impl FnOnce() -> T) -> Result<T, LoadError> {
-        let Self { reachable, start_gate, control, logs, trace, reports } = self;
-        let shared = WorkerContext::new(plan, &reachable, &start_gate, control);
+        let Self { reachable, start_gate, per_interval, control, logs, trace, reports } = self;
+        let shared = WorkerContext::new(plan, &reachable, &start_gate, per_interval, control);
         let threads = (0..).zip(logs);
         if !plan.has_users() {
             let worker = |(index, log)| Worker::new(&shared, index, reports.clone(), log, PlanRequests);
@@ -172,12 +173,14 @@ struct ReportCollector<'a> {
     merger: IntervalMerger,
     /// Number of workers that have not ended.
     running: u64,
+    /// End of the last request of the run: counts that come with an interval are not in those at the end.
+    last_done: Nanos,
 }
 
 impl<'a> ReportCollector<'a> {
     fn new(plan: &'a LoadPlan, start_gate: &'a StartGate, control: &'a RunControl) -> Self {
         let (driven, merger) = (DriveResult::default(), IntervalMerger::new(plan.threads));
-        Self { plan, start_gate, control, driven, merger, running: plan.threads }
+        Self { plan, start_gate, control, driven, merger, running: plan.threads, last_done: Nanos::ZERO }
     }
 
     /// Collects all reports; returns also whether the run has ended without a worker, whose program has blocked.
@@ -186,8 +189,9 @@ impl<'a> ReportCollector<'a> {
         while self.running > 0 {
             let event = match reports.recv_timeout(Duration::from_millis(100)) {
                 Ok(WorkerReport::Interval(number, interval)) => {
+                    interval.counts.iter().for_each(|counts| self.last_done = self.last_done.max(counts.last_done));
                     let whole = self.merger.add(number, &interval);
-                    whole.map(|whole| ProgressEvent::Interval(number, shown(self.plan, whole)))
+                    whole.map(|whole| ProgressEvent::Interval(number, whole))
                 }
                 Ok(WorkerReport::Done(counted)) => {
                     self.remove_worker(&counted);
@@ -197,10 +201,6 @@ impl<'a> ReportCollector<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             let now = self.elapsed();
-            // In the middle of the first interval, which many a load does not reach.
-            if now > Nanos(self.plan.interval.0 / 2) && self.running > 0 {
-                self.control.prepare_counts(self.running);
-            }
             if let (Some(control), Some(clock)) = (&self.plan.control, self.start_gate.clock()) {
                 control.start(*clock, None);
             }
@@ -214,7 +214,7 @@ impl<'a> ReportCollector<'a> {
         self.take_program_end();
         let elapsed = self.driven.ended_at;
         for (number, rest) in self.merger.into_partial() {
-            listen(elapsed, Some(ProgressEvent::PartialInterval(number, shown(self.plan, rest))));
+            listen(elapsed, Some(ProgressEvent::PartialInterval(number, rest)));
         }
         (self.driven, is_blocked)
     }
@@ -226,6 +226,7 @@ impl<'a> ReportCollector<'a> {
     fn remove_worker(&mut self, counted: &Counts) {
         self.running -= 1;
         self.merger.remove_source();
+        self.last_done = self.last_done.max(counted.last_done);
         self.driven.counts.add(counted);
     }
 
@@ -243,9 +244,9 @@ impl<'a> ReportCollector<'a> {
             let interval = results.counters.take_interval(0);
             results.counters.close(now);
             if let Some(whole) = self.merger.add(results.interval, &interval) {
-                listen(now, Some(ProgressEvent::Interval(results.interval, shown(self.plan, whole))));
+                listen(now, Some(ProgressEvent::Interval(results.interval, whole)));
             }
-            self.remove_worker(&results.counters.take_counts(Box::default()));
+            self.remove_worker(&results.counters.take_counts());
             let place = self.plan.program.as_ref().map(|program| program.program.blocked_in(user));
             let lasted_s = (now - since).as_secs_f64();
             let why =
@@ -265,14 +266,7 @@ impl<'a> ReportCollector<'a> {
             let name = || plan.scenario_names().into_iter().next().unwrap_or_default();
             driven.ended_by = Some(end.reason.map_or_else(|| EndReason::ScriptStop(name()), EndReason::ScriptError));
             // Threads that it did not end may have gone on.
-            driven.stopped_at = Some(at.max(driven.counts.last_done).min(driven.ended_at));
+            driven.stopped_at = Some(at.max(self.last_done).min(driven.ended_at));
         }
     }
-}
-
-/// An interval as observers get it: with its requests by outcome, if the load may be changed and so is watched.
-fn shown(plan: &LoadPlan, interval: Interval) -> Interval {
-    let counts = interval.counts.as_deref().filter(|_| plan.control.is_some());
-    let outcomes = counts.map(|counts| Box::new(OutcomeCounts::of(counts)));
-    Interval { outcomes, ..interval }
 }

@@ -16,7 +16,7 @@ pub(crate) trait FlowExchange: Debug + Default + Send {
     /// Whether the bytes of requests that are sent together are one piece.
     const IS_ONE_PIECE: bool;
 
-    /// Bytes of a request from an offset on; in one piece, those of later requests follow.
+    /// Bytes of a request from an offset on. If [they are one piece](Self::IS_ONE_PIECE), those of later requests follow.
     fn bytes_from<'b>(&'b self, requests: &'b [WireRequest], nth: u32, offset: usize) -> [&'b [u8]; 2];
 
     /// Number of bytes of a request.
@@ -47,7 +47,7 @@ pub(crate) trait FlowExchange: Debug + Default + Send {
     /// Takes the observer, for a call that needs both.
     fn take_observer(&mut self) -> Option<Box<StreamObserver>>;
 
-    /// Stores the observer.
+    /// Stores the observer; without a request it is dropped.
     fn put_observer(&mut self, observer: Box<StreamObserver>);
 
     /// Events of the response that are to be passed on; `None` if they are not.

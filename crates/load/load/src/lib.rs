@@ -125,6 +125,8 @@ pub fn run(
     let mut series = RunSeries::with_interval(plan.interval);
     let mut ended = 0;
     let started = clock::unix_s();
+    // A load that may be changed is watched while it runs: then its counts come with each interval.
+    let in_parts = plan.control.is_some();
     let mut own_parts = [own_counts(plan.threads)];
     let mut listen = |elapsed: Nanos, event: Option<ProgressEvent>| {
         let (mut number, mut partial) = (0, None);
@@ -147,15 +149,19 @@ pub fn run(
             }
             None => None,
         };
-        let parts = own_parts.as_slice();
+        let parts = if in_parts { own_parts.as_slice() } else { &[] };
         let partial = partial.as_ref().map(|(interval_number, rest)| (*interval_number, rest));
         watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref(), parts, partial, named_steps: &[] })
     };
     let meter = StolenTimeMeter::start();
     let DriveResult { counts: last, stopped_at, interrupted, ended_by, ended_at } =
-        drive(plan, &StartGate::when_ready(), &mut listen, log)?;
+        drive(plan, &StartGate::when_ready(), in_parts, &mut listen, log)?;
     let [AgentCounts { mut counts, .. }] = own_parts;
-    counts.add_later(&last);
+    if in_parts {
+        counts.add_later(&last);
+    } else {
+        counts = last;
+    }
     let manifest = Manifest { started_unix_s: started, ..manifest(plan, command) };
     let mut facts = plan.facts(counts.last_done, ended_at, stopped_at, interrupted);
     facts.ended_by = ended_by.or(facts.ended_by);

@@ -108,14 +108,12 @@ merged! {
 }
 
 impl Counts {
-    /// Empty counts that have the memory for what any request may record: at the first success, and at the first failure,
-    /// other responses would wait for it.
-    pub fn reserved() -> Box<Self> {
-        let mut counts = Box::<Self>::default();
-        counts.good.reserve();
-        counts.bad.reserve();
-        [&mut counts.no_response, &mut counts.connect, &mut counts.lateness].into_iter().for_each(Histogram::reserve);
-        counts
+    /// Takes the memory for what any request may record: at the first success, and at the first failure, other responses
+    /// would wait for it.
+    pub(super) fn reserve(&mut self) {
+        self.good.reserve();
+        self.bad.reserve();
+        [&mut self.no_response, &mut self.connect, &mut self.lateness].into_iter().for_each(Histogram::reserve);
     }
 
     /// Counts of a scenario by its index.

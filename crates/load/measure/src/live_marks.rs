@@ -214,7 +214,7 @@ mod tests {
         let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
         (0..200).for_each(|_| recorder.record(&response()));
         let mut parts = [own_counts(1)];
-        parts[0].counts = *recorder.take_counts(Box::default());
+        parts[0].counts = recorder.take_counts();
         for number in 0..10 {
             parts[0].counts.cpu_utilization = if number < 5 { 0.4 } else { 0.99 };
             marks.add(number, &second(100, 0), &parts, Nanos::NEVER);

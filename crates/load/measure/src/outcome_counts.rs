@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::counts::Counts;
 use super::failure_sample::FailureSample;
 use super::merge::{AddPart, PeerValue, merged, texts};
 use super::response_counts::StatusCounts;
-use super::step_counts::StepCounts;
 use weir_base::failure::FailureKind;
 
 merged! {
@@ -26,20 +24,6 @@ merged! {
         pub details: BTreeMap<FailureKind, String> => first_of_each,
         /// First failure of each step by the step's index, in the interval in which it occurs.
         pub samples: BTreeMap<u32, FailureSample> => first_of_each,
-    }
-}
-
-impl OutcomeCounts {
-    /// Outcomes of these counts.
-    pub fn of(counts: &Counts) -> Self {
-        let first = |(index, step): (u32, &StepCounts)| Some((index, step.samples.first()?.clone()));
-        Self {
-            statuses: counts.statuses.clone(),
-            accepted: counts.accepted.as_deref().cloned().unwrap_or_default(),
-            failures: counts.failures,
-            details: counts.details.clone(),
-            samples: (0..).zip(&counts.steps).filter_map(first).collect(),
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::merge::{at, merged};
 use super::outcome::{Outcome, RequestEnd};
 use super::outcome_counts::OutcomeCounts;
 use super::response_counts::BodyLengths;
-use super::step_counts::StepInterval;
+use super::step_counts::{StepCounts, StepInterval};
 use super::stream_interval::StreamInterval;
 use super::time_window::TimeWindow;
 use weir_base::Nanos;
@@ -41,12 +41,12 @@ merged! {
         pub iterations: u64 => sum,
         /// Steps of the scenarios, in order; empty without scenarios.
         pub steps: Vec<StepInterval> => sum,
-        /// Requests by their outcome, of a load that may be changed while it runs; in the warm-up they are not known.
+        /// Requests by their outcome, of a load that may be changed while it runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub outcomes: Option<Box<OutcomeCounts>> => sum,
         /// Streamed responses; none if responses are not read as streams.
         pub streams: Option<Box<StreamInterval>> => sum,
-        /// Counts of the interval for the result of the run.
+        /// Counts of the interval for the result of the run; agents report them during the run.
         pub counts: Option<Box<Counts>> => sum,
     }
 }
@@ -105,6 +105,8 @@ pub struct Recorder {
     /// Counts since the last reset.
     pub interval: Interval,
     window: TimeWindow,
+    /// Outcomes that an interval had; none if intervals have none.
+    reported: Option<OutcomeCounts>,
 }
 
 impl Recorder {
@@ -112,7 +114,9 @@ impl Recorder {
     /// responses after `until` do not count for the rate.
     pub fn new(from: Nanos, until: Nanos) -> Self {
         let window = TimeWindow { from, until };
-        Self { counts: *Counts::reserved(), interval: Interval::default(), window }
+        let mut counts = Counts::default();
+        counts.reserve();
+        Self { counts, interval: Interval::default(), window, reported: None }
     }
 
     /// Replaces the end of the window, which lies ahead.
@@ -120,19 +124,46 @@ impl Recorder {
         self.window.until = until;
     }
 
-    /// Returns the interval since the last call.
-    pub fn take_interval(&mut self) -> Interval {
-        std::mem::take(&mut self.interval)
+    /// Lets intervals have their requests by outcome.
+    pub fn report_outcomes(&mut self) {
+        self.reported.get_or_insert_default();
     }
 
-    /// Returns the counts since the last call; `next` are empty, and take their place. Facts about the service stay:
-    /// later responses are compared with them.
-    pub fn take_counts(&mut self, mut next: Box<Counts>) -> Box<Counts> {
+    /// Returns the interval since the last call, with its requests by outcome if they are reported. In the warm-up they
+    /// are not known.
+    pub fn take_interval(&mut self) -> Interval {
+        let mut taken = std::mem::take(&mut self.interval);
+        if let Some(reported) = &mut self.reported {
+            let first = |(index, step): (u32, &StepCounts)| Some((index, step.samples.first()?.clone()));
+            let now = OutcomeCounts {
+                statuses: self.counts.statuses.clone(),
+                accepted: self.counts.accepted.as_deref().cloned().unwrap_or_default(),
+                failures: self.counts.failures,
+                details: self.counts.details.clone(),
+                samples: (0..).zip(&self.counts.steps).filter_map(first).collect(),
+            };
+            let mut new = now.clone();
+            new.details.retain(|kind, _| !reported.details.contains_key(kind));
+            new.samples.retain(|step, _| !reported.samples.contains_key(step));
+            new.statuses.subtract(&reported.statuses);
+            new.accepted.subtract(&reported.accepted);
+            new.failures.iter_mut().zip(&reported.failures).for_each(|(all, before)| *all -= before);
+            taken.outcomes = Some(Box::new(new));
+            *reported = now;
+        }
+        taken
+    }
+
+    /// Returns the counts since the last call. Facts about the service stay: later responses are compared with them.
+    pub fn take_counts(&mut self) -> Counts {
         let Counts { server, tls, http, body_lengths, .. } = &self.counts;
-        next.body_lengths = BodyLengths { same: 0, ..*body_lengths };
-        (next.server, next.tls, next.http) = (server.clone(), tls.clone(), http.clone());
-        std::mem::swap(&mut self.counts, &mut *next);
-        next
+        let body_lengths = BodyLengths { same: 0, ..*body_lengths };
+        let (server, tls, http) = (server.clone(), tls.clone(), http.clone());
+        let next = Counts { server, tls, http, body_lengths, ..Counts::default() };
+        if let Some(reported) = &mut self.reported {
+            *reported = OutcomeCounts::default();
+        }
+        std::mem::replace(&mut self.counts, next)
     }
 
     /// Records an outcome.

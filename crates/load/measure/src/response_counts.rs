@@ -27,6 +27,11 @@ impl StatusCounts {
         self.0[usize::from(status.min(999))] += 1;
     }
 
+    /// Takes away an earlier state of the same counts.
+    pub(super) fn subtract(&mut self, earlier: &Self) {
+        self.0.iter_mut().zip(earlier.0.iter()).for_each(|(all, before)| *all -= before);
+    }
+
     /// Number of responses with a status in this range.
     pub fn sum(&self, range: Range<usize>) -> u64 {
         self.0[range].iter().sum()

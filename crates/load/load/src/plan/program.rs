@@ -130,7 +130,7 @@ impl LoadPlan {
     /// Users of thread `index`.
     ///
     /// # Errors
-    /// Why a program has not begun, or that the load [has none](Self::has_users).
+    /// Why a program has not begun, or that the load [has no users](Self::has_users).
     pub(crate) fn user_table(&self, index: u64) -> Result<UserTable<'_>, String> {
         let flow: Box<dyn UserFlow + '_> = match (&self.scenarios, &self.program) {
             (Some(mix), _) => Box::new(StepFlows::new(mix, self.seed, self.user_numbers(index))),

@@ -7,7 +7,7 @@ use super::StepExchange;
 use crate::event_streams::{ArrivedEvents, StreamObserver};
 use crate::exchange::FlowExchange;
 
-/// FlowExchange of a step; `None` while its connection is idle.
+/// Exchange of a step; `None` while its connection is idle.
 pub(crate) type UserExchange = Option<Box<StepExchange>>;
 
 impl FlowExchange for UserExchange {

@@ -1,4 +1,4 @@
-//! Connections: making them, and the users of ended ones.
+//! Connections: making them, and their failures.
 
 use std::io;
 
@@ -57,7 +57,7 @@ impl<F: Flow> Worker<'_, F> {
 
     /// Makes a connection that no request waits for; whether it could begin.
     fn open_unused(&mut self) -> bool {
-        let opened = F::connect(self, 0, None, self.clock.now());
+        let opened = F::connect(self, 0, None);
         opened.is_ok_and(|index| {
             self.attach_streams(index, None);
             true
@@ -65,7 +65,9 @@ impl<F: Flow> Worker<'_, F> {
     }
 
     /// Begins a connection to one of these addresses.
-    pub(super) fn open(&mut self, addresses: &OriginAddresses, user: u32, now: Nanos) -> io::Result<u32> {
+    pub(super) fn open(&mut self, addresses: &OriginAddresses, user: u32) -> io::Result<u32> {
+        // Not the time of the caller, who may have closed and recorded another one meanwhile.
+        let now = self.clock.now();
         let index = self.connections.open(addresses, self.reading.wall.is_some(), user, now)?;
         self.results.counters.counts().connections += 1;
         Ok(index)

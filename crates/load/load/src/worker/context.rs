@@ -25,6 +25,8 @@ pub(crate) struct WorkerContext<'a> {
     pub(crate) start_gate: &'a StartGate,
     /// Number of workers that are ready; the last one opens the gate.
     pub(crate) ready: AtomicU64,
+    /// Whether all counts are reported after each interval, and not only at the end.
+    pub(crate) per_interval: bool,
     /// State shared with the thread that collects the workers' reports.
     pub(crate) control: Arc<RunControl>,
     /// Next unclaimed request number (closed loop).
@@ -39,6 +41,7 @@ impl<'a> WorkerContext<'a> {
         plan: &'a LoadPlan,
         reachable: &'a Reachable,
         start_gate: &'a StartGate,
+        per_interval: bool,
         control: Arc<RunControl>,
     ) -> Self {
         // Users of scenarios may reach others by HTTP/2.
@@ -49,6 +52,7 @@ impl<'a> WorkerContext<'a> {
             http2: plan.http2.filter(|_| !falls_back),
             start_gate,
             ready: AtomicU64::new(0),
+            per_interval,
             control,
             claimed: AtomicU64::new(0),
             started_unix_ns: OnceLock::new(),
@@ -65,9 +69,6 @@ pub(crate) struct RunControl {
     pub(crate) program_end: Mutex<ProgramEnd>,
     /// Calls of a program that may block, by worker; none of other loads.
     pub(crate) calls: Vec<ProgramCallSlot>,
-    /// Empty counts for the workers' next intervals, so that none has to take their memory while it measures.
-    #[allow(clippy::vec_box, reason = "a box goes to a worker, and comes back with its interval")]
-    empty_counts: Mutex<Vec<Box<Counts>>>,
 }
 
 /// End that a program has caused.
@@ -80,28 +81,9 @@ pub(crate) struct ProgramEnd {
 }
 
 impl RunControl {
-    /// Control of a run whose program has these calls.
-    pub(crate) fn new(calls: Vec<ProgramCallSlot>) -> Self {
-        Self { calls, ..Self::default() }
-    }
-
     /// Whether all workers should end at once.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Empty counts for the next interval.
-    pub(crate) fn empty_counts(&self) -> Box<Counts> {
-        lock(&self.empty_counts).pop().unwrap_or_else(Counts::reserved)
-    }
-
-    /// Prepares empty counts for this number of workers.
-    pub(crate) fn prepare_counts(&self, workers: u64) {
-        while (lock(&self.empty_counts).len() as u64) < workers {
-            // Not within the lock, for which a worker would wait.
-            let counts = Counts::reserved();
-            lock(&self.empty_counts).push(counts);
-        }
     }
 
     /// Ends all workers at once.

@@ -29,10 +29,10 @@ pub(crate) trait Flow: Sized {
 
     /// Maximum number of tickets of the closed loop that a thread claims at a time.
     const MAX_CLAIM: u64;
-    /// Whether responses may wait to be read together: none has the time of the next request in it.
+    /// Whether responses may wait to be read together: no request is intended at the time of a response.
     const READS_TOGETHER: bool;
     /// Whether a connection with room takes any request, and not only those of its own users.
-    const SHARES_CONNECTIONS: bool;
+    const TAKES_ANY_CONNECTION: bool;
 
     /// Whether responses may be read as streams of events, though the plan observes none.
     fn may_read_events(&self) -> bool {
@@ -58,12 +58,7 @@ pub(crate) trait Flow: Sized {
     ///
     /// # Errors
     /// Why there is none.
-    fn connect(
-        worker: &mut Worker<'_, Self>,
-        user: u32,
-        origin: Option<ScenarioOrigin>,
-        now: Nanos,
-    ) -> Result<u32, String>;
+    fn connect(worker: &mut Worker<'_, Self>, user: u32, origin: Option<ScenarioOrigin>) -> Result<u32, String>;
 
     /// TLS of a connection; `of_plan` is that of requests of the plan.
     fn tls<'t>(&'t self, _origin: Option<ScenarioOrigin>, of_plan: Option<&'t Tls>) -> Option<&'t Tls> {
@@ -73,14 +68,14 @@ pub(crate) trait Flow: Sized {
     /// Continues on a connection with HTTP/1.1 that has just opened, and has requests.
     fn opened(worker: &mut Worker<'_, Self>, index: u32, now: Nanos);
 
-    /// What a response's head is like; `of_plan` is the cache for requests of the plan.
+    /// Cache of heads for a response; `of_plan` is that of requests of the plan.
     #[inline]
     fn head_cache<'c>(&'c mut self, _exchange: &Self::Exchange, of_plan: &'c mut HeadCache) -> &'c mut HeadCache {
         of_plan
     }
 
     /// Passes on what has arrived of a response; true if its user ends the response. `stream` is the key of its request
-    /// on a connection with HTTP/2.
+    /// on a connection with HTTP/2, where an end is carried out here and the result is false.
     fn pass_events(_worker: &mut Worker<'_, Self>, _index: u32, _stream: Option<u32>, _times: (Nanos, Nanos)) -> bool {
         false
     }
@@ -92,7 +87,8 @@ pub(crate) trait Flow: Sized {
     /// Continues on a connection that has had responses, and has been `free` since then.
     fn continue_on(_worker: &mut Worker<'_, Self>, _index: u32, _free: Nanos, _now: Nanos) {}
 
-    /// Closes a connection that cannot be used again; what is next for it goes on a new one.
+    /// Closes a connection that cannot be used again. What is next for its user goes on a new one, unless users see to
+    /// that themselves.
     fn replace(worker: &mut Worker<'_, Self>, index: u32, _now: Nanos) {
         worker.connections.close(index);
     }
@@ -153,7 +149,7 @@ pub(crate) trait Flow: Sized {
         false
     }
 
-    /// Whether the thread is done, so far as that does not depend on the feed; `None` if it does.
+    /// Whether the thread is done, as far as that does not depend on the feed; `None` if it does.
     fn is_done(_worker: &Worker<'_, Self>) -> Option<bool> {
         None
     }
@@ -178,7 +174,7 @@ pub(crate) trait Flow: Sized {
 pub(crate) struct ArrivedResponse {
     pub(crate) flight: Flight,
     pub(crate) answer: DecodedResponse,
-    /// How far the requests of the connection are written, its own being the oldest.
+    /// How far the requests of the connection are written, its own being the oldest. A step's counts as written whole.
     pub(crate) written: WriteProgress,
     /// Arrival of its last byte, and the time now.
     pub(crate) at: Nanos,
@@ -189,7 +185,7 @@ pub(crate) struct ArrivedResponse {
     pub(crate) has_rest: bool,
 }
 
-/// What a connection with HTTP/1.1 has left behind, which has failed.
+/// What a failed connection with HTTP/1.1 has left behind.
 #[derive(Debug)]
 pub(crate) struct FailedConnection<X> {
     pub(crate) user: u32,

@@ -18,6 +18,7 @@ mod program_call;
 mod readiness;
 mod receive;
 mod users;
+mod worker_results;
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -28,8 +29,9 @@ use self::event_streams::StreamObservers;
 pub(super) use self::flow::Flow;
 use self::http2::StreamWork;
 pub(super) use self::plan_requests::PlanRequests;
-pub(super) use self::program_call::{OpenCall, ProgramCallSlot, WorkerResults};
+pub(super) use self::program_call::{OpenCall, ProgramCallSlot};
 pub(super) use self::users::UserRequests;
+use self::worker_results::WorkerResults;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
 use super::request_log::ThreadLog;
@@ -51,7 +53,7 @@ pub(super) struct Worker<'a, F: Flow> {
     connections: ConnectionTable<F::Exchange>,
     /// Connections to make before the start.
     preconnect: usize,
-    /// What HTTP/2 needs beside the connections.
+    /// What HTTP/2 needs besides the connections.
     streams: StreamWork<F::Exchange>,
     /// Observers of responses as streams; `None` if responses are not observed.
     observers: Option<StreamObservers>,
@@ -269,6 +271,7 @@ impl<'a, F: Flow> Worker<'a, F> {
     fn finish(mut self) {
         let now = self.clock.now();
         self.feed.stop(now.min(self.until));
+        // Before the end of the flow, which takes the time within its script with it.
         self.record_cpu(now);
         F::finish(&mut self);
         self.publish(0);
@@ -276,7 +279,7 @@ impl<'a, F: Flow> Worker<'a, F> {
         results.counters.close(now);
         drop(results.log.take());
         results.counters.take_offers(&mut self.feed);
-        let _ = self.reports.send(WorkerReport::Done(results.counters.take_counts(Box::default())));
+        let _ = self.reports.send(WorkerReport::Done(results.counters.take_counts()));
     }
 }
 

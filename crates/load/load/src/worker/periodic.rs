@@ -64,8 +64,10 @@ impl<F: Flow> Worker<'_, F> {
 
     pub(super) fn publish(&mut self, backlog: u64) {
         let mut interval = self.results.counters.take_interval(backlog);
-        self.results.counters.take_offers(&mut self.feed);
-        interval.counts = Some(self.results.counters.take_counts(self.shared.control.empty_counts()));
+        if self.shared.per_interval {
+            self.results.counters.take_offers(&mut self.feed);
+            interval.counts = Some(self.results.counters.take_counts());
+        }
         // The receiver is dropped only when the run is abandoned.
         let _ = self.reports.send(WorkerReport::Interval(self.results.interval, interval));
     }

@@ -7,20 +7,10 @@
 use std::sync::Mutex;
 use std::sync::mpsc::Sender;
 
-use crate::counters::WorkerCounters;
-use crate::request_log::ThreadLog;
+use super::worker_results::WorkerResults;
 use crate::steps::StepTrace;
 use weir_base::Nanos;
 use weir_machine::lock::lock;
-
-/// Results of a worker.
-#[derive(Debug)]
-pub(crate) struct WorkerResults {
-    pub(crate) counters: Box<WorkerCounters>,
-    /// Number of the interval that is not reported yet.
-    pub(crate) interval: u64,
-    pub(crate) log: Option<ThreadLog>,
-}
 
 /// Call of a program that has not returned.
 #[derive(Debug)]

@@ -59,7 +59,7 @@ impl<F: Flow> Worker<'_, F> {
         let index = match found {
             Some(index) => index,
             None if !self.connections.can_open() => return self.streams.moved.push_back(moved),
-            None => match F::connect(self, user, moved.origin, now) {
+            None => match F::connect(self, user, moved.origin) {
                 Ok(index) => index,
                 Err(reason) => {
                     self.results.counters.record_detail(FailureKind::Connect, || reason);
@@ -83,7 +83,7 @@ impl<F: Flow> Worker<'_, F> {
         }
         self.push_exchange(index, moved.exchange);
         let is_open = self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::Open);
-        if F::SHARES_CONNECTIONS && is_open {
+        if F::TAKES_ANY_CONNECTION && is_open {
             F::fill_streams(self, index, user, now, now);
         } else if group.is_none() {
             self.connections.list(index);
@@ -95,7 +95,7 @@ impl<F: Flow> Worker<'_, F> {
         if let Some(index) = group.and_then(|group| self.live_connection(group, now)) {
             return Some(index);
         }
-        if !F::SHARES_CONNECTIONS {
+        if !F::TAKES_ANY_CONNECTION {
             return None;
         }
         while let Some(index) = self.connections.take_listed() {

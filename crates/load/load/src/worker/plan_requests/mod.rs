@@ -25,7 +25,7 @@ impl Flow for PlanRequests {
 
     const MAX_CLAIM: u64 = 64;
     const READS_TOGETHER: bool = true;
-    const SHARES_CONNECTIONS: bool = true;
+    const TAKES_ANY_CONNECTION: bool = true;
 
     #[inline]
     fn next_due(worker: &Worker<'_, Self>) -> Option<Nanos> {
@@ -40,14 +40,9 @@ impl Flow for PlanRequests {
         }
     }
 
-    fn connect(
-        worker: &mut Worker<'_, Self>,
-        user: u32,
-        _origin: Option<ScenarioOrigin>,
-        now: Nanos,
-    ) -> Result<u32, String> {
+    fn connect(worker: &mut Worker<'_, Self>, user: u32, _origin: Option<ScenarioOrigin>) -> Result<u32, String> {
         let plan = worker.shared.plan;
-        worker.open(&plan.addresses, user, now).map_err(|error| error.to_string())
+        worker.open(&plan.addresses, user).map_err(|error| error.to_string())
     }
 
     fn opened(worker: &mut Worker<'_, Self>, index: u32, now: Nanos) {
@@ -120,9 +115,11 @@ impl Flow for PlanRequests {
         let StreamExchange { flight, user, mut inner, bytes_out, .. } = exchange;
         worker.put_observer(inner.take_observer());
         let outcome = flight.failed(kind, now, bytes_out as usize);
-        let message = code.map(|code| code.to_string()).unwrap_or_default();
         worker.results.counters.end(&outcome);
-        worker.log_request(&outcome, user, 0, &message);
+        if worker.results.log.is_some() {
+            let message = code.map(|code| code.to_string()).unwrap_or_default();
+            worker.log_request(&outcome, user, 0, &message);
+        }
         true
     }
 
@@ -205,7 +202,7 @@ impl Worker<'_, PlanRequests> {
         let request = self.shared.plan.source.pick(start.arrival.number);
         self.results.counters.begin(start.arrival.intended, now);
         let flight = Flight::new(start, ready, request);
-        match PlanRequests::connect(self, start.user, None, now) {
+        match PlanRequests::connect(self, start.user, None) {
             Ok(index) => {
                 self.attach_streams(index, None);
                 if let Some(slot) = self.connections.get(index) {
@@ -224,8 +221,7 @@ impl Worker<'_, PlanRequests> {
     fn reconnect(&mut self, index: u32, now: Nanos) {
         let Some(slot) = self.connections.get(index) else { return };
         if !slot.flights.is_empty() {
-            return self
-                .fail(index, FailureKind::Closed, &|| "the service closed with requests in the pipeline".into());
+            return self.fail_pipelined(index);
         }
         let user = slot.user;
         let capped = self.connections.is_exhausted();

@@ -3,7 +3,8 @@
 use std::thread;
 
 use super::super::Worker;
-use super::super::program_call::{OpenCall, WorkerResults};
+use super::super::program_call::OpenCall;
+use super::super::worker_results::WorkerResults;
 use super::UserRequests;
 
 impl Worker<'_, UserRequests<'_>> {

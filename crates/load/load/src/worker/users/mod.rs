@@ -88,7 +88,7 @@ impl Flow for UserRequests<'_> {
     const MAX_CLAIM: u64 = 1;
     // The next request of a user is intended when the response before it has come.
     const READS_TOGETHER: bool = false;
-    const SHARES_CONNECTIONS: bool = false;
+    const TAKES_ANY_CONNECTION: bool = false;
 
     fn may_read_events(&self) -> bool {
         self.table.flow.may_read_events()
@@ -116,13 +116,8 @@ impl Flow for UserRequests<'_> {
         self.table.set_max(users);
     }
 
-    fn connect(
-        worker: &mut Worker<'_, Self>,
-        user: u32,
-        origin: Option<ScenarioOrigin>,
-        now: Nanos,
-    ) -> Result<u32, String> {
-        worker.connect_origin(user, origin, now)
+    fn connect(worker: &mut Worker<'_, Self>, user: u32, origin: Option<ScenarioOrigin>) -> Result<u32, String> {
+        worker.connect_origin(user, origin)
     }
 
     fn tls<'t>(&'t self, origin: Option<ScenarioOrigin>, of_plan: Option<&'t Tls>) -> Option<&'t Tls> {

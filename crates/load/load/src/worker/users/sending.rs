@@ -66,7 +66,7 @@ impl Worker<'_, UserRequests<'_>> {
     /// Makes a connection for the request of the table.
     pub(super) fn open_for(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
         let origin = (send.scenario, send.origin);
-        let opened = self.connect_origin(send.user, Some(origin), now);
+        let opened = self.connect_origin(send.user, Some(origin));
         match opened {
             Ok(index) => {
                 if self.uses_streams(send.scenario, send.origin) {
@@ -168,15 +168,10 @@ impl Worker<'_, UserRequests<'_>> {
     }
 
     /// Opens a connection to an origin of a scenario.
-    pub(super) fn connect_origin(
-        &mut self,
-        user: u32,
-        place: Option<ScenarioOrigin>,
-        now: Nanos,
-    ) -> Result<u32, String> {
+    pub(super) fn connect_origin(&mut self, user: u32, place: Option<ScenarioOrigin>) -> Result<u32, String> {
         let (scenario, origin) = place.ok_or("unknown origin")?;
         let addresses = self.flow.table.flow.address(scenario, origin)?.addresses.clone();
-        let index = self.open(&addresses, user, now).map_err(|error| error.to_string())?;
+        let index = self.open(&addresses, user).map_err(|error| error.to_string())?;
         if let Some(slot) = self.connections.get(index) {
             slot.origin = place;
         }
