@@ -8,6 +8,22 @@ use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_net::wire::DecodedResponse;
 use weir_pace::feed::DueRequest;
 
+/// Times of bytes that were read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadTimes {
+    /// Arrival of the last one, by the kernel where it says so.
+    pub(crate) at: Nanos,
+    /// The time now.
+    pub(crate) now: Nanos,
+}
+
+/// Bounds of the start of a timeout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeoutStarts {
+    pub(crate) earliest: Nanos,
+    pub(crate) latest: Nanos,
+}
+
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {

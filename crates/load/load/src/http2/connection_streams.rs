@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
+use crate::flight::{ReadTimes, TimeoutStarts};
 use weir_base::Nanos;
 use weir_http2::connection::{ClientConnection, ClientSettings, OpenError, ResponseNotes, StreamRequest};
 use weir_http2::error_code::ErrorCode;
@@ -140,7 +141,7 @@ impl<X: FlowExchange> ConnectionStreams<X> {
 
     /// Takes the head of a response, and what it notes; returns its text, if that was wanted.
     #[inline]
-    pub(crate) fn receive_head(&mut self, key: u32, notes: &ResponseNotes, (at, now): (Nanos, Nanos)) -> &[u8] {
+    pub(crate) fn receive_head(&mut self, key: u32, notes: &ResponseNotes, ReadTimes { at, now }: ReadTimes) -> &[u8] {
         let text = self.protocol.head_text();
         if let Some(Some(exchange)) = self.exchanges.get_mut(key as usize) {
             let flight = &mut exchange.flight;
@@ -159,18 +160,13 @@ impl<X: FlowExchange> ConnectionStreams<X> {
     }
 
     /// Whether the timeout of a request is over; `starts` are the earliest and the latest start of a timeout.
-    pub(crate) fn has_expired(&self, timeout: Nanos, starts: (Nanos, Nanos), now: Nanos) -> bool {
+    pub(crate) fn has_expired(&self, timeout: Nanos, starts: TimeoutStarts, now: Nanos) -> bool {
         self.exchanges.iter().flatten().any(|exchange| exchange.is_over(timeout, starts, now))
     }
 
     /// Takes the requests whose timeout is over, and ends their streams; `starts` are the earliest and the latest start
     /// of a timeout.
-    pub(crate) fn take_expired(
-        &mut self,
-        timeout: Nanos,
-        starts: (Nanos, Nanos),
-        now: Nanos,
-    ) -> Vec<StreamExchange<X>> {
+    pub(crate) fn take_expired(&mut self, timeout: Nanos, starts: TimeoutStarts, now: Nanos) -> Vec<StreamExchange<X>> {
         self.take_where(|exchange| exchange.is_over(timeout, starts, now))
     }
 

@@ -6,7 +6,7 @@ use weir_http2::connection::StreamId;
 use weir_net::wire::WireRequest;
 
 use crate::exchange::FlowExchange;
-use crate::flight::Flight;
+use crate::flight::{Flight, TimeoutStarts};
 
 /// A request on a stream of a connection, or one that waits for a stream.
 #[derive(Debug)]
@@ -63,7 +63,12 @@ impl<X: FlowExchange> StreamExchange<X> {
     }
 
     /// Whether its timeout is over: its step's, or this one; `earliest` and `latest` bound the start of a timeout.
-    pub(crate) fn is_over(&self, timeout: Nanos, (earliest, latest): (Nanos, Nanos), now: Nanos) -> bool {
+    pub(crate) fn is_over(
+        &self,
+        timeout: Nanos,
+        TimeoutStarts { earliest, latest }: TimeoutStarts,
+        now: Nanos,
+    ) -> bool {
         let own = self.inner.timeout().unwrap_or(timeout);
         now - self.flight.timeout_start(earliest.max(self.flight.ready)).min(latest) > own
     }

@@ -6,7 +6,7 @@ use crate::event_streams::{
     ArrivedEvents, PieceArrival, ReadWait, StreamArrival, StreamObserver, StreamOptions, StreamSinks, StreamTap,
 };
 use crate::exchange::FlowExchange;
-use crate::flight::Flight;
+use crate::flight::{Flight, ReadTimes};
 use crate::plan::LoadPlan;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -96,7 +96,7 @@ impl<F: Flow> Worker<'_, F> {
         index: u32,
         bytes: &[u8],
         is_bodyless: bool,
-        (at, now): (Nanos, Nanos),
+        ReadTimes { at, now }: ReadTimes,
     ) -> Result<DecodeStep, WireError> {
         let nothing = Ok(DecodeStep { used: bytes.len(), response: None });
         let Self { connections, results, flow, reading, observers, .. } = self;
@@ -159,7 +159,7 @@ impl<F: Flow> Worker<'_, F> {
     }
 
     /// Observes a piece of a body over HTTP/2.
-    pub(super) fn observe_data(&mut self, index: u32, key: u32, bytes: &[u8], (at, now): (Nanos, Nanos)) {
+    pub(super) fn observe_data(&mut self, index: u32, key: u32, bytes: &[u8], ReadTimes { at, now }: ReadTimes) {
         let Self { connections, results, observers: Some(observers), .. } = self else { return };
         let Some(streams) = connections.get(index).and_then(|slot| slot.streams.as_mut()) else { return };
         let Some(exchange) = streams.get(key) else { return };

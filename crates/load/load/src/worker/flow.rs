@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Worker;
 use crate::connection::ConnectionPhase;
 use crate::exchange::FlowExchange;
-use crate::flight::{Flight, WriteProgress};
+use crate::flight::{Flight, ReadTimes, WriteProgress};
 use crate::http2::StreamExchange;
 use crate::plan::LoadPlan;
 use crate::steps::ScriptTime;
@@ -76,7 +76,7 @@ pub(crate) trait Flow: Sized {
 
     /// Passes on what has arrived of a response; true if its user ends the response. `stream` is the key of its request
     /// on a connection with HTTP/2, where an end is carried out here and the result is false.
-    fn pass_events(_worker: &mut Worker<'_, Self>, _index: u32, _stream: Option<u32>, _times: (Nanos, Nanos)) -> bool {
+    fn pass_events(_worker: &mut Worker<'_, Self>, _index: u32, _stream: Option<u32>, _times: ReadTimes) -> bool {
         false
     }
 
@@ -102,7 +102,7 @@ pub(crate) trait Flow: Sized {
         index: u32,
         exchange: StreamExchange<Self::Exchange>,
         answer: &DecodedResponse,
-        times: (Nanos, Nanos),
+        times: ReadTimes,
     );
 
     /// Takes a request over HTTP/2 without a response, and the code that has ended its stream. True if what is next for

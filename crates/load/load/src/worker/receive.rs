@@ -5,6 +5,7 @@ use std::io;
 use super::flow::ArrivedResponse;
 use super::{Flow, Worker};
 use crate::exchange::FlowExchange;
+use crate::flight::ReadTimes;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::readiness_event::ReadinessEvent;
@@ -124,7 +125,7 @@ impl<F: Flow> Worker<'_, F> {
             let is_observed = self.observers.as_ref().is_some_and(|it| it.observes(&mut slot.exchange));
             let cache = self.flow.head_cache(&slot.exchange, &mut self.reading.cache);
             let decoded = match slot.exchange.kept() {
-                _ if is_observed => self.decode_observed(index, bytes, is_bodyless, (at, now)),
+                _ if is_observed => self.decode_observed(index, bytes, is_bodyless, ReadTimes { at, now }),
                 Some(kept) => slot.decoder.push_observed(bytes, is_bodyless, cache, kept),
                 None => slot.decoder.push(bytes, is_bodyless, cache),
             };
@@ -135,7 +136,7 @@ impl<F: Flow> Worker<'_, F> {
                     return false;
                 }
             };
-            if step.response.is_none() && F::pass_events(self, index, None, (at, now)) {
+            if step.response.is_none() && F::pass_events(self, index, None, ReadTimes { at, now }) {
                 step.used = bytes.len();
                 step.response = self.connections.get(index).and_then(|slot| slot.decoder.abandon());
             }

@@ -5,6 +5,7 @@ use super::super::{Flow, Worker};
 use super::MovedRequest;
 use crate::connection::ConnectionPhase;
 use crate::exchange::FlowExchange;
+use crate::flight::TimeoutStarts;
 use crate::http2::{Http2Preference, StreamExchange};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -115,7 +116,8 @@ impl<F: Flow> Worker<'_, F> {
     pub(in crate::worker) fn expire_streams(&mut self, index: u32, now: Nanos) {
         let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
         let Some(slot) = self.connections.get(index) else { return };
-        let (starts, is_open) = ((slot.opened, latest), slot.phase == ConnectionPhase::Open);
+        let starts = TimeoutStarts { earliest: slot.opened, latest };
+        let is_open = slot.phase == ConnectionPhase::Open;
         let Some(streams) = &mut slot.streams else { return };
         let late = || format!("no response within {timeout}");
         if !is_open {

@@ -11,6 +11,7 @@ use super::receive::MAX_READS;
 use super::{Flow, Worker};
 use crate::connection::ConnectionPhase;
 use crate::exchange::FlowExchange;
+use crate::flight::ReadTimes;
 use crate::http2::StreamGroups;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -115,8 +116,8 @@ impl<F: Flow> Worker<'_, F> {
     fn take_event(&mut self, index: u32, event: Event<'_>, at: Nanos, now: Nanos) {
         match event {
             Event::Data { key, bytes } if self.observes_stream(index, key) => {
-                self.observe_data(index, key, bytes, (at, now));
-                F::pass_events(self, index, Some(key), (at, now));
+                self.observe_data(index, key, bytes, ReadTimes { at, now });
+                F::pass_events(self, index, Some(key), ReadTimes { at, now });
             }
             Event::Data { key, bytes } => {
                 let streams = self.connections.get(index).and_then(|slot| slot.streams.as_mut());
@@ -127,13 +128,13 @@ impl<F: Flow> Worker<'_, F> {
             Event::Head { key, head } => {
                 let Some(slot) = self.connections.get(index) else { return };
                 let Some(streams) = &mut slot.streams else { return };
-                let text = streams.receive_head(key, &head, (at, now));
+                let text = streams.receive_head(key, &head, ReadTimes { at, now });
                 if self.results.counters.counts().server.is_none() {
                     self.results.counters.find_server_field(text);
                 }
                 if self.observes_stream(index, key) {
                     self.observe_head(index, key, &head, at);
-                    F::pass_events(self, index, Some(key), (at, now));
+                    F::pass_events(self, index, Some(key), ReadTimes { at, now });
                 }
             }
             Event::Ended { key, totals } => self.stream_ended(index, key, &totals, at, now),
@@ -193,7 +194,7 @@ impl<F: Flow> Worker<'_, F> {
         let at = at.max(exchange.flight.sent.min(now));
         let (status, body, wire) = (totals.status, totals.body, totals.wire);
         let answer = DecodedResponse { status, body, wire, keep_alive: true };
-        F::stream_responded(self, index, exchange, &answer, (at, now));
+        F::stream_responded(self, index, exchange, &answer, ReadTimes { at, now });
     }
 
     /// Takes the end of a stream without a whole response.

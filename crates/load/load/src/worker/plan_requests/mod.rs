@@ -7,7 +7,7 @@ use super::flow::{ArrivedResponse, FailedConnection, Flow, ScenarioOrigin};
 use super::{MAX_STARTS, Worker};
 use crate::connection::ConnectionPhase;
 use crate::exchange::{FlowExchange, PlanExchange};
-use crate::flight::Flight;
+use crate::flight::{Flight, ReadTimes};
 use crate::http2::StreamExchange;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -96,7 +96,7 @@ impl Flow for PlanRequests {
         index: u32,
         exchange: StreamExchange<PlanExchange>,
         answer: &DecodedResponse,
-        (at, now): (Nanos, Nanos),
+        ReadTimes { at, now }: ReadTimes,
     ) {
         let StreamExchange { flight, user, mut inner, bytes_out, .. } = exchange;
         let mut outcome = flight.completed(answer, at, bytes_out as usize, worker.shared.plan.timeout);

@@ -20,6 +20,7 @@ use super::flow::{ArrivedResponse, FailedConnection, Flow, ScenarioOrigin};
 use super::{Worker, WorkerContext};
 use crate::connection::LoadConnection;
 use crate::counters::WorkerCounters;
+use crate::flight::ReadTimes;
 use crate::http2::StreamExchange;
 use crate::plan::LoadPlan;
 use crate::request_tracing::RequestSampler;
@@ -138,7 +139,7 @@ impl Flow for UserRequests<'_> {
         }
     }
 
-    fn pass_events(worker: &mut Worker<'_, Self>, index: u32, stream: Option<u32>, times: (Nanos, Nanos)) -> bool {
+    fn pass_events(worker: &mut Worker<'_, Self>, index: u32, stream: Option<u32>, times: ReadTimes) -> bool {
         match stream {
             None => {
                 let is_read = |slot: &mut LoadConnection<UserExchange>| {
@@ -165,7 +166,7 @@ impl Flow for UserRequests<'_> {
                 worker.results.counters.record_detail(FailureKind::Protocol, detail);
             }
         }
-        worker.step_response(index, &flight, &answer, (at, now), is_reusable || has_others);
+        worker.step_response(index, &flight, &answer, ReadTimes { at, now }, is_reusable || has_others);
         if has_others && !is_reusable {
             worker.fail_pipelined(index);
         }
@@ -184,7 +185,7 @@ impl Flow for UserRequests<'_> {
         _index: u32,
         exchange: StreamExchange<UserExchange>,
         answer: &DecodedResponse,
-        (at, now): (Nanos, Nanos),
+        ReadTimes { at, now }: ReadTimes,
     ) {
         let StreamExchange { flight, user, inner, bytes_out, .. } = exchange;
         let Some(step) = inner else { return };

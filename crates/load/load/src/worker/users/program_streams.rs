@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::super::Worker;
 use super::UserRequests;
+use crate::flight::ReadTimes;
 use crate::steps::{FlowEvent, StepExchange, UserAction};
 use weir_base::Nanos;
 use weir_http2::error_code::ErrorCode;
@@ -29,7 +30,7 @@ struct StreamPlace {
 impl Worker<'_, UserRequests<'_>> {
     /// Passes the part of a response that has arrived at `at` on to its user; true if the user ends the response.
     /// `stream` is the key of its request on a connection with HTTP/2.
-    pub(super) fn pass_events(&mut self, index: u32, stream: Option<u32>, (at, now): (Nanos, Nanos)) -> bool {
+    pub(super) fn pass_events(&mut self, index: u32, stream: Option<u32>, ReadTimes { at, now }: ReadTimes) -> bool {
         let connection = self.connections.key(index);
         let Some((user, sent, place)) = self.read_step(index, stream) else { return false };
         let Some(mut exchange) = place.take() else { return false };
@@ -56,11 +57,11 @@ impl Worker<'_, UserRequests<'_>> {
     }
 
     /// The same over HTTP/2, where an end is carried out.
-    pub(super) fn pass_events_on_stream(&mut self, index: u32, key: u32, (at, now): (Nanos, Nanos)) {
+    pub(super) fn pass_events_on_stream(&mut self, index: u32, key: u32, ReadTimes { at, now }: ReadTimes) {
         let is_read = self
             .read_step(index, Some(key))
             .is_some_and(|(.., place)| place.as_ref().is_some_and(|exchange| exchange.passes_events));
-        if is_read && self.pass_events(index, Some(key), (at, now)) {
+        if is_read && self.pass_events(index, Some(key), ReadTimes { at, now }) {
             self.end_read_stream(index, key, now);
         }
     }
@@ -78,7 +79,7 @@ impl Worker<'_, UserRequests<'_>> {
         }
         let Some(slot) = self.connections.get(index) else { return };
         let (Some(answer), Some(flight)) = (slot.decoder.abandon(), slot.flights.pop_front()) else { return };
-        self.step_response(index, &flight, &answer, (now, now), false);
+        self.step_response(index, &flight, &answer, ReadTimes { at: now, now }, false);
     }
 
     /// Drops responses that users read as streams of events if they go on for too long after the end of the load.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::super::Worker;
 use super::UserRequests;
 use super::held_record::HeldRecord;
-use crate::flight::{Flight, WriteProgress};
+use crate::flight::{Flight, ReadTimes, WriteProgress};
 use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, failure_message, failure_sample};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -21,7 +21,7 @@ impl Worker<'_, UserRequests<'_>> {
         index: u32,
         flight: &Flight,
         answer: &DecodedResponse,
-        (at, now): (Nanos, Nanos),
+        ReadTimes { at, now }: ReadTimes,
         is_reusable: bool,
     ) {
         let timeout = self.shared.plan.timeout;
