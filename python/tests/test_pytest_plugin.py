@@ -1,5 +1,6 @@
 """`pytest --weir`, as suites use it: pytest with a suite in a fresh folder, loads on real sockets."""
 
+import importlib
 import json
 import os
 import re
@@ -17,6 +18,9 @@ from programs import finished, started
 import weir
 
 pytest_plugins = ["pytester"]
+# A session within this process drops the modules that it was the first to import, and classes of two copies differ.
+importlib.import_module("weir._load_test.fixture")
+importlib.import_module("weir._load_test.session")
 
 LOAD = """
 def test_load(weir_load):
