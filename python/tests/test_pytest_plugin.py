@@ -20,7 +20,6 @@ import weir
 pytest_plugins = ["pytester"]
 # A session within this process drops the modules that it was the first to import, and classes of two copies differ.
 importlib.import_module("weir._load_test.fixture")
-importlib.import_module("weir._load_test.session")
 
 LOAD = """
 def test_load(weir_load):
