@@ -74,6 +74,14 @@ impl<X: FlowExchange> LoadConnection<X> {
         self.flights.is_empty() && self.streams.as_ref().is_none_or(|streams| streams.is_empty())
     }
 
+    /// Whether its service has sent something, or has ended it, while it was idle. It is not looked at within the first
+    /// 10 ms, in which a service hardly ends one.
+    pub(super) fn is_disturbed(&self, now: Nanos) -> bool {
+        const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
+        let has_rested = self.idle_since.is_some_and(|since| now - since > MIN_IDLE_BEFORE_CHECK);
+        has_rested && !self.stream.is_quiet()
+    }
+
     /// Appends a request to be written.
     #[inline]
     pub(super) fn push(&mut self, flight: Flight) {

@@ -33,9 +33,6 @@ pub(super) struct ConnectionTable<X> {
 /// Python), and the kernel silently retries one that does not fit a second later.
 const MAX_CONNECTING: u64 = 64;
 
-/// Minimum idle time after which a service may close a connection.
-const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
-
 impl<X: FlowExchange> ConnectionTable<X> {
     /// A table for `most` connections, for one of `workers` workers.
     pub(super) fn new(most: usize, workers: u64) -> io::Result<Self> {
@@ -155,8 +152,7 @@ impl<X: FlowExchange> ConnectionTable<X> {
     pub(super) fn take_idle(&mut self, now: Nanos) -> Option<u32> {
         while let Some(&index) = self.idle.last() {
             let slot = self.get(index)?;
-            let rested = slot.idle_since.is_some_and(|since| now - since > MIN_IDLE_BEFORE_CHECK);
-            if rested && !slot.stream.is_quiet() {
+            if slot.is_disturbed(now) {
                 self.close(index);
                 continue;
             }

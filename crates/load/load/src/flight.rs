@@ -11,7 +11,7 @@ use weir_pace::feed::DueRequest;
 /// Times of bytes that were read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadTimes {
-    /// Arrival of the last one, by the kernel where it says so.
+    /// Arrival of the last one: the kernel's timestamp, or the time of the read without one.
     pub(crate) at: Nanos,
     /// The time now.
     pub(crate) now: Nanos,

@@ -10,9 +10,6 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_pace::feed::Feed;
 
-/// Idle time after which a connection is polled before it is used: a service may have ended it.
-const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
-
 /// Request that goes to another connection than that which it was given to.
 #[derive(Debug)]
 pub(in crate::worker) struct MovedRequest<X> {
@@ -117,8 +114,7 @@ impl<F: Flow> Worker<'_, F> {
     /// if it takes none.
     fn check_idle(&mut self, index: u32, now: Nanos) -> bool {
         let Some(slot) = self.connections.get(index) else { return false };
-        let rested = slot.idle_since.is_some_and(|since| now - since > MIN_IDLE_BEFORE_CHECK);
-        if !rested || slot.stream.is_quiet() {
+        if !slot.is_disturbed(now) {
             return true;
         }
         let key = self.connections.key(index);

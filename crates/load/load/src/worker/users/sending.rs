@@ -14,9 +14,6 @@ use weir_base::failure::FailureKind;
 use weir_net::wire::WireRequest;
 use weir_scenario::plan::OriginId;
 
-/// Idle time after which a service may have closed a connection.
-const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
-
 impl Worker<'_, UserRequests<'_>> {
     /// Sends the request of the table on the user's connection, or on a new one.
     pub(super) fn send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
@@ -35,7 +32,7 @@ impl Worker<'_, UserRequests<'_>> {
                 continue;
             }
             // What was closed during a think time fails by weir's own fault if it is used.
-            if slot.idle_since.is_some_and(|since| now - since > MIN_IDLE_BEFORE_CHECK) && !slot.stream.is_quiet() {
+            if slot.is_disturbed(now) {
                 self.connections.close(index);
                 continue;
             }
