@@ -13,6 +13,8 @@
 - `Client` and `AsyncClient` make calls with deadlines, hedging and retries; `get`, `post` and so on do so through one
   shared client.
 - `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
+- The modules `weir.httpx2`, `weir.httpx` and `weir.requests` have the policies of `Client` as transports of these
+  libraries, which each of them imports.
 
 For pytest, which has a plugin here (`weir.pytest_plugin`): PYTEST_DONT_REWRITE.
 """
@@ -23,6 +25,7 @@ from typing import Any as _Any
 _NAMES = {
     "_async_sender": ("AsyncSender",),
     "_client": ("AsyncClient", "Client"),
+    "_call_log": ("CallLog",),
     "_client_base": ("CallOptions",),
     "_compare": ("ComparedRun", "ComparedSide", "ComparedStep", "Comparison", "Pair", "Side", "Verdict", "compare"),
     "_errors": (
@@ -104,7 +107,13 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605
 
 
+_LIBRARIES = frozenset({"httpx", "httpx2", "requests"})
+"""Modules with the names of the libraries that they are for; imported when they are first used."""
+
+
 def __getattr__(name: str) -> _Any:
+    if name in _LIBRARIES:
+        return _import_module(f"weir.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'weir' has no attribute {name!r}")
     value = getattr(_import_module(f"weir.{_MODULES[name]}"), name)
