@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::HeaderName;
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -246,15 +247,18 @@ impl TransportHandle {
     }
 }
 
-/// Lines of headers in the caller's order and spelling, but for Connection and framing headers.
+/// Lines of headers in the caller's order and spelling, but for framing headers, and Connection if it is more than
+/// keep-alive.
 fn header_lines<T: AsRef<[u8]>>(headers: &[(T, T)]) -> Bytes {
     let mut lines = Vec::with_capacity(256);
     let mut has_host = false;
     for (name, value) in headers {
         let name = name.as_ref();
         let is = |known: &HeaderName| name.eq_ignore_ascii_case(known.as_str().as_bytes());
-        let framing = [http::header::CONNECTION, http::header::CONTENT_LENGTH, http::header::TRANSFER_ENCODING];
-        if framing.iter().any(is) || (is(&http::header::HOST) && std::mem::replace(&mut has_host, true)) {
+        let is_framing = is(&CONTENT_LENGTH)
+            || is(&TRANSFER_ENCODING)
+            || (is(&CONNECTION) && !value.as_ref().eq_ignore_ascii_case(b"keep-alive"));
+        if is_framing || (is(&HOST) && std::mem::replace(&mut has_host, true)) {
             continue;
         }
         for part in [name, b": ", value.as_ref().trim_ascii(), b"\r\n"] {

@@ -7,6 +7,7 @@ mod cancelled;
 mod connections;
 mod http2;
 mod stalls;
+mod steps;
 mod uploads;
 
 use std::sync::Arc;
