@@ -7,12 +7,12 @@ import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from os import PathLike
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 from weir._errors import UsageError
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._time import Time
-from weir._transport import TransportCore, body_failure, can_repeat, failure_kind, is_last_status, shown_request
+from weir._transport import TransportCall, TransportCore, body_failure, can_repeat, failure_kind, is_last_status
 from weir._upload import AsyncUpload, Upload
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
                 trust_env=trust_env,
             )
 
-        def _exchange(self, request: Any, body: bytes | None) -> _weir.ExchangeHandle:
+        def _call(self, request: Any, body: bytes | None) -> TransportCall:
             url, extensions = request.url, request.extensions
             scheme = url.scheme
             if scheme not in {"http", "https"}:
@@ -184,9 +184,10 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
                 raise lib.UnsupportedProtocol("Request URL has no host.", request=request)
             is_tls = scheme == "https"
             try:
-                return self._core.exchange(
+                return self._core.call(
                     (is_tls, host, url.port or (443 if is_tls else 80)),
                     request.method,
+                    url,
                     target.decode("ascii"),
                     request.headers.raw,
                     body,
@@ -196,12 +197,10 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
             except UsageError as error:
                 raise lib.LocalProtocolError(str(error), request=request) from error
 
-        def _response(
-            self, request: Any, exchange: _weir.ExchangeHandle, handle: _weir.ResponseHandle, stream: Any
-        ) -> Any:
+        def _response(self, request: Any, call: TransportCall, handle: _weir.ResponseHandle, stream: Any) -> Any:
             if handle.ended != "responded" and not is_last_status(handle):
-                self._raise(request, exchange, handle)
-            shown = shown_request(request.method, request.url) if handle.attempt_count > 1 else ""
+                name, text = failure_kind(handle)
+                raise getattr(lib, name)(text, request=request) from call.failed(handle)
             return lib.Response(
                 handle.status,
                 headers=handle.received_headers,
@@ -210,24 +209,30 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
                 extensions={
                     "http_version": handle.version.encode(),
                     "reason_phrase": handle.reason_phrase,
-                    "weir": self._core.log_of(handle, exchange, shown),
+                    "weir": call.responded(handle),
                 },
             )
 
-        def _raise(self, request: Any, exchange: _weir.ExchangeHandle, handle: _weir.ResponseHandle) -> NoReturn:
-            exchange.close()
-            name, text = failure_kind(handle)
-            shown = shown_request(request.method, request.url)
-            raise getattr(lib, name)(text, request=request) from self._core.failure(handle, shown)
+    def is_mocked(name: str, pool: str) -> bool:
+        """Whether a test's tool has replaced what the library sends by, as respx and pytest-httpx do."""
+        kind = lib.AsyncHTTPTransport if pool.startswith("Async") else lib.HTTPTransport
+        if not getattr(kind, name).__module__.startswith(lib.__name__):
+            return True
+        core = sys.modules.get(lib.__name__.replace("httpx", "httpcore"))
+        return core is not None and not getattr(getattr(core, pool), name).__module__.startswith("httpcore")
 
     class Transport(Options, lib.BaseTransport):  # type: ignore[misc]
         def handle_request(self, request: Any) -> Any:
+            if is_mocked("handle_request", "ConnectionPool"):
+                with lib.HTTPTransport() as mocked:
+                    return mocked.handle_request(request)
             try:
                 body: bytes | None = request.content
             except lib.RequestNotRead:
                 repeats = can_repeat(request.headers.get("content-length"))
                 body = b"".join(request.stream) if repeats else None
-            exchange = self._exchange(request, body)
+            call = self._call(request, body)
+            exchange = call.exchange
             upload = None if body is not None else Upload(exchange, request.stream)
             trace = request.extensions.get("trace")
             try:
@@ -243,22 +248,26 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
                     exchange.wait()
                 if trace is not None and handle.status:
                     trace("http11.receive_response_headers.complete", _received(handle))
-            except BaseException:
-                exchange.close()
+            except BaseException as error:
+                call.cancelled(error)
                 raise
-            return self._response(request, exchange, handle, Stream(exchange, request, upload))
+            return self._response(request, call, handle, Stream(exchange, request, upload))
 
         def close(self) -> None:
             self._core.close()
 
     class AsyncTransport(Options, lib.AsyncBaseTransport):  # type: ignore[misc]
         async def handle_async_request(self, request: Any) -> Any:
+            if is_mocked("handle_async_request", "AsyncConnectionPool"):
+                async with lib.AsyncHTTPTransport() as mocked:
+                    return await mocked.handle_async_request(request)
             try:
                 body: bytes | None = request.content
             except lib.RequestNotRead:
                 repeats = can_repeat(request.headers.get("content-length"))
                 body = b"".join([chunk async for chunk in request.stream]) if repeats else None
-            exchange = self._exchange(request, body)
+            call = self._call(request, body)
+            exchange = call.exchange
             upload = None if body is not None else AsyncUpload(exchange, request.stream)
             trace = request.extensions.get("trace")
             try:
@@ -279,10 +288,10 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
                     await wait(exchange, None)
                 if trace is not None and handle.status:
                     await trace("http11.receive_response_headers.complete", _received(handle))
-            except BaseException:
-                exchange.close()
+            except BaseException as error:
+                call.cancelled(error)
                 raise
-            return self._response(request, exchange, handle, AsyncStream(exchange, request, upload, wait))
+            return self._response(request, call, handle, AsyncStream(exchange, request, upload, wait))
 
         async def aclose(self) -> None:
             self._core.close()

@@ -14,6 +14,7 @@ from urllib.request import proxy_bypass
 from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._call_log import CallLog
+from weir._call_spans import CallSpan
 from weir._errors import UsageError
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import failure
@@ -22,7 +23,7 @@ from weir._time import Time
 if TYPE_CHECKING:
     from weir._errors import ClientError
 
-__all__ = ["TransportCore"]
+__all__ = ["TransportCall", "TransportCore", "body_failure", "can_repeat", "failure_kind", "is_last_status"]
 
 _LOG = logging.getLogger("weir.transport")
 
@@ -94,16 +95,17 @@ class TransportCore:
             },
         )
 
-    def exchange(  # noqa: PLR0917  the parts of a request
+    def call(  # noqa: PLR0917  the parts of a request
         self,
         origin: tuple[bool, str, int],
         method: str,
+        url: object,
         target: str,
         headers: list[tuple[bytes, bytes]],
         body: bytes | None,
         timeouts: tuple[float | None, float | None, float | None, float | None],
         server_name: str | None,
-    ) -> _weir.ExchangeHandle:
+    ) -> TransportCall:
         """Prepare a call; a body of None follows in pieces."""
         if body is None and self._sends_again:
             self.warn(
@@ -113,7 +115,12 @@ class TransportCore:
             )
         if self._trust_env and origin[0] not in self._checked_proxies:
             self._check_proxies(origin)
-        return self._handle.exchange(origin, method, target, headers, body, timeouts, server_name)
+        span = None
+        if "opentelemetry.trace" in sys.modules:
+            headers = list(headers)
+            span = CallSpan.begin(method, str(url), origin, headers)
+        exchange = self._handle.exchange(origin, method, target, headers, body, timeouts, server_name)
+        return TransportCall(exchange, span, method, url)
 
     def warn(self, kind: str, text: str) -> None:
         """Warn once of this kind."""
@@ -137,24 +144,50 @@ class TransportCore:
                 "library for URLs that need a proxy, or pass trust_env=False",
             )
 
-    def log_of(self, handle: _weir.ResponseHandle, exchange: _weir.ExchangeHandle, request: str) -> CallLog:
-        """Make the attempt log of a call, and log a call with more than one attempt."""
-        log = CallLog(handle, exchange)
-        if (handle.attempt_count > 1 or handle.skipped) and _LOG.isEnabledFor(logging.INFO):
-            _LOG.info("%s: %s", request, log)
-        return log
-
-    def failure(self, handle: _weir.ResponseHandle, request: str) -> ClientError:
-        """Make the exception of a failed call, which is the cause of the library's."""
-        error = failure(handle, request)
-        if handle.attempt_count > 1 or handle.skipped:
-            _LOG.info("%s", error)
-        return error
-
     def close(self) -> None:
         """Release connections."""
         self._handle.close()
         _weir.release_connections()
+
+
+class TransportCall:
+    """A call in flight."""
+
+    __slots__ = ("_method", "_span", "_url", "exchange")
+
+    def __init__(self, exchange: _weir.ExchangeHandle, span: CallSpan | None, method: str, url: object) -> None:
+        self.exchange = exchange
+        self._span = span
+        self._method = method
+        self._url = url
+
+    def responded(self, handle: _weir.ResponseHandle) -> CallLog:
+        """Return the attempt log of a call with a response; one with more than one attempt is logged."""
+        log = CallLog(handle, self.exchange)
+        if (handle.attempt_count > 1 or handle.skipped) and _LOG.isEnabledFor(logging.INFO):
+            _LOG.info("%s: %s", self._shown(), log)
+        if self._span is not None:
+            self._span.end(handle.status, log)
+        return log
+
+    def failed(self, handle: _weir.ResponseHandle) -> ClientError:
+        """Close a call without a response, and make its exception, which is the cause of the library's."""
+        self.exchange.close()
+        error = failure(handle, self._shown())
+        if handle.attempt_count > 1 or handle.skipped:
+            _LOG.info("%s", error)
+        if self._span is not None:
+            self._span.end(0, CallLog(handle, None))
+        return error
+
+    def cancelled(self, error: BaseException) -> None:
+        """Close a call that its caller broke off."""
+        self.exchange.close()
+        if self._span is not None:
+            self._span.cancel(error)
+
+    def _shown(self) -> str:
+        return f"{self._method} {_weir.without_secrets(str(self._url))}"
 
 
 def failure_kind(handle: _weir.ResponseHandle) -> tuple[str, str]:
@@ -215,11 +248,6 @@ def is_last_status(handle: _weir.ResponseHandle) -> bool:
 def can_repeat(length: str | bytes | None) -> bool:
     """Whether a body of this length is read before it is sent."""
     return length is not None and length.isdigit() and int(length) <= _MAX_REPEATABLE
-
-
-def shown_request(method: str, url: object) -> str:
-    """Format a request for messages, without its secrets."""
-    return f"{method} {_weir.without_secrets(str(url))}"
 
 
 def _certificate(cert: Any) -> tuple[str | None, str | None]:

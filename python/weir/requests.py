@@ -18,7 +18,7 @@ from requests.utils import select_proxy
 from weir._errors import UsageError
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._time import Time
-from weir._transport import TransportCore, body_failure, can_repeat, failure_kind, is_last_status, shown_request
+from weir._transport import TransportCall, TransportCore, body_failure, can_repeat, failure_kind, is_last_status
 from weir._upload import Upload
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ _EXCEPTIONS: dict[str, type[_exceptions.RequestException]] = {
     "PoolTimeout": _exceptions.ConnectTimeout,
     "LocalProtocolError": _exceptions.InvalidHeader,
 }
+
+
+# Causes of a response that broke off behind its head, which requests has an exception for.
+_OF_BODIES = ("chunk", "before the whole response")
 
 
 class Adapter(_adapters.HTTPAdapter):
@@ -136,6 +140,9 @@ class Adapter(_adapters.HTTPAdapter):
         Raises:
             requests.RequestException: The call failed; its cause is the `weir.ClientError`, with the attempts.
         """
+        if _adapters.HTTPAdapter.send.__module__ != _adapters.__name__:
+            # Replaced by a test's tool, as responses does.
+            return super().send(request, stream, timeout, verify, cert, proxies)
         if select_proxy(request.url or "", proxies):
             self._core(True, None).warn(
                 "proxy", "calls through a proxy are the library's own: without deadline, hedging and retries"
@@ -148,9 +155,10 @@ class Adapter(_adapters.HTTPAdapter):
         core = self._core(True if verify is None else verify, cert or None) if is_tls else self._core(True, None)
         body, pieces = _body(request)
         try:
-            exchange = _exchange(core, request, body, pieces is not None, _timeouts(timeout))
+            call = _call(core, request, body, pieces is not None, _timeouts(timeout))
         except UsageError as error:
             raise _exceptions.InvalidHeader(str(error), request=request) from error
+        exchange = call.exchange
         upload = None if pieces is None else Upload(exchange, pieces)
         try:
             exchange.begin_on_thread()
@@ -161,15 +169,13 @@ class Adapter(_adapters.HTTPAdapter):
                 if (handle := exchange.outcome(upload is None)) is not None:
                     break
                 exchange.wait()
-        except BaseException:
-            exchange.close()
+        except BaseException as error:
+            call.cancelled(error)
             raise
         if handle.ended != "responded" and not is_last_status(handle):
-            exchange.close()
-            raise _error(handle, request) from core.failure(handle, shown_request(request.method or "", request.url))
-        shown = shown_request(request.method or "", request.url) if handle.attempt_count > 1 else ""
+            raise _error(handle, request) from call.failed(handle)
         response = self.build_response(request, _raw(handle, _Body(exchange, handle, upload), request.method))
-        response.weir = core.log_of(handle, exchange, shown)  # type: ignore[attr-defined]
+        response.weir = call.responded(handle)  # type: ignore[attr-defined]
         return response
 
     def close(self) -> None:
@@ -187,18 +193,20 @@ def _error(handle: _weir.ResponseHandle, request: _library.PreparedRequest) -> _
         return _exceptions.ReadTimeout(late, request=request)
     if name == "RemoteProtocolError" and "Content-Length" in text:
         return _exceptions.InvalidHeader(text, request=request)
+    if name == "RemoteProtocolError" and any(word in text for word in _OF_BODIES):
+        return _exceptions.ChunkedEncodingError(text, request=request)
     is_tls = bool(handle.attempts) and handle.attempts[-1][2] == "tls" and name == "ConnectError"
     kind = _exceptions.SSLError if is_tls else _EXCEPTIONS.get(name, _exceptions.ConnectionError)
     return kind(text, request=request)
 
 
-def _exchange(
+def _call(
     core: TransportCore,
     request: _library.PreparedRequest,
     body: bytes | None,
     is_streamed: bool,
     timeouts: tuple[float | None, float | None],
-) -> _weir.ExchangeHandle:
+) -> TransportCall:
     url = urlsplit(request.url or "")
     if not url.hostname:
         raise _exceptions.InvalidURL(f"no host in {request.url!r}", request=request)
@@ -207,9 +215,10 @@ def _exchange(
     if "Host" not in request.headers:
         headers.insert(0, (b"Host", url.netloc.rpartition("@")[2].encode("latin-1")))
     connect, read = timeouts
-    return core.exchange(
+    return core.call(
         (is_tls, url.hostname, url.port or (443 if is_tls else 80)),
         request.method or "GET",
+        request.url,
         request.path_url,
         headers,
         None if is_streamed else body or b"",
