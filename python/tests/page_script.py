@@ -13,7 +13,7 @@ from naming import ROOT
 from programs import binary
 
 _PIECE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
-_FILE = re.compile(r"`([\w-]+\.(?:hurl|toml))`")
+_FILE = re.compile(r"`([\w-]+\.(?:hurl|toml|py))`")
 
 Changes = Sequence[tuple[str, str]]
 
@@ -49,7 +49,7 @@ def script(
             # Without assertions: a busy machine may miss an objective of the page.
             text = f"{shlex.quote(sys.executable)} -O block{index}.py"
         elif name:
-            (folder / name).write_text(text)
+            (folder / name).write_text(changed(text, shorter))
             continue
         codes = exit_codes(text)
         if codes is None:
@@ -89,9 +89,13 @@ def _pieces(page: str) -> Iterator[tuple[str, str]]:
     text = (ROOT / page).read_text("utf-8")
     name, end = "", 0
     for block in _PIECE.finditer(text):
-        name = (_FILE.findall(text[end : block.start()]) or [name])[-1]
+        named = _FILE.findall(text[end : block.start()])
+        name = (named or [name])[-1]
         end = block.end()
         language, body = block.groups()
+        if language == "python" and named and name.endswith(".py"):
+            yield name, body
+            continue
         if language in {"hurl", "toml"}:
             yield name or "gate.toml", body
         if language == "python":

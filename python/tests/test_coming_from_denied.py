@@ -20,7 +20,7 @@ DENIED = {
         "`.shuffle()`": r"--data-order.*shuffle",
         "`inferHtmlResources()`": r"--resources|--embedded|--parallel",
     },
-    "httpx": {"`follow_redirects=True`": r"weir\.Client.*(cookies|proxy|mounts|event_hooks)"},
+    "httpx": {"`files=`, `stream()`, cookies": r"weir\.Client.*(cookies|proxy|mounts|event_hooks)"},
     "hurl": {"`--from-entry`": r"--(from|to)-entry"},
     "jmeter": {
         "Sharing mode Current thread": r"--data-sharing",
