@@ -14,6 +14,7 @@
 //! - [`serve`]: test servers on threads of their own; [`serve_form`]: their arguments
 //! - [`simulate`]: simulation of overload protection
 //! - [`client`]: HTTP calls, awaited or blocking
+//! - [`decisions`]: decisions of calls whose attempts Python makes
 //! - [`send`]: delivery of jobs, awaited or blocking
 //! - [`secret_names`]: the core's rules of secrets
 //! - [`errors`]: Rust errors -> Python exceptions
@@ -21,6 +22,7 @@
 mod arguments;
 mod client;
 mod compare;
+mod decisions;
 mod errors;
 mod flag_form;
 mod form;
@@ -63,6 +65,12 @@ mod _weir {
     use super::client::request::{RequestHandle, SentRequestHandle};
     #[pymodule_export]
     use super::compare::compare_runs;
+    #[pymodule_export]
+    use super::decisions::budget::BudgetHandle;
+    #[pymodule_export]
+    use super::decisions::hedged::{CallDecisionHandle, CallRulesHandle};
+    #[pymodule_export]
+    use super::decisions::retried::{RetryCallHandle, RetryRulesHandle};
     #[pymodule_export]
     use super::llm::run_llm;
     #[pymodule_export]
