@@ -12,6 +12,7 @@
 - `simulate` simulates overload protection in virtual time.
 - `Client` and `AsyncClient` make calls with deadlines, hedging and retries; `get`, `post` and so on do so through one
   shared client.
+- `retry` puts retries around any function or block. `weir.aiohttp` has a middleware for sessions of aiohttp.
 - `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
 
 For pytest, which has a plugin here (`weir.pytest_plugin`): PYTEST_DONT_REWRITE.
@@ -38,6 +39,7 @@ _NAMES = {
         "NoResponse",
         "NotAccepted",
         "ResponseTooLarge",
+        "RetriesExhausted",
         "SenderEnded",
         "SendError",
         "SetupError",
@@ -52,6 +54,9 @@ _NAMES = {
     "_load": ("Stage", "load"),
     "_policy": ("Budget", "Hedge", "Retry", "Success"),
     "_response": ("Attempt", "Request", "Response"),
+    "_retry": ("retry",),
+    "_retry_call": ("RetryAttempt",),
+    "_retry_record": ("RetryEvent", "RetryStatistics"),
     "_run": (
         "Agent",
         "Bytes",
@@ -87,6 +92,7 @@ _NAMES = {
     "_sender": ("Sender",),
     "_serve": ("Service", "serve"),
     "_shared": ("delete", "get", "head", "options", "patch", "post", "put", "request"),
+    "_shared_budget": ("SharedBudget",),
     "_simulate": ("Metrics", "Pairing", "Rank", "Sample", "Simulation", "SimulationRun", "simulate"),
     "_started_load": ("StartedLoad", "start_load"),
     "_study": ("Study",),
@@ -99,12 +105,17 @@ _NAMES = {
 """Modules and the public names that they define. A module is imported when one of its names is first used, since all
 together take ten times as long as any program needs of them; `__init__.pyi` has the names for type checkers."""
 
+_SUBMODULES = {"aiohttp"}
+"""Modules for other libraries, which are imported with them when they are first used."""
+
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted(_MODULES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> _Any:
+    if name in _SUBMODULES:
+        return _import_module(f"weir.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'weir' has no attribute {name!r}")
     value = getattr(_import_module(f"weir.{_MODULES[name]}"), name)

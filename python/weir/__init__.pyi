@@ -17,6 +17,7 @@ from weir._errors import (
     NoResponse,
     NotAccepted,
     ResponseTooLarge,
+    RetriesExhausted,
     SenderEnded,
     SendError,
     SetupError,
@@ -31,6 +32,9 @@ from weir._llm import llm
 from weir._load import Stage, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
+from weir._retry import retry
+from weir._retry_call import RetryAttempt
+from weir._retry_record import RetryEvent, RetryStatistics
 from weir._run import (
     Agent,
     Bytes,
@@ -66,6 +70,7 @@ from weir._scenario import Scenario, Step
 from weir._sender import Sender
 from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
+from weir._shared_budget import SharedBudget
 from weir._simulate import Metrics, Pairing, Rank, Sample, Simulation, SimulationRun, simulate
 from weir._started_load import StartedLoad, start_load
 from weir._study import Study
@@ -134,7 +139,11 @@ __all__ = [
     "Response",
     "ResponseTooLarge",
     "Responses",
+    "RetriesExhausted",
     "Retry",
+    "RetryAttempt",
+    "RetryEvent",
+    "RetryStatistics",
     "Run",
     "Sample",
     "Scenario",
@@ -145,6 +154,7 @@ __all__ = [
     "SenderStats",
     "Service",
     "SetupError",
+    "SharedBudget",
     "Side",
     "Simulation",
     "SimulationRun",
@@ -178,6 +188,7 @@ __all__ = [
     "post",
     "put",
     "request",
+    "retry",
     "serve",
     "simulate",
     "sleep",

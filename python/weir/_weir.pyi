@@ -6,10 +6,12 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, final
 
+from weir._decisions import BudgetHandle, CallDecisionHandle, CallRulesHandle, RetryCallHandle, RetryRulesHandle
 from weir._headers import Headers
 from weir._time import Time
 
-__all__ = ["ClientHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle", "RequestHandle"]
+__all__ = ["BudgetHandle", "CallDecisionHandle", "CallRulesHandle", "RetryCallHandle", "RetryRulesHandle"]
+__all__ += ["ClientHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle", "RequestHandle"]
 __all__ += ["ResponseHandle", "RunHandle", "ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession"]
 __all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
 __all__ += ["__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body", "llm", "load"]
