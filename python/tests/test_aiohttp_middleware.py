@@ -282,7 +282,7 @@ def test_the_deadline_is_over_the_body_too() -> None:
         return response
 
     async def main() -> None:
-        async with scripted(script, Middleware(deadline=0.3)) as service:
+        async with scripted(script, Middleware(deadline=1)) as service:
             response = await service.session.get("/")
             assert await response.content.readany() == b"begin"
             with pytest.raises(aiohttp.ServerTimeoutError, match="while the body was read"):
@@ -314,10 +314,13 @@ def test_a_body_that_is_streamed_is_not_touched() -> None:
 def test_an_attempt_that_takes_too_long_is_retried() -> None:
     async def main() -> None:
         for hedge in (None, weir.Hedge(after=60, on_failure=False)):
-            async with scripted(hangs_first(), Middleware(timeout=0.1, retries=QUICK, hedge=hedge)) as service:
+            retry = weir.Retry(9, backoff=(0, 0))
+            async with scripted(hangs_first(), Middleware(timeout=0.2, retries=retry, hedge=hedge)) as service:
                 async with service.session.get("/") as response:
-                    assert await response.text() == "2"
-                assert outcomes(response) == ["first timeout", "retry won"]
+                    assert response.status == 200
+                # On a busy machine others may take too long, too.
+                ends = outcomes(response)
+                assert (ends[0], ends[-1]) == ("first timeout", "retry won")
                 await service.settled()
         async with scripted(hangs_first(99), Middleware(timeout=0.01)) as service:
             with pytest.raises(aiohttp.ServerTimeoutError, match="within the timeout of the attempt"):
@@ -386,11 +389,11 @@ def test_retry_after_is_waited_for_or_ends_the_call() -> None:
 
 def test_a_redirect_is_within_the_deadline_of_its_call() -> None:
     async def script(number: int, request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(0.03)
+        await asyncio.sleep(0.05)
         raise web.HTTPFound(f"/{number}")
 
     async def main() -> None:
-        async with scripted(script, Middleware(deadline=0.2)) as service:
+        async with scripted(script, Middleware(deadline=0.7)) as service:
             with pytest.raises(aiohttp.ServerTimeoutError, match="the deadline"):
                 await service.session.get("/", max_redirects=1000)
             left = [int(headers["x-envoy-expected-rq-timeout-ms"]) for headers in service.headers]
@@ -443,9 +446,13 @@ def test_a_websocket_passes() -> None:
 
 
 def test_a_quantile_is_that_of_first_attempts_at_the_host() -> None:
+    slow: list[int] = []
+
     async def script(number: int, request: web.Request) -> web.StreamResponse:
-        if request.path == "/slow" and number < 200:
-            await asyncio.sleep(3600)
+        if request.path == "/slow":
+            slow.append(number)
+            if len(slow) == 1:
+                await asyncio.sleep(3600)
         return web.Response(text="ok")
 
     async def main() -> None:
@@ -453,10 +460,9 @@ def test_a_quantile_is_that_of_first_attempts_at_the_host() -> None:
         async with scripted(script, middleware) as service:
             for _ in range(120):
                 await (await service.session.get("/")).read()
-            for _ in range(80):
-                service.seen.append(("", b""))
-            response = await service.session.get("/slow", headers={"n": "1"})
+            response = await service.session.get("/slow")
             assert await response.text() == "ok"
+            assert outcomes(response) == ["first cancelled", "stage won"]
 
     run(main())
 

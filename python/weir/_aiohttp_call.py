@@ -208,7 +208,6 @@ class AttemptedCall:
         self._apply(self._decision.tick(now))
 
     def _apply(self, actions: list[tuple[str, int, str]]) -> None:
-        is_over = any(action == "finish" for action, _, _ in actions)
         for action, value, reason in actions:
             if action == "launch":
                 self._to_launch.append(value)
@@ -220,6 +219,8 @@ class AttemptedCall:
             elif action == "finish":
                 self._verdict = (reason, value)
             elif action == "cancel":
+                # The losers are cancelled after the verdict.
+                is_over = self._verdict is not None
                 self._log[value].end(clock.now_ns(), "cancelled" if is_over else "timeout", None)
                 if not is_over:
                     self._last_error = ServerTimeoutError("no response within the timeout of the attempt")

@@ -113,9 +113,10 @@ class Middleware:
         try:
             response = await call.run()
         except (ClientOSError, ServerDisconnectedError) as error:
-            if call.has_extra_attempts:
-                last.error = copy.copy(error)
             self._describe(error, call)
+            if call.has_extra_attempts:
+                # A copy, without the traceback and its frames.
+                last.error = copy.copy(error)
             raise
         except Exception as error:
             self._describe(error, call)
