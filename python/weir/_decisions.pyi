@@ -36,7 +36,7 @@ class RetryCallHandle:
     def failed(
         self,
         now: int,
-        at_least: Sequence[Time] = (),
+        at_least: Sequence[Time] = ...,
         retry_after: str | None = None,
         date: str | None = None,
         wall_ns: int = 0,

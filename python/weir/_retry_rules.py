@@ -95,7 +95,7 @@ def _parsed(on: On | None) -> tuple[tuple[type[Exception], ...], tuple[Predicate
     return tuple(kinds), tuple(predicates)
 
 
-def _check_function(name: str, function: object) -> None:
+def _check_function(name: str, function: Any) -> None:
     if function is None:
         return
     if not callable(function):

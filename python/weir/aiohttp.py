@@ -25,8 +25,8 @@ try:
         ServerDisconnectedError,
         ServerTimeoutError,
     )
-except ImportError as error:  # pragma: no cover
-    raise ImportError(f"weir.aiohttp needs aiohttp 3.12 or newer ({error}); install it: pip install aiohttp") from error
+except ImportError as _error:
+    raise ImportError(f"weir.aiohttp needs aiohttp 3.12 or newer ({_error}); install it: pip install aiohttp") from None
 
 from weir import _decisions, _weir
 from weir import _retry_clock as clock
