@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aiohttp import ClientSession, TCPConnector, web
+from aiohttp import ClientResponse, ClientSession, TCPConnector, web
+
+import weir
+from weir.aiohttp import attempts
+
+QUICK = weir.Retry(times=2, backoff=(0, 0))
 
 Script = Callable[[int, web.Request], "Awaitable[web.StreamResponse]"]
 
@@ -78,3 +84,26 @@ async def drop(request: web.Request) -> web.StreamResponse:
     assert request.transport is not None
     request.transport.abort()
     return web.Response()
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run a test, and collect what it left."""
+    asyncio.run(asyncio.wait_for(main, 60))
+    # A response or connection that nothing closed warns when it is collected, and a warning fails the test.
+    gc.collect()
+
+
+def outcomes(of: ClientResponse | BaseException) -> list[str]:
+    """Reasons and outcomes of the attempts."""
+    return [f"{attempt.reason} {attempt}" for attempt in attempts(of)]
+
+
+def hangs_first(first: int = 1) -> Script:
+    """Script whose first requests get no response before the client ends them."""
+
+    async def script(number: int, request: web.Request) -> web.StreamResponse:
+        if number <= first:
+            await asyncio.sleep(3600)
+        return web.Response(text=f"{number}")
+
+    return script
