@@ -9,6 +9,7 @@ use weir::retry::policy::BudgetRule;
 use weir::retry::retry_budget::{Budget, RetryBudget};
 
 use crate::client::policy::RetryBudgetArg;
+use crate::errors;
 
 /// Budget of the extra attempts of all calls that use this object.
 ///
@@ -24,7 +25,8 @@ impl BudgetHandle {
     /// Parses a `weir.Budget`.
     #[new]
     fn new(rule: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let RetryBudgetArg(rule) = rule.extract()?;
+        let parsed: PyResult<RetryBudgetArg> = rule.extract();
+        let RetryBudgetArg(rule) = parsed.map_err(|error| errors::argument(rule.py(), "budget", rule, &error))?;
         Ok(Self { rule, state: Mutex::new(RetryBudget::new(rule)) })
     }
 
