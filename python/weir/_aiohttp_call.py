@@ -73,6 +73,8 @@ class AttemptedCall:
         finally:
             for task in [*self._tasks]:
                 self._cancel(task)
+            for entry in self._log:
+                entry.end(clock.now_ns(), "cancelled", None)
         verdict, number = self._verdict or ("failed", 0)
         if verdict == "won":
             response = self._responses.pop(number)
@@ -86,12 +88,10 @@ class AttemptedCall:
             raise self._last_error
         return None
 
-    def attempts(self) -> tuple[Attempt, ...]:
-        """Attempts in the order of their start."""
-        now = clock.now_ns()
-        return tuple(
-            entry.attempt(number, self._upstream, self._began, now) for number, entry in enumerate(self._log, 1)
-        )
+    @property
+    def log(self) -> AttemptLog:
+        """Attempts, of a call that has ended."""
+        return AttemptLog(self._log, self._upstream, self._began)
 
     def not_sent(self, budget: _decisions.BudgetHandle | None) -> str:
         """Attempts that the budget denied, as the end of a sentence."""
@@ -183,6 +183,7 @@ class AttemptedCall:
             self._apply(self._decision.succeeded(now, number))
             if self._verdict != ("won", number):
                 # The deadline was earlier.
+                self._log[number].outcome = None
                 self._log[number].end(now, "cancelled", None)
                 self._responses.pop(number).close()
             return
@@ -254,14 +255,35 @@ class _Entry:
     ended_ns: int = 0
 
     def end(self, now: int, outcome: str, status: int | None, detail: str | None = None) -> None:
-        if self.outcome is None or outcome == "cancelled":
+        if self.outcome is None:
             self.outcome, self.status, self.detail, self.ended_ns = outcome, status, detail, now
 
-    def attempt(self, number: int, upstream: str, began: int, now: int) -> Attempt:
-        ended = self.ended_ns or now
-        started_ms, duration_ms = (self.started_ns - began) / 1e6, (ended - self.started_ns) / 1e6
+    def attempt(self, number: int, upstream: str, began: int) -> Attempt:
+        started_ms, duration_ms = (self.started_ns - began) / 1e6, (self.ended_ns - self.started_ns) / 1e6
         outcome = self.outcome or "cancelled"
         return Attempt(number, self.reason, upstream, outcome, self.status, self.detail, started_ms, duration_ms)
+
+
+class AttemptLog:
+    """Attempts of a call; most are never looked at."""
+
+    __slots__ = ("_began", "_entries", "_upstream")
+
+    def __init__(self, entries: list[_Entry], upstream: str, began: int) -> None:
+        """Wrap entries that do not change any more."""
+        self._entries = entries
+        self._upstream = upstream
+        self._began = began
+
+    def __len__(self) -> int:
+        """Number of attempts."""
+        return len(self._entries)
+
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Attempts in the order of their start."""
+        return tuple(
+            entry.attempt(number, self._upstream, self._began) for number, entry in enumerate(self._entries, 1)
+        )
 
 
 def _discard(task: asyncio.Task[AttemptOutcome]) -> None:

@@ -30,7 +30,7 @@ except ImportError as _error:
 
 from weir import _decisions, _weir
 from weir import _retry_clock as clock
-from weir._aiohttp_call import AttemptedCall
+from weir._aiohttp_call import AttemptedCall, AttemptLog
 from weir._errors import AllAttemptsFailed, DeadlineExceeded
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt
@@ -125,7 +125,7 @@ class Middleware:
             raise self._too_late(call)
         if call.is_rejected:
             raise self._no_success(response, call)
-        response.__dict__[_ATTEMPTS] = call.attempts()
+        response.__dict__[_LOG] = call.log
         return response
 
     def _deadline_ns(self) -> int | None:
@@ -135,9 +135,9 @@ class Middleware:
     def _too_late(self, call: AttemptedCall) -> Exception:
         error = ServerTimeoutError(f"the deadline of {(self._rules.deadline or 0) / 1e9:g} s passed")
         error.__cause__ = DeadlineExceeded(
-            f"no success before the deadline{call.not_sent(self._budget)}", call.attempts()
+            f"no success before the deadline{call.not_sent(self._budget)}", call.log.attempts()
         )
-        error.__dict__[_ATTEMPTS] = call.attempts()
+        error.__dict__[_LOG] = call.log
         return error
 
     def _no_success(self, response: ClientResponse, call: AttemptedCall) -> Exception:
@@ -149,12 +149,12 @@ class Middleware:
             headers=response.headers,
         )
         response.close()
-        error.__cause__ = AllAttemptsFailed(f"no attempt succeeded{call.not_sent(self._budget)}", call.attempts())
-        error.__dict__[_ATTEMPTS] = call.attempts()
+        error.__cause__ = AllAttemptsFailed(f"no attempt succeeded{call.not_sent(self._budget)}", call.log.attempts())
+        error.__dict__[_LOG] = call.log
         return error
 
     def _describe(self, error: Exception, call: AttemptedCall) -> None:
-        error.__dict__[_ATTEMPTS] = made = call.attempts()
+        error.__dict__[_LOG] = made = call.log
         text = f"{len(made)} attempts{call.not_sent(self._budget)}"
         if (len(made) > 1 or call.has_extra_attempts) and hasattr(error, "add_note"):
             error.add_note(f"weir.aiohttp: {text}")
@@ -166,11 +166,11 @@ def attempts(of: ClientResponse | BaseException) -> tuple[Attempt, ...]:
     Returns:
         The attempts; none, if the call had no `Middleware`.
     """
-    found: tuple[Attempt, ...] = getattr(of, _ATTEMPTS, ())
-    return found
+    log: AttemptLog | None = getattr(of, _LOG, None)
+    return () if log is None else log.attempts()
 
 
-_ATTEMPTS = "_weir_attempts"
+_LOG = "_weir_log"
 
 
 @dataclass(slots=True)
