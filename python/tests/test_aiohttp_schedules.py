@@ -207,3 +207,27 @@ def test_the_attempts_are_those_of_the_decision(seed: int, monkeypatch: pytest.M
     elif verdict == "deadline":
         assert isinstance(found, aiohttp.ServerTimeoutError | aiohttp.ClientResponseError)
     assert open_responses == set()
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_of_two_responses_in_one_turn_of_the_loop_one_is_closed(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = VirtualLoop()
+    monkeypatch.setattr(_retry_clock, "now_ns", lambda: round(loop.now * 1e9))
+    middleware = Middleware(hedge=weir.Hedge(after=0.25))
+    open_responses: set[Response] = set()
+    together: asyncio.Future[None] = loop.create_future()
+
+    async def handler(request: Any) -> Any:
+        await together
+        return Response(status, open_responses)
+
+    async def main() -> Any:
+        loop.call_later(0.5, together.set_result, None)
+        return await middleware(Request(loop), handler)  # type: ignore[arg-type]
+
+    try:
+        found = loop.run_until_complete(main())
+        loop.run_until_complete(asyncio.sleep(0.01))
+        assert open_responses == {found}
+    finally:
+        loop.close()
