@@ -149,13 +149,37 @@ def of_boto(text: str) -> Exception:
     return error
 
 
+def of_aiohttp(text: str) -> Exception:
+    aiohttp = pytest.importorskip("aiohttp")
+    found = {"Retry-After": text, "Date": "Tue, 14 Nov 2023 22:13:20 GMT"}
+    error: Exception = type("Error", (aiohttp.ClientResponseError, OSError), {})(None, (), status=503, headers=found)
+    return error
+    return error
+
+
+def of_requests(text: str) -> Exception:
+    requests = pytest.importorskip("requests")
+    response = requests.Response()
+    response.headers["retry-after"] = text
+    error: Exception = requests.HTTPError(response=response)
+    return error
+
+
+def of_httpx(text: str) -> Exception:
+    httpx = pytest.importorskip("httpx")
+    response = httpx.Response(503, headers={"retry-after": text})
+    kind = type("Error", (httpx.HTTPStatusError, OSError), {})
+    error: Exception = kind("503", request=httpx.Request("GET", "http://localhost/"), response=response)
+    return error
+
+
 def of_bytes(text: str) -> Exception:
     error = ConnectionError()
     error.response = SimpleNamespace(headers={"Retry-After": text.encode()})  # type: ignore[attr-defined]
     return error
 
 
-@pytest.mark.parametrize("made", [of_response, of_headers, of_boto, of_bytes])
+@pytest.mark.parametrize("made", [of_response, of_headers, of_boto, of_bytes, of_aiohttp, of_requests, of_httpx])
 @pytest.mark.parametrize("text", ["7", "Tue, 14 Nov 2023 22:13:27 GMT"], ids=["seconds", "date"])
 def test_the_wait_is_retry_after_or_longer(
     form: str, clock: Clock, made: Callable[[str], Exception], text: str
