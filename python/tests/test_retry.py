@@ -154,7 +154,6 @@ def of_aiohttp(text: str) -> Exception:
     found = {"Retry-After": text, "Date": "Tue, 14 Nov 2023 22:13:20 GMT"}
     error: Exception = type("Error", (aiohttp.ClientResponseError, OSError), {})(None, (), status=503, headers=found)
     return error
-    return error
 
 
 def of_requests(text: str) -> Exception:
