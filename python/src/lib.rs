@@ -15,6 +15,7 @@
 //! - [`simulate`]: simulation of overload protection
 //! - [`client`]: HTTP calls, awaited or blocking
 //! - [`decisions`]: decisions of calls whose attempts Python makes
+//! - [`transport`]: the same calls with streamed bodies, under other libraries
 //! - [`send`]: delivery of jobs, awaited or blocking
 //! - [`secret_names`]: the core's rules of secrets
 //! - [`errors`]: Rust errors -> Python exceptions
@@ -40,6 +41,7 @@ mod signals;
 mod simulate;
 mod started_load;
 mod stream_args;
+mod transport;
 
 use pyo3::prelude::*;
 
@@ -105,6 +107,10 @@ mod _weir {
     use super::simulate::run_simulation;
     #[pymodule_export]
     use super::started_load::{StartedLoadHandle, start_load};
+    #[pymodule_export]
+    use super::transport::handle::ExchangeHandle;
+    #[pymodule_export]
+    use super::transport::owner::TransportHandle;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

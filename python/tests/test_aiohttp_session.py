@@ -31,6 +31,9 @@ def test_a_healthy_response_is_aiohttps_own() -> None:
                 assert response.cookies["a"].value == "b"
             [attempt] = attempts(response)
             assert (attempt.number, attempt.reason, attempt.outcome, attempt.status) == (1, "first", "won", 200)
+            log = response.weir  # type: ignore[attr-defined]
+            assert (log.attempts, log.won, log.not_sent, len(log)) == ((attempt,), attempt, None, 1)
+            assert str(log).endswith(" ms won")
             assert attempt.upstream == service.url.removeprefix("http://")
             assert service.seen == [("GET /x?y=1&z=2", b"")]
             assert 0 < int(service.headers[0]["x-envoy-expected-rq-timeout-ms"]) <= 30_000
@@ -63,7 +66,7 @@ def test_aiohttp_does_not_repeat_what_the_retries_have_given_up() -> None:
                 await service.session.get("/")
             assert len(service.seen) == 1
             if sys.version_info >= (3, 11):
-                assert "1 retries not sent: the retry budget (0% + 0/1s) was used up" in str(caught.value.__notes__)
+                assert "1 retry not sent: the retry budget (0% + 0/1s) was used up" in str(caught.value.__notes__)
         # Without retries, aiohttp's own stay.
         async with scripted(script, Middleware(deadline=60)) as service:
             with pytest.raises(aiohttp.ServerDisconnectedError):

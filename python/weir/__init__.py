@@ -14,6 +14,8 @@
   shared client.
 - `retry` puts retries around any function or block. `weir.aiohttp` has a middleware for sessions of aiohttp.
 - `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
+- The modules `weir.httpx2`, `weir.httpx` and `weir.requests` have the policies of `Client` as transports of these
+  libraries, which each of them imports.
 
 For pytest, which has a plugin here (`weir.pytest_plugin`): PYTEST_DONT_REWRITE.
 """
@@ -24,6 +26,7 @@ from typing import Any as _Any
 _NAMES = {
     "_async_sender": ("AsyncSender",),
     "_client": ("AsyncClient", "Client"),
+    "_call_log": ("CallLog",),
     "_client_base": ("CallOptions",),
     "_compare": ("ComparedRun", "ComparedSide", "ComparedStep", "Comparison", "Pair", "Side", "Verdict", "compare"),
     "_errors": (
@@ -105,16 +108,17 @@ _NAMES = {
 """Modules and the public names that they define. A module is imported when one of its names is first used, since all
 together take ten times as long as any program needs of them; `__init__.pyi` has the names for type checkers."""
 
-_SUBMODULES = {"aiohttp"}
-"""Modules for other libraries, which are imported with them when they are first used."""
-
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted(_MODULES)  # noqa: PLE0605
 
 
+_LIBRARIES = frozenset({"aiohttp", "httpx", "httpx2", "requests"})
+"""Modules with the names of the libraries that they are for; imported when they are first used."""
+
+
 def __getattr__(name: str) -> _Any:
-    if name in _SUBMODULES:
+    if name in _LIBRARIES:
         return _import_module(f"weir.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'weir' has no attribute {name!r}")

@@ -1,6 +1,11 @@
 """Names of the package, for type checkers; at run time each is imported when it is first used."""
 
+from weir import aiohttp as aiohttp
+from weir import httpx as httpx
+from weir import httpx2 as httpx2
+from weir import requests as requests
 from weir._async_sender import AsyncSender
+from weir._call_log import CallLog
 from weir._client import AsyncClient, Client
 from weir._client_base import CallOptions
 from weir._compare import ComparedRun, ComparedSide, ComparedStep, Comparison, Pair, Side, Verdict, compare
@@ -91,6 +96,7 @@ __all__ = [
     "Batch",
     "Budget",
     "Bytes",
+    "CallLog",
     "CallOptions",
     "Change",
     "Changes",

@@ -18,6 +18,7 @@ from weir._response import Attempt
 
 __all__: list[str] = []
 
+_RETRIES, _HEDGES = ("retry", "retries"), ("hedge", "hedges")
 _TIME_LEFT = "x-envoy-expected-rq-timeout-ms"
 
 # Tasks of cancelled attempts, until they have ended.
@@ -43,7 +44,7 @@ class AttemptedCall:
         self._tasks: dict[asyncio.Task[AttemptOutcome], int] = {}
         self._to_launch: list[int] = []
         self._log: list[_Entry] = []
-        self._unsent = {"hedges": 0, "retries": 0}
+        self._unsent = {_RETRIES: 0, _HEDGES: 0}
         self._wake_ns: int | None = None
         self._verdict: tuple[str, int] | None = None
         self._responses: dict[int, ClientResponse] = {}
@@ -88,17 +89,16 @@ class AttemptedCall:
             raise self._last_error
         return None
 
-    @property
-    def log(self) -> AttemptLog:
+    def log(self, budget: _decisions.BudgetHandle | None) -> AttemptLog:
         """Attempts, of a call that has ended."""
-        return AttemptLog(self._log, self._upstream, self._began)
+        return AttemptLog(self._log, self._upstream, self._began, self._not_sent(budget))
 
-    def not_sent(self, budget: _decisions.BudgetHandle | None) -> str:
-        """Attempts that the budget denied, as the end of a sentence."""
-        some = [f"{count} {name}" for name, count in self._unsent.items() if count]
+    def _not_sent(self, budget: _decisions.BudgetHandle | None) -> str | None:
+        """Attempts that the budget denied."""
+        some = [f"{count} {name if count > 1 else kind}" for (kind, name), count in self._unsent.items() if count]
         if not some:
-            return ""
-        return f"; {' and '.join(some)} not sent: the retry budget ({budget}) was used up; budget=None lifts it"
+            return None
+        return f"{' and '.join(some)} not sent: the retry budget ({budget}) was used up; budget=None lifts it"
 
     async def _run_in_turn(self) -> None:
         """Run attempts one after the other, in the caller's task."""
@@ -216,7 +216,7 @@ class AttemptedCall:
             elif action == "wake":
                 self._wake_ns = value
             elif action == "unsent":
-                self._unsent["retries" if reason == "retry" else "hedges"] += 1
+                self._unsent[_RETRIES if reason == "retry" else _HEDGES] += 1
             elif action == "finish":
                 self._verdict = (reason, value)
             elif action == "cancel":
@@ -265,25 +265,43 @@ class _Entry:
 
 
 class AttemptLog:
-    """Attempts of a call; most are never looked at."""
+    """Attempts of a call: `response.weir`. Most are never looked at, so its parts are computed on first use."""
 
-    __slots__ = ("_began", "_entries", "_upstream")
+    __slots__ = ("_attempts", "_began", "_entries", "_upstream", "not_sent")
 
-    def __init__(self, entries: list[_Entry], upstream: str, began: int) -> None:
+    def __init__(self, entries: list[_Entry], upstream: str, began: int, not_sent: str | None) -> None:
         """Wrap entries that do not change any more."""
         self._entries = entries
         self._upstream = upstream
         self._began = began
+        self._attempts: tuple[Attempt, ...] | None = None
+        self.not_sent = not_sent
 
     def __len__(self) -> int:
-        """Number of attempts."""
+        """Return the number of attempts."""
         return len(self._entries)
 
+    @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """Attempts in the order of their start."""
-        return tuple(
-            entry.attempt(number, self._upstream, self._began) for number, entry in enumerate(self._entries, 1)
-        )
+        """Attempts, in the order of their start."""
+        if self._attempts is None:
+            numbered = enumerate(self._entries, 1)
+            self._attempts = tuple(entry.attempt(number, self._upstream, self._began) for number, entry in numbered)
+        return self._attempts
+
+    @property
+    def won(self) -> Attempt | None:
+        """The attempt whose response it is; None if none was successful."""
+        return next((attempt for attempt in self.attempts if attempt.won), None)
+
+    def __str__(self) -> str:
+        """Return the attempts in a line."""
+        attempts = ", ".join(f"{attempt.started_ms:.0f} ms {attempt}" for attempt in self.attempts)
+        return f"{attempts}; {self.not_sent}" if self.not_sent else attempts
+
+    def __repr__(self) -> str:
+        """Return the attempts."""
+        return f"<weir.aiohttp.AttemptLog {self}>"
 
 
 def _discard(task: asyncio.Task[AttemptOutcome]) -> None:

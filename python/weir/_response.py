@@ -243,7 +243,7 @@ class Response:
         try:
             return self._attempts
         except AttributeError:
-            self._attempts = _attempts(self._handle)
+            self._attempts = attempts_of(self._handle)
             return self._attempts
 
     @property
@@ -351,11 +351,11 @@ class Response:
         return True
 
 
-def failure(handle: _weir.ResponseHandle) -> ClientError:
-    """Make the exception of a failed call."""
-    attempts = _attempts(handle)
+def failure(handle: _weir.ResponseHandle, request: str | None = None) -> ClientError:
+    """Make the exception of a failed call; `request` is its method and URL, without secrets."""
+    attempts = attempts_of(handle)
     response = Response(handle) if handle.status else None
-    request = f"{handle.request.method} {without_secrets(handle.request.url)}"
+    request = request or f"{handle.request.method} {without_secrets(handle.request.url)}"
     outcomes = ", ".join(map(str, attempts)) or "none was sent"
     if handle.not_sent:
         outcomes = f"{outcomes}; {handle.not_sent}"
@@ -376,7 +376,8 @@ def failure(handle: _weir.ResponseHandle) -> ClientError:
     return kind(f"{request}: no success; attempts: {outcomes}", attempts, response)
 
 
-def _attempts(handle: _weir.ResponseHandle) -> tuple[Attempt, ...]:
+def attempts_of(handle: _weir.ResponseHandle) -> tuple[Attempt, ...]:
+    """List the attempts of a call."""
     return tuple(Attempt(number, *attempt) for number, attempt in enumerate(handle.attempts, 1))
 
 

@@ -11,9 +11,18 @@ from weir._headers import Headers
 from weir._time import Time
 
 __all__ = ["BudgetHandle", "CallDecisionHandle", "CallRulesHandle", "RetryCallHandle", "RetryRulesHandle"]
-__all__ += ["ClientHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle", "RequestHandle"]
-__all__ += ["ResponseHandle", "RunHandle", "ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession"]
+__all__ += ["ClientHandle", "ExchangeHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle"]
+__all__ += [
+    "RequestHandle",
+    "ResponseHandle",
+    "RunHandle",
+    "ScriptEvent",
+    "ScriptRequest",
+    "ScriptResponse",
+    "ScriptSession",
+]
 __all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
+__all__ += ["TransportHandle"]
 __all__ += ["__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body", "llm", "load"]
 __all__ += ["quick_request", "release_connections", "run_script", "serve", "shares_credentials", "simulate"]
 __all__ += ["split_url", "start_load", "wait", "without_secrets"]
@@ -155,7 +164,7 @@ class ResponseHandle:
     """Outcome of a call.
 
     Attributes:
-        ended: responded, failed or deadline_exceeded.
+        ended: responded, failed, deadline_exceeded or no_permit.
         status: Status of the response; 0 without one.
         body_length: Length of the body as received.
         max_response: Maximum body in bytes.
@@ -163,12 +172,19 @@ class ResponseHandle:
         skipped: Extra attempts that were not sent, for want of budget or a slot.
         not_sent: These attempts, and the limit that stopped them, as text; None if all were sent.
         attempts: Reason, upstream, outcome, status, detail, start and duration in milliseconds.
+        attempt_count: Number of attempts.
+        received_headers: Headers in the order and spelling of the response, as far as they are known.
+        reason_phrase: Reason phrase of the status; empty if there is none.
+        is_whole: Whether the body is whole, and not received in pieces.
     """
 
-    ended: Literal["responded", "failed", "deadline_exceeded"]
+    ended: Literal["responded", "failed", "deadline_exceeded", "no_permit"]
     status: int
     version: str
     headers: list[tuple[bytes, bytes]]
+    received_headers: list[tuple[bytes, bytes]]
+    reason_phrase: bytes
+    is_whole: bool
     coding: str | None
     body: bytes
     body_length: int
@@ -179,6 +195,61 @@ class ResponseHandle:
     skipped: int
     not_sent: str | None
     attempts: list[tuple[str, str, str, int | None, str | None, float, float]]
+    attempt_count: int
+
+@final
+class TransportHandle:
+    """State that the calls of a transport share: upstreams, budget, concurrency limit."""
+
+    def __new__(cls, policy: PolicyHandle, form: Mapping[str, object]) -> TransportHandle:
+        """Parse the options of a transport, by name."""
+    def exchange(
+        self,
+        origin: tuple[bool, str, int],
+        method: str,
+        target: str,
+        headers: list[tuple[bytes, bytes]],
+        body: bytes | None,
+        timeouts: tuple[float | None, float | None, float | None, float | None],
+        server_name: str | None,
+    ) -> ExchangeHandle:
+        """Prepare a call: to an origin (TLS, host, port); a body of None follows in pieces.
+
+        The timeouts are those of connecting, writing, reading, and of the wait for a permit, in seconds.
+        """
+    def close(self) -> None:
+        """Release the upstreams."""
+
+@final
+class ExchangeHandle:
+    """A call in flight, with streamed bodies."""
+
+    read_timeout: float | None
+    """Longest wait for a piece of the response in seconds; None for no limit."""
+    def begin_on_loop(self) -> None:
+        """Begin the call on the running asyncio loop; a `RuntimeError` without one."""
+    def begin_on_thread(self) -> None:
+        """Begin the call on a thread of its own, for blocking waits."""
+    def arm(self) -> None:
+        """Mark that Python will wait for a change, before it looks at several things."""
+    def outcome(self, arm: bool = True) -> ResponseHandle | None:
+        """Outcome of the call, but for what is left of the body; None if it is not there yet."""
+    def chunk(self, arm: bool = True) -> bytes | tuple[str, str] | None:
+        """Next piece of the body; empty at its end, None if it is not there yet, or kind and cause of a failure."""
+    def trailers(self) -> list[tuple[bytes, bytes]]:
+        """Trailers, once the body has ended."""
+    def wants_body(self) -> bool:
+        """Whether the rest of the request is of use."""
+    def send(self, chunk: bytes) -> bool:
+        """Add a piece of the request's body; False without room for it."""
+    def end_body(self, error: str | None = None) -> None:
+        """End the request's body; `error` is why it breaks off."""
+    def changed(self) -> Future[bool | None]:
+        """Future that is set when something has changed."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until something has changed, with the GIL released; False after the timeout in seconds."""
+    def close(self) -> None:
+        """Close the call, whatever is left of it."""
 
 @final
 class SenderHandle:

@@ -125,7 +125,7 @@ class Middleware:
             raise self._too_late(call)
         if call.is_rejected:
             raise self._no_success(response, call)
-        response.__dict__[_LOG] = call.log
+        response.__dict__[_LOG] = call.log(self._budget)
         return response
 
     def _deadline_ns(self) -> int | None:
@@ -133,14 +133,14 @@ class Middleware:
         return None if length is None else clock.now_ns() + length
 
     def _too_late(self, call: AttemptedCall) -> Exception:
+        log = call.log(self._budget)
         error = ServerTimeoutError(f"the deadline of {(self._rules.deadline or 0) / 1e9:g} s passed")
-        error.__cause__ = DeadlineExceeded(
-            f"no success before the deadline{call.not_sent(self._budget)}", call.log.attempts()
-        )
-        error.__dict__[_LOG] = call.log
+        error.__cause__ = DeadlineExceeded(f"no success before the deadline: {log}", log.attempts)
+        error.__dict__[_LOG] = log
         return error
 
     def _no_success(self, response: ClientResponse, call: AttemptedCall) -> Exception:
+        log = call.log(self._budget)
         error = ClientResponseError(
             response.request_info,
             response.history,
@@ -149,28 +149,29 @@ class Middleware:
             headers=response.headers,
         )
         response.close()
-        error.__cause__ = AllAttemptsFailed(f"no attempt succeeded{call.not_sent(self._budget)}", call.log.attempts())
-        error.__dict__[_LOG] = call.log
+        error.__cause__ = AllAttemptsFailed(f"no attempt succeeded: {log}", log.attempts)
+        error.__dict__[_LOG] = log
         return error
 
     def _describe(self, error: Exception, call: AttemptedCall) -> None:
-        error.__dict__[_LOG] = made = call.log
-        text = f"{len(made)} attempts{call.not_sent(self._budget)}"
-        if (len(made) > 1 or call.has_extra_attempts) and hasattr(error, "add_note"):
-            error.add_note(f"weir.aiohttp: {text}")
+        error.__dict__[_LOG] = log = call.log(self._budget)
+        if call.has_extra_attempts and hasattr(error, "add_note"):
+            error.add_note(f"weir.aiohttp: {log}")
 
 
 def attempts(of: ClientResponse | BaseException) -> tuple[Attempt, ...]:
     """Return the attempts of a call, in the order of their start, by its response or exception.
 
+    The same are `response.weir.attempts`, which type checkers do not find.
+
     Returns:
         The attempts; none, if the call had no `Middleware`.
     """
     log: AttemptLog | None = getattr(of, _LOG, None)
-    return () if log is None else log.attempts()
+    return () if log is None else log.attempts
 
 
-_LOG = "_weir_log"
+_LOG = "weir"
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use super::engine::{ClientCallEnd, ClientCallOutcome};
 use super::request::{ClientRequest, SentRequestHandle, pairs};
+use crate::transport::received;
 
 /// Outcome of a call.
 #[pyclass(frozen, module = "weir._weir")]
@@ -39,6 +40,7 @@ impl ResponseHandle {
             ClientCallEnd::Responded => "responded",
             ClientCallEnd::AllFailed => "failed",
             ClientCallEnd::DeadlineExceeded => "deadline_exceeded",
+            ClientCallEnd::NoPermit => "no_permit",
         }
     }
 
@@ -66,6 +68,23 @@ impl ResponseHandle {
         }
     }
 
+    /// Pairs of name and value in the order and spelling of the response, as far as they are known.
+    #[getter]
+    fn received_headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let received = self.outcome.response.as_ref().and_then(|head| head.received.as_ref());
+        match received.map(|head| received::pairs(py, head)).transpose()?.flatten() {
+            Some(list) => Ok(list),
+            None => self.headers(py),
+        }
+    }
+
+    /// Reason phrase of the status; empty if there is none.
+    #[getter]
+    fn reason_phrase<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let received = self.outcome.response.as_ref().and_then(|head| head.received.as_ref());
+        PyBytes::new(py, received.map_or(&[], received::reason_phrase))
+    }
+
     /// Content-Encoding, if any; several are joined by commas.
     #[getter]
     fn coding(&self) -> Option<String> {
@@ -83,6 +102,18 @@ impl ResponseHandle {
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.outcome.response.as_ref().map_or(&[], |head| &head.body))
+    }
+
+    /// Whether the body is whole, and not received in pieces.
+    #[getter]
+    fn is_whole(&self) -> bool {
+        self.outcome.response.as_ref().is_none_or(|head| head.is_whole)
+    }
+
+    /// Number of attempts.
+    #[getter]
+    fn attempt_count(&self) -> usize {
+        self.outcome.attempts.len()
     }
 
     /// Length of the body as received.

@@ -25,6 +25,7 @@ use super::request::{ClientRequest, RequestHandle};
 use super::thread_bound::ThreadBound;
 use super::upstream_plan::UpstreamPlan;
 use crate::errors;
+use crate::transport::task::{self, ChangeNotice, ChangedExchanges, ExchangeStart};
 use weir::machine::lock::lock;
 
 /// Entries of all asyncio loops with calls. Only locked with the GIL held, so that it is unlocked after a fork.
@@ -45,6 +46,9 @@ struct LoopState {
     ended_calls: EndedCalls,
     /// Calls that start with the next turn.
     unspawned: RefCell<Vec<UnspawnedCall>>,
+    /// Calls with streamed bodies that start with the next turn, and those that have changed since the last.
+    unspawned_exchanges: RefCell<Vec<ExchangeStart>>,
+    changed_exchanges: ChangedExchanges,
     calls: RefCell<Slab<PendingCall>>,
     next_number: Cell<u64>,
     turn_scheduled: Cell<bool>,
@@ -139,6 +143,17 @@ pub(crate) fn begin<'py>(py: Python<'py>, request: &Bound<'py, RequestHandle>) -
     AsyncioLoop::begin(&current_loop(py)?, request.get())
 }
 
+/// Begins a call with streamed bodies on the running asyncio loop; returns what creates futures of that loop.
+pub(crate) fn begin_exchange(py: Python<'_>, start: impl FnOnce() -> PyResult<ExchangeStart>) -> PyResult<Py<PyAny>> {
+    let this = current_loop(py)?;
+    let start = start()?;
+    let own = this.get();
+    let state = own.state.get().ok_or_else(errors::call_panicked)?;
+    state.unspawned_exchanges.borrow_mut().push(start);
+    own.schedule_turn(&state, &this)?;
+    Ok(own.create_future.clone_ref(py))
+}
+
 /// Cancels the call with this future, if it still runs.
 #[pyfunction]
 pub(crate) fn abandon(py: Python<'_>, future: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -162,6 +177,8 @@ impl AsyncioLoop {
             events,
             ended_calls: Rc::default(),
             unspawned: RefCell::default(),
+            unspawned_exchanges: RefCell::default(),
+            changed_exchanges: Rc::default(),
             calls: RefCell::default(),
             next_number: Cell::new(0),
             turn_scheduled: Cell::new(false),
@@ -211,6 +228,7 @@ impl AsyncioLoop {
         }
         let again = state.events.turn(|tasks| state.spawn_calls(tasks));
         state.resolve_futures(this.py())?;
+        state.resolve_exchanges(this.py())?;
         if again {
             own.schedule_turn(&state, this)?;
         }
@@ -252,6 +270,29 @@ impl LoopState {
                 call.task = Some(task.abort_handle());
             }
         }
+        for start in self.unspawned_exchanges.borrow_mut().drain(..) {
+            let exchange = Arc::clone(&start.exchange);
+            if exchange.is_closed() {
+                continue;
+            }
+            let notice = ChangeNotice::by(Rc::clone(&self.changed_exchanges));
+            let running = task::run(Rc::clone(&self.engine), start, notice);
+            exchange.set_task(tasks.spawn_local(running).abort_handle());
+        }
+    }
+
+    /// Sets the futures by which Python waits for calls with streamed bodies.
+    fn resolve_exchanges(&self, py: Python<'_>) -> PyResult<()> {
+        let mut changed = std::mem::take(&mut *self.changed_exchanges.borrow_mut());
+        for exchange in changed.drain(..) {
+            let Some(future) = exchange.state().take_future() else { continue };
+            set_future(future.bind(py), "set_result", py.None())?;
+        }
+        let mut buffer = self.changed_exchanges.borrow_mut();
+        if buffer.is_empty() {
+            *buffer = changed;
+        }
+        Ok(())
     }
 
     /// Sets the futures of the calls that have ended.
@@ -283,6 +324,16 @@ impl LoopState {
         }
         Ok(())
     }
+}
+
+/// Sets a future, unless it was cancelled elsewhere.
+fn set_future(future: &Bound<'_, PyAny>, method: &str, value: Py<PyAny>) -> PyResult<()> {
+    if let Err(error) = future.call_method1(method, (value,))
+        && !future.call_method0(intern!(future.py(), "done"))?.is_truthy()?
+    {
+        return Err(error);
+    }
+    Ok(())
 }
 
 /// Closes unused connections of this thread's asyncio loops.

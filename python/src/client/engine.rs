@@ -11,13 +11,14 @@ use http::header::ACCEPT_ENCODING;
 use http::response::Parts;
 use http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt;
+use tokio::sync::SemaphorePermit;
 use weir::base::Nanos;
 use weir::call::attempt_log::{self, AttemptStatus, CallTrace};
 use weir::call::{
     CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse, UnsentAttempts,
 };
 use weir::machine::timer::Timer;
-use weir::net::client::{Client, Options, OutgoingBody};
+use weir::net::client::{Client, Options, OutgoingBody, ReceivedHead, WireOptions};
 use weir::retry::policy::AttemptFailure;
 
 use super::request::ClientRequest;
@@ -60,7 +61,11 @@ pub(crate) struct ClientResponse {
     pub(crate) status: StatusCode,
     pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
+    /// Head as received over HTTP/1.1, if it was kept.
+    pub(crate) received: Option<Bytes>,
     pub(crate) body: Bytes,
+    /// Whether that is all of it.
+    pub(crate) is_whole: bool,
 }
 
 /// Class of a call's outcome.
@@ -69,6 +74,8 @@ pub(crate) enum ClientCallEnd {
     Responded,
     AllFailed,
     DeadlineExceeded,
+    /// No permit in time: nothing was sent.
+    NoPermit,
 }
 
 /// Attempt of a call; times count from the start of the call.
@@ -109,77 +116,134 @@ impl ClientEngine {
         self.core.clone()
     }
 
-    /// Makes a call. Dropping the future cancels it.
+    /// Timer of the event loop.
+    pub(crate) fn timer(&self) -> &Timer {
+        self.core.timer()
+    }
+
+    /// Makes a call, with the whole body of its response. Dropping the future cancels it.
     pub(crate) async fn call(&self, request: &ClientRequest, planned: &UpstreamPlan) -> ClientCallOutcome {
+        let body =
+            if request.body.is_empty() { OutgoingBody::Empty } else { OutgoingBody::Bytes(request.body.clone()) };
+        self.begin(request, planned, body, ClientCallOptions::default()).await.finish(self.core.timer()).await
+    }
+
+    /// Makes a call, but for what is left of the body of its response. Dropping the future cancels it.
+    pub(crate) async fn begin<'a>(
+        &self,
+        request: &ClientRequest,
+        planned: &'a UpstreamPlan,
+        body: OutgoingBody,
+        options: ClientCallOptions<'_>,
+    ) -> EndedCall<'a> {
         let timer = self.core.timer();
         let began = timer.now();
         let plan = &planned.plan;
         let deadline = began + plan.policy.deadline;
-        let mut permit = None;
+        let mut ended = EndedCall {
+            end: ClientCallEnd::DeadlineExceeded,
+            began,
+            trace: CallTrace::default(),
+            planned,
+            response: None,
+            permit: None,
+        };
         if let Some(permits) = &planned.permits {
+            let until = deadline.min(began + options.permit_timeout);
             tokio::select! {
                 biased;
-                acquired = permits.acquire() => permit = acquired.ok(),
-                () = timer.sleep_until(deadline), if deadline != Nanos::NEVER => {
-                    return ClientCallOutcome::without_attempts(planned, timer.now() - began);
+                acquired = permits.acquire() => ended.permit = acquired.ok(),
+                () = timer.sleep_until(until), if until != Nanos::NEVER => {
+                    if until < deadline {
+                        ended.end = ClientCallEnd::NoPermit;
+                    }
+                    ended.trace.began = began;
+                    return ended;
                 }
             }
         }
         // Bodies that are inspected must not be compressed.
-        let mut headers = Cow::Borrowed(&request.headers);
+        let (mut headers, mut wire) = (Cow::Borrowed(&request.headers), options.wire);
         if plan.success.inspects_bodies() && headers.contains_key(ACCEPT_ENCODING) {
             headers.to_mut().remove(ACCEPT_ENCODING);
+            wire.header_lines = None;
         }
-        let call = CallRequest { deadline, ..CallRequest::new(plan, &request.method, &request.target, &headers) };
-        let body =
-            if request.body.is_empty() { OutgoingBody::Empty } else { OutgoingBody::Bytes(request.body.clone()) };
-        let outcome = match self.core.call(&call, body).await {
+        let call = CallRequest { deadline, wire, ..CallRequest::new(plan, &request.method, &request.target, &headers) };
+        match self.core.call(&call, body).await {
             Ok(CallResponse { head, body, call_trace: trace }) => {
-                let ended = EndedCall { end: ClientCallEnd::Responded, began, trace, planned };
-                ended.finish(Some((head, body)), timer).await
+                EndedCall { end: ClientCallEnd::Responded, trace, response: Some((head, body)), ..ended }
             }
-            Err(CallFailure { reason, last_response: last, call_trace: trace }) => {
-                let ended = match reason {
-                    _ if last.is_some() && !planned.strict => ClientCallEnd::Responded,
-                    // The plan has no admission control, so this is never a rejection in practice.
-                    CallFailureReason::AllFailed | CallFailureReason::Rejected(_) => ClientCallEnd::AllFailed,
+            Err(CallFailure { reason, last_response, call_trace: trace }) => {
+                let end = match reason {
+                    _ if last_response.is_some() && !planned.strict => ClientCallEnd::Responded,
+                    // Without admission control there are no rejections.
+                    CallFailureReason::AllFailed => ClientCallEnd::AllFailed,
+                    CallFailureReason::Rejected(_) => ClientCallEnd::NoPermit,
                     CallFailureReason::DeadlineExceeded => ClientCallEnd::DeadlineExceeded,
                 };
-                EndedCall { end: ended, began, trace, planned }.finish(last, timer).await
+                EndedCall { end, trace, response: last_response, ..ended }
             }
-        };
-        drop(permit);
-        outcome
+        }
+    }
+}
+
+/// Options of one call beside its policy; by default none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClientCallOptions<'a> {
+    pub(crate) wire: WireOptions<'a>,
+    /// Longest wait for a permit.
+    pub(crate) permit_timeout: Nanos,
+}
+
+impl Default for ClientCallOptions<'_> {
+    fn default() -> Self {
+        Self { wire: WireOptions::default(), permit_timeout: Nanos::NEVER }
     }
 }
 
 /// Call that has ended, but for the body of its response.
-struct EndedCall<'a> {
+pub(crate) struct EndedCall<'a> {
     end: ClientCallEnd,
     began: Nanos,
     trace: CallTrace,
     planned: &'a UpstreamPlan,
+    response: Option<(Parts, CallBody)>,
+    permit: Option<SemaphorePermit<'a>>,
 }
 
-impl EndedCall<'_> {
-    async fn finish(self, response: Option<(Parts, CallBody)>, timer: &Timer) -> ClientCallOutcome {
-        let Self { mut end, began, trace, planned } = self;
-        let response = match response {
+impl<'a> EndedCall<'a> {
+    /// Reads the rest of the body.
+    async fn finish(mut self, timer: &Timer) -> ClientCallOutcome {
+        let response = match self.response.take() {
             None => None,
-            Some((parts, body)) => match read_whole(body, planned.plan.success.max_body_bytes).await {
-                Ok(Some(body)) => {
-                    Some(ClientResponse { status: parts.status, version: parts.version, headers: parts.headers, body })
-                }
+            Some((parts, body)) => match read_whole(body, self.planned.plan.success.max_body_bytes).await {
+                Ok(Some(body)) => Some(ClientResponse::new(parts, body, true)),
                 Err(CallBodyError::DeadlineExceeded) => {
-                    end = ClientCallEnd::DeadlineExceeded;
+                    self.end = ClientCallEnd::DeadlineExceeded;
                     None
                 }
                 Err(CallBodyError::Upstream(_)) | Ok(None) => {
-                    end = ClientCallEnd::AllFailed;
+                    self.end = ClientCallEnd::AllFailed;
                     None
                 }
             },
         };
+        self.outcome(response, timer)
+    }
+
+    /// The outcome without what is left of the body; that; and the permit that is held until its end.
+    pub(crate) fn split(mut self, timer: &Timer) -> (ClientCallOutcome, Option<CallBody>, Option<SemaphorePermit<'a>>) {
+        let permit = self.permit.take();
+        let Some((parts, body)) = self.response.take() else { return (self.outcome(None, timer), None, permit) };
+        let (body, rest) = match body {
+            CallBody::Buffered(bytes) => (bytes, None),
+            rest => (Bytes::new(), Some(rest)),
+        };
+        (self.outcome(Some(ClientResponse::new(parts, body, rest.is_none())), timer), rest, permit)
+    }
+
+    fn outcome(self, response: Option<ClientResponse>, timer: &Timer) -> ClientCallOutcome {
+        let Self { end, began, trace, planned, .. } = self;
         let attempts = trace.attempts.into_iter().map(|attempt| ClientAttempt {
             reason: attempt_log::launch_reason(attempt.reason),
             started: attempt.launched - trace.began,
@@ -198,18 +262,10 @@ impl EndedCall<'_> {
     }
 }
 
-impl ClientCallOutcome {
-    fn without_attempts(planned: &UpstreamPlan, duration: Nanos) -> Self {
-        let upstream = Arc::clone(&planned.upstream_name);
-        Self {
-            end: ClientCallEnd::DeadlineExceeded,
-            response: None,
-            attempts: Vec::new(),
-            upstream,
-            unsent: UnsentAttempts::default(),
-            duration,
-            max_response: planned.plan.success.max_body_bytes,
-        }
+impl ClientResponse {
+    fn new(mut parts: Parts, body: Bytes, is_whole: bool) -> Self {
+        let received = parts.extensions.remove::<ReceivedHead>().map(|head| head.0);
+        Self { status: parts.status, version: parts.version, headers: parts.headers, received, body, is_whole }
     }
 }
 

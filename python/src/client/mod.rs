@@ -10,16 +10,18 @@
 pub(crate) mod answer;
 pub(crate) mod awaited;
 pub(crate) mod blocking;
-mod engine;
-mod event_loop;
+pub(crate) mod engine;
+pub(crate) mod event_loop;
 pub(crate) mod kin;
 pub(crate) mod owner;
 pub(crate) mod policy;
 pub(crate) mod request;
 mod thread_bound;
-mod upstream_plan;
+pub(crate) mod upstream_plan;
 
 use pyo3::prelude::*;
+
+use crate::transport::io_thread;
 
 /// Closes unused connections of this thread and its asyncio loops after a client was closed or dropped; other threads
 /// and loops close theirs with their next call.
@@ -29,4 +31,5 @@ pub(crate) fn release_connections(py: Python<'_>) {
     thread_bound::drop_abandoned();
     blocking::close_unused();
     awaited::close_unused(py);
+    io_thread::close_unused();
 }

@@ -28,7 +28,7 @@ use crate::arguments::PythonArgs;
 use crate::errors;
 
 /// Header with the remaining time of a call, as Envoy has it.
-static TIME_LEFT_HEADER: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
+pub(crate) static TIME_LEFT_HEADER: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
 
 /// Maximum hosts whose state a client keeps; beyond it all are dropped, and their idle connections closed. A client
 /// that a whole program shares may call any number of hosts.
@@ -89,12 +89,13 @@ impl ClientHandle {
         let client = Self { tls, http2, max_concurrency, shared };
         if client.tls != TlsOptions::default() {
             // Invalid files are reported before the first call.
-            client.connect_options(true)?;
+            connect_options(&client.tls, client.http2, true)?;
         }
         Ok(client)
     }
 
     /// Prepares a request.
+    #[expect(clippy::needless_pass_by_value, reason = "values from Python")]
     #[pyo3(signature = (policy, method, url, headers, body))]
     fn request(
         &self,
@@ -106,7 +107,7 @@ impl ClientHandle {
     ) -> PyResult<RequestHandle> {
         let target = Target::parse(url).map_err(|error| errors::url(&error))?;
         let Target { url, path, .. } = target.clone();
-        let request = ClientRequest::new(method, url, path, headers, body)?;
+        let request = ClientRequest::new(method, url, path, &headers, body)?;
         let planned = self.upstream_plan(policy, &target)?;
         Ok(RequestHandle { request: Arc::new(request), planned })
     }
@@ -169,7 +170,8 @@ impl ClientHandle {
         if let Some(upstream) = self.shared(|shared| shared.upstreams.get(key).cloned()) {
             return Ok(upstream);
         }
-        let origin = Origin::new(target, &self.connect_options(target.tls)?).map_err(|error| errors::tls(&error))?;
+        let origin = Origin::new(target, &connect_options(&self.tls, self.http2, target.tls)?)
+            .map_err(|error| errors::tls(&error))?;
         let hosts = vec![UpstreamHost { origin: Arc::new(origin), weight: 1 }];
         let upstream = Arc::new(Upstream::new(hosts, BalancePolicy::default(), OutlierRule::default()));
         self.shared(|shared| {
@@ -181,23 +183,23 @@ impl ClientHandle {
         });
         Ok(upstream)
     }
+}
 
-    /// Protocol and TLS of connections.
-    fn connect_options(&self, tls: bool) -> PyResult<ConnectOptions> {
-        let protocol = if self.http2 && tls { Protocol::Auto } else { Protocol::Http1 };
-        if !tls {
-            return Ok(ConnectOptions { protocol, ..ConnectOptions::default() });
-        }
-        let mut cache = lock(&TLS_CONNECT_OPTIONS);
-        if let Some((_, cached)) = cache.iter().find(|(options, _)| *options == self.tls) {
-            return Ok(ConnectOptions { protocol, ..cached.clone() });
-        }
-        let shared = Tls::shared(&self.tls).map_err(|error| errors::tls(&error))?;
-        let connect = ConnectOptions { protocol, tls: Some(shared), ..ConnectOptions::default() };
-        // Files may change.
-        if self.tls.cacert.is_none() && self.tls.cert.is_none() {
-            cache.push((self.tls.clone(), connect.clone()));
-        }
-        Ok(connect)
+/// Protocol and TLS of connections.
+pub(crate) fn connect_options(options: &TlsOptions, http2: bool, tls: bool) -> PyResult<ConnectOptions> {
+    let protocol = if http2 && tls { Protocol::Auto } else { Protocol::Http1 };
+    if !tls {
+        return Ok(ConnectOptions { protocol, ..ConnectOptions::default() });
     }
+    let mut cache = lock(&TLS_CONNECT_OPTIONS);
+    if let Some((_, cached)) = cache.iter().find(|(known, _)| known == options) {
+        return Ok(ConnectOptions { protocol, ..cached.clone() });
+    }
+    let shared = Tls::shared(options).map_err(|error| errors::tls(&error))?;
+    let connect = ConnectOptions { protocol, tls: Some(shared), ..ConnectOptions::default() };
+    // Files may change.
+    if options.cacert.is_none() && options.cert.is_none() {
+        cache.push((options.clone(), connect.clone()));
+    }
+    Ok(connect)
 }

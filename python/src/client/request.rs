@@ -18,6 +18,8 @@ pub(crate) struct ClientRequest {
     pub(crate) url: String,
     pub(crate) target: String,
     pub(crate) headers: HeaderMap,
+    /// Header lines in the caller's order and spelling, but for Connection and framing headers.
+    pub(crate) header_lines: Option<Bytes>,
     pub(crate) body: Bytes,
 }
 
@@ -41,27 +43,43 @@ impl ClientRequest {
         method: &str,
         url: String,
         target: String,
-        headers: Vec<(Vec<u8>, Vec<u8>)>,
+        headers: &[(Vec<u8>, Vec<u8>)],
         body: Option<&[u8]>,
     ) -> PyResult<Self> {
-        let method = Method::from_bytes(method.as_bytes())
-            .map_err(|_| errors::usage(&format!("method: invalid method {method:?}; write e.g. GET")))?;
-        let mut map = HeaderMap::with_capacity(headers.len());
-        for (name, value) in headers {
-            let shown = shown_header_name(&String::from_utf8_lossy(&name));
-            let name = HeaderName::from_bytes(&name)
-                .map_err(|_| errors::usage(&format!("headers: invalid name {shown:?}; use letters, digits and '-'")))?;
-            let value = HeaderValue::from_bytes(&value).map_err(|_| {
-                errors::usage(&format!("headers: the value of {shown:?} has a control character; remove it"))
-            })?;
-            map.append(name, value);
-        }
+        let (method, map) = (parse_method(method)?, header_map(headers)?);
         let body = body.map_or_else(Bytes::new, Bytes::copy_from_slice);
-        let pairs = map.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
-        CallerFraming::of(pairs, method.as_str(), body.len() as u64)
-            .map_err(|error| errors::usage(&format!("headers: {error}")))?;
-        Ok(Self { method, url, target, headers: map, body })
+        check_framing(&method, &map, body.len())?;
+        Ok(Self { method, url, target, headers: map, header_lines: None, body })
     }
+}
+
+/// Parses a method.
+pub(crate) fn parse_method(method: &str) -> PyResult<Method> {
+    Method::from_bytes(method.as_bytes())
+        .map_err(|_| errors::usage(&format!("method: invalid method {method:?}; write e.g. GET")))
+}
+
+/// Validates headers.
+pub(crate) fn header_map<T: AsRef<[u8]>>(headers: &[(T, T)]) -> PyResult<HeaderMap> {
+    let mut map = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let shown = || shown_header_name(&String::from_utf8_lossy(name.as_ref()));
+        let name = HeaderName::from_bytes(name.as_ref())
+            .map_err(|_| errors::usage(&format!("headers: invalid name {:?}; use letters, digits and '-'", shown())))?;
+        let value = HeaderValue::from_bytes(value.as_ref()).map_err(|_| {
+            errors::usage(&format!("headers: the value of {:?} has a control character; remove it", shown()))
+        })?;
+        map.append(name, value);
+    }
+    Ok(map)
+}
+
+/// Checks that the headers do not contradict the length of the body.
+pub(crate) fn check_framing(method: &Method, headers: &HeaderMap, length: usize) -> PyResult<()> {
+    let pairs = headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+    CallerFraming::of(pairs, method.as_str(), length as u64)
+        .map(drop)
+        .map_err(|error| errors::usage(&format!("headers: {error}")))
 }
 
 #[pymethods]

@@ -17,8 +17,9 @@ use super::success::grpc_failure;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::clock;
+use weir_machine::timer::Timer;
 use weir_net::client::buffered_body::{BodyReadError, BufferedBody, read_body, too_long};
-use weir_net::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest};
+use weir_net::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest, TimedBody};
 use weir_retry::grpc::Codes;
 use weir_retry::policy::AttemptFailure;
 use weir_retry::retry_after::retry_after;
@@ -53,6 +54,7 @@ impl AttemptOutcome {
 #[derive(Debug)]
 pub(super) struct LaunchedAttempt<'a> {
     pub(super) client: &'a Client,
+    pub(super) timer: &'a Timer,
     pub(super) headers: &'a AttemptHeaders,
     pub(super) request: &'a CallRequest<'a>,
     pub(super) body: OutgoingBody,
@@ -62,7 +64,7 @@ pub(super) struct LaunchedAttempt<'a> {
 
 /// Sends an attempt and evaluates its response.
 pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
-    let LaunchedAttempt { client, headers, request, body, extra_headers, mut host_permit } = launched;
+    let LaunchedAttempt { client, timer, headers, request, body, extra_headers, mut host_permit } = launched;
     // In a bidirectional stream the response's first message may depend on the caller's next one.
     let may_wait = request.plan.policy.allows_extra_attempts() && !matches!(body, OutgoingBody::Stream(_));
     let outgoing = OutgoingRequest {
@@ -72,6 +74,7 @@ pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
         extra_headers: &extra_headers,
         body,
         upgrade: request.upgrade,
+        wire: request.wire,
     };
     let origin = host_permit.origin();
     let named = request.client.filter(|_| origin.names_clients()).map(|client| Arc::new(origin.for_client(client)));
@@ -86,12 +89,13 @@ pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
             return failed_outcome(failure, error.text);
         }
     };
-    evaluate_response(request, response, may_wait, host_permit).await
+    evaluate_response(request, response, timer, may_wait, host_permit).await
 }
 
 async fn evaluate_response(
     request: &CallRequest<'_>,
     response: http::Response<IncomingBody>,
+    timer: &Timer,
     may_wait: bool,
     mut host_permit: HostPermit,
 ) -> AttemptOutcome {
@@ -103,10 +107,11 @@ async fn evaluate_response(
     // 101 has no body, and responses to HEAD and 304 only describe one (RFC 9110, 9.3.2, 15.4.5).
     let bodiless = *request.method == Method::HEAD
         || matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NOT_MODIFIED);
+    let length = body.size_hint().exact();
     let wanted = match verdict {
         _ if bodiless => false,
-        Ok(()) => success.needs_body(),
-        Err(_) => success.require_complete,
+        Ok(()) => success.needs_body(length),
+        Err(_) => success.require_complete || length.is_some_and(|length| length <= success.complete_bytes),
     };
     let content = match body.take_complete() {
         Some(bytes) if wanted && bytes.len() > success.max_body_bytes => Err(too_long(success.max_body_bytes)),
@@ -116,9 +121,14 @@ async fn evaluate_response(
         None if body.is_end_stream() && head.status != StatusCode::SWITCHING_PROTOCOLS => {
             Ok(BodyRead::Complete(BufferedBody::default()))
         }
-        None if wanted => read_body(body, success.max_body_bytes).await.map(BodyRead::Complete),
+        None if wanted => {
+            let body = TimedBody::new(body, timer, request.wire.timeouts.read);
+            read_body(body, success.max_body_bytes).await.map(BodyRead::Complete)
+        }
         // The outcome of a gRPC call is in its trailers; a failed one has no message before them.
-        None if may_wait && verdict.is_ok() && codes != Codes::NONE => read_start(body).await,
+        None if may_wait && verdict.is_ok() && (codes != Codes::NONE || success.require_start) => {
+            read_start(TimedBody::new(body, timer, request.wire.timeouts.read)).await
+        }
         None => Ok(BodyRead::Started(Bytes::new(), body)),
     };
     let content = match content {
@@ -162,11 +172,11 @@ enum BodyRead {
 }
 
 /// Reads the first part of a body, or its trailers if there is none.
-async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
+async fn read_start(mut body: TimedBody<'_>) -> Result<BodyRead, BodyReadError> {
     let Some(frame) = body.frame().await else { return Ok(BodyRead::Complete(BufferedBody::default())) };
     let frame = frame.map_err(|error| (error.kind, error.text))?;
     Ok(match frame.into_data() {
-        Ok(first) => BodyRead::Started(first, body),
+        Ok(first) => BodyRead::Started(first, body.into_inner()),
         Err(frame) => {
             BodyRead::Complete(BufferedBody { bytes: Bytes::new(), trailers: frame.into_trailers().ok().map(Box::new) })
         }

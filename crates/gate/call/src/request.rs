@@ -6,6 +6,7 @@ use http::{HeaderMap, Method};
 
 use super::plan::CallPlan;
 use weir_base::Nanos;
+use weir_net::client::WireOptions;
 use weir_net::traceparent::TraceContext;
 use weir_resilience::admission::{ConnectionNumber, Priority};
 
@@ -37,6 +38,8 @@ pub struct CallRequest<'a> {
     pub spread: u8,
     /// Connection of the caller, if it multiplexes calls (HTTP/2): its share of the slots is bounded.
     pub connection: Option<ConnectionNumber>,
+    /// Spelling of headers and timeouts of steps, of a library's transport.
+    pub wire: WireOptions<'a>,
 }
 
 impl<'a> CallRequest<'a> {
@@ -55,6 +58,7 @@ impl<'a> CallRequest<'a> {
             client: None,
             spread: 0,
             connection: None,
+            wire: WireOptions::default(),
         }
     }
 }

@@ -140,7 +140,8 @@ impl<'a> CallState<'a> {
         let remaining = if self.deadline == Nanos::NEVER { Nanos::NEVER } else { self.deadline - now };
         let headers = &engine.headers;
         let extra_headers = headers.list(request.plan, remaining, request.trace.map(|trace| trace.of_attempt(number)));
-        LaunchedAttempt { client: &engine.client, headers, request, body, extra_headers, host_permit }
+        let (client, timer) = (&engine.client, &engine.timer);
+        LaunchedAttempt { client, timer, headers, request, body, extra_headers, host_permit }
     }
 
     /// Handles the outcome of an attempt, or a tick, and appends what to do to `actions`.

@@ -29,6 +29,11 @@ pub struct Success {
     pub max_body_bytes: usize,
     /// Whether the body must be complete, whatever its content.
     pub require_complete: bool,
+    /// Largest body with a known length, in bytes, that must be complete, whatever its content.
+    pub complete_bytes: u64,
+    /// Whether the first part of a body must have come, or its end, if the call may have further attempts: hedge stages
+    /// then count to the first byte of a stream, whose head may come long before.
+    pub require_start: bool,
     /// Codes with which a gRPC response is a failure, in its head or its trailers.
     pub grpc: Codes,
 }
@@ -59,6 +64,8 @@ impl Default for Success {
             schema: None,
             max_body_bytes: 1 << 20,
             require_complete: false,
+            complete_bytes: 0,
+            require_start: false,
             grpc: Codes::failures(),
         }
     }
@@ -80,9 +87,9 @@ impl Success {
         self.json || self.schema.is_some()
     }
 
-    /// Whether success depends on the body.
-    pub(super) fn needs_body(&self) -> bool {
-        self.require_complete || self.inspects_bodies()
+    /// Whether success depends on the whole body, of this length if it is known.
+    pub(super) fn needs_body(&self, length: Option<u64>) -> bool {
+        self.require_complete || self.inspects_bodies() || length.is_some_and(|length| length <= self.complete_bytes)
     }
 
     /// Checks the head of a response.

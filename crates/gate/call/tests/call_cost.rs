@@ -16,7 +16,7 @@ use crate::calling::{calling, get, ms, origin, plan};
 use http::{HeaderMap, HeaderName, Method};
 use weir_call::{CallEngine, CallPlan};
 use weir_machine::clock::thread_cpu;
-use weir_net::client::{OutgoingBody, OutgoingRequest};
+use weir_net::client::{OutgoingBody, OutgoingRequest, WireOptions};
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
 use weir_retry::deadline::DeadlineFormat;
 use weir_retry::policy::RetryPolicy;
@@ -77,6 +77,7 @@ async fn bare(engine: &CallEngine, server: &Server, count: u64) {
             extra_headers: &[],
             body,
             upgrade: false,
+            wire: WireOptions::default(),
         };
         let mut answer = engine.client().send(&to, request).await.unwrap();
         assert!(answer.body_mut().take_complete().is_some());

@@ -16,7 +16,7 @@ use super::grpc_health;
 use weir_base::Nanos;
 use weir_call::{CallEngine, Upstream};
 use weir_machine::executor::spawn_task;
-use weir_net::client::{Origin, OutgoingBody, OutgoingRequest};
+use weir_net::client::{Origin, OutgoingBody, OutgoingRequest, WireOptions};
 
 /// Interval of looking for upstreams of a reload.
 const RELOAD_POLL_INTERVAL: Nanos = Nanos::SECOND;
@@ -94,6 +94,7 @@ async fn probe(engine: &CallEngine, origin: &Arc<Origin>, probe: &HealthProbe) -
                 extra_headers: &[],
                 body: OutgoingBody::Empty,
                 upgrade: false,
+                wire: WireOptions::default(),
             };
             let response = engine.client().send(origin, request).await.map_err(|error| error.text)?;
             let status = response.status().as_u16();
@@ -118,6 +119,7 @@ async fn check_grpc(engine: &CallEngine, origin: &Arc<Origin>, service: &str) ->
         extra_headers: &[],
         body: OutgoingBody::Bytes(grpc_health::request(service).into()),
         upgrade: false,
+        wire: WireOptions::default(),
     };
     let response = engine.client().send(origin, request).await.map_err(|error| error.text)?;
     if response.status() != StatusCode::OK {

@@ -22,7 +22,7 @@ use weir_base::Nanos;
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
 use weir_machine::logger::Logger;
-use weir_net::client::OutgoingBody;
+use weir_net::client::{OutgoingBody, WireOptions};
 use weir_resilience::admission::{ConnectionNumber, Priority};
 use weir_server::{BodyPrefix, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
@@ -106,6 +106,7 @@ impl RoutedRequest<'_> {
             client: Some(self.context.peer()),
             spread,
             connection: self.context.http2_connection().map(ConnectionNumber),
+            wire: WireOptions::default(),
         };
         if self.context.is_described() {
             self.context.set_progress(None, "calling");

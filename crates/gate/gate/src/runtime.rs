@@ -279,6 +279,7 @@ pub(super) fn host_origin(
         connect_timeout: config.connect_timeout,
         stall_timeout: config.stall_timeout,
         idle_timeout: Some(config.idle_timeout),
+        max_idle: None,
         max_connections: config.max_connections,
         max_requests: config.max_connection_requests,
         max_age: config.max_connection_age,

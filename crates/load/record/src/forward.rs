@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use weir_base::failure::FailureKind;
 use weir_machine::executor::spawn_task;
-use weir_net::client::{IncomingBody, OutgoingBody, OutgoingRequest, SendError};
+use weir_net::client::{IncomingBody, OutgoingBody, OutgoingRequest, SendError, WireOptions};
 
 use crate::body_capture::BodyCapture;
 use crate::exchange::RecordedExchange;
@@ -79,6 +79,7 @@ pub(crate) async fn forward(
         extra_headers: &extra,
         body,
         upgrade: upgrade.is_some(),
+        wire: WireOptions::default(),
     };
     let origin = if upgrade.is_some() { &origins.http1 } else { &origins.auto };
     let response = match context.client.send(origin, outgoing).await {

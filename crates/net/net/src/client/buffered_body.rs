@@ -7,7 +7,7 @@ use http::HeaderMap;
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::IncomingBody;
+use super::SendError;
 use weir_base::failure::FailureKind;
 
 /// Complete bytes and trailers of a body.
@@ -31,7 +31,10 @@ pub fn too_long(max_bytes: usize) -> BodyReadError {
 ///
 /// # Errors
 /// The connection failed, or the body is longer.
-pub async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
+pub async fn read_body(
+    mut body: impl Body<Data = Bytes, Error = SendError> + Unpin,
+    max_bytes: usize,
+) -> Result<BufferedBody, BodyReadError> {
     if body.size_hint().lower() > max_bytes as u64 {
         return Err(too_long(max_bytes));
     }

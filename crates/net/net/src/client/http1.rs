@@ -15,7 +15,9 @@ use super::pool::PooledConnection;
 use super::progress_timeout::{ProgressTimeout, poll_progress};
 use super::request::{RequestWriter, UploadError};
 use super::response::{HeadParser, ResponseHead};
+use super::step_timer::{ExchangeStep, StepTimer};
 use super::upgraded::UpgradedConnection;
+use super::wire_options::ReceivedHead;
 use weir_base::failure::FailureKind;
 
 /// Failure of an exchange, and the request if it may be sent again.
@@ -35,6 +37,7 @@ pub(super) async fn exchange<'a>(
     on_sent: Option<&'a mut dyn FnMut()>,
 ) -> Result<Response<IncomingBody>, ExchangeError> {
     let progress = Some(ProgressTimeout::new(&connection.pool().progress_timeouts));
+    let steps = StepTimer::new(&shared.timer, upload.timeouts);
     let mut exchange = Exchange {
         client_state: shared,
         connection: Some(connection),
@@ -43,10 +46,20 @@ pub(super) async fn exchange<'a>(
         write_error: None,
         closed: false,
         progress,
+        steps,
         on_sent,
     };
     let response = poll_fn(|cx| exchange.poll(cx)).await;
     response.map_err(|error| exchange.into_error(error))
+}
+
+/// The step that a request with nothing to read is in; None while it waits for its own body.
+fn awaited_step(upload: &RequestWriter) -> Option<ExchangeStep> {
+    match upload.is_done() {
+        true => Some(ExchangeStep::Read),
+        false if upload.is_starved() => None,
+        false => Some(ExchangeStep::Write),
+    }
 }
 
 struct Exchange<'a> {
@@ -59,6 +72,8 @@ struct Exchange<'a> {
     closed: bool,
     /// Timeout, until the head has come.
     progress: Option<ProgressTimeout>,
+    /// Timeouts of its steps, if it has any.
+    steps: Option<Box<StepTimer>>,
     /// Callback for when the request is written.
     on_sent: Option<&'a mut dyn FnMut()>,
 }
@@ -69,7 +84,12 @@ impl Exchange<'_> {
             return Poll::Ready(Err(SendError::new(FailureKind::Connect, "no connection")));
         };
         if !self.upload.is_done() && self.write_error.is_none() {
-            match self.upload.poll(cx, socket) {
+            let before = self.upload.sent_bytes();
+            let polled = self.upload.poll(cx, socket);
+            if self.upload.sent_bytes() != before {
+                self.steps.iter_mut().for_each(|steps| steps.on_progress());
+            }
+            match polled {
                 // The peer may have responded before it closed: the response is read first.
                 Poll::Ready(Err(UploadError::Socket(error))) => {
                     self.write_error = Some(SendError::connection_lost(&error));
@@ -83,7 +103,12 @@ impl Exchange<'_> {
         loop {
             let read = match socket.poll_read_into(cx, &mut scratch) {
                 Poll::Ready(read) => read,
-                Poll::Pending => return poll_progress(cx, self.progress.as_ref(), &mut self.upload),
+                Poll::Pending => {
+                    if let Some(steps) = &mut self.steps {
+                        steps.poll(cx, awaited_step(&self.upload))?;
+                    }
+                    return poll_progress(cx, self.progress.as_ref(), &mut self.upload);
+                }
             };
             let n = match read {
                 Ok(0) => {
@@ -97,6 +122,7 @@ impl Exchange<'_> {
                 Err(error) => return Poll::Ready(Err(SendError::connection_lost(&error))),
             };
             self.progress.iter().for_each(ProgressTimeout::on_received);
+            self.steps.iter_mut().for_each(|steps| steps.on_progress());
             let bytes = &scratch[..n];
             if let Some((head, used)) = self.head_parser.push_with(bytes, &mut || self.client_state.header_map())? {
                 let filled = n == scratch.len();
@@ -111,7 +137,7 @@ impl Exchange<'_> {
             return Err(SendError::new(FailureKind::Connect, "no connection"));
         };
         let (upload, progress) = (std::mem::take(&mut self.upload), self.progress.take());
-        let ResponseHead { status, version, headers, mut body, keep_alive } = head;
+        let ResponseHead { status, version, headers, mut body, keep_alive, received } = head;
         let incoming = if status == StatusCode::SWITCHING_PROTOCOLS {
             self.client_state.recycle(upload);
             IncomingBody::from_upgrade(UpgradedConnection::new(connection, Bytes::copy_from_slice(rest)))
@@ -140,6 +166,9 @@ impl Exchange<'_> {
         *response.status_mut() = status;
         *response.version_mut() = version;
         *response.headers_mut() = headers;
+        if let Some(received) = received {
+            response.extensions_mut().insert(ReceivedHead(received));
+        }
         Ok(response)
     }
 

@@ -12,6 +12,8 @@
 //!   the unwanted rest of one; `http2`: the same over HTTP/2
 //! - [`PostTarget`]: messages that are posted, such as those to a collector
 //! - [`buffered_body`]: bodies that are read whole
+//! - [`WireOptions`], `step_timer`, [`TimedBody`]: timeouts of an exchange's steps, and heads as they are spelled, for
+//!   transports of libraries
 //! - `client_state`: what all requests of a client share
 
 mod body;
@@ -32,7 +34,10 @@ mod proxy_header;
 mod request;
 pub mod response;
 mod socket;
+mod step_timer;
+mod timed_body;
 mod upgraded;
+mod wire_options;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -53,7 +58,9 @@ use self::request::RequestWriter;
 pub use self::request::{BodyStream, OutgoingBody, OutgoingRequest};
 use self::response::HeadParser;
 use self::socket::ClientSocket;
+pub use self::timed_body::TimedBody;
 pub use self::upgraded::UpgradedConnection;
+pub use self::wire_options::{ReceivedHead, StepTimeouts, WireOptions};
 use weir_base::Nanos;
 use weir_machine::timer::Timer;
 

@@ -61,6 +61,8 @@ pub struct ConnectOptions {
     pub stall_timeout: Nanos,
     /// Idle timeout of a connection; None: the client's.
     pub idle_timeout: Option<Nanos>,
+    /// Maximum idle connections; None: the client's.
+    pub max_idle: Option<usize>,
     /// Maximum number of connections; further requests wait for one. At least 1; None: unlimited.
     pub max_connections: Option<usize>,
     /// Requests after which a connection over HTTP/1.1 is closed; None: unlimited.
@@ -82,6 +84,7 @@ impl Default for ConnectOptions {
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),
             idle_timeout: None,
+            max_idle: None,
             max_connections: None,
             max_requests: None,
             max_age: None,
@@ -112,6 +115,7 @@ pub struct Origin {
     pub(super) connect_timeout: Nanos,
     pub(super) stall_timeout: Nanos,
     pub(super) idle_timeout: Option<Nanos>,
+    pub(super) max_idle: Option<usize>,
     pub(super) max_connections: usize,
     pub(super) max_requests: u64,
     pub(super) max_age: Nanos,
@@ -171,6 +175,7 @@ impl Origin {
             connect_timeout: reach.connect_timeout,
             stall_timeout: reach.stall_timeout,
             idle_timeout: reach.idle_timeout,
+            max_idle: reach.max_idle,
             max_connections: reach.max_connections.map_or(usize::MAX, |most| most.max(1)),
             max_requests: reach.max_requests.unwrap_or(u64::MAX),
             max_age: reach.max_age.unwrap_or(Nanos::NEVER),
@@ -209,6 +214,7 @@ impl Origin {
             connect_timeout: self.connect_timeout,
             stall_timeout: self.stall_timeout,
             idle_timeout: self.idle_timeout,
+            max_idle: self.max_idle,
             max_connections: self.max_connections,
             max_requests: 1,
             max_age: self.max_age,

@@ -88,10 +88,10 @@ impl ConnectionPool {
         origin.pools.fetch_add(1, Ordering::Relaxed);
         Self {
             progress_timeouts: Rc::new(ProgressTimeouts::new(origin.stall_timeout)),
+            max_idle: origin.max_idle.unwrap_or(max_idle),
             origin,
             counts,
             http2: Http2Connections::default(),
-            max_idle,
             open: Cell::default(),
             idle: RefCell::default(),
             waiters: RefCell::default(),

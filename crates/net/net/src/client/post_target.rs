@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Response};
 
-use super::{Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError};
+use super::{
+    Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError, WireOptions,
+};
 use crate::target::Target;
 use crate::tls::TlsError;
 use weir_base::Nanos;
@@ -75,6 +77,7 @@ impl PostTarget {
             extra_headers: &[],
             body: OutgoingBody::Bytes(body),
             upgrade: false,
+            wire: WireOptions::default(),
         };
         client.send(&self.origin, request).await
     }

@@ -15,6 +15,7 @@ use super::error::SendError;
 use super::origin::Origin;
 use super::response::ResponseContext;
 use super::socket::ClientSocket;
+use super::wire_options::{StepTimeouts, WireOptions};
 use crate::wire::content_length;
 use weir_request::request_framing::has_close;
 
@@ -35,6 +36,8 @@ pub struct OutgoingRequest<'a> {
     pub body: OutgoingBody,
     /// Whether it requests the protocol of its Upgrade header. Not over HTTP/2.
     pub upgrade: bool,
+    /// What most requests have no need of.
+    pub wire: WireOptions<'a>,
 }
 
 /// A request's body as a stream.
@@ -62,7 +65,11 @@ impl fmt::Debug for OutgoingBody {
 
 impl OutgoingRequest<'_> {
     pub(super) fn response_context(&self) -> ResponseContext {
-        ResponseContext { is_head: *self.method == Method::HEAD, upgrade: self.upgrade }
+        ResponseContext {
+            is_head: *self.method == Method::HEAD,
+            upgrade: self.upgrade,
+            keeps_head: self.wire.keeps_head,
+        }
     }
 
     /// The protocol that it asks for.
@@ -119,6 +126,8 @@ pub(super) struct RequestWriter {
     pub(super) closes: bool,
     /// Whether bytes were written since the last check.
     has_progressed: bool,
+    /// Timeouts of the exchange's steps.
+    pub(super) timeouts: StepTimeouts,
 }
 
 struct UploadStream {
@@ -140,8 +149,16 @@ impl RequestWriter {
         buffer.clear();
         let (mut host, mut closes) = (false, false);
         append(&mut buffer, &[request.method.as_str().as_bytes(), b" ", request.target.as_bytes(), b" HTTP/1.1\r\n"]);
+        let mut own = request.headers;
+        let none = HeaderMap::new();
+        if let Some(lines) = request.wire.header_lines {
+            append(&mut buffer, &[lines]);
+            host = own.contains_key(HOST);
+            closes = own.get_all(CONNECTION).iter().any(|value| has_close(value.as_bytes()));
+            own = &none;
+        }
         let more = request.extra_headers.iter().map(|(name, value)| (name, value));
-        for (name, value) in request.headers.iter().chain(more) {
+        for (name, value) in own.iter().chain(more) {
             if *name == HOST {
                 if std::mem::replace(&mut host, true) {
                     continue;
@@ -191,6 +208,7 @@ impl RequestWriter {
             unflushed: false,
             closes,
             has_progressed: false,
+            timeouts: request.wire.timeouts,
         })
     }
 

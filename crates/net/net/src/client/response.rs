@@ -23,6 +23,8 @@ pub struct ResponseContext {
     pub is_head: bool,
     /// Whether another protocol is requested: 101 is a final response.
     pub upgrade: bool,
+    /// Whether the head is kept as received.
+    pub keeps_head: bool,
 }
 
 /// The head of a response. Content-Length is removed where it does not apply, Transfer-Encoding always.
@@ -38,6 +40,8 @@ pub struct ResponseHead {
     pub body: BodyDecoder,
     /// Whether the connection may be used again.
     pub keep_alive: bool,
+    /// The head as received, if it is kept.
+    pub received: Option<Bytes>,
 }
 
 /// Maximum number of interim responses.
@@ -176,7 +180,8 @@ fn parse_head(
     };
     let keep_alive = framing.allows_keep_alive(is_1_1) && !body.is_until_close() && status.as_u16() != 101;
     let version = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
-    Ok(Some((ResponseHead { status, version, headers, body, keep_alive }, length)))
+    let received = context.keeps_head.then_some(owned);
+    Ok(Some((ResponseHead { status, version, headers, body, keep_alive, received }, length)))
 }
 
 fn not_http(bytes: &[u8]) -> SendError {

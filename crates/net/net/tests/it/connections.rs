@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_net::client::{
-    ClientCounts, ConnectOptions, Options, Origin, OutgoingBody, OutgoingRequest, PendingAddresses,
+    ClientCounts, ConnectOptions, Options, Origin, OutgoingBody, OutgoingRequest, PendingAddresses, WireOptions,
 };
 use weir_net::target::Target;
 
@@ -271,6 +271,7 @@ fn after_a_101_the_caller_has_the_connection() {
             extra_headers: &[],
             body: OutgoingBody::Empty,
             upgrade: true,
+            wire: WireOptions::default(),
         };
         let answer = client.send(&to(&server), request).await.unwrap();
         assert_eq!(answer.status(), 101);

@@ -12,7 +12,7 @@ use rustls::{ClientConfig, ServerConfig};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_net::client::{
-    Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError,
+    Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError, WireOptions,
 };
 use weir_net::tls::{Tls, TlsOptions};
 use weir_server::RunningServer;
@@ -41,6 +41,7 @@ async fn request(client: &Client, to: &Arc<Origin>, target: &str) -> Result<Resp
         extra_headers: &[],
         body: OutgoingBody::Empty,
         upgrade: false,
+        wire: WireOptions::default(),
     };
     client.send(to, request).await
 }
@@ -203,6 +204,7 @@ fn http2_without_tls_by_prior_knowledge() {
             extra_headers: &[],
             body: OutgoingBody::Bytes(body.clone()),
             upgrade: false,
+            wire: WireOptions::default(),
         };
         let answer = client.send(&to, out).await.unwrap();
         assert_eq!(whole(answer).await.unwrap(), (200, body));
@@ -268,6 +270,7 @@ fn an_upload_ends_with_its_response() {
             extra_headers: &[],
             body,
             upgrade: false,
+            wire: WireOptions::default(),
         };
         let answer = client.send(&to, out).await.unwrap();
         assert_eq!((answer.status().as_u16(), std::rc::Rc::strong_count(&held)), (200, 2));

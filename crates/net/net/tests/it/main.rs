@@ -7,6 +7,7 @@ mod cancelled;
 mod connections;
 mod http2;
 mod stalls;
+mod steps;
 mod uploads;
 
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::timer::Timer;
 use weir_net::client::{
-    Client, ConnectOptions, IncomingBody, Options, Origin, OutgoingBody, OutgoingRequest, SendError,
+    Client, ConnectOptions, IncomingBody, Options, Origin, OutgoingBody, OutgoingRequest, SendError, WireOptions,
 };
 use weir_net::target::Target;
 use weir_serve::httpbin;
@@ -64,6 +65,7 @@ async fn send(
         extra_headers: &[],
         body,
         upgrade: false,
+        wire: WireOptions::default(),
     };
     client.send(to, request).await
 }

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_net::client::{Client, ConnectOptions, Origin, OutgoingBody, Protocol};
+use weir_net::client::{Client, ConnectOptions, Origin, OutgoingBody, Protocol, WireOptions};
 
 use super::uploads::Endless;
 use super::{httpbin, origin, run, send, until_nothing_is_open};
@@ -109,6 +109,7 @@ fn a_response_that_stalls_fails_after_a_minute() {
             extra_headers: &[],
             body: OutgoingBody::Empty,
             upgrade: false,
+            wire: WireOptions::default(),
         };
         let answer = client.send(&to, request).await.unwrap();
         let error = as_time_passes(&client, answer.into_body().collect()).await.unwrap_err();

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full};
 use weir_base::failure::FailureKind;
-use weir_net::client::{OutgoingBody, OutgoingRequest};
+use weir_net::client::{OutgoingBody, OutgoingRequest, WireOptions};
 
 use super::{get, hello, httpbin, run, send, to, whole};
 use weir_testing::{Reply, Server};
@@ -125,6 +125,7 @@ fn headers_are_sent_as_given_except_framing() {
                 extra_headers: &more,
                 body,
                 upgrade: false,
+                wire: WireOptions::default(),
             };
             let answer = client.send(&to(&server), request).await;
             let answer = answer.map(|answer| answer.status().as_u16()).map_err(|error| error.kind);
@@ -166,6 +167,7 @@ fn a_good_response_may_begin_before_its_request_has_ended() {
             extra_headers: &[],
             body: OutgoingBody::Bytes(body.clone()),
             upgrade: false,
+            wire: WireOptions::default(),
         };
         let answer = client.send(&to, request).await.unwrap();
         let (status, got) = whole(answer).await.unwrap();
@@ -189,6 +191,7 @@ fn a_body_that_fails_is_not_taken_for_a_complete_one() {
                 extra_headers: &[],
                 body: pieces(parts, false),
                 upgrade: false,
+                wire: WireOptions::default(),
             };
             let error = client.send(&to, request).await.unwrap_err();
             assert_eq!((error.kind, client.counts().open), (FailureKind::Request, 0), "{error}");

@@ -28,6 +28,8 @@ use super::client_state::ClientState;
 use super::error::SendError;
 use super::pool::{ConnectionPool, update_counts};
 use super::request::{OutgoingBody, OutgoingRequest};
+use super::step_timer::{ExchangeStep, StepTimer};
+use super::wire_options::StepTimeouts;
 use weir_machine::executor::BoxedFuture;
 
 /// Sends a request over HTTP/2; returns it if the origin speaks HTTP/1.1. Requests over HTTP/1.1 do not carry its state.
@@ -49,6 +51,9 @@ async fn exchange<'a>(
         return Err(SendError::request("HTTP/2 has no Upgrade"));
     }
     let length = request.length()?;
+    let is_stream = matches!(request.body, OutgoingBody::Stream(_));
+    // A stream may wait for its caller.
+    let timeouts = if is_stream { StepTimeouts::default() } else { request.wire.timeouts };
     let mut head = request_head(pool, &request, length)?;
     let (mut body, copy) = match request.body {
         OutgoingBody::Empty => (OutgoingFrames::from(Bytes::new()), Some(Bytes::new())),
@@ -70,9 +75,13 @@ async fn exchange<'a>(
         *attempt.headers_mut() = if is_first { head.2.clone() } else { std::mem::take(&mut head.2) };
         let mut sender = connection.sender.clone();
         let mut sent = pin!(sender.try_send_request(attempt));
+        let mut steps = StepTimer::new(&shared.timer, timeouts);
         let sent = poll_fn(|cx| match sent.as_mut().poll(cx) {
             Poll::Ready(sent) => Poll::Ready(Ok(sent)),
             Poll::Pending => {
+                if let Some(steps) = &mut steps {
+                    steps.poll(cx, Some(ExchangeStep::Read))?;
+                }
                 stream.check_timeout(cx.waker()).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending)
             }
         });

@@ -19,7 +19,7 @@ use weir_base::Nanos;
 use weir_delivery::dispatch::{DispatchFailure, JobId, ResponseClass};
 use weir_net::client::buffered_body::read_body;
 use weir_net::client::{
-    Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError,
+    Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError, WireOptions,
 };
 use weir_net::target::Target;
 
@@ -110,6 +110,7 @@ async fn run_attempt(
         extra_headers: &[],
         body,
         upgrade: false,
+        wire: WireOptions::default(),
     };
     let attempts = &context.channels.attempts;
     let departed = || post(attempts, AttemptEvent::Departed(job, serial, context.timer.now()));

@@ -1,0 +1,67 @@
+//! A response's body with a timeout of its pieces.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use super::body::IncomingBody;
+use super::error::SendError;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_machine::timer::{Sleep, Timer};
+
+/// A body that fails when its next piece is not there within a time.
+#[derive(Debug)]
+pub struct TimedBody<'t> {
+    body: IncomingBody,
+    timer: &'t Timer,
+    timeout: Nanos,
+    sleep: Option<Sleep>,
+}
+
+impl<'t> TimedBody<'t> {
+    /// Wraps a body; a timeout of [`Nanos::NEVER`] is none.
+    pub fn new(body: IncomingBody, timer: &'t Timer, timeout: Nanos) -> Self {
+        Self { body, timer, timeout, sleep: None }
+    }
+
+    /// The rest of the body, without a timeout.
+    pub fn into_inner(self) -> IncomingBody {
+        self.body
+    }
+}
+
+impl Body for TimedBody<'_> {
+    type Data = Bytes;
+    type Error = SendError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            self.sleep = None;
+            return Poll::Ready(frame);
+        }
+        if self.timeout == Nanos::NEVER {
+            return Poll::Pending;
+        }
+        let (timer, timeout) = (self.timer, self.timeout);
+        let sleep = self.sleep.get_or_insert_with(|| timer.sleep(timeout));
+        match Pin::new(sleep).poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(()) => {
+                let text = format!("nothing more of the response within {timeout}");
+                Poll::Ready(Some(Err(SendError::new(FailureKind::Timeout, text))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

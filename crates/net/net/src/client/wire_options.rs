@@ -1,0 +1,35 @@
+//! Options of a request's exchange that a library's transport has, and a gateway does not.
+
+use bytes::Bytes;
+use weir_base::Nanos;
+
+/// Options of one exchange; by default none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WireOptions<'a> {
+    /// Header lines as they are written over HTTP/1.1, in the caller's order and spelling, each with its end: those of
+    /// the request's headers but for Connection and framing headers.
+    pub header_lines: Option<&'a [u8]>,
+    /// Timeouts of the exchange's steps.
+    pub timeouts: StepTimeouts,
+    /// Whether the response has its head as received, as an extension: [`ReceivedHead`].
+    pub keeps_head: bool,
+}
+
+/// Timeouts of the steps of an exchange; [`Nanos::NEVER`] for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepTimeouts {
+    /// Longest time in which the other end takes nothing of the request.
+    pub write: Nanos,
+    /// Longest time from the end of the request, or from the bytes before, to the next bytes of the response.
+    pub read: Nanos,
+}
+
+impl Default for StepTimeouts {
+    fn default() -> Self {
+        Self { write: Nanos::NEVER, read: Nanos::NEVER }
+    }
+}
+
+/// Head of a response over HTTP/1.1 as received: status line, header lines, and the empty line.
+#[derive(Clone, Debug)]
+pub struct ReceivedHead(pub Bytes);

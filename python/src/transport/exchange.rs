@@ -1,0 +1,210 @@
+//! One call in flight: what its task and Python tell each other.
+//!
+//! The task is on an event loop, Python on any thread. Python asks for the next thing, and where it is not there yet it
+//! waits for a change; the task tells of a change only then.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use pyo3::prelude::*;
+use tokio::task::AbortHandle;
+use weir::machine::lock::lock;
+
+use super::upload::UploadQueue;
+use crate::client::engine::ClientCallOutcome;
+use crate::client::kin;
+
+/// Most bytes of a response that are received ahead of their reader.
+const MAX_AHEAD_BYTES: usize = 256 * 1024;
+
+/// One call in flight.
+pub(crate) struct Exchange {
+    /// Process that made it: a child of a fork must not lock it.
+    generation: u64,
+    state: Mutex<ExchangeState>,
+    /// Signalled to a blocked thread.
+    changed: Condvar,
+}
+
+/// State of a call in flight.
+#[derive(Default)]
+pub(crate) struct ExchangeState {
+    /// Outcome of the call; its body may follow in pieces.
+    pub(crate) outcome: Option<ClientCallOutcome>,
+    chunks: VecDeque<Bytes>,
+    chunk_bytes: usize,
+    pub(crate) end: Option<BodyEnd>,
+    pub(crate) upload: UploadQueue,
+    /// Waker of the task, while it waits for room.
+    room: Option<Waker>,
+    /// Whether Python waits for a change.
+    is_awaited: bool,
+    /// Future of asyncio by which it waits.
+    future: Option<Py<PyAny>>,
+    is_closed: bool,
+    task: Option<AbortHandle>,
+}
+
+/// End of a response's body.
+#[derive(Debug)]
+pub(crate) enum BodyEnd {
+    Complete(Option<Box<HeaderMap>>),
+    /// Kind of the failure, and its cause.
+    Failed(&'static str, String),
+}
+
+/// Next piece of a response's body.
+pub(crate) enum NextChunk {
+    Data(Bytes),
+    End,
+    Failed(&'static str, String),
+    /// It has not come yet.
+    Pending,
+}
+
+impl Exchange {
+    pub(crate) fn new(upload: UploadQueue) -> Arc<Self> {
+        let state = Mutex::new(ExchangeState { upload, ..ExchangeState::default() });
+        Arc::new(Self { generation: kin::generation(), state, changed: Condvar::new() })
+    }
+
+    /// Whether this process made it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.generation == kin::generation()
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, ExchangeState> {
+        lock(&self.state)
+    }
+
+    /// Changes the state on behalf of the task; returns whether Python waits for that, by a future. A blocked thread is
+    /// signalled here.
+    #[must_use]
+    pub(crate) fn change(&self, change: impl FnOnce(&mut ExchangeState)) -> bool {
+        let mut state = self.state();
+        change(&mut state);
+        if !std::mem::take(&mut state.is_awaited) {
+            return false;
+        }
+        let has_future = state.future.is_some();
+        drop(state);
+        if !has_future {
+            self.changed.notify_all();
+        }
+        has_future
+    }
+
+    /// Sets the task, or ends it if the call was closed before it began.
+    pub(crate) fn set_task(&self, task: AbortHandle) {
+        let mut state = self.state();
+        if state.is_closed {
+            drop(state);
+            task.abort();
+        } else {
+            state.task = Some(task);
+        }
+    }
+
+    /// Whether the call was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state().is_closed
+    }
+
+    /// Closes the call: the task is dropped with all that it holds.
+    pub(crate) fn close(&self) {
+        if !self.is_ours() {
+            return;
+        }
+        let mut state = self.state();
+        state.is_closed = true;
+        state.chunks.clear();
+        state.chunk_bytes = 0;
+        state.is_awaited = false;
+        let (task, future) = (state.task.take(), state.future.take());
+        drop(state);
+        self.changed.notify_all();
+        drop(future);
+        if let Some(task) = task {
+            task.abort();
+        }
+    }
+
+    /// Blocks until something has changed since Python found nothing; false after `timeout`.
+    pub(crate) fn wait(&self, timeout: Duration) -> bool {
+        let (state, waited) = self
+            .changed
+            .wait_timeout_while(self.state(), timeout, |state| state.is_awaited)
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        drop(state);
+        !waited.timed_out()
+    }
+
+    /// Ready once the reader has room for more of the body.
+    pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.chunk_bytes < MAX_AHEAD_BYTES {
+            return Poll::Ready(());
+        }
+        state.room = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The next piece of the body, for Python; `arm` marks that it waits for a change without one.
+    pub(crate) fn next_chunk(&self, arm: bool) -> NextChunk {
+        let mut state = self.state();
+        if let Some(chunk) = state.chunks.pop_front() {
+            state.chunk_bytes -= chunk.len();
+            let waker = if state.chunk_bytes < MAX_AHEAD_BYTES / 2 { state.room.take() } else { None };
+            drop(state);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+            return NextChunk::Data(chunk);
+        }
+        match &state.end {
+            Some(BodyEnd::Complete(_)) => NextChunk::End,
+            Some(BodyEnd::Failed(kind, cause)) => NextChunk::Failed(kind, cause.clone()),
+            None if state.is_closed => NextChunk::Failed("closed", "the response was closed".to_owned()),
+            None => {
+                state.is_awaited |= arm;
+                NextChunk::Pending
+            }
+        }
+    }
+}
+
+impl ExchangeState {
+    pub(crate) fn push_chunk(&mut self, chunk: Bytes) {
+        self.chunk_bytes += chunk.len();
+        self.chunks.push_back(chunk);
+    }
+
+    /// Marks that Python waits for a change.
+    pub(crate) fn await_change(&mut self) {
+        self.is_awaited = true;
+    }
+
+    /// Whether Python still waits for a change.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.is_awaited
+    }
+
+    pub(crate) fn set_future(&mut self, future: Py<PyAny>) {
+        self.future = Some(future);
+    }
+
+    pub(crate) fn take_future(&mut self) -> Option<Py<PyAny>> {
+        self.future.take()
+    }
+
+    pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
+        match &self.end {
+            Some(BodyEnd::Complete(trailers)) => trailers.as_deref(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+"""Attempt log of a call through another library's transport."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weir._response import Attempt, attempts_of
+
+if TYPE_CHECKING:
+    from weir import _weir
+
+__all__ = ["CallLog"]
+
+
+class CallLog:
+    """Attempts of a call through a transport: `response.extensions["weir"]` of httpx2 and httpx.
+
+    Its parts are computed on first use.
+    """
+
+    __module__ = "weir"
+    __slots__ = ("_attempts", "_exchange", "_handle")
+
+    _attempts: tuple[Attempt, ...] | None
+
+    def __init__(self, handle: _weir.ResponseHandle, exchange: _weir.ExchangeHandle | None) -> None:
+        """Wrap an outcome; for transports only."""
+        self._handle = handle
+        self._exchange = exchange
+        self._attempts = None
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Attempts, in the order of their start."""
+        if self._attempts is None:
+            self._attempts = attempts_of(self._handle)
+        return self._attempts
+
+    @property
+    def won(self) -> Attempt | None:
+        """The attempt whose response it is; None if none was successful."""
+        return next((attempt for attempt in self.attempts if attempt.won), None)
+
+    @property
+    def not_sent(self) -> str | None:
+        """Extra attempts that were not sent, and what stopped them; None if all were."""
+        return self._handle.not_sent
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds from the start of the call to the head of the response; to its end if the body came with it."""
+        return self._handle.elapsed_s
+
+    @property
+    def trailers(self) -> list[tuple[bytes, bytes]]:
+        """Trailers of the response; empty before the end of its body."""
+        return [] if self._exchange is None else self._exchange.trailers()
+
+    def __str__(self) -> str:
+        """Return the attempts in a line."""
+        attempts = ", ".join(f"{attempt.started_ms:.0f} ms {attempt}" for attempt in self.attempts)
+        return f"{attempts}; {self.not_sent}" if self.not_sent else attempts
+
+    def __repr__(self) -> str:
+        """Return the attempts."""
+        return f"<weir.CallLog {self}>"

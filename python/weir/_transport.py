@@ -1,0 +1,241 @@
+"""Options of transports, common to those of all libraries."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterable
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.request import proxy_bypass
+
+from weir import _fork as _fork  # noqa: PLC0414  for its effect
+from weir import _weir
+from weir._call_log import CallLog
+from weir._errors import UsageError
+from weir._policy import Budget, Hedge, Retry, Success
+from weir._response import failure
+from weir._time import Time
+
+if TYPE_CHECKING:
+    from weir._errors import ClientError
+
+__all__ = ["TransportCore"]
+
+_LOG = logging.getLogger("weir.transport")
+
+# Longest body of a request, in bytes, that is read before it is sent, so that it can be sent again.
+_MAX_REPEATABLE = 1 << 20
+
+
+class TransportCore:
+    """Calls of one transport: its options, and the native handle."""
+
+    def __init__(
+        self,
+        owner: str,
+        *,
+        timeout: Time | None,
+        deadline: Time | None,
+        hedge: Hedge | Iterable[Hedge] | None,
+        retries: Retry | int | None,
+        budget: Budget | None,
+        success: Success | None,
+        retry_methods: Literal["safe", "idempotent", "all"],
+        max_response: int | None,
+        limit: int | Literal["adaptive"] | None,
+        verify: bool | str | PathLike[str],
+        cert: Any,
+        http2: bool,
+        uds: str | PathLike[str] | None,
+        idle_timeout: Time | None = None,
+        max_idle: int | None = None,
+        trust_env: bool = True,
+    ) -> None:
+        if not isinstance(verify, bool | str | PathLike):
+            kind = type(verify).__name__
+            raise TypeError(f"verify: True, False or a PEM file of CA certificates, not {kind}")
+        certificate, key = _certificate(cert)
+        if not (limit is None or limit == "adaptive" or (isinstance(limit, int) and not isinstance(limit, bool))):
+            raise UsageError(f"limit: {limit!r} is unknown; give a number of concurrent calls, 'adaptive', or None")
+        self._owner = owner
+        self._trust_env = trust_env
+        self._sends_again = hedge is not None or retries not in {None, 0}
+        self._warned: set[str] = set()
+        # Whether by scheme there is nothing to warn of, or that was done.
+        self._checked_proxies: set[bool] = set()
+        policy = _weir.PolicyHandle(
+            {
+                "timeout": timeout,
+                "deadline": deadline,
+                "hedge": hedge if hedge is None or isinstance(hedge, Hedge) else tuple(hedge),
+                "retries": retries,
+                "budget": budget,
+                "success": success,
+                "retry_methods": retry_methods,
+                "max_response": max_response,
+            }
+        )
+        self._handle = _weir.TransportHandle(
+            policy,
+            {
+                "cacert": None if isinstance(verify, bool) else fspath(verify),
+                "insecure": verify is False,
+                "cert": certificate,
+                "key": key,
+                "http2": http2,
+                "socket": None if uds is None else fspath(uds),
+                "idle_timeout": idle_timeout,
+                "max_idle": max_idle,
+                "max_calls": limit if isinstance(limit, int) else None,
+                "is_adaptive": limit == "adaptive",
+            },
+        )
+
+    def exchange(  # noqa: PLR0917  the parts of a request
+        self,
+        origin: tuple[bool, str, int],
+        method: str,
+        target: str,
+        headers: list[tuple[bytes, bytes]],
+        body: bytes | None,
+        timeouts: tuple[float | None, float | None, float | None, float | None],
+        server_name: str | None,
+    ) -> _weir.ExchangeHandle:
+        """Prepare a call; a body of None follows in pieces."""
+        if body is None and self._sends_again:
+            self.warn(
+                "stream",
+                "a request body that is a stream of unknown length, or longer than 1 MiB, cannot be sent again: such "
+                "calls have one attempt; give the body as bytes to have them retried and hedged",
+            )
+        if self._trust_env and origin[0] not in self._checked_proxies:
+            self._check_proxies(origin)
+        return self._handle.exchange(origin, method, target, headers, body, timeouts, server_name)
+
+    def warn(self, kind: str, text: str) -> None:
+        """Warn once of this kind."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(f"{self._owner}: {text}", UserWarning, stacklevel=_outside())
+
+    def _check_proxies(self, origin: tuple[bool, str, int]) -> None:
+        """Warn if the environment names a proxy for these calls."""
+        scheme = "https" if origin[0] else "http"
+        names = (f"{scheme}_proxy", f"{scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY")
+        found = next((name for name in names if os.environ.get(name)), None)
+        if found is None:
+            self._checked_proxies.add(origin[0])
+            return
+        if not proxy_bypass(f"{origin[1]}:{origin[2]}"):
+            self._checked_proxies.add(origin[0])
+            self.warn(
+                "proxy",
+                f"{found} is set, and has no effect: this transport connects directly; mount a transport of the "
+                "library for URLs that need a proxy, or pass trust_env=False",
+            )
+
+    def log_of(self, handle: _weir.ResponseHandle, exchange: _weir.ExchangeHandle, request: str) -> CallLog:
+        """Make the attempt log of a call, and log a call with more than one attempt."""
+        log = CallLog(handle, exchange)
+        if (handle.attempt_count > 1 or handle.skipped) and _LOG.isEnabledFor(logging.INFO):
+            _LOG.info("%s: %s", request, log)
+        return log
+
+    def failure(self, handle: _weir.ResponseHandle, request: str) -> ClientError:
+        """Make the exception of a failed call, which is the cause of the library's."""
+        error = failure(handle, request)
+        if handle.attempt_count > 1 or handle.skipped:
+            _LOG.info("%s", error)
+        return error
+
+    def close(self) -> None:
+        """Release connections."""
+        self._handle.close()
+        _weir.release_connections()
+
+
+def failure_kind(handle: _weir.ResponseHandle) -> tuple[str, str]:
+    """Name the kind of exception of a failed call, and its message.
+
+    The kinds are those of httpx's exceptions.
+    """
+    if handle.ended == "no_permit":
+        return "PoolTimeout", "no permit for another concurrent call in time"
+    if handle.ended == "deadline_exceeded":
+        return "ReadTimeout", "the deadline passed"
+    if handle.is_too_large:
+        return "ReadError", f"the response is longer than {handle.max_response} bytes, max_response"
+    attempts = handle.attempts
+    if not attempts:
+        return "ConnectError", "no attempt was sent"
+    _, _, outcome, status, detail, _, _ = attempts[-1]
+    text = detail or (f"status {status}" if status else outcome)
+    kind = _FAILURES.get(outcome, "RemoteProtocolError")
+    # As the client words its timeouts.
+    if kind == "ConnectError" and text.startswith("no ") and " within " in text:
+        kind = "ConnectTimeout"
+    elif kind == "ReadTimeout" and text.startswith("the request was not taken"):
+        kind = "WriteTimeout"
+    elif outcome == "closed":
+        text = f"Server disconnected without sending a response. ({text})"
+    return kind, text
+
+
+#: Exceptions of a call without a response, by the outcome of its last attempt.
+_FAILURES = {
+    "dns": "ConnectError",
+    "connect": "ConnectError",
+    "tls": "ConnectError",
+    "timeout": "ReadTimeout",
+    "reset": "ReadError",
+    "request": "LocalProtocolError",
+}
+
+#: Exceptions of a body that breaks off, by the kind of its failure.
+BODY_FAILURES = {"deadline": "ReadTimeout", "timeout": "ReadTimeout", "reset": "ReadError", "body": "ReadError"}
+
+
+def body_failure(chunk: tuple[str, str]) -> tuple[str, str]:
+    """Name the kind of exception of a body that breaks off, and its message."""
+    kind, text = chunk
+    name = BODY_FAILURES.get(kind, "RemoteProtocolError")
+    if kind == "closed":
+        text = f"peer closed connection without sending complete message body ({text})"
+    return name, text
+
+
+def is_last_status(handle: _weir.ResponseHandle) -> bool:
+    """Whether a call that failed has a response all the same, whose status says why."""
+    return handle.ended == "failed" and bool(handle.status) and handle.attempts[-1][2] == "status"
+
+
+def can_repeat(length: str | bytes | None) -> bool:
+    """Whether a body of this length is read before it is sent."""
+    return length is not None and length.isdigit() and int(length) <= _MAX_REPEATABLE
+
+
+def shown_request(method: str, url: object) -> str:
+    """Format a request for messages, without its secrets."""
+    return f"{method} {_weir.without_secrets(str(url))}"
+
+
+def _certificate(cert: Any) -> tuple[str | None, str | None]:
+    if cert is None:
+        return None, None
+    if isinstance(cert, str | PathLike):
+        return fspath(cert), fspath(cert)
+    if isinstance(cert, tuple | list) and len(cert) == 2:
+        return fspath(cert[0]), fspath(cert[1])
+    raise TypeError("cert: a PEM file, or a pair of certificate and key; keys with a password are not supported")
+
+
+def _outside() -> int:
+    """Return the level of the first caller outside of this package and of the library below it."""
+    level, frame = 2, sys._getframe(2)
+    skipped = ("weir", "httpx", "httpx2", "requests", "urllib3")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in skipped:
+        level, frame = level + 1, frame.f_back
+    return level

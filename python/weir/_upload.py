@@ -1,0 +1,85 @@
+"""Bodies of requests that are sent piece by piece, as there is room for them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weir import _weir
+
+__all__ = ["AsyncUpload", "Upload"]
+
+
+class Upload:
+    """A body from an iterable. A piece is asked for only when there is room, so memory is bounded.
+
+    Where the response comes before the body has ended, the rest is sent while the response is read.
+    """
+
+    def __init__(self, exchange: _weir.ExchangeHandle, chunks: Iterable[bytes]) -> None:
+        self._exchange = exchange
+        self._chunks = iter(chunks)
+        self._next: bytes | None = None
+        self.has_ended = False
+
+    def feed(self) -> None:
+        """Send pieces until there is no room, of which a change of the exchange tells."""
+        exchange = self._exchange
+        while not self.has_ended:
+            if not exchange.wants_body():
+                self.has_ended = True
+                return
+            if self._next is None:
+                try:
+                    self._next = next(self._chunks)
+                except StopIteration:
+                    self.has_ended = True
+                    exchange.end_body()
+                    return
+                except BaseException as error:
+                    self.has_ended = True
+                    exchange.end_body(type(error).__name__)
+                    raise
+            if not exchange.send(self._next):
+                return
+            self._next = None
+
+
+class AsyncUpload:
+    """A body from an asynchronous iterable; as `Upload` otherwise."""
+
+    def __init__(self, exchange: _weir.ExchangeHandle, chunks: AsyncIterable[bytes]) -> None:
+        self._exchange = exchange
+        self._chunks: Any = aiter(chunks)
+        self._next: Any = None
+        self.has_ended = False
+
+    async def feed(self) -> None:
+        """Send pieces until there is no room, of which a change of the exchange tells."""
+        exchange = self._exchange
+        while not self.has_ended:
+            if not exchange.wants_body():
+                await self.aclose()
+                return
+            if self._next is None:
+                try:
+                    self._next = await anext(self._chunks)
+                except StopAsyncIteration:
+                    self.has_ended = True
+                    exchange.end_body()
+                    return
+                except BaseException as error:
+                    self.has_ended = True
+                    exchange.end_body(type(error).__name__)
+                    raise
+            if not exchange.send(self._next):
+                return
+            self._next = None
+
+    async def aclose(self) -> None:
+        """Ask for no more pieces."""
+        self.has_ended = True
+        close = getattr(self._chunks, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,64 @@
+"""Transports for httpx2: `httpx2.Client(transport=weir.httpx2.Transport(deadline=1.0))`."""
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Literal
+
+import httpx2 as _library
+
+from weir._policy import Budget, Hedge, Retry, Success
+from weir._time import Time
+
+__all__ = ["AsyncTransport", "Transport"]
+
+class Transport(_library.BaseTransport):
+    def __init__(
+        self,
+        *,
+        deadline: Time | None = None,
+        hedge: Hedge | Iterable[Hedge] | None = None,
+        retries: Retry | int | None = None,
+        retry_methods: Literal["safe", "idempotent", "all"] = "safe",
+        budget: Budget | None = ...,
+        success: Success | None = None,
+        timeout: Time | None = None,
+        max_response: int | None = None,
+        limit: int | Literal["adaptive"] | None = None,
+        verify: bool | str | PathLike[str] = True,
+        cert: str | tuple[str, str] | None = None,
+        trust_env: bool = True,
+        http1: bool = True,
+        http2: bool = False,
+        limits: _library.Limits | None = None,
+        proxy: None = None,
+        uds: str | None = None,
+        local_address: None = None,
+        socket_options: None = None,
+    ) -> None: ...
+    def handle_request(self, request: _library.Request) -> _library.Response: ...
+
+class AsyncTransport(_library.AsyncBaseTransport):
+    def __init__(
+        self,
+        *,
+        deadline: Time | None = None,
+        hedge: Hedge | Iterable[Hedge] | None = None,
+        retries: Retry | int | None = None,
+        retry_methods: Literal["safe", "idempotent", "all"] = "safe",
+        budget: Budget | None = ...,
+        success: Success | None = None,
+        timeout: Time | None = None,
+        max_response: int | None = None,
+        limit: int | Literal["adaptive"] | None = None,
+        verify: bool | str | PathLike[str] = True,
+        cert: str | tuple[str, str] | None = None,
+        trust_env: bool = True,
+        http1: bool = True,
+        http2: bool = False,
+        limits: _library.Limits | None = None,
+        proxy: None = None,
+        uds: str | None = None,
+        local_address: None = None,
+        socket_options: None = None,
+    ) -> None: ...
+    async def handle_async_request(self, request: _library.Request) -> _library.Response: ...

@@ -1,0 +1,351 @@
+"""An adapter for requests: `session.mount("https://", weir.requests.Adapter(deadline=1.0))`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from email.message import Message
+from os import PathLike
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+import requests as _library
+import requests.adapters as _adapters
+import requests.exceptions as _exceptions
+import urllib3
+from requests.utils import select_proxy
+
+from weir._errors import UsageError
+from weir._policy import Budget, Hedge, Retry, Success
+from weir._time import Time
+from weir._transport import TransportCore, body_failure, can_repeat, failure_kind, is_last_status, shown_request
+from weir._upload import Upload
+
+if TYPE_CHECKING:
+    from weir import _weir
+
+__all__ = ["Adapter"]
+
+# Size of the pieces of a file that is sent.
+_PIECE_BYTES = 1 << 16
+
+_EXCEPTIONS: dict[str, type[_exceptions.RequestException]] = {
+    "ConnectTimeout": _exceptions.ConnectTimeout,
+    "ReadTimeout": _exceptions.ReadTimeout,
+    "WriteTimeout": _exceptions.ReadTimeout,
+    "PoolTimeout": _exceptions.ConnectTimeout,
+    "LocalProtocolError": _exceptions.InvalidHeader,
+}
+
+
+class Adapter(_adapters.HTTPAdapter):
+    """Adapter of calls with a deadline, hedging, retries and a budget for these.
+
+    >>> session = requests.Session()
+    >>> session.mount("https://", weir.requests.Adapter(deadline=1.0, retries=2))
+
+    `response.weir` has the attempts. Calls through a proxy are the library's own, without these options.
+    """
+
+    __module__ = "weir.requests"
+
+    def __init__(
+        self,
+        *,
+        deadline: Time | None = None,
+        hedge: Hedge | Iterable[Hedge] | None = None,
+        retries: Retry | int | None = None,
+        retry_methods: Literal["safe", "idempotent", "all"] = "safe",
+        budget: Budget | None = Budget(),  # noqa: B008  a frozen value
+        success: Success | None = None,
+        timeout: Time | None = None,
+        max_response: int | None = None,
+        limit: int | Literal["adaptive"] | None = None,
+        http2: bool = False,
+        uds: str | PathLike[str] | None = None,
+    ) -> None:
+        """Make an adapter; connections are opened by calls.
+
+        Args:
+            deadline: Deadline of each call, with its whole response.
+            hedge: Hedge stages. They count to the first byte of the response's body.
+            retries: Maximum retries of a call, or a `weir.Retry`.
+            retry_methods: Methods that may be sent more than once: ``"safe"``, ``"idempotent"`` or ``"all"``.
+            budget: Budget of all extra attempts; None is no limit.
+            success: Rules of a successful response. Rules on the body have it read whole.
+            timeout: Timeout of each attempt, to its response's head. Those of the call hold besides.
+            max_response: Maximum body of a response in bytes, as received; None is no limit.
+            limit: Maximum concurrent calls, or ``"adaptive"``: a limit for each host that follows its service times.
+            http2: Whether HTTP/2 is negotiated over TLS.
+            uds: Path of a Unix socket.
+
+        Raises:
+            weir.UsageError: A value is invalid.
+            TypeError: A value is of another type.
+        """
+        super().__init__()
+        self._options: dict[str, Any] = {
+            "timeout": timeout,
+            "deadline": deadline,
+            "hedge": hedge if hedge is None or isinstance(hedge, Hedge) else tuple(hedge),
+            "retries": retries,
+            "budget": budget,
+            "success": success,
+            "retry_methods": retry_methods,
+            "max_response": max_response,
+            "limit": limit,
+            "http2": http2,
+            "uds": uds,
+        }
+        self._cores: dict[tuple[Any, Any], TransportCore] = {}
+        self._core(True, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the options, without connections."""
+        return {**super().__getstate__(), "_options": self._options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make an adapter of pickled options."""
+        super().__setstate__(state)
+        self._cores = {}
+
+    def _core(self, verify: Any, cert: Any) -> TransportCore:
+        """Find what makes calls with these certificates."""
+        key = (verify, tuple(cert) if isinstance(cert, list) else cert)
+        core = self._cores.get(key)
+        if core is None:
+            core = self._cores[key] = TransportCore(
+                "weir.requests.Adapter", **self._options, verify=verify, cert=cert, trust_env=False
+            )
+        return core
+
+    def send(  # noqa: PLR0917  as the library has it
+        self,
+        request: _library.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> _library.Response:
+        """Make a call.
+
+        Returns:
+            The response, whatever its status.
+
+        Raises:
+            requests.RequestException: The call failed; its cause is the `weir.ClientError`, with the attempts.
+        """
+        if select_proxy(request.url or "", proxies):
+            self._core(True, None).warn(
+                "proxy", "calls through a proxy are the library's own: without deadline, hedging and retries"
+            )
+            return super().send(request, stream, timeout, verify, cert, proxies)
+        is_tls = (request.url or "").lower().startswith("https")
+        if is_tls:
+            # As the library says which files are missing.
+            self.cert_verify(SimpleNamespace(), request.url or "", verify, cert)
+        core = self._core(True if verify is None else verify, cert or None) if is_tls else self._core(True, None)
+        body, pieces = _body(request)
+        try:
+            exchange = _exchange(core, request, body, pieces is not None, _timeouts(timeout))
+        except UsageError as error:
+            raise _exceptions.InvalidHeader(str(error), request=request) from error
+        upload = None if pieces is None else Upload(exchange, pieces)
+        try:
+            exchange.begin_on_thread()
+            while True:
+                if upload is not None:
+                    exchange.arm()
+                    upload.feed()
+                if (handle := exchange.outcome(upload is None)) is not None:
+                    break
+                exchange.wait()
+        except BaseException:
+            exchange.close()
+            raise
+        if handle.ended != "responded" and not is_last_status(handle):
+            exchange.close()
+            raise _error(handle, request) from core.failure(handle, shown_request(request.method or "", request.url))
+        shown = shown_request(request.method or "", request.url) if handle.attempt_count > 1 else ""
+        response = self.build_response(request, _raw(handle, _Body(exchange, handle, upload), request.method))
+        response.weir = core.log_of(handle, exchange, shown)  # type: ignore[attr-defined]
+        return response
+
+    def close(self) -> None:
+        """Release connections."""
+        super().close()
+        for core in self._cores.values():
+            core.close()
+
+
+def _error(handle: _weir.ResponseHandle, request: _library.PreparedRequest) -> _exceptions.RequestException:
+    name, text = failure_kind(handle)
+    if name == "ReadTimeout":
+        pool: Any = None
+        late = urllib3.exceptions.ReadTimeoutError(pool, request.url or "", f"Read timed out. ({text})")
+        return _exceptions.ReadTimeout(late, request=request)
+    if name == "RemoteProtocolError" and "Content-Length" in text:
+        return _exceptions.InvalidHeader(text, request=request)
+    is_tls = bool(handle.attempts) and handle.attempts[-1][2] == "tls" and name == "ConnectError"
+    kind = _exceptions.SSLError if is_tls else _EXCEPTIONS.get(name, _exceptions.ConnectionError)
+    return kind(text, request=request)
+
+
+def _exchange(
+    core: TransportCore,
+    request: _library.PreparedRequest,
+    body: bytes | None,
+    is_streamed: bool,
+    timeouts: tuple[float | None, float | None],
+) -> _weir.ExchangeHandle:
+    url = urlsplit(request.url or "")
+    if not url.hostname:
+        raise _exceptions.InvalidURL(f"no host in {request.url!r}", request=request)
+    is_tls = url.scheme.lower() == "https"
+    headers = [(_bytes(name), _bytes(value)) for name, value in request.headers.items()]
+    if "Host" not in request.headers:
+        headers.insert(0, (b"Host", url.netloc.rpartition("@")[2].encode("latin-1")))
+    connect, read = timeouts
+    return core.exchange(
+        (is_tls, url.hostname, url.port or (443 if is_tls else 80)),
+        request.method or "GET",
+        request.path_url,
+        headers,
+        None if is_streamed else body or b"",
+        (connect, read, read, connect),
+        None,
+    )
+
+
+def _bytes(text: str | bytes) -> bytes:
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode()
+
+
+def _body(request: _library.PreparedRequest) -> tuple[bytes | None, Iterator[bytes] | None]:
+    """Split a body into one that is whole, and one that is sent in pieces."""
+    body: Any = request.body
+    if body is None or isinstance(body, bytes):
+        return body, None
+    if isinstance(body, str):
+        return body.encode(), None
+    if isinstance(body, bytearray | memoryview):
+        return bytes(body), None
+    pieces = _pieces(body)
+    if can_repeat(request.headers.get("Content-Length")):
+        return b"".join(pieces), None
+    return None, pieces
+
+
+def _pieces(body: Any) -> Iterator[bytes]:
+    if hasattr(body, "read"):
+        while piece := body.read(_PIECE_BYTES):
+            yield piece.encode() if isinstance(piece, str) else piece
+    else:
+        for piece in body:
+            yield piece.encode() if isinstance(piece, str) else piece
+
+
+def _timeouts(timeout: Any) -> tuple[float | None, float | None]:
+    """Split a timeout of requests into those of connecting and reading."""
+    if isinstance(timeout, tuple):
+        try:
+            connect, read = timeout
+        except ValueError:
+            raise ValueError(f"Invalid timeout {timeout}. Pass a (connect, read) timeout tuple, or a number.") from None
+        parsed = urllib3.Timeout(connect=connect, read=read)
+    elif isinstance(timeout, urllib3.Timeout):
+        parsed = timeout.clone()
+    else:
+        # Checks the values, too.
+        parsed = urllib3.Timeout(connect=timeout, read=timeout)
+    parsed.start_connect()
+    limits = [one if isinstance(one, int | float) else None for one in (parsed.connect_timeout, parsed.read_timeout)]
+    return limits[0], limits[1]
+
+
+class _Head:
+    """Head of a response as `requests` reads it for cookies."""
+
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self.msg = Message()
+        for name, value in headers:
+            self.msg.add_header(name.decode("latin-1"), value.decode("latin-1"))
+
+    def isclosed(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Body:
+    """Body of a response as a file, as it arrives."""
+
+    def __init__(self, exchange: _weir.ExchangeHandle, handle: _weir.ResponseHandle, upload: Upload | None) -> None:
+        self._exchange = exchange
+        self._upload = upload
+        self._rest = handle.body if handle.is_whole else b""
+        self._has_ended = handle.is_whole
+        self.closed = False
+
+    def read(self, amount: int | None = None) -> bytes:
+        if amount is None or amount < 0:
+            pieces = [self._rest]
+            while not self._has_ended:
+                pieces.append(self._next())
+            self._rest = b""
+            return b"".join(pieces)
+        while not self._rest and not self._has_ended:
+            self._rest = self._next()
+        piece, self._rest = self._rest[:amount], self._rest[amount:]
+        return piece
+
+    read1 = read
+
+    def _next(self) -> bytes:
+        exchange, upload = self._exchange, self._upload
+        while True:
+            if upload is not None:
+                exchange.arm()
+                upload.feed()
+            chunk = exchange.chunk(upload is None)
+            if chunk is None:
+                if not exchange.wait(exchange.read_timeout):
+                    exchange.close()
+                    raise TimeoutError("The read operation timed out")
+            elif isinstance(chunk, bytes):
+                self._has_ended = not chunk
+                return chunk
+            else:
+                name, text = body_failure(chunk)
+                # urllib3 turns these into its own, and requests into its.
+                raise TimeoutError(text) if name == "ReadTimeout" else OSError(text)
+
+    def close(self) -> None:
+        self.closed = True
+        self._exchange.close()
+
+
+def _raw(handle: _weir.ResponseHandle, body: _Body, method: str | None) -> urllib3.HTTPResponse:
+    headers = handle.received_headers
+    fields = urllib3.HTTPHeaderDict()
+    for name, value in headers:
+        fields.add(name.decode("latin-1"), value.decode("latin-1"))
+    version = {"HTTP/2": 20, "HTTP/1.0": 10}.get(handle.version, 11)
+    return urllib3.HTTPResponse(
+        body=body,  # type: ignore[arg-type]
+        headers=fields,
+        status=handle.status,
+        version=version,
+        reason=handle.reason_phrase.decode("latin-1"),
+        preload_content=False,
+        decode_content=False,
+        original_response=_Head(headers),  # type: ignore[arg-type]
+        request_method=method,
+    )
