@@ -92,6 +92,16 @@ def test_the_same_exception_has_one_note_however_often_it_is_raised(form: str, c
     assert len(notes(error, "")) == 1
 
 
+def test_each_of_two_rules_within_each_other_has_its_note(form: str, clock: Clock) -> None:
+    inner = weir.retry(on=ConnectionError, attempts=2, backoff=0, name="inner")
+    outer = weir.retry(on=ConnectionError, attempts=2, backoff=0, name="outer")
+    error = ConnectionError()
+    with pytest.raises(ConnectionError):
+        run("function", outer, inner(Failing(clock, *[error] * 9)))
+    begin = [note.split(" ended")[0] for note in notes(error, "")]
+    assert begin == ["weir.retry: inner", "weir.retry: outer"] or sys.version_info < (3, 11)
+
+
 def test_what_is_not_named_is_raised_at_once_without_a_note(form: str, clock: Clock) -> None:
     function = Failing(clock, ValueError("no"))
     with pytest.raises(ValueError, match="no") as caught:

@@ -112,7 +112,7 @@ class RetriedCall:
         text = f"{self._name} ended after {count} in {self.elapsed:.3f} s: {_LIMITS[limit]}"
         if limit != "attempts" or self.number > 1:
             self._log(True, f"{text}; the last one {_cause(error)}", None)
-            _add_note(error, f"weir.retry: {text}")
+            _add_note(error, f"weir.retry: {self._name} ", text.removeprefix(f"{self._name} "))
 
     def _exhausted(self, result: Any) -> RetriesExhausted:
         count = "1 attempt" if self.number == 1 else f"{self.number} attempts"
@@ -264,15 +264,15 @@ def _cause(error: Exception | None) -> str:
     return "was rejected by 'until'" if error is None else f"raised {type(error).__module__}.{type(error).__qualname__}"
 
 
-def _add_note(error: Exception | None, note: str) -> None:
+def _add_note(error: Exception | None, begin: str, end: str) -> None:
     add: Callable[[str], None] | None = getattr(error, "add_note", None)
     if add is None:  # Python 3.10
         return
     notes = getattr(error, "__notes__", [])
     # The same exception may be raised by every call.
-    if notes and str(notes[-1]).startswith("weir.retry: "):
+    if notes and str(notes[-1]).startswith(begin):
         notes.pop()
-    add(note)
+    add(begin + end)
 
 
 def _retry_after_of(source: Any) -> tuple[str | None, str | None]:
