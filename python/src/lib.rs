@@ -14,6 +14,7 @@
 //! - [`serve`]: test servers on threads of their own; [`serve_form`]: their arguments
 //! - [`simulate`]: simulation of overload protection
 //! - [`client`]: HTTP calls, awaited or blocking
+//! - [`decisions`]: decisions of calls whose attempts Python makes
 //! - [`transport`]: the same calls with streamed bodies, under other libraries
 //! - [`send`]: delivery of jobs, awaited or blocking
 //! - [`secret_names`]: the core's rules of secrets
@@ -22,6 +23,7 @@
 mod arguments;
 mod client;
 mod compare;
+mod decisions;
 mod errors;
 mod flag_form;
 mod form;
@@ -66,6 +68,12 @@ mod _weir {
     #[pymodule_export]
     use super::compare::compare_runs;
     #[pymodule_export]
+    use super::decisions::budget::BudgetHandle;
+    #[pymodule_export]
+    use super::decisions::hedged::{CallDecisionHandle, CallRulesHandle};
+    #[pymodule_export]
+    use super::decisions::retried::{RetryCallHandle, RetryRulesHandle};
+    #[pymodule_export]
     use super::llm::run_llm;
     #[pymodule_export]
     use super::load::load;
@@ -100,7 +108,7 @@ mod _weir {
     #[pymodule_export]
     use super::started_load::{StartedLoadHandle, start_load};
     #[pymodule_export]
-    use super::transport::handle::ExchangeHandle;
+    use super::transport::handle::StreamedCallHandle;
     #[pymodule_export]
     use super::transport::owner::TransportHandle;
 

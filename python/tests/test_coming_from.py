@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shlex
 import shutil
 import sys
 import urllib.request
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -221,3 +223,40 @@ def test_the_clients_of_httpxs_page_get_a_response(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stderr
             assert "'won'" in done.stdout
         compile(code[0], "httpx.py", "exec")
+
+
+class TryAgain(Exception):  # noqa: N818  tenacity's name
+    """Exception of the page."""
+
+
+def test_each_call_on_tenacitys_page_is_valid_and_its_example_runs(tmp_path: Path) -> None:
+    text = (ROOT / page_of("tenacity")).read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "weir" in line]
+    found = [code for row in rows for code in re.findall(r"`(weir\.retry\([^`]*\))`", row.rsplit(" | ", 1)[1])]
+    assert len(found) >= 30, found
+
+    def function() -> int:
+        return 1
+
+    function.__wrapped__ = function  # type: ignore[attr-defined]
+    names = {"weir": package, "random": random, "timedelta": timedelta, "TryAgain": TryAgain, "is_ready": bool}
+    for code in found:
+        policy = eval(code, {**names, "function": function})
+        assert policy == 1 or policy(function)() == 1, code
+    pytest.importorskip("tenacity")
+    for number, block in enumerate(blocks(page_of("tenacity"), "python")):
+        file = tmp_path / f"{number}.py"
+        file.write_text(block)
+        done = finished(sys.executable, str(file))
+        assert (done.returncode, done.stdout) == (0, "fetched\n"), done.stderr
+
+
+def test_the_blocks_of_the_page_of_retries_run(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    with package.serve("work", mix="good=9,error=1", delay="1ms", seed=1) as service:
+        text = "\n".join(blocks("docs/python-retry.md", "python")) + "\nimport asyncio\n\nasyncio.run(main())\n"
+        file = tmp_path / "page.py"
+        file.write_text(text.replace("http://localhost:9001", service.url.rstrip("/")))
+        done = finished(sys.executable, str(file))
+    assert done.returncode == 0, done.stderr
+    assert "won" in done.stdout.splitlines()[-1]

@@ -19,6 +19,9 @@ TIMEOUT_S = 120
 SHORTER = [(r"-d \d+s", "-d 1s"), (r"--step-time \d+s", "--step-time 3s"), (r"in 1 2 3 4 5 6;", "in 1 2 3;")]
 """Durations in place of those of the pages, so that a page takes seconds."""
 
+WITH_PYTHON = {"tenacity"}
+"""Pages whose blocks of Python are run, too."""
+
 EXIT_CODES = {
     ("login", "--data wrong.csv"): {3},
     ("queue", "weir send orders.jsonl"): {0, 1},
@@ -42,7 +45,14 @@ def test_the_commands_of_the_guide_run(page: str, tmp_path: Path) -> None:
     def allowed(command: str) -> set[int] | None:
         return next((codes for (name, text), codes in EXIT_CODES.items() if name == page and text in command), {0})
 
-    text = script(f"docs/how-to/{page}.md", tmp_path, ports=PORTS, shorter=SHORTER, exit_codes=allowed)
+    text = script(
+        f"docs/how-to/{page}.md",
+        tmp_path,
+        ports=PORTS,
+        shorter=SHORTER,
+        exit_codes=allowed,
+        runs_python=page in WITH_PYTHON,
+    )
     file = tmp_path / "guide.sh"
     file.write_text(text)
     with started("bash", str(file), cwd=tmp_path) as process:

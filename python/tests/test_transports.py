@@ -78,8 +78,8 @@ def test_requests_that_cannot_be_sent_fail_as_before(library: Any, loop: str) ->
     calls = Calls(library, loop)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        refused = f"http://127.0.0.1:{unused.getsockname()[1]}/"
-        for url in (refused, "http://name.invalid/", "ftp://127.0.0.1/", "http:///path"):
+        closed = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        for url in (closed, "http://name.invalid/", "ftp://127.0.0.1/", "http:///path"):
             both = [outcome(lambda own=own: calls.request("GET", url, own=own)) for own in (True, False)]  # type: ignore[misc]  # noqa: B023
             assert both[0] == both[1], url
 

@@ -12,6 +12,7 @@
 - `simulate` simulates overload protection in virtual time.
 - `Client` and `AsyncClient` make calls with deadlines, hedging and retries; `get`, `post` and so on do so through one
   shared client.
+- `retry` puts retries around any function or block. `weir.aiohttp` has a middleware for sessions of aiohttp.
 - `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
 - The modules `weir.httpx2`, `weir.httpx` and `weir.requests` have the policies of `Client` as transports of these
   libraries, which each of them imports.
@@ -41,6 +42,7 @@ _NAMES = {
         "NoResponse",
         "NotAccepted",
         "ResponseTooLarge",
+        "RetriesExhausted",
         "SenderEnded",
         "SendError",
         "SetupError",
@@ -55,6 +57,9 @@ _NAMES = {
     "_load": ("Stage", "load"),
     "_policy": ("Budget", "Hedge", "Retry", "Success"),
     "_response": ("Attempt", "Request", "Response"),
+    "_retry": ("retry",),
+    "_retry_call": ("RetryAttempt",),
+    "_retry_record": ("RetryEvent", "RetryStatistics"),
     "_run": (
         "Agent",
         "Bytes",
@@ -90,6 +95,7 @@ _NAMES = {
     "_sender": ("Sender",),
     "_serve": ("Service", "serve"),
     "_shared": ("delete", "get", "head", "options", "patch", "post", "put", "request"),
+    "_shared_budget": ("SharedBudget",),
     "_simulate": ("Metrics", "Pairing", "Rank", "Sample", "Simulation", "SimulationRun", "simulate"),
     "_started_load": ("StartedLoad", "start_load"),
     "_study": ("Study",),
@@ -107,7 +113,7 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605
 
 
-_LIBRARIES = frozenset({"httpx", "httpx2", "requests"})
+_LIBRARIES = frozenset({"aiohttp", "httpx", "httpx2", "requests"})
 """Modules with the names of the libraries that they are for; imported when they are first used."""
 
 

@@ -1,5 +1,6 @@
 """Names of the package, for type checkers; at run time each is imported when it is first used."""
 
+from weir import aiohttp as aiohttp
 from weir import httpx as httpx
 from weir import httpx2 as httpx2
 from weir import requests as requests
@@ -21,6 +22,7 @@ from weir._errors import (
     NoResponse,
     NotAccepted,
     ResponseTooLarge,
+    RetriesExhausted,
     SenderEnded,
     SendError,
     SetupError,
@@ -35,6 +37,9 @@ from weir._llm import llm
 from weir._load import Stage, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
+from weir._retry import retry
+from weir._retry_call import RetryAttempt
+from weir._retry_record import RetryEvent, RetryStatistics
 from weir._run import (
     Agent,
     Bytes,
@@ -70,6 +75,7 @@ from weir._scenario import Scenario, Step
 from weir._sender import Sender
 from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
+from weir._shared_budget import SharedBudget
 from weir._simulate import Metrics, Pairing, Rank, Sample, Simulation, SimulationRun, simulate
 from weir._started_load import StartedLoad, start_load
 from weir._study import Study
@@ -139,7 +145,11 @@ __all__ = [
     "Response",
     "ResponseTooLarge",
     "Responses",
+    "RetriesExhausted",
     "Retry",
+    "RetryAttempt",
+    "RetryEvent",
+    "RetryStatistics",
     "Run",
     "Sample",
     "Scenario",
@@ -150,6 +160,7 @@ __all__ = [
     "SenderStats",
     "Service",
     "SetupError",
+    "SharedBudget",
     "Side",
     "Simulation",
     "SimulationRun",
@@ -183,6 +194,7 @@ __all__ = [
     "post",
     "put",
     "request",
+    "retry",
     "serve",
     "simulate",
     "sleep",

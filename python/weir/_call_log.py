@@ -19,14 +19,14 @@ class CallLog:
     """
 
     __module__ = "weir"
-    __slots__ = ("_attempts", "_exchange", "_handle")
+    __slots__ = ("_attempts", "_handle", "_streamed")
 
     _attempts: tuple[Attempt, ...] | None
 
-    def __init__(self, handle: _weir.ResponseHandle, exchange: _weir.ExchangeHandle | None) -> None:
+    def __init__(self, handle: _weir.ResponseHandle, streamed: _weir.StreamedCallHandle | None) -> None:
         """Wrap an outcome; for transports only."""
         self._handle = handle
-        self._exchange = exchange
+        self._streamed = streamed
         self._attempts = None
 
     @property
@@ -54,7 +54,7 @@ class CallLog:
     @property
     def trailers(self) -> list[tuple[bytes, bytes]]:
         """Trailers of the response; empty before the end of its body."""
-        return [] if self._exchange is None else self._exchange.trailers()
+        return [] if self._streamed is None else self._streamed.trailers()
 
     def __str__(self) -> str:
         """Return the attempts in a line."""

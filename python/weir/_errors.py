@@ -7,6 +7,7 @@
         ├── UsageError             a value is invalid; also a ValueError
         ├── SetupError             the run could not start: no service at this address, no TLS, too few open files
         ├── NoResponse             a request of a task of a `User` got no response; the task may catch it
+        ├── RetriesExhausted       `until` of a `weir.retry` accepted no result
         ├── SendError              of Sender or AsyncSender
         │   ├── JobFailed          the job was dead-lettered: `JobResult.raise_for_state`
         │   │   └── JobExpired     its TTL passed before delivery; also a TimeoutError
@@ -30,7 +31,7 @@ raises. An argument of the wrong type is a plain `TypeError`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +55,7 @@ __all__ = [
     "NoResponse",
     "NotAccepted",
     "ResponseTooLarge",
+    "RetriesExhausted",
     "SendError",
     "SenderEnded",
     "SetupError",
@@ -88,6 +90,27 @@ class NoResponse(WeirError):  # noqa: N818  it is the end of a request, and ofte
     """
 
     __module__ = "weir"
+
+
+class RetriesExhausted(WeirError):  # noqa: N818  named for the event
+    """Call of a `weir.retry` without a result that `until` accepts.
+
+    Attributes:
+        result: Last result. It is lost when the error is pickled.
+    """
+
+    __module__ = "weir"
+
+    result: Any
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        """Make an error with the last result."""
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[type[RetriesExhausted], tuple[str]]:
+        """Pickle without the result, which may be anything."""
+        return type(self), (str(self),)
 
 
 class ClientError(WeirError):

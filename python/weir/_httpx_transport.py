@@ -38,21 +38,21 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
     class Stream(lib.SyncByteStream):  # type: ignore[misc]
         """Body of a response, as it arrives."""
 
-        def __init__(self, exchange: _weir.ExchangeHandle, request: Any, upload: Upload | None) -> None:
-            self._exchange = exchange
+        def __init__(self, streamed: _weir.StreamedCallHandle, request: Any, upload: Upload | None) -> None:
+            self._streamed = streamed
             self._request = request
             self._upload = upload
 
         def __iter__(self) -> Iterator[bytes]:
-            exchange, upload = self._exchange, self._upload
+            streamed, upload = self._streamed, self._upload
             while True:
                 if upload is not None:
-                    exchange.arm()
+                    streamed.arm()
                     upload.feed()
-                chunk = exchange.chunk(upload is None)
+                chunk = streamed.chunk(upload is None)
                 if chunk is None:
-                    if not exchange.wait(exchange.read_timeout):
-                        exchange.close()
+                    if not streamed.wait(streamed.read_timeout):
+                        streamed.close()
                         raise lib.ReadTimeout("The read operation timed out", request=self._request)
                 elif isinstance(chunk, bytes):
                     if not chunk:
@@ -62,27 +62,29 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
                     raise broken_off(chunk, self._request)
 
         def close(self) -> None:
-            self._exchange.close()
+            self._streamed.close()
 
     class AsyncStream(lib.AsyncByteStream):  # type: ignore[misc]
         """Body of a response, as it arrives."""
 
-        def __init__(self, exchange: _weir.ExchangeHandle, request: Any, upload: AsyncUpload | None, wait: Any) -> None:
-            self._exchange = exchange
+        def __init__(
+            self, streamed: _weir.StreamedCallHandle, request: Any, upload: AsyncUpload | None, wait: Any
+        ) -> None:
+            self._streamed = streamed
             self._request = request
             self._upload = upload
             self._wait = wait
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            exchange, upload = self._exchange, self._upload
+            streamed, upload = self._streamed, self._upload
             while True:
                 if upload is not None:
-                    exchange.arm()
+                    streamed.arm()
                     await upload.feed()
-                chunk = exchange.chunk(upload is None)
+                chunk = streamed.chunk(upload is None)
                 if chunk is None:
-                    if not await self._wait(exchange, exchange.read_timeout):
-                        exchange.close()
+                    if not await self._wait(streamed, streamed.read_timeout):
+                        streamed.close()
                         raise lib.ReadTimeout("The read operation timed out", request=self._request)
                 elif isinstance(chunk, bytes):
                     if not chunk:
@@ -92,7 +94,7 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
                     raise broken_off(chunk, self._request)
 
         async def aclose(self) -> None:
-            self._exchange.close()
+            self._streamed.close()
             if self._upload is not None:
                 await self._upload.aclose()
 
@@ -232,26 +234,26 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
                 repeats = can_repeat(request.headers.get("content-length"))
                 body = b"".join(request.stream) if repeats else None
             call = self._call(request, body)
-            exchange = call.exchange
-            upload = None if body is not None else Upload(exchange, request.stream)
+            streamed = call.streamed
+            upload = None if body is not None else Upload(streamed, request.stream)
             trace = request.extensions.get("trace")
             try:
                 if trace is not None:
                     trace("http11.send_request_headers.started", _started(request))
-                exchange.begin_on_thread()
+                streamed.begin_on_thread()
                 while True:
                     if upload is not None:
-                        exchange.arm()
+                        streamed.arm()
                         upload.feed()
-                    if (handle := exchange.outcome(upload is None)) is not None:
+                    if (handle := streamed.outcome(upload is None)) is not None:
                         break
-                    exchange.wait()
+                    streamed.wait()
                 if trace is not None and handle.status:
                     trace("http11.receive_response_headers.complete", _received(handle))
             except BaseException as error:
                 call.cancelled(error)
                 raise
-            return self._response(request, call, handle, Stream(exchange, request, upload))
+            return self._response(request, call, handle, Stream(streamed, request, upload))
 
         def close(self) -> None:
             self._core.close()
@@ -267,31 +269,31 @@ def transports(library: ModuleType, module: str) -> tuple[type, type]:
                 repeats = can_repeat(request.headers.get("content-length"))
                 body = b"".join([chunk async for chunk in request.stream]) if repeats else None
             call = self._call(request, body)
-            exchange = call.exchange
-            upload = None if body is not None else AsyncUpload(exchange, request.stream)
+            streamed = call.streamed
+            upload = None if body is not None else AsyncUpload(streamed, request.stream)
             trace = request.extensions.get("trace")
             try:
                 if trace is not None:
                     await trace("http11.send_request_headers.started", _started(request))
                 try:
-                    exchange.begin_on_loop()
+                    streamed.begin_on_loop()
                     wait = changed
                 except RuntimeError:
-                    exchange.begin_on_thread()
+                    streamed.begin_on_thread()
                     wait = changed_elsewhere
                 while True:
                     if upload is not None:
-                        exchange.arm()
+                        streamed.arm()
                         await upload.feed()
-                    if (handle := exchange.outcome(upload is None)) is not None:
+                    if (handle := streamed.outcome(upload is None)) is not None:
                         break
-                    await wait(exchange, None)
+                    await wait(streamed, None)
                 if trace is not None and handle.status:
                     await trace("http11.receive_response_headers.complete", _received(handle))
             except BaseException as error:
                 call.cancelled(error)
                 raise
-            return self._response(request, call, handle, AsyncStream(exchange, request, upload, wait))
+            return self._response(request, call, handle, AsyncStream(streamed, request, upload, wait))
 
         async def aclose(self) -> None:
             self._core.close()
@@ -315,9 +317,9 @@ def _received(handle: _weir.ResponseHandle) -> dict[str, Any]:
     return {"return_value": (version, handle.status, handle.reason_phrase, handle.received_headers)}
 
 
-async def changed(exchange: _weir.ExchangeHandle, timeout: float | None) -> bool:
+async def changed(streamed: _weir.StreamedCallHandle, timeout: float | None) -> bool:
     """Wait for a change on the loop of the call; False after the timeout."""
-    future = exchange.changed()
+    future = streamed.changed()
     if timeout is None:
         await future
         return True
@@ -333,12 +335,12 @@ def _expire(future: asyncio.Future[bool | None]) -> None:
         future.set_result(False)
 
 
-async def changed_elsewhere(exchange: _weir.ExchangeHandle, timeout: float | None) -> bool:
+async def changed_elsewhere(streamed: _weir.StreamedCallHandle, timeout: float | None) -> bool:
     """Wait for a change on a loop of trio, by a thread; False after the timeout."""
     trio: Any = sys.modules.get("trio")
     if trio is None:
         raise UsageError("this event loop is neither asyncio's nor trio's")
-    changed: bool = await trio.to_thread.run_sync(exchange.wait, timeout, abandon_on_cancel=True)
+    changed: bool = await trio.to_thread.run_sync(streamed.wait, timeout, abandon_on_cancel=True)
     return changed
 
 

@@ -119,8 +119,8 @@ class TransportCore:
         if "opentelemetry.trace" in sys.modules:
             headers = list(headers)
             span = CallSpan.begin(method, str(url), origin, headers)
-        exchange = self._handle.exchange(origin, method, target, headers, body, timeouts, server_name)
-        return TransportCall(exchange, span, method, url)
+        streamed = self._handle.prepare(origin, method, target, headers, body, timeouts, server_name)
+        return TransportCall(streamed, span, method, url)
 
     def warn(self, kind: str, text: str) -> None:
         """Warn once of this kind."""
@@ -153,17 +153,17 @@ class TransportCore:
 class TransportCall:
     """A call in flight."""
 
-    __slots__ = ("_method", "_span", "_url", "exchange")
+    __slots__ = ("_method", "_span", "_url", "streamed")
 
-    def __init__(self, exchange: _weir.ExchangeHandle, span: CallSpan | None, method: str, url: object) -> None:
-        self.exchange = exchange
+    def __init__(self, streamed: _weir.StreamedCallHandle, span: CallSpan | None, method: str, url: object) -> None:
+        self.streamed = streamed
         self._span = span
         self._method = method
         self._url = url
 
     def responded(self, handle: _weir.ResponseHandle) -> CallLog:
         """Return the attempt log of a call with a response; one with more than one attempt is logged."""
-        log = CallLog(handle, self.exchange)
+        log = CallLog(handle, self.streamed)
         if (handle.attempt_count > 1 or handle.skipped) and _LOG.isEnabledFor(logging.INFO):
             _LOG.info("%s: %s", self._shown(), log)
         if self._span is not None:
@@ -172,7 +172,7 @@ class TransportCall:
 
     def failed(self, handle: _weir.ResponseHandle) -> ClientError:
         """Close a call without a response, and make its exception, which is the cause of the library's."""
-        self.exchange.close()
+        self.streamed.close()
         error = failure(handle, self._shown())
         if handle.attempt_count > 1 or handle.skipped:
             _LOG.info("%s", error)
@@ -182,7 +182,7 @@ class TransportCall:
 
     def cancelled(self, error: BaseException) -> None:
         """Close a call that its caller broke off."""
-        self.exchange.close()
+        self.streamed.close()
         if self._span is not None:
             self._span.cancel(error)
 

@@ -17,17 +17,17 @@ class Upload:
     Where the response comes before the body has ended, the rest is sent while the response is read.
     """
 
-    def __init__(self, exchange: _weir.ExchangeHandle, chunks: Iterable[bytes]) -> None:
-        self._exchange = exchange
+    def __init__(self, streamed: _weir.StreamedCallHandle, chunks: Iterable[bytes]) -> None:
+        self._streamed = streamed
         self._chunks = iter(chunks)
         self._next: bytes | None = None
         self.has_ended = False
 
     def feed(self) -> None:
-        """Send pieces until there is no room, of which a change of the exchange tells."""
-        exchange = self._exchange
+        """Send pieces until there is no room, of which a change of the streamed tells."""
+        streamed = self._streamed
         while not self.has_ended:
-            if not exchange.wants_body():
+            if not streamed.wants_body():
                 self.has_ended = True
                 return
             if self._next is None:
@@ -35,13 +35,13 @@ class Upload:
                     self._next = next(self._chunks)
                 except StopIteration:
                     self.has_ended = True
-                    exchange.end_body()
+                    streamed.end_body()
                     return
                 except BaseException as error:
                     self.has_ended = True
-                    exchange.end_body(type(error).__name__)
+                    streamed.end_body(type(error).__name__)
                     raise
-            if not exchange.send(self._next):
+            if not streamed.send(self._next):
                 return
             self._next = None
 
@@ -49,17 +49,17 @@ class Upload:
 class AsyncUpload:
     """A body from an asynchronous iterable; as `Upload` otherwise."""
 
-    def __init__(self, exchange: _weir.ExchangeHandle, chunks: AsyncIterable[bytes]) -> None:
-        self._exchange = exchange
+    def __init__(self, streamed: _weir.StreamedCallHandle, chunks: AsyncIterable[bytes]) -> None:
+        self._streamed = streamed
         self._chunks: Any = aiter(chunks)
         self._next: Any = None
         self.has_ended = False
 
     async def feed(self) -> None:
-        """Send pieces until there is no room, of which a change of the exchange tells."""
-        exchange = self._exchange
+        """Send pieces until there is no room, of which a change of the streamed tells."""
+        streamed = self._streamed
         while not self.has_ended:
-            if not exchange.wants_body():
+            if not streamed.wants_body():
                 await self.aclose()
                 return
             if self._next is None:
@@ -67,13 +67,13 @@ class AsyncUpload:
                     self._next = await anext(self._chunks)
                 except StopAsyncIteration:
                     self.has_ended = True
-                    exchange.end_body()
+                    streamed.end_body()
                     return
                 except BaseException as error:
                     self.has_ended = True
-                    exchange.end_body(type(error).__name__)
+                    streamed.end_body(type(error).__name__)
                     raise
-            if not exchange.send(self._next):
+            if not streamed.send(self._next):
                 return
             self._next = None
 

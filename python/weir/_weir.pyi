@@ -2,14 +2,14 @@
 
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from types import TracebackType
 from typing import Any, Literal, final
 
-from weir._headers import Headers
+from weir._decisions import BudgetHandle, CallDecisionHandle, CallRulesHandle, RetryCallHandle, RetryRulesHandle
+from weir._script_handles import ScriptEvent, ScriptRequest, ScriptResponse, ScriptSession, StreamStep
 from weir._time import Time
 
-__all__ = ["ClientHandle", "ExchangeHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle"]
+__all__ = ["BudgetHandle", "CallDecisionHandle", "CallRulesHandle", "RetryCallHandle", "RetryRulesHandle"]
+__all__ += ["ClientHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle", "StreamedCallHandle"]
 __all__ += [
     "RequestHandle",
     "ResponseHandle",
@@ -201,7 +201,7 @@ class TransportHandle:
 
     def __new__(cls, policy: PolicyHandle, form: Mapping[str, object]) -> TransportHandle:
         """Parse the options of a transport, by name."""
-    def exchange(
+    def prepare(
         self,
         origin: tuple[bool, str, int],
         method: str,
@@ -210,7 +210,7 @@ class TransportHandle:
         body: bytes | None,
         timeouts: tuple[float | None, float | None, float | None, float | None],
         server_name: str | None,
-    ) -> ExchangeHandle:
+    ) -> StreamedCallHandle:
         """Prepare a call: to an origin (TLS, host, port); a body of None follows in pieces.
 
         The timeouts are those of connecting, writing, reading, and of the wait for a permit, in seconds.
@@ -219,7 +219,7 @@ class TransportHandle:
         """Release the upstreams."""
 
 @final
-class ExchangeHandle:
+class StreamedCallHandle:
     """A call in flight, with streamed bodies."""
 
     read_timeout: float | None
@@ -340,68 +340,6 @@ class Mailbox:
     def forget(self, id: int) -> None:
         """Forget a future that is not awaited any more."""
 
-@final
-class ScriptSession:
-    """What the requests of a user have in common."""
-
-    base: str
-    """URL before paths."""
-
-    def __new__(cls, base: str, head: str, given: str = "", home: str = "") -> ScriptSession: ...
-    def set_head(self, head: str) -> None:
-        """Replace the header lines of all requests."""
-
-    def cookies(self) -> list[tuple[str, str, str, str]]:
-        """List the cookies: name, value, domain, path."""
-
-    def set_cookie(self, field: str, url: str | None = None) -> None:
-        """Store a cookie as the field Set-Cookie does."""
-
-    def clear_cookies(self) -> None:
-        """Remove all cookies."""
-
-@final
-class ScriptRequest:
-    """Request that a task yields."""
-
-    method: str
-    url: str
-    body: bytes | None
-    headers: list[tuple[str, str | None]]
-
-    def __new__(
-        cls,
-        session: ScriptSession,
-        method: str,
-        url: str,
-        name: str | None = None,
-        headers: Mapping[str, Any] | None = None,
-        body: bytes | None = None,
-        timeout: float | None = None,
-        redirects: bool = True,
-        catches: bool = False,
-        is_watched: bool = False,
-        is_streamed: bool = False,
-    ) -> ScriptRequest: ...
-
-@final
-class StreamStep:
-    """What a task yields within the block of a stream."""
-
-    NextEvent: StreamStep
-    Leave: StreamStep
-
-@final
-class ScriptEvent:
-    """Event of a response that a task reads as a stream."""
-
-    event: str
-    id: str
-    data: str
-    content: bytes
-
-    def json(self) -> Any: ...
-
 def quick_request(
     session: ScriptSession,
     method: str,
@@ -414,52 +352,3 @@ def quick_request(
 
 def json_body(value: object) -> bytes | None:
     """Return the body of an object in JSON; None if Python has to write it."""
-
-@final
-class ScriptResponse:
-    """Response that a task gets; nothing is parsed before it is looked at."""
-
-    status: int
-    status_code: int
-    ok: bool
-    url: str
-    target: str
-    method: str
-    reason: str
-    encoding: str | None
-    text: str
-    content: bytes
-    raw_length: int
-    headers: Headers
-    cookies: dict[str, str]
-    elapsed: timedelta
-    history: list[ScriptResponse]
-    request: ScriptRequest
-    session: ScriptSession
-    failure_kind: str | None
-    error: Exception | None
-    decided: str | None
-    js: Any
-
-    def json(self, **options: Any) -> Any:
-        """Return the body as JSON."""
-
-    def set_on_leave(self, call: Callable[[], None]) -> None: ...
-    def call_on_leave(self) -> None: ...
-    def check(self, condition: bool, reason: str | None = None) -> bool:
-        """Count the response as a failure unless the condition holds."""
-
-    def success(self) -> None:
-        """Count the response as a success."""
-
-    def failure(self, reason: object) -> None:
-        """Count the response as a failure."""
-
-    def raise_for_status(self) -> None:
-        """Raise an exception for a status from 400 on."""
-
-    def close(self) -> None: ...
-    def __enter__(self) -> ScriptResponse: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool: ...

@@ -158,23 +158,23 @@ class Adapter(_adapters.HTTPAdapter):
             call = _call(core, request, body, pieces is not None, _timeouts(timeout))
         except UsageError as error:
             raise _exceptions.InvalidHeader(str(error), request=request) from error
-        exchange = call.exchange
-        upload = None if pieces is None else Upload(exchange, pieces)
+        streamed = call.streamed
+        upload = None if pieces is None else Upload(streamed, pieces)
         try:
-            exchange.begin_on_thread()
+            streamed.begin_on_thread()
             while True:
                 if upload is not None:
-                    exchange.arm()
+                    streamed.arm()
                     upload.feed()
-                if (handle := exchange.outcome(upload is None)) is not None:
+                if (handle := streamed.outcome(upload is None)) is not None:
                     break
-                exchange.wait()
+                streamed.wait()
         except BaseException as error:
             call.cancelled(error)
             raise
         if handle.ended != "responded" and not is_last_status(handle):
             raise _error(handle, request) from call.failed(handle)
-        response = self.build_response(request, _raw(handle, _Body(exchange, handle, upload), request.method))
+        response = self.build_response(request, _raw(handle, _Body(streamed, handle, upload), request.method))
         response.weir = call.responded(handle)  # type: ignore[attr-defined]
         return response
 
@@ -296,8 +296,8 @@ class _Head:
 class _Body:
     """Body of a response as a file, as it arrives."""
 
-    def __init__(self, exchange: _weir.ExchangeHandle, handle: _weir.ResponseHandle, upload: Upload | None) -> None:
-        self._exchange = exchange
+    def __init__(self, streamed: _weir.StreamedCallHandle, handle: _weir.ResponseHandle, upload: Upload | None) -> None:
+        self._streamed = streamed
         self._upload = upload
         self._rest = handle.body if handle.is_whole else b""
         self._has_ended = handle.is_whole
@@ -318,15 +318,15 @@ class _Body:
     read1 = read
 
     def _next(self) -> bytes:
-        exchange, upload = self._exchange, self._upload
+        streamed, upload = self._streamed, self._upload
         while True:
             if upload is not None:
-                exchange.arm()
+                streamed.arm()
                 upload.feed()
-            chunk = exchange.chunk(upload is None)
+            chunk = streamed.chunk(upload is None)
             if chunk is None:
-                if not exchange.wait(exchange.read_timeout):
-                    exchange.close()
+                if not streamed.wait(streamed.read_timeout):
+                    streamed.close()
                     raise TimeoutError("The read operation timed out")
             elif isinstance(chunk, bytes):
                 self._has_ended = not chunk
@@ -338,7 +338,7 @@ class _Body:
 
     def close(self) -> None:
         self.closed = True
-        self._exchange.close()
+        self._streamed.close()
 
 
 def _raw(handle: _weir.ResponseHandle, body: _Body, method: str | None) -> urllib3.HTTPResponse:

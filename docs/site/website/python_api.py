@@ -35,6 +35,11 @@ PAGES = {
     "client": ("weir.Client", "calls with deadlines, hedging and retries.", ("_client:Client",)),
     "async-client": ("weir.AsyncClient", "the same calls, for asyncio.", ("_client",)),
     "policies": ("Policies in Python", "options of calls: hedges, retries, budgets.", ("_policy", "_client_base")),
+    "retry": (
+        "weir.retry",
+        "retries around any function or block.",
+        ("_retry", "_retry_call", "_retry_record", "_shared_budget"),
+    ),
     "responses": ("Responses in Python", "responses, attempts and headers of calls.", ("_response", "_headers")),
     "functions": ("weir.get, weir.post and others", "calls without a client of one's own.", ("_shared",)),
     "sender": ("weir.Sender", "jobs through rate limits.", ("_sender",)),

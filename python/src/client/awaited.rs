@@ -25,7 +25,8 @@ use super::request::{ClientRequest, RequestHandle};
 use super::thread_bound::ThreadBound;
 use super::upstream_plan::UpstreamPlan;
 use crate::errors;
-use crate::transport::task::{self, ChangeNotice, ChangedExchanges, ExchangeStart};
+use crate::transport::change_notice::{ChangeNotice, ChangedCalls};
+use crate::transport::task::{self, StreamedCallStart};
 use weir::machine::lock::lock;
 
 /// Entries of all asyncio loops with calls. Only locked with the GIL held, so that it is unlocked after a fork.
@@ -47,8 +48,8 @@ struct LoopState {
     /// Calls that start with the next turn.
     unspawned: RefCell<Vec<UnspawnedCall>>,
     /// Calls with streamed bodies that start with the next turn, and those that have changed since the last.
-    unspawned_exchanges: RefCell<Vec<ExchangeStart>>,
-    changed_exchanges: ChangedExchanges,
+    unspawned_streamed: RefCell<Vec<StreamedCallStart>>,
+    changed_streamed: ChangedCalls,
     calls: RefCell<Slab<PendingCall>>,
     next_number: Cell<u64>,
     turn_scheduled: Cell<bool>,
@@ -144,12 +145,15 @@ pub(crate) fn begin<'py>(py: Python<'py>, request: &Bound<'py, RequestHandle>) -
 }
 
 /// Begins a call with streamed bodies on the running asyncio loop; returns what creates futures of that loop.
-pub(crate) fn begin_exchange(py: Python<'_>, start: impl FnOnce() -> PyResult<ExchangeStart>) -> PyResult<Py<PyAny>> {
+pub(crate) fn begin_streamed(
+    py: Python<'_>,
+    start: impl FnOnce() -> PyResult<StreamedCallStart>,
+) -> PyResult<Py<PyAny>> {
     let this = current_loop(py)?;
     let start = start()?;
     let own = this.get();
     let state = own.state.get().ok_or_else(errors::call_panicked)?;
-    state.unspawned_exchanges.borrow_mut().push(start);
+    state.unspawned_streamed.borrow_mut().push(start);
     own.schedule_turn(&state, &this)?;
     Ok(own.create_future.clone_ref(py))
 }
@@ -177,8 +181,8 @@ impl AsyncioLoop {
             events,
             ended_calls: Rc::default(),
             unspawned: RefCell::default(),
-            unspawned_exchanges: RefCell::default(),
-            changed_exchanges: Rc::default(),
+            unspawned_streamed: RefCell::default(),
+            changed_streamed: Rc::default(),
             calls: RefCell::default(),
             next_number: Cell::new(0),
             turn_scheduled: Cell::new(false),
@@ -228,7 +232,7 @@ impl AsyncioLoop {
         }
         let again = state.events.turn(|tasks| state.spawn_calls(tasks));
         state.resolve_futures(this.py())?;
-        state.resolve_exchanges(this.py())?;
+        state.resolve_streamed(this.py())?;
         if again {
             own.schedule_turn(&state, this)?;
         }
@@ -270,25 +274,25 @@ impl LoopState {
                 call.task = Some(task.abort_handle());
             }
         }
-        for start in self.unspawned_exchanges.borrow_mut().drain(..) {
-            let exchange = Arc::clone(&start.exchange);
-            if exchange.is_closed() {
+        for start in self.unspawned_streamed.borrow_mut().drain(..) {
+            let streamed = Arc::clone(&start.streamed);
+            if streamed.is_closed() {
                 continue;
             }
-            let notice = ChangeNotice::by(Rc::clone(&self.changed_exchanges));
+            let notice = ChangeNotice::by(Rc::clone(&self.changed_streamed));
             let running = task::run(Rc::clone(&self.engine), start, notice);
-            exchange.set_task(tasks.spawn_local(running).abort_handle());
+            streamed.set_task(tasks.spawn_local(running).abort_handle());
         }
     }
 
     /// Sets the futures by which Python waits for calls with streamed bodies.
-    fn resolve_exchanges(&self, py: Python<'_>) -> PyResult<()> {
-        let mut changed = std::mem::take(&mut *self.changed_exchanges.borrow_mut());
-        for exchange in changed.drain(..) {
-            let Some(future) = exchange.state().take_future() else { continue };
+    fn resolve_streamed(&self, py: Python<'_>) -> PyResult<()> {
+        let mut changed = std::mem::take(&mut *self.changed_streamed.borrow_mut());
+        for streamed in changed.drain(..) {
+            let Some(future) = streamed.state().take_future() else { continue };
             set_future(future.bind(py), "set_result", py.None())?;
         }
-        let mut buffer = self.changed_exchanges.borrow_mut();
+        let mut buffer = self.changed_streamed.borrow_mut();
         if buffer.is_empty() {
             *buffer = changed;
         }

@@ -71,7 +71,7 @@ fn max_response(given: Option<i64>) -> PyResult<usize> {
 }
 
 /// A duration above 0; None is unlimited.
-fn duration(form: &PythonArgs<'_>, name: &str) -> PyResult<Nanos> {
+pub(crate) fn duration(form: &PythonArgs<'_>, name: &str) -> PyResult<Nanos> {
     match form.time(name)? {
         None => Ok(Nanos::NEVER),
         Some(Duration::ZERO) => Err(errors::usage(&format!("{name}: invalid time 0; give seconds above 0, or None"))),
@@ -257,7 +257,7 @@ impl FromPyObject<'_, '_> for RetryableMethodsArg {
 }
 
 /// A `Budget`.
-struct RetryBudgetArg(BudgetRule);
+pub(crate) struct RetryBudgetArg(pub(crate) BudgetRule);
 
 impl FromPyObject<'_, '_> for RetryBudgetArg {
     type Error = PyErr;

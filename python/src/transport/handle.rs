@@ -9,9 +9,9 @@ use pyo3::types::{PyBytes, PyList};
 use weir::base::Nanos;
 use weir::machine::lock::lock;
 
-use super::exchange::{Exchange, NextChunk};
 use super::io_thread;
-use super::task::ExchangeStart;
+use super::streamed_call::{NextChunk, StreamedCall};
+use super::task::StreamedCallStart;
 use crate::client::answer::ResponseHandle;
 use crate::client::awaited;
 use crate::client::engine::ClientCallOutcome;
@@ -24,46 +24,46 @@ const SIGNAL_CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 
 /// A call in flight.
 #[pyclass(frozen, module = "weir._weir")]
-pub(crate) struct ExchangeHandle {
-    exchange: Arc<Exchange>,
+pub(crate) struct StreamedCallHandle {
+    streamed: Arc<StreamedCall>,
     request: Arc<ClientRequest>,
     read_timeout: Nanos,
     /// Until it begins.
-    start: Mutex<Option<ExchangeStart>>,
+    start: Mutex<Option<StreamedCallStart>>,
     /// Makes futures of the asyncio loop that the call runs on.
     create_future: Mutex<Option<Py<PyAny>>>,
 }
 
-impl ExchangeHandle {
-    pub(super) fn new(start: ExchangeStart, read_timeout: Nanos) -> Self {
-        let (exchange, request) = (Arc::clone(&start.exchange), Arc::clone(&start.request));
-        Self { exchange, request, read_timeout, start: Mutex::new(Some(start)), create_future: Mutex::new(None) }
+impl StreamedCallHandle {
+    pub(super) fn new(start: StreamedCallStart, read_timeout: Nanos) -> Self {
+        let (streamed, request) = (Arc::clone(&start.streamed), Arc::clone(&start.request));
+        Self { streamed, request, read_timeout, start: Mutex::new(Some(start)), create_future: Mutex::new(None) }
     }
 
-    fn take_start(&self) -> PyResult<ExchangeStart> {
+    fn take_start(&self) -> PyResult<StreamedCallStart> {
         lock(&self.start).take().ok_or_else(|| errors::usage("the call has begun already"))
     }
 
     /// Whether the state may be looked at: a child of a fork must not.
     fn check_process(&self) -> PyResult<()> {
-        if self.exchange.is_ours() {
+        if self.streamed.is_ours() {
             return Ok(());
         }
         Err(errors::usage("the response belongs to the process before the fork; make a call of this process"))
     }
 }
 
-impl Drop for ExchangeHandle {
+impl Drop for StreamedCallHandle {
     fn drop(&mut self) {
-        self.exchange.close();
+        self.streamed.close();
     }
 }
 
 #[pymethods]
-impl ExchangeHandle {
+impl StreamedCallHandle {
     /// Begins the call on the running asyncio loop; a `RuntimeError` without one.
     fn begin_on_loop(&self, py: Python<'_>) -> PyResult<()> {
-        let create_future = awaited::begin_exchange(py, || self.take_start())?;
+        let create_future = awaited::begin_streamed(py, || self.take_start())?;
         lock(&self.create_future).replace(create_future);
         Ok(())
     }
@@ -77,7 +77,7 @@ impl ExchangeHandle {
     /// at must not arm again: a change in between would be lost.
     fn arm(&self) -> PyResult<()> {
         self.check_process()?;
-        self.exchange.state().await_change();
+        self.streamed.state().await_change();
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl ExchangeHandle {
     #[pyo3(signature = (arm=true))]
     fn outcome(&self, arm: bool) -> PyResult<Option<ResponseHandle>> {
         self.check_process()?;
-        let mut state = self.exchange.state();
+        let mut state = self.streamed.state();
         if let Some(outcome) = state.outcome.take() {
             return Ok(Some(ResponseHandle::new(Arc::clone(&self.request), outcome)));
         }
@@ -98,28 +98,28 @@ impl ExchangeHandle {
         Ok(None)
     }
 
-    /// Whether the rest of the request is of use: the call has not ended, nor the response refused it.
+    /// Whether the rest of the request is of use: the call has not ended, nor has an error responded to it.
     fn wants_body(&self) -> PyResult<bool> {
         self.check_process()?;
-        let state = self.exchange.state();
-        let is_refused = |outcome: &ClientCallOutcome| {
+        let state = self.streamed.state();
+        let is_error = |outcome: &ClientCallOutcome| {
             outcome.response.as_ref().is_none_or(|response| !response.status.is_success())
         };
-        Ok(state.end.is_none() && !state.outcome.as_ref().is_some_and(is_refused))
+        Ok(state.end.is_none() && !state.outcome.as_ref().is_some_and(is_error))
     }
 
     /// Whether the body has ended.
     #[getter]
     fn has_ended(&self) -> PyResult<bool> {
         self.check_process()?;
-        Ok(self.exchange.state().end.is_some())
+        Ok(self.streamed.state().end.is_some())
     }
 
     /// The next piece of the body; empty at its end, None if it is not there yet, and kind and cause of a failure.
     #[pyo3(signature = (arm=true))]
     fn chunk<'py>(&self, py: Python<'py>, arm: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.check_process()?;
-        Ok(match self.exchange.next_chunk(arm) {
+        Ok(match self.streamed.next_chunk(arm) {
             NextChunk::Data(data) => Some(PyBytes::new(py, &data).into_any()),
             NextChunk::End => Some(PyBytes::new(py, &[]).into_any()),
             NextChunk::Failed(kind, cause) => Some((kind, cause).into_pyobject(py)?.into_any()),
@@ -130,14 +130,14 @@ impl ExchangeHandle {
     /// Trailers, once the body has ended.
     fn trailers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.check_process()?;
-        let state = self.exchange.state();
+        let state = self.streamed.state();
         state.trailers().map_or_else(|| Ok(PyList::empty(py)), |trailers| pairs(py, trailers))
     }
 
     /// Adds a piece of the request's body, unless too much waits to be sent: then returns false.
     fn send(&self, chunk: &[u8]) -> PyResult<bool> {
         self.check_process()?;
-        let mut state = self.exchange.state();
+        let mut state = self.streamed.state();
         if !state.upload.has_room() && state.end.is_none() {
             return Ok(false);
         }
@@ -153,7 +153,7 @@ impl ExchangeHandle {
     #[pyo3(signature = (error=None))]
     fn end_body(&self, error: Option<String>) -> PyResult<()> {
         self.check_process()?;
-        let waker = self.exchange.state().upload.finish(error.map_or(Ok(()), Err));
+        let waker = self.streamed.state().upload.finish(error.map_or(Ok(()), Err));
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -165,7 +165,7 @@ impl ExchangeHandle {
         self.check_process()?;
         let create = lock(&self.create_future).as_ref().map(|create| create.clone_ref(py));
         let future = create.ok_or_else(|| errors::usage("the call runs on no asyncio loop"))?.bind(py).call0()?;
-        let mut state = self.exchange.state();
+        let mut state = self.streamed.state();
         if state.is_awaited() {
             state.set_future(future.clone().unbind());
         } else {
@@ -183,7 +183,7 @@ impl ExchangeHandle {
             timeout.map_or(Nanos::NEVER, |seconds| clock().now() + Nanos::from_secs_f64(seconds.clamp(0.0, 3e9)));
         loop {
             let left = (until - clock().now()).min(SIGNAL_CHECK_INTERVAL);
-            if py.detach(|| self.exchange.wait(Duration::from_nanos(left.0))) {
+            if py.detach(|| self.streamed.wait(Duration::from_nanos(left.0))) {
                 return Ok(true);
             }
             py.check_signals()?;
@@ -201,6 +201,6 @@ impl ExchangeHandle {
 
     /// Closes the call, whatever is left of it.
     fn close(&self) {
-        self.exchange.close();
+        self.streamed.close();
     }
 }

@@ -10,7 +10,8 @@ use std::thread;
 use tokio::sync::Notify;
 use weir::machine::lock::lock;
 
-use super::task::{self, ChangeNotice, ExchangeStart};
+use super::change_notice::ChangeNotice;
+use super::task::{self, StreamedCallStart};
 use crate::client::engine::ClientEngine;
 use crate::client::event_loop::EventLoop;
 use crate::client::kin;
@@ -24,12 +25,12 @@ static IO_THREAD: Mutex<Option<Arc<IoThread>>> = Mutex::new(None);
 /// Calls that the thread is to begin.
 struct IoThread {
     generation: u64,
-    waiting: Mutex<Vec<ExchangeStart>>,
+    waiting: Mutex<Vec<StreamedCallStart>>,
     arrived: Notify,
 }
 
 /// Begins a call on the thread.
-pub(super) fn begin(start: ExchangeStart) -> PyResult<()> {
+pub(super) fn begin(start: StreamedCallStart) -> PyResult<()> {
     let thread = current()?;
     lock(&thread.waiting).push(start);
     thread.arrived.notify_one();
@@ -78,9 +79,9 @@ fn run(events: &EventLoop, thread: &Arc<IoThread>) {
                 engine.close_unused();
                 let starts = std::mem::take(&mut *lock(&thread.waiting));
                 for start in starts {
-                    let exchange = Arc::clone(&start.exchange);
+                    let streamed = Arc::clone(&start.streamed);
                     let running = task::run(Rc::clone(&engine), start, ChangeNotice::default());
-                    exchange.set_task(tokio::task::spawn_local(running).abort_handle());
+                    streamed.set_task(tokio::task::spawn_local(running).abort_handle());
                 }
             }
         }

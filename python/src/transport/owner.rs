@@ -23,10 +23,10 @@ use weir::resilience::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir::retry::deadline::DeadlineFormat;
 use weir::retry::retry_budget::RetryBudget;
 
-use super::exchange::Exchange;
-use super::handle::ExchangeHandle;
-use super::task::ExchangeStart;
-use super::upload::UploadQueue;
+use super::handle::StreamedCallHandle;
+use super::streamed_call::StreamedCall;
+use super::task::StreamedCallStart;
+use super::upload_queue::UploadQueue;
 use super::upstream_key::UpstreamKey;
 use crate::arguments::PythonArgs;
 use crate::client::engine;
@@ -136,7 +136,7 @@ impl TransportHandle {
         clippy::needless_pass_by_value,
         reason = "the parts of a request, from Python"
     )]
-    fn exchange(
+    fn prepare(
         &self,
         origin: (bool, &str, u16),
         method: &str,
@@ -145,7 +145,7 @@ impl TransportHandle {
         body: Option<&Bound<'_, PyBytes>>,
         timeouts: (SecondsArg, SecondsArg, SecondsArg, SecondsArg),
         server_name: Option<String>,
-    ) -> PyResult<ExchangeHandle> {
+    ) -> PyResult<StreamedCallHandle> {
         let (SecondsArg(connect_timeout), SecondsArg(write), SecondsArg(read), SecondsArg(permit_timeout)) = timeouts;
         let (tls, host, port) = origin;
         let planned = self.plan(UpstreamKey { tls, host: host.to_owned(), port, server_name, connect_timeout })?;
@@ -157,11 +157,11 @@ impl TransportHandle {
         let whole = body.map_or_else(Bytes::new, |body| Bytes::copy_from_slice(body.as_bytes()));
         let request =
             ClientRequest { method, url: String::new(), target, headers: map, header_lines: lines, body: whole };
-        let exchange = Exchange::new(UploadQueue::default());
+        let streamed = StreamedCall::new(UploadQueue::default());
         let request = Arc::new(request);
-        Ok(ExchangeHandle::new(
-            ExchangeStart {
-                exchange,
+        Ok(StreamedCallHandle::new(
+            StreamedCallStart {
+                streamed,
                 request,
                 planned,
                 is_upload_streamed: body.is_none(),

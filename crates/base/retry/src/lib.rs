@@ -3,6 +3,7 @@
 //!
 //! - [`policy`]: failures that are retried, delays and budget, as data
 //! - [`backoff`]: delays before retries
+//! - [`grants`]: which failed attempt is retried, and when
 //! - [`retry_after`]: `Retry-After` and other times in headers
 //! - [`retry_budget`]: bound on all extra attempts together
 //! - [`latency_quantile`]: quantiles of recent response times
@@ -11,6 +12,7 @@
 
 pub mod backoff;
 pub mod deadline;
+pub mod grants;
 pub mod grpc;
 pub mod latency_quantile;
 pub mod policy;

@@ -112,7 +112,10 @@ impl Success {
     }
 
     /// Checks a complete body.
-    pub(super) fn check_body(&self, body: &Bytes) -> Result<(), AttemptFailure> {
+    ///
+    /// # Errors
+    /// It is not what the rule requires.
+    pub fn check_body(&self, body: &Bytes) -> Result<(), AttemptFailure> {
         let fits = match &self.schema {
             Some(schema) => serde_json::from_slice(body).is_ok_and(|value| schema.is_valid(&value)),
             None => !self.json || serde_json::from_slice::<IgnoredAny>(body).is_ok(),

@@ -22,7 +22,7 @@ use weir_base::Nanos;
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
 use weir_machine::logger::Logger;
-use weir_net::client::{OutgoingBody, WireOptions};
+use weir_net::client::OutgoingBody;
 use weir_resilience::admission::{ConnectionNumber, Priority};
 use weir_server::{BodyPrefix, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
@@ -94,10 +94,6 @@ impl RoutedRequest<'_> {
         }
         self.sanitize_headers(parts, &mut headers, upgrade);
         let request = CallRequest {
-            plan: self.plan,
-            method: &parts.method,
-            target,
-            headers: &headers,
             deadline,
             upgrade: upgrade.is_some(),
             trace: traced.map(|traced| traced.context),
@@ -106,7 +102,7 @@ impl RoutedRequest<'_> {
             client: Some(self.context.peer()),
             spread,
             connection: self.context.http2_connection().map(ConnectionNumber),
-            wire: WireOptions::default(),
+            ..CallRequest::new(self.plan, &parts.method, target, &headers)
         };
         if self.context.is_described() {
             self.context.set_progress(None, "calling");

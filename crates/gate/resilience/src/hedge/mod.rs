@@ -19,13 +19,15 @@ use crate::policy::Policy;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_base::rng::SeededRng;
-use weir_retry::backoff::BackoffDelays;
+use weir_retry::grants::{RetryDenial, RetryGrants};
 use weir_retry::policy::AttemptFailure;
 use weir_retry::retry_budget::Budget;
 
+mod policy_ref;
 mod replay;
 mod stages;
 
+pub use self::policy_ref::PolicyRef;
 pub use self::replay::ResendRule;
 use self::stages::StageCursor;
 
@@ -106,7 +108,7 @@ pub enum HedgeAction {
 /// Allocates nothing. Time may stand still between two events, but should not run backwards.
 #[derive(Clone, Debug)]
 pub struct HedgedCall<'p> {
-    policy: &'p Policy,
+    policy: PolicyRef<'p>,
     resend: ResendRule,
     deadline: Nanos,
     /// Pending [`HedgeAction::WakeAt`].
@@ -114,8 +116,7 @@ pub struct HedgedCall<'p> {
     finished: bool,
     launched: u32,
     last_failed: u32,
-    /// Retries that were scheduled, and those of them that were launched or had no budget.
-    retries_granted: u32,
+    /// Retries that were launched or had no budget.
     retries_launched: u32,
     /// Set of running attempts.
     running: u64,
@@ -124,7 +125,7 @@ pub struct HedgedCall<'p> {
     /// Launch of a running attempt; time of the retry of a failed one.
     attempt_times: [Nanos; Policy::MAX_ATTEMPTS as usize],
     stages: StageCursor,
-    backoff_delays: BackoffDelays,
+    retry_grants: RetryGrants,
 }
 
 /// Next event by time.
@@ -142,7 +143,7 @@ impl<'p> HedgedCall<'p> {
     /// `deadline` is a time: the earlier of the policy's and the caller's. `quantile` returns quantiles of recent first
     /// attempts, and is called once per stage that waits for one. `rng` is a stream of this call alone.
     pub fn start(
-        policy: &'p Policy,
+        policy: impl Into<PolicyRef<'p>>,
         now: Nanos,
         deadline: Nanos,
         replay: ResendRule,
@@ -150,11 +151,13 @@ impl<'p> HedgedCall<'p> {
         rng: SeededRng,
         actions: &mut Vec<HedgeAction>,
     ) -> Self {
+        let policy = policy.into();
         let stages = if replay == ResendRule::Always {
             StageCursor::start(&policy.stages, now, quantile)
         } else {
             StageCursor::untimed()
         };
+        let retry_grants = RetryGrants::new(&policy.retry, rng);
         let mut hedge = Self {
             policy,
             resend: replay,
@@ -163,13 +166,12 @@ impl<'p> HedgedCall<'p> {
             finished: false,
             launched: 0,
             last_failed: 0,
-            retries_granted: 0,
             retries_launched: 0,
             running: 0,
             retrying: 0,
             attempt_times: [Nanos::ZERO; Policy::MAX_ATTEMPTS as usize],
             stages,
-            backoff_delays: BackoffDelays::new(policy.retry.backoff, rng),
+            retry_grants,
         };
         if now >= deadline {
             hedge.finish(CallVerdict::DeadlineExceeded, actions);
@@ -282,22 +284,17 @@ impl<'p> HedgedCall<'p> {
         if self.stages.launches_on_failure(&self.policy.stages) {
             return self.launch_stage(now, LaunchReason::Failure(self.stages.number()), budget, actions);
         }
-        let retry = &self.policy.retry;
-        if self.retries_granted == retry.max_retries || !retry.on.covers(failure) {
-            return;
-        }
-        let min_delay = retry_after.filter(|_| retry.honor_retry_after).unwrap_or_default();
-        let at = now + self.backoff_delays.next_delay(retry.backoff).max(min_delay);
-        if at < self.deadline {
-            self.retries_granted += 1;
-            if !budget.can_withdraw(now) {
-                // Denied at once: after the backoff the same response would only be later.
+        let deadline = self.deadline;
+        match self.retry_grants.grant(&self.policy.retry, now, deadline, failure, retry_after, budget) {
+            Ok(at) => {
+                self.retrying |= bit(attempt);
+                self.set_attempt_time(attempt, at);
+            }
+            Err(RetryDenial::Budget) => {
                 self.retries_launched += 1;
                 actions.push(HedgeAction::BudgetExhausted { reason: LaunchReason::Retry(self.retries_launched) });
-                return;
             }
-            self.retrying |= bit(attempt);
-            self.set_attempt_time(attempt, at);
+            Err(RetryDenial::NotRetryable | RetryDenial::NoneLeft | RetryDenial::Deadline) => {}
         }
     }
 

@@ -11,7 +11,8 @@ use super::client_state::ClientState;
 use super::error::SendError;
 use super::pool::PooledConnection;
 use super::progress_timeout::{ProgressTimeout, poll_progress};
-use super::request::{RequestWriter, UploadError};
+use super::request::RequestWriter;
+use super::upload_error::UploadError;
 use crate::wire::{BodyDecoder, DecodedBody};
 
 /// An incomplete body.

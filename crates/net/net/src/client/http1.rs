@@ -13,10 +13,11 @@ use super::client_state::ClientState;
 use super::error::SendError;
 use super::pool::PooledConnection;
 use super::progress_timeout::{ProgressTimeout, poll_progress};
-use super::request::{RequestWriter, UploadError};
+use super::request::RequestWriter;
 use super::response::{HeadParser, ResponseHead};
 use super::step_timer::{ExchangeStep, StepTimer};
 use super::upgraded::UpgradedConnection;
+use super::upload_error::UploadError;
 use super::wire_options::ReceivedHead;
 use weir_base::failure::FailureKind;
 

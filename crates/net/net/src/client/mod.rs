@@ -8,7 +8,7 @@
 //! - `pool`: the connections to an origin; `connect`: a new one; `pending`: addresses that it waits for; `socket`: its
 //!   bytes; `progress_timeout`: its progress timeout
 //! - `proxy_header`: the PROXY protocol before a connection's first byte
-//! - `request`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
+//! - `request`, `upload_error`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
 //!   the unwanted rest of one; `http2`: the same over HTTP/2
 //! - [`PostTarget`]: messages that are posted, such as those to a collector
 //! - [`buffered_body`]: bodies that are read whole
@@ -37,6 +37,7 @@ mod socket;
 mod step_timer;
 mod timed_body;
 mod upgraded;
+mod upload_error;
 mod wire_options;
 
 use std::rc::Rc;

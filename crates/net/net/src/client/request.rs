@@ -15,6 +15,7 @@ use super::error::SendError;
 use super::origin::Origin;
 use super::response::ResponseContext;
 use super::socket::ClientSocket;
+use super::upload_error::UploadError;
 use super::wire_options::{StepTimeouts, WireOptions};
 use crate::wire::content_length;
 use weir_request::request_framing::has_close;
@@ -387,26 +388,5 @@ pub(super) fn is_allowed_trailer(name: &HeaderName) -> bool {
 fn append(buffer: &mut Vec<u8>, parts: &[&[u8]]) {
     for part in parts {
         buffer.extend_from_slice(part);
-    }
-}
-
-/// Reason why a request was not completely sent.
-#[derive(Debug)]
-pub(super) enum UploadError {
-    /// The connection failed; there may be a response all the same.
-    Socket(io::Error),
-    /// The caller's body failed.
-    Body(String),
-    /// The caller's body does not have its declared length.
-    Length,
-}
-
-impl From<UploadError> for SendError {
-    fn from(error: UploadError) -> Self {
-        match error {
-            UploadError::Socket(error) => Self::connection_lost(&error),
-            UploadError::Body(why) => Self::request(format!("the request's body broke off: {why}")),
-            UploadError::Length => Self::request("the request's body is not as long as it said"),
-        }
     }
 }

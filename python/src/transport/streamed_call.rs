@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use tokio::task::AbortHandle;
 use weir::machine::lock::lock;
 
-use super::upload::UploadQueue;
+use super::upload_queue::UploadQueue;
 use crate::client::engine::ClientCallOutcome;
 use crate::client::kin;
 
@@ -22,17 +22,17 @@ use crate::client::kin;
 const MAX_AHEAD_BYTES: usize = 256 * 1024;
 
 /// One call in flight.
-pub(crate) struct Exchange {
+pub(crate) struct StreamedCall {
     /// Process that made it: a child of a fork must not lock it.
     generation: u64,
-    state: Mutex<ExchangeState>,
+    state: Mutex<StreamedCallState>,
     /// Signalled to a blocked thread.
     changed: Condvar,
 }
 
 /// State of a call in flight.
 #[derive(Default)]
-pub(crate) struct ExchangeState {
+pub(crate) struct StreamedCallState {
     /// Outcome of the call; its body may follow in pieces.
     pub(crate) outcome: Option<ClientCallOutcome>,
     chunks: VecDeque<Bytes>,
@@ -66,9 +66,9 @@ pub(crate) enum NextChunk {
     Pending,
 }
 
-impl Exchange {
+impl StreamedCall {
     pub(crate) fn new(upload: UploadQueue) -> Arc<Self> {
-        let state = Mutex::new(ExchangeState { upload, ..ExchangeState::default() });
+        let state = Mutex::new(StreamedCallState { upload, ..StreamedCallState::default() });
         Arc::new(Self { generation: kin::generation(), state, changed: Condvar::new() })
     }
 
@@ -77,14 +77,14 @@ impl Exchange {
         self.generation == kin::generation()
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, ExchangeState> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, StreamedCallState> {
         lock(&self.state)
     }
 
     /// Changes the state on behalf of the task; returns whether Python waits for that, by a future. A blocked thread is
     /// signalled here.
     #[must_use]
-    pub(crate) fn change(&self, change: impl FnOnce(&mut ExchangeState)) -> bool {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut StreamedCallState)) -> bool {
         let mut state = self.state();
         change(&mut state);
         if !std::mem::take(&mut state.is_awaited) {
@@ -177,7 +177,7 @@ impl Exchange {
     }
 }
 
-impl ExchangeState {
+impl StreamedCallState {
     pub(crate) fn push_chunk(&mut self, chunk: Bytes) {
         self.chunk_bytes += chunk.len();
         self.chunks.push_back(chunk);
