@@ -24,3 +24,10 @@ def judge(section: Section) -> Iterator[Goal]:
         found = section.ratio(clients.ALONE, clients.SYNC, peer, cpu)
         promise = f"`{clients.SYNC}`, {clients.ALONE}: less CPU per call than {peer}"
         yield at_most(promise, found, 1.0, "{:.2f} x")
+    for case in (clients.FEW, clients.AWAITED, clients.MANY):
+        found = section.ratio(case, clients.TRANSPORT, "httpx2", cpu)
+        yield at_most(f"{clients.TRANSPORT}, {case}: at most half of httpx2's CPU per call", found, 0.5, "{:.2f} x")
+    found = section.ratio(clients.AWAITED, clients.TRANSPORT, "aiohttp", cpu)
+    yield at_most(f"{clients.TRANSPORT}, {clients.AWAITED}: at most aiohttp's CPU per call", found, 1.0, "{:.2f} x")
+    found = section.ratio(clients.STREAMED, clients.STREAMS[0], "stream pycurl", cpu)
+    yield at_most(f"1 MiB by {clients.TRANSPORT}: at most 1.1 x pycurl's CPU", found, 1.1, "{:.2f} x")

@@ -23,7 +23,10 @@ def write(section: Section) -> Iterator[str]:
     yield METHOD.strip()
     for case, ours, base in (
         (clients.AWAITED, clients.ASYNC, "aiohttp"),
+        (clients.FEW, clients.TRANSPORT, "aiohttp"),
+        (clients.MANY, clients.TRANSPORT, "aiohttp"),
         (clients.ALONE, clients.SYNC, "http.client"),
+        (clients.STREAMED, clients.STREAMS[0], "stream pycurl"),
     ):
         yield f"## {case[0].upper()}{case[1:]}"
         names = sorted(section.contenders(case), key=lambda name: section.median(case, name, cpu) or 0.0)

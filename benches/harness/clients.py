@@ -1,4 +1,4 @@
-"""CPU cost of a call with HTTP clients for Python: `weir.AsyncClient` and `weir.Client` beside others."""
+"""CPU cost of a call with HTTP clients for Python: weir's clients, and its transports under others, beside others."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from pathlib import Path
 
 from harness.process import run
 from harness.programs import PEERS, SCRIPTS
-from harness.servers import PAGE, PAGE_BYTES, Server, nginx
+from harness.servers import LARGE, LARGE_BYTES, PAGE, PAGE_BYTES, Server, nginx
 from harness.trial import Bench, Trial, rounds, shown
 
 AT_ONCE = 64
-AWAITED, ALONE = f"awaited, {AT_ONCE} at a time", "one at a time"
+AWAITED, ALONE, STREAMED = f"awaited, {AT_ONCE} at a time", "one at a time", "1 MiB, streamed"
+#: Other numbers of awaited calls in flight, for the transports and what they stand beside.
+FEW, MANY = "awaited, 1 at a time", "awaited, 256 at a time"
+TRANSPORT, ADAPTER = "httpx2, weir's transport", "requests, weir's adapter"
 ASYNC, SYNC = "weir.AsyncClient", "weir.Client"
 UVLOOP = " + uvloop"
 #: Peers of awaited calls; libcurl's own loop is not awaited, and shows the minimum cost.
-AWAITED_PEERS = ("aiohttp", f"aiohttp{UVLOOP}", "httpx", "httpx2", "pycurl multi")
+AWAITED_PEERS = ("aiohttp", f"aiohttp{UVLOOP}", "httpx", "httpx2", "httpx-aiohttp", "pycurl multi")
 ALONE_PEERS = ("http.client", "requests", "niquests", "httpx", "httpx2", "curl_cffi", "pycurl")
+BESIDE = (TRANSPORT, "httpx, weir's transport", "httpx2", "httpx", "httpx-aiohttp", "aiohttp")
+STREAMS = ("stream httpx2, weir's transport", "stream httpx2", "stream pycurl")
 #: Clients with a folder of their own, since they change what others import.
 APART = ("niquests",)
 WARMUP_S = 0.5
@@ -31,6 +36,7 @@ class Ask:
     case: str
     name: str
     at_once: int
+    is_large: bool = False
 
 
 def measure(bench: Bench) -> list[Trial]:
@@ -38,8 +44,11 @@ def measure(bench: Bench) -> list[Trial]:
     if "nginx" not in bench.programs:
         return []
     parts = [
-        [Ask(AWAITED, name, AT_ONCE) for name in (ASYNC, ASYNC + UVLOOP, *AWAITED_PEERS)],
-        [Ask(ALONE, name, 1) for name in (SYNC, *ALONE_PEERS)],
+        [Ask(AWAITED, name, AT_ONCE) for name in (ASYNC, ASYNC + UVLOOP, *BESIDE[:2], *AWAITED_PEERS)],
+        [Ask(FEW, name, 1) for name in BESIDE],
+        [Ask(MANY, name, 256) for name in BESIDE],
+        [Ask(ALONE, name, 1) for name in (SYNC, TRANSPORT, ADAPTER, *ALONE_PEERS)],
+        [Ask(STREAMED, name, 1, is_large=True) for name in STREAMS],
     ]
     trials = []
     with nginx(bench.programs["nginx"], bench.server_core) as server:
@@ -58,9 +67,12 @@ def python(name: str) -> Path:
 def _trial(bench: Bench, server: Server, ask: Ask, number: int) -> Trial:
     trial = Trial(ask.case, ask.name, number, "", bench.plan.client_s, ask.at_once, 0, 0.0, 0.0, 0.0)
     seconds = bench.plan.client_s
-    command = [str(python(ask.name)), str(SCRIPTS / "client.py"), "--client", ask.name, "--url", server.url + PAGE]
+    page, length = (LARGE, LARGE_BYTES) if ask.is_large else (PAGE, PAGE_BYTES)
+    command = [str(python(ask.name)), str(SCRIPTS / "client.py"), "--client", ask.name, "--url", server.url + page]
     command += ["--seconds", str(seconds), "--warmup", str(WARMUP_S)]
-    command += ["--at-once", str(ask.at_once), "--bytes", str(PAGE_BYTES)]
+    command += ["--at-once", str(ask.at_once), "--bytes", str(length)]
+    if ask.case in {AWAITED, FEW, MANY}:
+        command.append("--awaited")
     trial.command = shown(command)
     try:
         if not python(ask.name).exists():

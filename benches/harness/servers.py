@@ -22,6 +22,7 @@ BODY = "The river does not wait for the dam."  # and a line end: 38 bytes
 HELLO = "Hello, Raja"
 FILE, FILE_BYTES = "static", 5 << 20
 PAGE, PAGE_BYTES = "page", 1 << 10
+LARGE, LARGE_BYTES = "large", 1 << 20
 
 
 class StartError(RuntimeError):
@@ -150,6 +151,7 @@ def nginx(program: Path, core: int) -> Iterator[Nginx]:
         Path(folder).chmod(0o755)  # its worker may be another user
         (Path(folder) / FILE).write_bytes(bytes(FILE_BYTES))
         (Path(folder) / PAGE).write_bytes(b"x" * PAGE_BYTES)
+        (Path(folder) / LARGE).write_bytes(b"x" * LARGE_BYTES)
         command = [str(program), "-p", folder, "-c", str(config), "-e", f"{folder}/error.log"]
         process = subprocess.Popen(pinned(command, core), text=True, env=environment())
         server = Nginx("nginx", port, process)
@@ -168,6 +170,7 @@ def _nginx_config(folder: Path, port: int) -> str:
         location = /hello {{ default_type text/html; return 200 "{HELLO}"; }}
         location = /{FILE} {{ default_type application/octet-stream; root {folder}; sendfile on; tcp_nopush on; }}
         location = /{PAGE} {{ default_type text/plain; root {folder}; }}
+        location = /{LARGE} {{ default_type text/plain; root {folder}; }}
         location / {{ default_type text/plain; return 200 "{BODY}\\r\\n"; }}
     }}
 }}

@@ -1,6 +1,6 @@
 """Calls a page repeatedly with an HTTP client for Python, and prints the CPU time of the calls.
 
-    python client.py --client NAME --url URL --seconds S [--warmup S] [--at-once N] [--bytes N]
+    python client.py --client NAME --url URL --seconds S [--warmup S] [--at-once N] [--awaited] [--bytes N]
 
 All bodies are read, and their lengths checked. CPU time is of all threads of the process, after the warm-up. The output
 is a line of JSON.
@@ -105,6 +105,63 @@ def httpx2(url: str) -> Call:
     return lambda: client.get(url).content
 
 
+def httpx_by_weir(url: str) -> Call:
+    """Make calls with a client of httpx, over weir's transport."""
+    return _by_transport("httpx", url)
+
+
+def httpx2_by_weir(url: str) -> Call:
+    """Make calls with a client of httpx2, over weir's transport."""
+    return _by_transport("httpx2", url)
+
+
+def _by_transport(name: str, url: str) -> Call:
+    transport = _module(f"weir.{name}").Transport(deadline=30, retries=2)
+    client = _module(name).Client(transport=transport)
+    return lambda: client.get(url).content
+
+
+def requests_by_weir(url: str) -> Call:
+    """Make calls with a session of requests, over weir's adapter."""
+    session = _module("requests").Session()
+    session.trust_env = False
+    session.mount("http://", _module("weir.requests").Adapter(deadline=30, retries=2))
+    return lambda: session.get(url).content
+
+
+def stream_httpx2(url: str) -> Call:
+    """Read streamed responses with a client of httpx2."""
+    return _stream(_module("httpx2").Client(trust_env=False), url)
+
+
+def stream_httpx2_by_weir(url: str) -> Call:
+    """Read streamed responses with a client of httpx2, over weir's transport."""
+    return _stream(_module("httpx2").Client(transport=_module("weir.httpx2").Transport(deadline=30)), url)
+
+
+def _stream(client: Any, url: str) -> Call:
+    def call() -> bytes:
+        with client.stream("GET", url) as response:
+            return b"".join(response.iter_raw())
+
+    return call
+
+
+def stream_pycurl(url: str) -> Call:
+    """Read streamed responses with a reused easy handle of libcurl, piece by piece."""
+    module = _module("pycurl")
+    handle = module.Curl()
+    handle.setopt(module.URL, url)
+
+    def call() -> bytes:
+        pieces: list[bytes] = []
+        handle.setopt(module.WRITEFUNCTION, pieces.append)
+        handle.perform()
+        return b"".join(pieces)
+
+    return call
+
+
 def curl_cffi(url: str) -> Call:
     """Make calls with a session of curl_cffi."""
     session = _module("curl_cffi.requests").Session(trust_env=False)
@@ -161,6 +218,31 @@ def httpx2_async(url: str, at_once: int) -> Awaited:
     return _like_httpx("httpx2", url, at_once)
 
 
+def httpx_async_by_weir(url: str, _at_once: int) -> Awaited:
+    """Make calls with a client of httpx, over weir's transport."""
+    return _by_async_transport("httpx", _module("weir.httpx").AsyncTransport(deadline=30, retries=2), url)
+
+
+def httpx2_async_by_weir(url: str, _at_once: int) -> Awaited:
+    """Make calls with a client of httpx2, over weir's transport."""
+    return _by_async_transport("httpx2", _module("weir.httpx2").AsyncTransport(deadline=30, retries=2), url)
+
+
+def httpx_aiohttp(url: str, at_once: int) -> Awaited:
+    """Make calls with a client of httpx, over aiohttp."""
+    limits = _module("httpx").Limits(max_connections=at_once, max_keepalive_connections=at_once)
+    return _by_async_transport("httpx", _module("httpx_aiohttp").AiohttpTransport(limits=limits), url)
+
+
+def _by_async_transport(name: str, transport: Any, url: str) -> Awaited:
+    client = _module(name).AsyncClient(transport=transport)
+
+    async def call() -> bytes:
+        return bytes((await client.get(url)).content)
+
+    return call
+
+
 def _like_httpx(name: str, url: str, at_once: int) -> Awaited:
     module = _module(name)
     limits = module.Limits(max_connections=at_once, max_keepalive_connections=at_once)
@@ -179,6 +261,12 @@ SYNC: dict[str, tuple[str, Callable[[str], Call]]] = {
     "niquests": ("niquests", niquests),
     "httpx": ("httpx", httpx),
     "httpx2": ("httpx2", httpx2),
+    "httpx, weir's transport": ("httpx", httpx_by_weir),
+    "httpx2, weir's transport": ("httpx2", httpx2_by_weir),
+    "requests, weir's adapter": ("requests", requests_by_weir),
+    "stream httpx2": ("httpx2", stream_httpx2),
+    "stream httpx2, weir's transport": ("httpx2", stream_httpx2_by_weir),
+    "stream pycurl": ("pycurl", stream_pycurl),
     "curl_cffi": ("curl_cffi", curl_cffi),
     "pycurl": ("pycurl", pycurl),
 }
@@ -187,6 +275,9 @@ ASYNC: dict[str, tuple[str, Callable[[str, int], Awaited]]] = {
     "aiohttp": ("aiohttp", aiohttp),
     "httpx": ("httpx", httpx_async),
     "httpx2": ("httpx2", httpx2_async),
+    "httpx, weir's transport": ("httpx", httpx_async_by_weir),
+    "httpx2, weir's transport": ("httpx2", httpx2_async_by_weir),
+    "httpx-aiohttp": ("httpx-aiohttp", httpx_aiohttp),
 }
 MULTI = "pycurl multi"
 UVLOOP = " + uvloop"
@@ -270,6 +361,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--warmup", type=float, default=0.5)
     parser.add_argument("--at-once", type=int, default=1)
+    parser.add_argument("--awaited", action="store_true")
     parser.add_argument("--bytes", type=int, default=1024)
     args = parser.parse_args()
     meter = Meter(args.warmup, args.seconds, args.bytes)
@@ -277,7 +369,7 @@ def main() -> None:
     if name == MULTI:
         package = "pycurl"
         run_multi(args.url, meter, args.at_once)
-    elif args.at_once == 1 and name in SYNC:
+    elif args.at_once == 1 and name in SYNC and not args.awaited:
         package, make_sync = SYNC[name]
         run_sync(make_sync(args.url), meter)
     elif name in ASYNC:

@@ -20,13 +20,21 @@ DENIED = {
         "`.shuffle()`": r"--data-order.*shuffle",
         "`inferHtmlResources()`": r"--resources|--embedded|--parallel",
     },
-    "httpx": {"`files=`, `stream()`, cookies": r"weir\.Client.*(cookies|proxy|mounts|event_hooks)"},
+    "httpx": {
+        "`files=`, `stream()`, cookies": r"weir\.Client.*(cookies|files|stream|event_hooks)",
+        "`proxy=`, `mounts=`": r"weir\.Client.*(proxy|mounts)",
+    },
     "hurl": {"`--from-entry`": r"--(from|to)-entry"},
     "jmeter": {
         "Sharing mode Current thread": r"--data-sharing",
         "HTTP Cache Manager": r"--(http-)?cache|--embedded",
         "Default Value of an extractor": r"--capture-default",
         "Transaction Controller": r"--transaction",
+    },
+    "tenacity": {
+        "`wait_exp_base=2`": r"weir\.retry.*(exp_base|factor)",
+        "`attempt.next_wait`": r"weir\.RetryAttempt.*next_wait",
+        "hooks that return a context manager": r"weir\.retry.*context_hook",
     },
     "k6": {
         "`startTime` of a scenario": r"--start-(time|after|delay)",

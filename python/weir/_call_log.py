@@ -19,14 +19,14 @@ class CallLog:
     """
 
     __module__ = "weir"
-    __slots__ = ("_attempts", "_handle", "_streamed")
+    __slots__ = ("_attempts", "_call", "_handle")
 
     _attempts: tuple[Attempt, ...] | None
 
-    def __init__(self, handle: _weir.ResponseHandle, streamed: _weir.StreamedCallHandle | None) -> None:
+    def __init__(self, handle: _weir.ResponseHandle, call: _weir.StreamedCallHandle | None) -> None:
         """Wrap an outcome; for transports only."""
         self._handle = handle
-        self._streamed = streamed
+        self._call = call
         self._attempts = None
 
     @property
@@ -54,7 +54,7 @@ class CallLog:
     @property
     def trailers(self) -> list[tuple[bytes, bytes]]:
         """Trailers of the response; empty before the end of its body."""
-        return [] if self._streamed is None else self._streamed.trailers()
+        return [] if self._call is None else self._call.trailers()
 
     def __str__(self) -> str:
         """Return the attempts in a line."""

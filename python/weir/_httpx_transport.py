@@ -6,8 +6,8 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from os import PathLike
-from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weir._errors import UsageError
 from weir._policy import Budget, Hedge, Retry, Success
@@ -18,290 +18,315 @@ from weir._upload import AsyncUpload, Upload
 if TYPE_CHECKING:
     from weir import _weir
 
-__all__ = ["transports"]
+__all__ = ["AwaitedBodyStream", "AwaitedTransport", "BlockingTransport", "BodyStream"]
 
 _NO_TIMEOUTS: dict[str, float | None] = {}
 
 
-def transports(library: ModuleType, module: str) -> tuple[type, type]:
-    """Make the transports of a library.
+class BodyStream:
+    """Body of a response, as it arrives."""
 
-    Args:
-        library: `httpx2` or `httpx`.
-        module: Public name of the module that has them.
+    library: ClassVar[Any]
 
-    Returns:
-        The blocking and the awaited one.
-    """
-    lib: Any = library
+    def __init__(self, streamed: _weir.StreamedCallHandle, request: Any, upload: Upload | None) -> None:
+        self._streamed = streamed
+        self._request = request
+        self._upload = upload
 
-    class Stream(lib.SyncByteStream):  # type: ignore[misc]
-        """Body of a response, as it arrives."""
+    def __iter__(self) -> Iterator[bytes]:
+        streamed, upload = self._streamed, self._upload
+        while True:
+            if upload is not None:
+                streamed.arm()
+                upload.feed()
+            chunk = streamed.chunk(upload is None)
+            if chunk is None:
+                if not streamed.wait(streamed.read_timeout):
+                    streamed.close()
+                    raise self.library.ReadTimeout("The read operation timed out", request=self._request)
+            elif isinstance(chunk, bytes):
+                if not chunk:
+                    return
+                yield chunk
+            else:
+                raise broken_off(self.library, chunk, self._request)
 
-        def __init__(self, streamed: _weir.StreamedCallHandle, request: Any, upload: Upload | None) -> None:
-            self._streamed = streamed
-            self._request = request
-            self._upload = upload
+    def close(self) -> None:
+        self._streamed.close()
 
-        def __iter__(self) -> Iterator[bytes]:
-            streamed, upload = self._streamed, self._upload
+
+class AwaitedBodyStream:
+    """Body of a response, as it arrives."""
+
+    library: ClassVar[Any]
+
+    def __init__(self, streamed: _weir.StreamedCallHandle, request: Any, upload: AsyncUpload | None, wait: Any) -> None:
+        self._streamed = streamed
+        self._request = request
+        self._upload = upload
+        self._wait = wait
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        streamed, upload = self._streamed, self._upload
+        while True:
+            if upload is not None:
+                streamed.arm()
+                await upload.feed()
+            chunk = streamed.chunk(upload is None)
+            if chunk is None:
+                if not await self._wait(streamed, streamed.read_timeout):
+                    streamed.close()
+                    raise self.library.ReadTimeout("The read operation timed out", request=self._request)
+            elif isinstance(chunk, bytes):
+                if not chunk:
+                    return
+                yield chunk
+            else:
+                raise broken_off(self.library, chunk, self._request)
+
+    async def aclose(self) -> None:
+        self._streamed.close()
+        if self._upload is not None:
+            await self._upload.aclose()
+
+
+def broken_off(library: Any, chunk: tuple[str, str], request: Any) -> Exception:
+    """Make the exception of a body that breaks off."""
+    name, text = body_failure(chunk)
+    error: Exception = getattr(library, name)(text, request=request)
+    return error
+
+
+class TransportOptions:
+    """What both transports have in common."""
+
+    library: ClassVar[Any]
+    body: ClassVar[Any]
+    _core: TransportCore
+
+    def __init__(
+        self,
+        *,
+        deadline: Time | None = None,
+        hedge: Hedge | Iterable[Hedge] | None = None,
+        retries: Retry | int | None = None,
+        retry_methods: Literal["safe", "idempotent", "all"] = "safe",
+        budget: Budget | None = Budget(),  # noqa: B008  a frozen value
+        success: Success | None = None,
+        timeout: Time | None = None,
+        max_response: int | None = None,
+        limit: int | Literal["adaptive"] | None = None,
+        verify: bool | str | PathLike[str] = True,
+        cert: Any = None,
+        trust_env: bool = True,
+        http1: bool = True,
+        http2: bool = False,
+        limits: Any = None,
+        proxy: None = None,
+        uds: str | None = None,
+        local_address: None = None,
+        socket_options: None = None,
+    ) -> None:
+        """Make a transport; connections are opened by calls.
+
+        Args:
+            deadline: Deadline of each call, with its whole response.
+            hedge: Hedge stages. They count to the first byte of the response's body.
+            retries: Maximum retries of a call, or a `weir.Retry`.
+            retry_methods: Methods that may be sent more than once: ``"safe"``, ``"idempotent"`` or ``"all"``.
+            budget: Budget of all extra attempts; None is no limit.
+            success: Rules of a successful response. Rules on the body have it read whole.
+            timeout: Timeout of each attempt, to its response's head. The library's own timeouts hold besides.
+            max_response: Maximum body of a response in bytes, as received; None is no limit.
+            limit: Maximum concurrent calls, or ``"adaptive"``: a limit for each host that follows its service times.
+            verify: Verification of certificates; or a PEM file of CA certificates, instead of the system's.
+            cert: Client certificate and its key: a PEM file with both, or two.
+            trust_env: Whether to warn of a proxy that the environment names; none is used.
+            http1: True; HTTP/1.1 is always there.
+            http2: Whether HTTP/2 is negotiated over TLS.
+            limits: The library's `Limits`: `max_connections` is a `limit`, the others are those of idle connections.
+            proxy: None; this transport connects directly.
+            uds: Path of a Unix socket.
+            local_address: None.
+            socket_options: None.
+
+        Raises:
+            weir.UsageError: A value is invalid.
+            TypeError: A value is of another type.
+        """
+        if not http1:
+            raise UsageError("http1: HTTP/1.1 cannot be switched off; http2=True negotiates HTTP/2 over TLS")
+        for name, given in (("local_address", local_address), ("socket_options", socket_options)):
+            if given is not None:
+                raise UsageError(f"{name}: connections of this transport have none; leave it out")
+        if proxy is not None:
+            raise UsageError(
+                f"proxy: this transport connects directly; mount {self.library.__name__}.HTTPTransport(proxy=...) "
+                "for URLs that need one"
+            )
+        if limits is not None and limit is None and not http2:
+            limit = limits.max_connections
+        self._core = TransportCore(
+            f"weir.{self.library.__name__}.{type(self).__name__}",
+            timeout=timeout,
+            deadline=deadline,
+            hedge=hedge,
+            retries=retries,
+            budget=budget,
+            success=success,
+            retry_methods=retry_methods,
+            max_response=max_response,
+            limit=limit,
+            verify=verify,
+            cert=cert,
+            http2=http2,
+            uds=uds,
+            idle_timeout=None if limits is None else limits.keepalive_expiry,
+            max_idle=None if limits is None else limits.max_keepalive_connections,
+            trust_env=trust_env,
+        )
+
+    def _call(self, request: Any, body: bytes | None) -> TransportCall:
+        url, extensions = request.url, request.extensions
+        scheme = url.scheme
+        if scheme not in {"http", "https"}:
+            what = (
+                f"has an unsupported protocol '{scheme}://'"
+                if scheme
+                else "is missing an 'http://' or 'https://' protocol"
+            )
+            raise self.library.UnsupportedProtocol(f"Request URL {what}.", request=request)
+        timeouts = extensions.get("timeout") or _NO_TIMEOUTS
+        if "trace" in extensions:
+            self._core.warn(
+                "trace",
+                "the extension 'trace' is told of two events, send_request_headers.started and "
+                "receive_response_headers.complete; response.extensions['weir'] has the attempts",
+            )
+        target = extensions.get("target", url.raw_path)
+        host = url.raw_host.decode("ascii")
+        if not host:
+            raise self.library.UnsupportedProtocol("Request URL has no host.", request=request)
+        is_tls = scheme == "https"
+        try:
+            return self._core.call(
+                (is_tls, host, url.port or (443 if is_tls else 80)),
+                request.method,
+                url,
+                target.decode("ascii"),
+                request.headers.raw,
+                body,
+                (timeouts.get("connect"), timeouts.get("write"), timeouts.get("read"), timeouts.get("pool")),
+                extensions.get("sni_hostname"),
+            )
+        except UsageError as error:
+            raise self.library.LocalProtocolError(str(error), request=request) from error
+
+    def _response(self, request: Any, call: TransportCall, handle: _weir.ResponseHandle, stream: Any) -> Any:
+        if handle.ended != "responded" and not is_last_status(handle):
+            name, text = failure_kind(handle)
+            raise getattr(self.library, name)(text, request=request) from call.failed(handle)
+        return self.library.Response(
+            handle.status,
+            headers=handle.received_headers,
+            stream=self.library.ByteStream(handle.body) if handle.is_whole else stream,
+            request=request,
+            extensions={
+                "http_version": handle.version.encode(),
+                "reason_phrase": handle.reason_phrase,
+                "weir": call.responded(handle),
+            },
+        )
+
+
+def is_mocked(lib: Any, name: str, pool: str) -> bool:
+    """Whether a test's tool has replaced what the library sends by, as respx and pytest-httpx do."""
+    kind = lib.AsyncHTTPTransport if pool.startswith("Async") else lib.HTTPTransport
+    if not getattr(kind, name).__module__.startswith(lib.__name__):
+        return True
+    core = sys.modules.get(lib.__name__.replace("httpx", "httpcore"))
+    return core is not None and not getattr(getattr(core, pool), name).__module__.startswith("httpcore")
+
+
+class BlockingTransport(TransportOptions):
+    """Transport of calls that block."""
+
+    def handle_request(self, request: Any) -> Any:
+        if is_mocked(self.library, "handle_request", "ConnectionPool"):
+            with self.library.HTTPTransport() as mocked:
+                return mocked.handle_request(request)
+        try:
+            body: bytes | None = request.content
+        except self.library.RequestNotRead:
+            repeats = can_repeat(request.headers.get("content-length"))
+            body = b"".join(request.stream) if repeats else None
+        call = self._call(request, body)
+        streamed = call.streamed
+        upload = None if body is not None else Upload(streamed, request.stream)
+        trace = request.extensions.get("trace")
+        try:
+            if trace is not None:
+                trace("http11.send_request_headers.started", _started(request))
+            streamed.begin_on_thread()
             while True:
                 if upload is not None:
                     streamed.arm()
                     upload.feed()
-                chunk = streamed.chunk(upload is None)
-                if chunk is None:
-                    if not streamed.wait(streamed.read_timeout):
-                        streamed.close()
-                        raise lib.ReadTimeout("The read operation timed out", request=self._request)
-                elif isinstance(chunk, bytes):
-                    if not chunk:
-                        return
-                    yield chunk
-                else:
-                    raise broken_off(chunk, self._request)
+                if (handle := streamed.outcome(upload is None)) is not None:
+                    break
+                streamed.wait()
+            if trace is not None and handle.status:
+                trace("http11.receive_response_headers.complete", _received(handle))
+        except BaseException as error:
+            call.cancelled(error)
+            raise
+        return self._response(request, call, handle, self.body(streamed, request, upload))
 
-        def close(self) -> None:
-            self._streamed.close()
+    def close(self) -> None:
+        self._core.close()
 
-    class AsyncStream(lib.AsyncByteStream):  # type: ignore[misc]
-        """Body of a response, as it arrives."""
 
-        def __init__(
-            self, streamed: _weir.StreamedCallHandle, request: Any, upload: AsyncUpload | None, wait: Any
-        ) -> None:
-            self._streamed = streamed
-            self._request = request
-            self._upload = upload
-            self._wait = wait
+class AwaitedTransport(TransportOptions):
+    """Transport of calls that are awaited."""
 
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            streamed, upload = self._streamed, self._upload
+    async def handle_async_request(self, request: Any) -> Any:
+        if is_mocked(self.library, "handle_async_request", "AsyncConnectionPool"):
+            async with self.library.AsyncHTTPTransport() as mocked:
+                return await mocked.handle_async_request(request)
+        try:
+            body: bytes | None = request.content
+        except self.library.RequestNotRead:
+            repeats = can_repeat(request.headers.get("content-length"))
+            body = b"".join([chunk async for chunk in request.stream]) if repeats else None
+        call = self._call(request, body)
+        streamed = call.streamed
+        upload = None if body is not None else AsyncUpload(streamed, request.stream)
+        trace = request.extensions.get("trace")
+        try:
+            if trace is not None:
+                await trace("http11.send_request_headers.started", _started(request))
+            try:
+                streamed.begin_on_loop()
+                wait = changed
+            except RuntimeError:
+                streamed.begin_on_thread()
+                wait = changed_elsewhere
             while True:
                 if upload is not None:
                     streamed.arm()
                     await upload.feed()
-                chunk = streamed.chunk(upload is None)
-                if chunk is None:
-                    if not await self._wait(streamed, streamed.read_timeout):
-                        streamed.close()
-                        raise lib.ReadTimeout("The read operation timed out", request=self._request)
-                elif isinstance(chunk, bytes):
-                    if not chunk:
-                        return
-                    yield chunk
-                else:
-                    raise broken_off(chunk, self._request)
+                if (handle := streamed.outcome(upload is None)) is not None:
+                    break
+                await wait(streamed, None)
+            if trace is not None and handle.status:
+                await trace("http11.receive_response_headers.complete", _received(handle))
+        except BaseException as error:
+            call.cancelled(error)
+            raise
+        return self._response(request, call, handle, self.body(streamed, request, upload, wait))
 
-        async def aclose(self) -> None:
-            self._streamed.close()
-            if self._upload is not None:
-                await self._upload.aclose()
-
-    def broken_off(chunk: tuple[str, str], request: Any) -> Exception:
-        name, text = body_failure(chunk)
-        error: Exception = getattr(lib, name)(text, request=request)
-        return error
-
-    class Options:
-        """What both transports have in common."""
-
-        _core: TransportCore
-
-        def __init__(
-            self,
-            *,
-            deadline: Time | None = None,
-            hedge: Hedge | Iterable[Hedge] | None = None,
-            retries: Retry | int | None = None,
-            retry_methods: Literal["safe", "idempotent", "all"] = "safe",
-            budget: Budget | None = Budget(),  # noqa: B008  a frozen value
-            success: Success | None = None,
-            timeout: Time | None = None,
-            max_response: int | None = None,
-            limit: int | Literal["adaptive"] | None = None,
-            verify: bool | str | PathLike[str] = True,
-            cert: Any = None,
-            trust_env: bool = True,
-            http1: bool = True,
-            http2: bool = False,
-            limits: Any = None,
-            proxy: None = None,
-            uds: str | None = None,
-            local_address: None = None,
-            socket_options: None = None,
-        ) -> None:
-            if not http1:
-                raise UsageError("http1: HTTP/1.1 cannot be switched off; http2=True negotiates HTTP/2 over TLS")
-            for name, given in (("local_address", local_address), ("socket_options", socket_options)):
-                if given is not None:
-                    raise UsageError(f"{name}: connections of this transport have none; leave it out")
-            if proxy is not None:
-                raise UsageError(
-                    f"proxy: this transport connects directly; mount {lib.__name__}.HTTPTransport(proxy=...) for URLs "
-                    "that need one"
-                )
-            if limits is not None and limit is None and not http2:
-                limit = limits.max_connections
-            self._core = TransportCore(
-                f"{module}.{type(self).__name__}",
-                timeout=timeout,
-                deadline=deadline,
-                hedge=hedge,
-                retries=retries,
-                budget=budget,
-                success=success,
-                retry_methods=retry_methods,
-                max_response=max_response,
-                limit=limit,
-                verify=verify,
-                cert=cert,
-                http2=http2,
-                uds=uds,
-                idle_timeout=None if limits is None else limits.keepalive_expiry,
-                max_idle=None if limits is None else limits.max_keepalive_connections,
-                trust_env=trust_env,
-            )
-
-        def _call(self, request: Any, body: bytes | None) -> TransportCall:
-            url, extensions = request.url, request.extensions
-            scheme = url.scheme
-            if scheme not in {"http", "https"}:
-                what = (
-                    f"has an unsupported protocol '{scheme}://'"
-                    if scheme
-                    else "is missing an 'http://' or 'https://' protocol"
-                )
-                raise lib.UnsupportedProtocol(f"Request URL {what}.", request=request)
-            timeouts = extensions.get("timeout") or _NO_TIMEOUTS
-            if "trace" in extensions:
-                self._core.warn(
-                    "trace",
-                    "the extension 'trace' is told of two events, send_request_headers.started and "
-                    "receive_response_headers.complete; response.extensions['weir'] has the attempts",
-                )
-            target = extensions.get("target", url.raw_path)
-            host = url.raw_host.decode("ascii")
-            if not host:
-                raise lib.UnsupportedProtocol("Request URL has no host.", request=request)
-            is_tls = scheme == "https"
-            try:
-                return self._core.call(
-                    (is_tls, host, url.port or (443 if is_tls else 80)),
-                    request.method,
-                    url,
-                    target.decode("ascii"),
-                    request.headers.raw,
-                    body,
-                    (timeouts.get("connect"), timeouts.get("write"), timeouts.get("read"), timeouts.get("pool")),
-                    extensions.get("sni_hostname"),
-                )
-            except UsageError as error:
-                raise lib.LocalProtocolError(str(error), request=request) from error
-
-        def _response(self, request: Any, call: TransportCall, handle: _weir.ResponseHandle, stream: Any) -> Any:
-            if handle.ended != "responded" and not is_last_status(handle):
-                name, text = failure_kind(handle)
-                raise getattr(lib, name)(text, request=request) from call.failed(handle)
-            return lib.Response(
-                handle.status,
-                headers=handle.received_headers,
-                stream=lib.ByteStream(handle.body) if handle.is_whole else stream,
-                request=request,
-                extensions={
-                    "http_version": handle.version.encode(),
-                    "reason_phrase": handle.reason_phrase,
-                    "weir": call.responded(handle),
-                },
-            )
-
-    def is_mocked(name: str, pool: str) -> bool:
-        """Whether a test's tool has replaced what the library sends by, as respx and pytest-httpx do."""
-        kind = lib.AsyncHTTPTransport if pool.startswith("Async") else lib.HTTPTransport
-        if not getattr(kind, name).__module__.startswith(lib.__name__):
-            return True
-        core = sys.modules.get(lib.__name__.replace("httpx", "httpcore"))
-        return core is not None and not getattr(getattr(core, pool), name).__module__.startswith("httpcore")
-
-    class Transport(Options, lib.BaseTransport):  # type: ignore[misc]
-        def handle_request(self, request: Any) -> Any:
-            if is_mocked("handle_request", "ConnectionPool"):
-                with lib.HTTPTransport() as mocked:
-                    return mocked.handle_request(request)
-            try:
-                body: bytes | None = request.content
-            except lib.RequestNotRead:
-                repeats = can_repeat(request.headers.get("content-length"))
-                body = b"".join(request.stream) if repeats else None
-            call = self._call(request, body)
-            streamed = call.streamed
-            upload = None if body is not None else Upload(streamed, request.stream)
-            trace = request.extensions.get("trace")
-            try:
-                if trace is not None:
-                    trace("http11.send_request_headers.started", _started(request))
-                streamed.begin_on_thread()
-                while True:
-                    if upload is not None:
-                        streamed.arm()
-                        upload.feed()
-                    if (handle := streamed.outcome(upload is None)) is not None:
-                        break
-                    streamed.wait()
-                if trace is not None and handle.status:
-                    trace("http11.receive_response_headers.complete", _received(handle))
-            except BaseException as error:
-                call.cancelled(error)
-                raise
-            return self._response(request, call, handle, Stream(streamed, request, upload))
-
-        def close(self) -> None:
-            self._core.close()
-
-    class AsyncTransport(Options, lib.AsyncBaseTransport):  # type: ignore[misc]
-        async def handle_async_request(self, request: Any) -> Any:
-            if is_mocked("handle_async_request", "AsyncConnectionPool"):
-                async with lib.AsyncHTTPTransport() as mocked:
-                    return await mocked.handle_async_request(request)
-            try:
-                body: bytes | None = request.content
-            except lib.RequestNotRead:
-                repeats = can_repeat(request.headers.get("content-length"))
-                body = b"".join([chunk async for chunk in request.stream]) if repeats else None
-            call = self._call(request, body)
-            streamed = call.streamed
-            upload = None if body is not None else AsyncUpload(streamed, request.stream)
-            trace = request.extensions.get("trace")
-            try:
-                if trace is not None:
-                    await trace("http11.send_request_headers.started", _started(request))
-                try:
-                    streamed.begin_on_loop()
-                    wait = changed
-                except RuntimeError:
-                    streamed.begin_on_thread()
-                    wait = changed_elsewhere
-                while True:
-                    if upload is not None:
-                        streamed.arm()
-                        await upload.feed()
-                    if (handle := streamed.outcome(upload is None)) is not None:
-                        break
-                    await wait(streamed, None)
-                if trace is not None and handle.status:
-                    await trace("http11.receive_response_headers.complete", _received(handle))
-            except BaseException as error:
-                call.cancelled(error)
-                raise
-            return self._response(request, call, handle, AsyncStream(streamed, request, upload, wait))
-
-        async def aclose(self) -> None:
-            self._core.close()
-
-    for kind, document in ((Transport, _SYNC), (AsyncTransport, _ASYNC)):
-        kind.__module__, kind.__qualname__ = module, kind.__name__
-        kind.__doc__ = document
-    return Transport, AsyncTransport
+    async def aclose(self) -> None:
+        self._core.close()
 
 
 def _started(request: Any) -> dict[str, Any]:
@@ -342,39 +367,3 @@ async def changed_elsewhere(streamed: _weir.StreamedCallHandle, timeout: float |
         raise UsageError("this event loop is neither asyncio's nor trio's")
     changed: bool = await trio.to_thread.run_sync(streamed.wait, timeout, abandon_on_cancel=True)
     return changed
-
-
-_SYNC = """Transport of calls with a deadline, hedging, retries and a budget for these.
-
-Args:
-    deadline: Deadline of each call, with its whole response.
-    hedge: Hedge stages. They count to the first byte of the response's body.
-    retries: Maximum retries of a call, or a `weir.Retry`.
-    retry_methods: Methods that may be sent more than once: ``"safe"``, ``"idempotent"`` or ``"all"``.
-    budget: Budget of all extra attempts; None is no limit.
-    success: Rules of a successful response. Rules on the body have it read whole.
-    timeout: Timeout of each attempt, to its response's head. The library's own timeouts hold besides.
-    max_response: Maximum body of a response in bytes, as received; None is no limit.
-    limit: Maximum concurrent calls, or ``"adaptive"``: a limit for each host that follows its service times.
-    verify: Verification of certificates; or a PEM file of CA certificates, instead of the system's.
-    cert: Client certificate and its key: a PEM file with both, or two.
-    trust_env: Whether to warn of a proxy that the environment names; none is used.
-    http1: True; HTTP/1.1 is always there.
-    http2: Whether HTTP/2 is negotiated over TLS.
-    limits: The library's `Limits`: `max_connections` is a `limit`, the others are those of idle connections.
-    proxy: None; this transport connects directly.
-    uds: Path of a Unix socket.
-    local_address: None.
-    socket_options: None.
-
-Raises:
-    weir.UsageError: A value is invalid.
-    TypeError: A value is of another type.
-"""
-
-_ASYNC = (
-    _SYNC
-    + """
-Calls run on the thread of the asyncio loop (uvloop's, too). Under trio they run on a thread of weir's.
-"""
-)

@@ -2,8 +2,33 @@
 
 import httpx2 as _library
 
-from weir._httpx_transport import transports as _transports
+from weir._httpx_transport import AwaitedBodyStream, AwaitedTransport, BlockingTransport, BodyStream
 
 __all__ = ["AsyncTransport", "Transport"]
 
-Transport, AsyncTransport = _transports(_library, __name__)
+
+class _Body(BodyStream, _library.SyncByteStream):
+    library = _library
+
+
+class _AwaitedBody(AwaitedBodyStream, _library.AsyncByteStream):
+    library = _library
+
+
+class Transport(BlockingTransport, _library.BaseTransport):
+    """Transport of calls with a deadline, hedging, retries and a budget for these.
+
+    >>> client = httpx2.Client(transport=weir.httpx2.Transport(deadline=1.0, retries=2))  # doctest: +SKIP
+
+    `response.extensions["weir"]` is the call's `weir.CallLog`.
+    """
+
+    library = _library
+    body = _Body
+
+
+class AsyncTransport(AwaitedTransport, _library.AsyncBaseTransport):
+    """The same for `httpx2.AsyncClient`: on asyncio's thread (uvloop's, too); under trio on a thread of weir's."""
+
+    library = _library
+    body = _AwaitedBody

@@ -108,13 +108,6 @@ impl StreamedCallHandle {
         Ok(state.end.is_none() && !state.outcome.as_ref().is_some_and(is_error))
     }
 
-    /// Whether the body has ended.
-    #[getter]
-    fn has_ended(&self) -> PyResult<bool> {
-        self.check_process()?;
-        Ok(self.streamed.state().end.is_some())
-    }
-
     /// The next piece of the body; empty at its end, None if it is not there yet, and kind and cause of a failure.
     #[pyo3(signature = (arm=true))]
     fn chunk<'py>(&self, py: Python<'py>, arm: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
