@@ -187,6 +187,7 @@ packages() {
     tools
     examples
     axe
+    pyright
     frameworks
     site
 }
@@ -288,6 +289,19 @@ axe() {
         say "installing $now"
         if has npm && npm install --silent --no-audit --no-fund --prefix .venv/axe "$now" </dev/null; then
             stamp axe "$now"
+        else
+            say "without $now, which could not be installed: its test is skipped"
+        fi
+    fi
+}
+
+# Type checker that reads the snippets of users, beside mypy.
+pyright() {
+    local now=pyright@1.1.414
+    if ! is_done pyright "$now"; then
+        say "installing $now"
+        if has npm && npm install --silent --no-audit --no-fund --prefix .venv/pyright "$now" </dev/null; then
+            stamp pyright "$now"
         else
             say "without $now, which could not be installed: its test is skipped"
         fi
