@@ -1,5 +1,6 @@
 //! A call with streamed bodies, for Python.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -113,7 +114,7 @@ impl StreamedCallHandle {
     fn chunk<'py>(&self, py: Python<'py>, arm: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.check_process()?;
         Ok(match self.streamed.next_chunk(arm) {
-            NextChunk::Data(data) => Some(PyBytes::new(py, &data).into_any()),
+            NextChunk::Data(pieces) => Some(joined(py, &pieces)?.into_any()),
             NextChunk::End => Some(PyBytes::new(py, &[]).into_any()),
             NextChunk::Failed(kind, cause) => Some((kind, cause).into_pyobject(py)?.into_any()),
             NextChunk::Pending => None,
@@ -196,4 +197,17 @@ impl StreamedCallHandle {
     fn close(&self) {
         self.streamed.close();
     }
+}
+
+/// Pieces in one object, which costs less than one for each.
+fn joined<'py>(py: Python<'py>, pieces: &VecDeque<Bytes>) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, pieces.iter().map(Bytes::len).sum(), |room| {
+        let mut rest = room;
+        for piece in pieces {
+            let (begin, end) = rest.split_at_mut(piece.len());
+            begin.copy_from_slice(piece);
+            rest = end;
+        }
+        Ok(())
+    })
 }

@@ -19,7 +19,7 @@ use crate::client::engine::ClientCallOutcome;
 use crate::client::kin;
 
 /// Most bytes of a response that are received ahead of their reader.
-const MAX_AHEAD_BYTES: usize = 256 * 1024;
+const MAX_AHEAD_BYTES: usize = 512 * 1024;
 
 /// One call in flight.
 pub(crate) struct StreamedCall {
@@ -57,9 +57,10 @@ pub(crate) enum BodyEnd {
     Failed(&'static str, String),
 }
 
-/// Next piece of a response's body.
+/// What comes next of a response's body.
 pub(crate) enum NextChunk {
-    Data(Bytes),
+    /// All that has come, at least one.
+    Data(VecDeque<Bytes>),
     End,
     Failed(&'static str, String),
     /// It has not come yet.
@@ -143,6 +144,23 @@ impl StreamedCall {
         !waited.timed_out()
     }
 
+    /// Whether the reader has room for more of the body.
+    pub(crate) fn has_room(&self) -> bool {
+        self.state().chunk_bytes < MAX_AHEAD_BYTES
+    }
+
+    /// Whether there are pieces that were not read yet.
+    pub(crate) fn has_chunks(&self) -> bool {
+        !self.state().chunks.is_empty()
+    }
+
+    /// Adds a piece of the body, of which a change tells.
+    pub(crate) fn push_chunk(&self, chunk: Bytes) {
+        let mut state = self.state();
+        state.chunk_bytes += chunk.len();
+        state.chunks.push_back(chunk);
+    }
+
     /// Ready once the reader has room for more of the body.
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
@@ -156,14 +174,15 @@ impl StreamedCall {
     /// The next piece of the body, for Python; `arm` marks that it waits for a change without one.
     pub(crate) fn next_chunk(&self, arm: bool) -> NextChunk {
         let mut state = self.state();
-        if let Some(chunk) = state.chunks.pop_front() {
-            state.chunk_bytes -= chunk.len();
-            let waker = if state.chunk_bytes < MAX_AHEAD_BYTES / 2 { state.room.take() } else { None };
+        if !state.chunks.is_empty() {
+            let chunks = std::mem::take(&mut state.chunks);
+            state.chunk_bytes = 0;
+            let waker = state.room.take();
             drop(state);
             if let Some(waker) = waker {
                 waker.wake();
             }
-            return NextChunk::Data(chunk);
+            return NextChunk::Data(chunks);
         }
         match &state.end {
             Some(BodyEnd::Complete(_)) => NextChunk::End,
@@ -178,11 +197,6 @@ impl StreamedCall {
 }
 
 impl StreamedCallState {
-    pub(crate) fn push_chunk(&mut self, chunk: Bytes) {
-        self.chunk_bytes += chunk.len();
-        self.chunks.push_back(chunk);
-    }
-
     /// Marks that Python waits for a change.
     pub(crate) fn await_change(&mut self) {
         self.is_awaited = true;

@@ -1,6 +1,7 @@
 //! The task of a call: makes it, and receives the body of its response as far as there is room.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -61,13 +62,25 @@ pub(crate) async fn run(engine: Rc<ClientEngine>, start: StreamedCallStart, noti
     drop(guard);
 }
 
-/// Receives a body piece by piece.
+/// Receives a body piece by piece. Python is told when no more is there for now, or there is no room: each wake-up of a
+/// thread costs as much as a piece.
 async fn pump(streamed: &Arc<StreamedCall>, notice: &ChangeNotice, mut body: CallBody, max_bytes: usize) {
     let mut received = 0_usize;
     let mut trailers = None;
     let end = loop {
-        poll_fn(|cx| streamed.poll_room(cx)).await;
-        let frame = match body.frame().await {
+        if !streamed.has_room() {
+            notice.change(streamed, |_| ());
+            poll_fn(|cx| streamed.poll_room(cx)).await;
+        }
+        let mut next = body.frame();
+        let frame = poll_fn(|cx| {
+            let polled = Pin::new(&mut next).poll(cx);
+            if polled.is_pending() && streamed.has_chunks() {
+                notice.change(streamed, |_| ());
+            }
+            polled
+        });
+        let frame = match frame.await {
             None => break BodyEnd::Complete(trailers),
             Some(Ok(frame)) => frame,
             Some(Err(CallBodyError::DeadlineExceeded)) => {
@@ -82,7 +95,7 @@ async fn pump(streamed: &Arc<StreamedCall>, notice: &ChangeNotice, mut body: Cal
                     break BodyEnd::Failed("body", format!("the response is longer than {max_bytes} bytes"));
                 }
                 if !data.is_empty() {
-                    notice.change(streamed, |state| state.push_chunk(data));
+                    streamed.push_chunk(data);
                 }
             }
             Err(frame) => trailers = frame.into_trailers().ok().map(Box::new),
