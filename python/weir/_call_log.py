@@ -9,13 +9,14 @@ from weir._response import Attempt, attempts_of
 if TYPE_CHECKING:
     from weir import _weir
 
-__all__ = ["CallLog"]
+__all__ = ["CallLog", "attempts"]
 
 
 class CallLog:
-    """Attempts of a call through a transport: `response.extensions["weir"]` of httpx2 and httpx.
+    """Attempts of a call through a transport.
 
-    Its parts are computed on first use.
+    It is `response.extensions["weir"]` of httpx2 and httpx, and `response.weir` of requests. Its parts are computed on
+    first use: `attempts`, `won`, `not_sent`, `elapsed`, `trailers`.
     """
 
     __module__ = "weir"
@@ -57,10 +58,28 @@ class CallLog:
         return [] if self._call is None else self._call.trailers()
 
     def __str__(self) -> str:
-        """Return the attempts in a line."""
-        attempts = ", ".join(f"{attempt.started_ms:.0f} ms {attempt}" for attempt in self.attempts)
-        return f"{attempts}; {self.not_sent}" if self.not_sent else attempts
+        """Return the attempts in a line, each with its time from the start of the call."""
+        parts = [
+            f"attempt {one.number} at {one.started_ms:.0f} ms: {one} after {one.duration_ms:.0f} ms"
+            for one in self.attempts
+        ]
+        return "; ".join([*parts, *([self.not_sent] if self.not_sent else [])])
 
     def __repr__(self) -> str:
         """Return the attempts."""
         return f"<weir.CallLog {self}>"
+
+
+def attempts(response_or_exception: object) -> tuple[Attempt, ...]:
+    """List the attempts of a call: of its response, or of the library's exception.
+
+    Returns:
+        Attempts, in the order of their start; empty for what did not come by a transport of weir.
+    """
+    found = getattr(response_or_exception, "weir", None)
+    if found is None:
+        found = getattr(response_or_exception, "extensions", {}).get("weir")
+    if found is None and isinstance(response_or_exception, BaseException):
+        found = response_or_exception.__cause__
+    listed: tuple[Attempt, ...] = getattr(found, "attempts", ())
+    return listed

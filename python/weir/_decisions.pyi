@@ -40,7 +40,7 @@ class RetryCallHandle:
         retry_after: str | None = None,
         date: str | None = None,
         wall_ns: int = 0,
-    ) -> tuple[int | None, Literal["attempts", "deadline", "budget"] | None]:
+    ) -> tuple[int | None, Literal["attempts", "deadline", "budget", "retry_after"] | None]:
         """Time of the retry in ns, or the limit that denies it."""
     def retry(self, now: int) -> Literal["deadline", "budget"] | None:
         """Start the retry whose time has come; the limit that denies it, or None."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
+from inspect import signature
 from os import PathLike
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from weir._errors import UsageError
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._time import Time
-from weir._transport import TransportCall, TransportCore, body_failure, can_repeat, failure_kind, is_last_status
+from weir._transport import TransportCall, TransportCore, can_repeat, failure_kind, is_last_status, unknown_option
 from weir._upload import AsyncUpload, Upload
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ class BodyStream:
 
     library: ClassVar[Any]
 
-    def __init__(self, streamed: _weir.StreamedCallHandle, request: Any, upload: Upload | None) -> None:
-        self._streamed = streamed
+    def __init__(self, call: TransportCall, request: Any, upload: Upload | None) -> None:
+        self._call = call
+        self._streamed = call.streamed
         self._request = request
         self._upload = upload
 
@@ -49,7 +51,7 @@ class BodyStream:
                     return
                 yield chunk
             else:
-                raise broken_off(self.library, chunk, self._request)
+                raise_broken_off(self.library, self._call, chunk, self._request)
 
     def close(self) -> None:
         self._streamed.close()
@@ -60,8 +62,9 @@ class AwaitedBodyStream:
 
     library: ClassVar[Any]
 
-    def __init__(self, streamed: _weir.StreamedCallHandle, request: Any, upload: AsyncUpload | None, wait: Any) -> None:
-        self._streamed = streamed
+    def __init__(self, call: TransportCall, request: Any, upload: AsyncUpload | None, wait: Any) -> None:
+        self._call = call
+        self._streamed = call.streamed
         self._request = request
         self._upload = upload
         self._wait = wait
@@ -82,7 +85,7 @@ class AwaitedBodyStream:
                     return
                 yield chunk
             else:
-                raise broken_off(self.library, chunk, self._request)
+                raise_broken_off(self.library, self._call, chunk, self._request)
 
     async def aclose(self) -> None:
         self._streamed.close()
@@ -90,11 +93,10 @@ class AwaitedBodyStream:
             await self._upload.aclose()
 
 
-def broken_off(library: Any, chunk: tuple[str, str], request: Any) -> Exception:
-    """Make the exception of a body that breaks off."""
-    name, text = body_failure(chunk)
-    error: Exception = getattr(library, name)(text, request=request)
-    return error
+def raise_broken_off(library: Any, call: TransportCall, chunk: tuple[str, str], request: Any) -> NoReturn:
+    """Raise the exception of a body that breaks off."""
+    name, text, cause = call.broken_off(chunk)
+    raise getattr(library, name)(text, request=request) from cause
 
 
 class TransportOptions:
@@ -126,6 +128,7 @@ class TransportOptions:
         uds: str | None = None,
         local_address: None = None,
         socket_options: None = None,
+        **unknown: Any,
     ) -> None:
         """Make a transport; connections are opened by calls.
 
@@ -149,11 +152,17 @@ class TransportOptions:
             uds: Path of a Unix socket.
             local_address: None.
             socket_options: None.
+            unknown: None; an option that does not exist is a `TypeError`.
 
         Raises:
             weir.UsageError: A value is invalid.
             TypeError: A value is of another type.
         """
+        owner = f"weir.{self.library.__name__}.{type(self).__name__}"
+        if unknown:
+            raise unknown_option(owner, unknown, signature(TransportOptions).parameters)
+        if limits is not None and not isinstance(limits, self.library.Limits):
+            raise TypeError(f"limits: a {self.library.__name__}.Limits, not {type(limits).__name__}; or limit=10")
         if not http1:
             raise UsageError("http1: HTTP/1.1 cannot be switched off; http2=True negotiates HTTP/2 over TLS")
         for name, given in (("local_address", local_address), ("socket_options", socket_options)):
@@ -167,7 +176,7 @@ class TransportOptions:
         if limits is not None and limit is None and not http2:
             limit = limits.max_connections
         self._core = TransportCore(
-            f"weir.{self.library.__name__}.{type(self).__name__}",
+            owner,
             timeout=timeout,
             deadline=deadline,
             hedge=hedge,
@@ -187,6 +196,12 @@ class TransportOptions:
         )
 
     def _call(self, request: Any, body: bytes | None) -> TransportCall:
+        if not isinstance(request, self.library.Request):
+            other = type(request).__module__.partition(".")[0]
+            mine = f"weir.{self.library.__name__}.{type(self).__name__}"
+            raise TypeError(
+                f"{mine} is for {self.library.__name__}; with {other} use weir.{other}.{type(self).__name__}"
+            )
         url, extensions = request.url, request.extensions
         scheme = url.scheme
         if scheme not in {"http", "https"}:
@@ -251,6 +266,10 @@ def is_mocked(lib: Any, name: str, pool: str) -> bool:
 class BlockingTransport(TransportOptions):
     """Transport of calls that block."""
 
+    async def handle_async_request(self, _request: Any) -> NoReturn:
+        """Reject an AsyncClient."""
+        raise TypeError(f"an AsyncClient needs weir.{self.library.__name__}.AsyncTransport")
+
     def handle_request(self, request: Any) -> Any:
         if is_mocked(self.library, "handle_request", "ConnectionPool"):
             with self.library.HTTPTransport() as mocked:
@@ -280,7 +299,7 @@ class BlockingTransport(TransportOptions):
         except BaseException as error:
             call.cancelled(error)
             raise
-        return self._response(request, call, handle, self.body(streamed, request, upload))
+        return self._response(request, call, handle, self.body(call, request, upload))
 
     def close(self) -> None:
         self._core.close()
@@ -288,6 +307,10 @@ class BlockingTransport(TransportOptions):
 
 class AwaitedTransport(TransportOptions):
     """Transport of calls that are awaited."""
+
+    def handle_request(self, _request: Any) -> NoReturn:
+        """Reject a Client that blocks."""
+        raise TypeError(f"a Client needs weir.{self.library.__name__}.Transport")
 
     async def handle_async_request(self, request: Any) -> Any:
         if is_mocked(self.library, "handle_async_request", "AsyncConnectionPool"):
@@ -323,7 +346,7 @@ class AwaitedTransport(TransportOptions):
         except BaseException as error:
             call.cancelled(error)
             raise
-        return self._response(request, call, handle, self.body(streamed, request, upload, wait))
+        return self._response(request, call, handle, self.body(call, request, upload, wait))
 
     async def aclose(self) -> None:
         self._core.close()

@@ -20,6 +20,7 @@ _LIMITS = {
     "attempts": "its attempts are used up",
     "deadline": "its deadline leaves no time for another",
     "budget": "the retry budget is used up",
+    "retry_after": "its Retry-After is over a minute, and it has no deadline",
 }
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable
+from difflib import get_close_matches
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.request import proxy_bypass
@@ -15,15 +16,23 @@ from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._call_log import CallLog
 from weir._call_spans import CallSpan
-from weir._errors import UsageError
+from weir._errors import DeadlineExceeded, UsageError
 from weir._policy import Budget, Hedge, Retry, Success
-from weir._response import failure
+from weir._response import attempts_of, failure
 from weir._time import Time
 
 if TYPE_CHECKING:
     from weir._errors import ClientError
 
-__all__ = ["TransportCall", "TransportCore", "body_failure", "can_repeat", "failure_kind", "is_last_status"]
+__all__ = [
+    "TransportCall",
+    "TransportCore",
+    "can_repeat",
+    "failure_kind",
+    "is_last_status",
+    "stages_of",
+    "unknown_option",
+]
 
 _LOG = logging.getLogger("weir.transport")
 
@@ -61,6 +70,8 @@ class TransportCore:
         certificate, key = _certificate(cert)
         if not (limit is None or limit == "adaptive" or (isinstance(limit, int) and not isinstance(limit, bool))):
             raise UsageError(f"limit: {limit!r} is unknown; give a number of concurrent calls, 'adaptive', or None")
+        if isinstance(retries, bool):
+            raise TypeError("retries: a number, or a weir.Retry, not bool")
         self._owner = owner
         self._trust_env = trust_env
         self._sends_again = hedge is not None or retries not in {None, 0}
@@ -71,7 +82,7 @@ class TransportCore:
             {
                 "timeout": timeout,
                 "deadline": deadline,
-                "hedge": hedge if hedge is None or isinstance(hedge, Hedge) else tuple(hedge),
+                "hedge": stages_of(hedge),
                 "retries": retries,
                 "budget": budget,
                 "success": success,
@@ -150,19 +161,49 @@ class TransportCore:
         _weir.release_connections()
 
 
+def stages_of(hedge: Any) -> Hedge | tuple[Hedge, ...] | None:
+    """Check hedge stages."""
+    if hedge is None or isinstance(hedge, Hedge):
+        return hedge
+    stages = tuple(hedge) if isinstance(hedge, Iterable) and not isinstance(hedge, str) else (hedge,)
+    if not all(isinstance(stage, Hedge) for stage in stages):
+        raise TypeError(f"hedge: a weir.Hedge or several, not {hedge!r}; write hedge=weir.Hedge(after=0.2)")
+    return stages
+
+
+def unknown_option(owner: str, given: Iterable[str], known: Iterable[str]) -> TypeError:
+    """Make the error of an option that does not exist, with what is likely meant."""
+    name = min(given)
+    meant = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, list(known), 1)), None)
+    return TypeError(f"{owner}: unknown option {name!r}; " + (f"use {meant}" if meant else f"see help({owner})"))
+
+
+_OTHER_NAMES = {
+    "max_retries": "retries",
+    "retry": "retries",
+    "pool_maxsize": "limit",
+    "pool_connections": "limit",
+    "pool_block": "limit",
+    "max_connections": "limit",
+    "ssl_context": "verify, with a PEM file",
+}
+
+
 class TransportCall:
     """A call in flight."""
 
-    __slots__ = ("_method", "_span", "_url", "streamed")
+    __slots__ = ("_handle", "_method", "_span", "_url", "streamed")
 
     def __init__(self, streamed: _weir.StreamedCallHandle, span: CallSpan | None, method: str, url: object) -> None:
         self.streamed = streamed
         self._span = span
         self._method = method
         self._url = url
+        self._handle: _weir.ResponseHandle | None = None
 
     def responded(self, handle: _weir.ResponseHandle) -> CallLog:
         """Return the attempt log of a call with a response; one with more than one attempt is logged."""
+        self._handle = handle
         log = CallLog(handle, self.streamed)
         if (handle.attempt_count > 1 or handle.skipped) and _LOG.isEnabledFor(logging.INFO):
             _LOG.info("%s: %s", self._shown(), log)
@@ -179,6 +220,18 @@ class TransportCall:
         if self._span is not None:
             self._span.end(0, CallLog(handle, None))
         return error
+
+    def broken_off(self, chunk: tuple[str, str]) -> tuple[str, str, ClientError | None]:
+        """Name the kind of exception of a body that breaks off, its message, and its cause if that is the deadline."""
+        kind, text = chunk
+        if kind == "deadline":
+            attempts = () if self._handle is None else attempts_of(self._handle)
+            error = DeadlineExceeded(f"{self._shown()}: the deadline passed while the body was read", attempts)
+            _LOG.info("%s", error)
+            return "ReadTimeout", "the deadline passed while the body was read", error
+        if kind == "closed":
+            text = f"peer closed connection without sending complete message body ({text})"
+        return BODY_FAILURES.get(kind, "RemoteProtocolError"), text, None
 
     def cancelled(self, error: BaseException) -> None:
         """Close a call that its caller broke off."""
@@ -228,16 +281,7 @@ _FAILURES = {
 }
 
 #: Exceptions of a body that breaks off, by the kind of its failure.
-BODY_FAILURES = {"deadline": "ReadTimeout", "timeout": "ReadTimeout", "reset": "ReadError", "body": "ReadError"}
-
-
-def body_failure(chunk: tuple[str, str]) -> tuple[str, str]:
-    """Name the kind of exception of a body that breaks off, and its message."""
-    kind, text = chunk
-    name = BODY_FAILURES.get(kind, "RemoteProtocolError")
-    if kind == "closed":
-        text = f"peer closed connection without sending complete message body ({text})"
-    return name, text
+BODY_FAILURES = {"timeout": "ReadTimeout", "reset": "ReadError", "body": "ReadError"}
 
 
 def is_last_status(handle: _weir.ResponseHandle) -> bool:

@@ -2,9 +2,10 @@
 
 import httpx as _library
 
+from weir._call_log import attempts
 from weir._httpx_transport import AwaitedBodyStream, AwaitedTransport, BlockingTransport, BodyStream
 
-__all__ = ["AsyncTransport", "Transport"]
+__all__ = ["AsyncTransport", "Transport", "attempts"]
 
 
 class _Body(BodyStream, _library.SyncByteStream):

@@ -6,10 +6,11 @@ from typing import Literal
 
 import httpx2 as _library
 
+from weir._call_log import attempts as attempts
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._time import Time
 
-__all__ = ["AsyncTransport", "Transport"]
+__all__ = ["AsyncTransport", "Transport", "attempts"]
 
 class Transport(_library.BaseTransport):
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from email.message import Message
+from inspect import signature
 from os import PathLike
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,16 +16,25 @@ import requests.exceptions as _exceptions
 import urllib3
 from requests.utils import select_proxy
 
+from weir._call_log import attempts
 from weir._errors import UsageError
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._time import Time
-from weir._transport import TransportCall, TransportCore, body_failure, can_repeat, failure_kind, is_last_status
+from weir._transport import (
+    TransportCall,
+    TransportCore,
+    can_repeat,
+    failure_kind,
+    is_last_status,
+    stages_of,
+    unknown_option,
+)
 from weir._upload import Upload
 
 if TYPE_CHECKING:
     from weir import _weir
 
-__all__ = ["Adapter"]
+__all__ = ["Adapter", "attempts"]
 
 # Size of the pieces of a file that is sent.
 _PIECE_BYTES = 1 << 16
@@ -67,6 +77,7 @@ class Adapter(_adapters.HTTPAdapter):
         limit: int | Literal["adaptive"] | None = None,
         http2: bool = False,
         uds: str | PathLike[str] | None = None,
+        **unknown: Any,
     ) -> None:
         """Make an adapter; connections are opened by calls.
 
@@ -82,16 +93,21 @@ class Adapter(_adapters.HTTPAdapter):
             limit: Maximum concurrent calls, or ``"adaptive"``: a limit for each host that follows its service times.
             http2: Whether HTTP/2 is negotiated over TLS.
             uds: Path of a Unix socket.
+            unknown: None; an option that does not exist is a `TypeError`.
 
         Raises:
             weir.UsageError: A value is invalid.
             TypeError: A value is of another type.
         """
+        if {"verify", "cert"} & unknown.keys():
+            raise TypeError("weir.requests.Adapter: verify and cert belong to the session, or to a call of it")
+        if unknown:
+            raise unknown_option("weir.requests.Adapter", unknown, signature(Adapter).parameters)
         super().__init__()
         self._options: dict[str, Any] = {
             "timeout": timeout,
             "deadline": deadline,
-            "hedge": hedge if hedge is None or isinstance(hedge, Hedge) else tuple(hedge),
+            "hedge": stages_of(hedge),
             "retries": retries,
             "budget": budget,
             "success": success,
@@ -174,7 +190,7 @@ class Adapter(_adapters.HTTPAdapter):
             raise
         if handle.ended != "responded" and not is_last_status(handle):
             raise _error(handle, request) from call.failed(handle)
-        response = self.build_response(request, _raw(handle, _Body(streamed, handle, upload), request.method))
+        response = self.build_response(request, _raw(handle, _Body(call, handle, upload), request.method))
         response.weir = call.responded(handle)  # type: ignore[attr-defined]
         return response
 
@@ -296,8 +312,9 @@ class _Head:
 class _Body:
     """Body of a response as a file, as it arrives."""
 
-    def __init__(self, streamed: _weir.StreamedCallHandle, handle: _weir.ResponseHandle, upload: Upload | None) -> None:
-        self._streamed = streamed
+    def __init__(self, call: TransportCall, handle: _weir.ResponseHandle, upload: Upload | None) -> None:
+        self._call = call
+        self._streamed = call.streamed
         self._upload = upload
         self._rest = handle.body if handle.is_whole else b""
         self._has_ended = handle.is_whole
@@ -332,9 +349,9 @@ class _Body:
                 self._has_ended = not chunk
                 return chunk
             else:
-                name, text = body_failure(chunk)
+                name, text, cause = self._call.broken_off(chunk)
                 # urllib3 turns these into its own, and requests into its.
-                raise TimeoutError(text) if name == "ReadTimeout" else OSError(text)
+                raise (TimeoutError(text) if name == "ReadTimeout" else OSError(text)) from cause
 
     def close(self) -> None:
         self.closed = True

@@ -13,6 +13,7 @@ use weir::base::rng::SeededRng;
 use weir::retry::backoff::Backoff;
 use weir::retry::grants::{RetryDenial, RetryGrants};
 use weir::retry::policy::{AttemptFailure, RetryPolicy};
+use weir::retry::retry_after::is_waited_for;
 use weir::retry::retry_budget::Budget;
 
 use super::budget::{BudgetHandle, OptionalBudget};
@@ -146,8 +147,12 @@ impl RetryCallHandle {
     ) -> (Option<u64>, Option<&'static str>) {
         let now = Nanos(now);
         self.failed_at = now;
+        let stated = delay_of_header(retry_after, date, wall_ns);
+        if self.policy.honor_retry_after && !is_waited_for(stated, self.deadline) {
+            return (None, Some("retry_after"));
+        }
         let least = at_least.into_iter().map(|TimeArg(time)| Nanos::from(time)).max();
-        let min_delay = least.max(delay_of_header(retry_after, date, wall_ns));
+        let min_delay = least.max(stated);
         let rules = self.rules.get();
         let granted = self.grants.grant(&self.policy, now, self.deadline, RAISED, min_delay, &mut rules.budget());
         match granted {

@@ -11,6 +11,14 @@ const MAX_LENGTH_S: u64 = 1_000_000_000;
 /// Largest time since 1970 in seconds (the year 5138); larger ones are in milliseconds (it is 1973).
 const MAX_INSTANT_S: u64 = 100_000_000_000;
 
+/// Longest `Retry-After` that a call without a deadline waits for: a header must not hold a caller for a day.
+const MAX_WITHOUT_DEADLINE: Nanos = Nanos::from_secs(60);
+
+/// Whether a call with this deadline, if it has one, waits for this `Retry-After` at all.
+pub fn is_waited_for(retry_after: Option<Nanos>, deadline: Nanos) -> bool {
+    deadline != Nanos::NEVER || retry_after.is_none_or(|length| length <= MAX_WITHOUT_DEADLINE)
+}
+
 /// Parses `Retry-After` or a reset, as a duration from `now`: seconds, a duration with units, a time since 1970 in
 /// seconds or milliseconds, or a date (RFC 9110, 10.2.3). Zero if it has passed; `None` if it is nothing of these.
 ///

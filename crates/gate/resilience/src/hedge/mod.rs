@@ -21,6 +21,7 @@ use weir_base::failure::FailureKind;
 use weir_base::rng::SeededRng;
 use weir_retry::grants::{RetryDenial, RetryGrants};
 use weir_retry::policy::AttemptFailure;
+use weir_retry::retry_after::is_waited_for;
 use weir_retry::retry_budget::Budget;
 
 mod policy_ref;
@@ -285,6 +286,9 @@ impl<'p> HedgedCall<'p> {
             return self.launch_stage(now, LaunchReason::Failure(self.stages.number()), budget, actions);
         }
         let deadline = self.deadline;
+        if self.policy.retry.honor_retry_after && !is_waited_for(retry_after, deadline) {
+            return;
+        }
         match self.retry_grants.grant(&self.policy.retry, now, deadline, failure, retry_after, budget) {
             Ok(at) => {
                 self.retrying |= bit(attempt);
