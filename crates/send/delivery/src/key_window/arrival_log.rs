@@ -2,21 +2,26 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::Nanos;
 use super::in_flight::InTransit;
 
 /// Log of arrivals; each counts from its send until `span` after the latest time by which it arrived.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ArrivalLog {
     span: Nanos,
+    /// Arrival times are rounded up to a multiple of it, so that there are few entries.
+    grain: Nanos,
     /// Latest arrival times and amounts, the oldest first.
     arrived: VecDeque<(Nanos, u64)>,
+    #[serde(skip)]
     used: u64,
 }
 
 impl ArrivalLog {
-    pub(super) fn new(span: Nanos) -> Self {
-        Self { span, arrived: VecDeque::new(), used: 0 }
+    pub(super) fn new(span: Nanos, grain: Nanos) -> Self {
+        Self { span, grain, arrived: VecDeque::new(), used: 0 }
     }
 
     pub(super) fn advance(&mut self, now: Nanos) {
@@ -29,6 +34,7 @@ impl ArrivalLog {
     }
 
     pub(super) fn arrive(&mut self, by: Nanos, amount: u64) {
+        let by = by.0.checked_next_multiple_of(self.grain.0).map_or(by, Nanos);
         match self.arrived.back_mut() {
             _ if amount == 0 => return,
             // An arrival under a lowered bound is not placed before existing ones: later is safe.
@@ -36,6 +42,14 @@ impl ArrivalLog {
             _ => self.arrived.push_back((by, amount)),
         }
         self.used += amount;
+    }
+
+    /// Computes what is not stored, for a log of this span and grain; false: the entries contradict one another.
+    pub(super) fn restore(&mut self, like: &Self) -> bool {
+        (self.span, self.grain) = (like.span, like.grain);
+        let sum = self.arrived.iter().try_fold(0_u64, |sum, (_, amount)| sum.checked_add(*amount));
+        self.used = sum.unwrap_or_default();
+        sum.is_some() && self.arrived.iter().is_sorted_by_key(|(by, _)| *by)
     }
 
     /// Moves arrivals assumed from `from` on to as late as `to`.

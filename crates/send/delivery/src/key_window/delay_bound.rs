@@ -9,10 +9,12 @@
 //! A declared bound may be exceeded too: a packet is retransmitted, a machine stalls. Such a request has a round trip
 //! above nearly all recent ones; then only its response proves the arrival.
 
+use serde::{Deserialize, Serialize};
+
 use super::Nanos;
 
 /// The one-way delay bound of a service, for all its keys.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct OneWayDelayBound {
     fixed: Option<Nanos>,
     learns: bool,

@@ -1,12 +1,14 @@
 //! An undeclared limit that the server reports: no more than its remaining quota is sent until its reset.
 
+use serde::{Deserialize, Serialize};
+
 use super::in_flight::OutstandingRequests;
 use super::{KeyWindows, LimitUnit, Nanos};
 use crate::key_window::WindowSlot;
 use crate::limit_headers::Quota;
 
 /// Remaining quota of a limit that only responses report.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ServerQuota {
     /// Name of the limit, as reported.
     name: String,

@@ -1,0 +1,52 @@
+//! Windows as a stored value, for a limit that several processes share: each reads it, decides, and writes it back.
+//!
+//! Derived sums are not stored, and a value that was read is checked: a file, or a server, may have anything. A learnt
+//! pace is not stored: such a limit has declared windows.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::count_snapshot::CountSnapshot;
+use super::{KeyRules, KeyWindows, MAX_WINDOWS, Nanos};
+
+/// Bound of the numbers of requests.
+pub(super) const MAX_NUMBER: u64 = 1 << 53;
+/// Bound of sums.
+pub(super) const MAX_SUM: u128 = 1 << 100;
+
+/// Stores the snapshots of the windows that exist.
+pub(super) fn serialize<S: Serializer>(all: &[CountSnapshot; MAX_WINDOWS], to: S) -> Result<S::Ok, S::Error> {
+    let used = all.iter().rposition(|snapshot| *snapshot != CountSnapshot::default()).map_or(0, |last| last + 1);
+    all[..used].serialize(to)
+}
+
+/// Reads snapshots.
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[CountSnapshot; MAX_WINDOWS], D::Error> {
+    let stored = Vec::<CountSnapshot>::deserialize(from)?;
+    let mut all = [CountSnapshot::default(); MAX_WINDOWS];
+    for (snapshot, stored) in all.iter_mut().zip(stored) {
+        *snapshot = stored;
+    }
+    Ok(all)
+}
+
+impl KeyWindows {
+    /// Windows that were read, with all that is not stored; None: they are not of these rules, or their numbers
+    /// contradict one another.
+    pub fn restored(mut self, rules: &KeyRules) -> Option<Self> {
+        let like = Self::new(rules);
+        let is_valid = self.counts.len() == like.counts.len()
+            && self.counts.iter_mut().zip(&like.counts).all(|(count, like)| count.restore(like))
+            && self.in_flight.restore();
+        (self.ordered, self.clock_tick, self.pace) = (like.ordered, like.clock_tick, like.pace);
+        is_valid.then_some(self)
+    }
+
+    /// Whether the windows are as new: nothing is in flight or counted, and no pause or quota holds.
+    pub fn is_idle(&mut self, now: Nanos) -> bool {
+        let now = self.advance(now);
+        self.in_flight.is_empty()
+            && self.held_until <= now
+            && self.server_quotas.is_empty()
+            && self.counts.iter().all(|count| count.is_empty(now))
+    }
+}
