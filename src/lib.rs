@@ -123,6 +123,7 @@ pub use weir_http2 as http2;
 pub use weir_hurl as hurl;
 pub use weir_import as import;
 pub use weir_json as json;
+pub use weir_limiter as limiter;
 pub use weir_limits as limits;
 pub use weir_llm as llm;
 pub use weir_load as load;

@@ -44,6 +44,11 @@ impl ServerQuota {
         now < self.resets_at
     }
 
+    /// Time from which it does not apply.
+    pub(super) fn over_by(&self) -> Nanos {
+        self.resets_at + self.limit_and_reset.map_or(Nanos::ZERO, |(_, reset)| reset)
+    }
+
     /// Earliest time at which this weight fits. A reset that moves with each request belongs to a log or a bucket,
     /// which frees a part before all of it; a `paced` sender does not wait for the full reset. After a reset only the
     /// responses in flight report what is left.

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::count_snapshot::CountSnapshot;
+use super::server_quota::ServerQuota;
 use super::{KeyRules, KeyWindows, MAX_WINDOWS, Nanos};
 
 /// Bound of the numbers of requests.
@@ -39,6 +40,14 @@ impl KeyWindows {
             && self.in_flight.restore();
         (self.ordered, self.clock_tick, self.pace) = (like.ordered, like.clock_tick, like.pace);
         is_valid.then_some(self)
+    }
+
+    /// Time from which the windows are as new, at the latest, if nothing is in flight and nothing happens.
+    pub fn idle_by(&self, now: Nanos) -> Nanos {
+        let delay_bound = self.delay_bound.unwrap_or_default();
+        let longest = self.counts.iter().map(|count| count.limit.window.per()).max().unwrap_or_default();
+        let windows = now + longest + longest + delay_bound + self.clock_tick;
+        self.server_quotas.iter().map(ServerQuota::over_by).fold(windows.max(self.held_until), Nanos::max)
     }
 
     /// Whether the windows are as new: nothing is in flight or counted, and no pause or quota holds.

@@ -23,6 +23,8 @@ use weir_base::Nanos;
 pub const GRANT_VALIDITY: Nanos = Nanos::from_millis(250);
 /// Time after which a request that was forgotten has arrived and ended, if no delay bound is known.
 pub const FORGOTTEN_AFTER: Nanos = Nanos::SECOND;
+/// Time after which slots that are held no longer count, if their key was not used by any process.
+const HELD_MEMORY: Nanos = Nanos::from_secs(3600);
 /// Maximum number of log entries of a shared key.
 const MAX_LOG_ENTRIES: u64 = 1000;
 
@@ -53,12 +55,6 @@ impl LimiterRules {
         };
         let all = self.key.limits.iter().map(|limit| format!("{}{}", limit.window, unit(limit)));
         all.collect::<Vec<_>>().join(", ")
-    }
-
-    /// Time after the last request from which nothing of it counts, if all goes well.
-    pub fn longest_memory(&self) -> Nanos {
-        let longest = self.key.limits.iter().map(|limit| limit.window.per()).max().unwrap_or_default();
-        longest + longest + self.key.delay_bound.unwrap_or_default() + Nanos::from_secs(10)
     }
 }
 
@@ -304,6 +300,12 @@ impl LimiterKey {
         all.sort_unstable();
         all.dedup();
         all
+    }
+
+    /// Time for which the key may count if nothing happens; an hour more while slots are held.
+    pub fn memory(&self, now: Nanos) -> Nanos {
+        let held = if self.held.is_empty() { Nanos::ZERO } else { HELD_MEMORY };
+        self.windows.idle_by(now) - now + held
     }
 
     /// Whether a new key is the same.
