@@ -15,6 +15,7 @@
 //! - [`simulate`]: simulation of overload protection
 //! - [`client`]: HTTP calls, awaited or blocking
 //! - [`send`]: delivery of jobs, awaited or blocking
+//! - [`limiter`]: rate limits of any code, awaited or blocking
 //! - [`secret_names`]: the core's rules of secrets
 //! - [`errors`]: Rust errors -> Python exceptions
 
@@ -25,6 +26,7 @@ mod errors;
 mod flag_form;
 mod form;
 mod json;
+mod limiter;
 mod llm;
 mod load;
 mod run;
@@ -63,6 +65,10 @@ mod _weir {
     use super::client::request::{RequestHandle, SentRequestHandle};
     #[pymodule_export]
     use super::compare::compare_runs;
+    #[pymodule_export]
+    use super::limiter::handle::LimiterHandle;
+    #[pymodule_export]
+    use super::limiter::slot::LimiterSlotHandle;
     #[pymodule_export]
     use super::llm::run_llm;
     #[pymodule_export]

@@ -12,6 +12,7 @@
 - `simulate` simulates overload protection in virtual time.
 - `Client` and `AsyncClient` make calls with deadlines, hedging and retries; `get`, `post` and so on do so through one
   shared client.
+- `Limiter` keeps any code within rate limits, over threads, tasks, processes and machines.
 - `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
 
 For pytest, which has a plugin here (`weir.pytest_plugin`): PYTEST_DONT_REWRITE.
@@ -35,6 +36,8 @@ _NAMES = {
         "Interrupted",
         "JobExpired",
         "JobFailed",
+        "LimiterError",
+        "LimiterTimeout",
         "NoResponse",
         "NotAccepted",
         "ResponseTooLarge",
@@ -48,6 +51,8 @@ _NAMES = {
     "_flags": ("Flag",),
     "_headers": ("Headers",),
     "_job": ("Job", "JobResult", "JobTypes", "SenderStats"),
+    "_limiter": ("Limiter",),
+    "_limiter_slot": ("LimiterSlot",),
     "_llm": ("llm",),
     "_load": ("Stage", "load"),
     "_policy": ("Budget", "Hedge", "Retry", "Success"),

@@ -9,8 +9,17 @@ from typing import Any, Literal, final
 from weir._headers import Headers
 from weir._time import Time
 
-__all__ = ["ClientHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle", "RequestHandle"]
-__all__ += ["ResponseHandle", "RunHandle", "ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession"]
+__all__ = ["ClientHandle", "GroupHandle", "JobResultHandle", "LimiterHandle", "LimiterSlotHandle", "Mailbox"]
+__all__ += [
+    "PolicyHandle",
+    "RequestHandle",
+    "ResponseHandle",
+    "RunHandle",
+    "ScriptEvent",
+    "ScriptRequest",
+    "ScriptResponse",
+    "ScriptSession",
+]
 __all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
 __all__ += ["__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body", "llm", "load"]
 __all__ += ["quick_request", "release_connections", "run_script", "serve", "shares_credentials", "simulate"]
@@ -56,13 +65,9 @@ class StartedLoadHandle:
 
     def change(self, kind: Literal["rate", "users", "pause", "resume", "stop"], level: float = 0.0) -> float:
         """Change the load, once it has started; return the time from which the change holds."""
-
-    def is_running(self) -> bool:
-        """Whether it goes on."""
-
+    def is_running(self) -> bool: ...
     def end(self) -> None:
         """End the load as Ctrl-C does; return at once."""
-
     def result(self, timeout: float | None) -> RunHandle | None:
         """Wait for the end; None: it has not come within the timeout, in seconds."""
 
@@ -73,7 +78,6 @@ class ServiceHandle:
     host: str
     port: int
     url: str
-
     def stop(self, grace_s: float) -> None:
         """Stop the service; a second call does nothing."""
 
@@ -153,7 +157,6 @@ class ResponseHandle:
     """Outcome of a call.
 
     Attributes:
-        ended: responded, failed or deadline_exceeded.
         status: Status of the response; 0 without one.
         body_length: Length of the body as received.
         max_response: Maximum body in bytes.
@@ -262,12 +265,34 @@ class Mailbox:
 
     def __new__(cls, asyncio: AbstractEventLoop) -> Mailbox:
         """Mailbox of this loop, which has to watch `fileno`."""
-    def fileno(self) -> int:
-        """File descriptor to watch."""
-    def on_readable(self) -> None:
-        """Set the futures of all completed IDs."""
+    def fileno(self) -> int: ...
+    def on_readable(self) -> None: ...
     def forget(self, id: int) -> None:
         """Forget a future that is not awaited any more."""
+
+@final
+class LimiterHandle:
+    """Limits of any number of keys, and the lines of those that wait; wakes are tickets, and a line for the log."""
+
+    def __new__(cls, form: Mapping[str, object]) -> LimiterHandle: ...
+    def is_ours(self) -> bool: ...
+    def is_remote(self) -> bool: ...
+    def join(self, key: str, weight: int, timeout: Time | None) -> tuple[int, float | None]: ...
+    def look(self, ticket: int) -> tuple[LimiterSlotHandle | None, float, bool, tuple[list[int], str | None]]: ...
+    def cancel(self, ticket: int) -> tuple[list[int], str | None]: ...
+    def work(self, within: float) -> tuple[list[int], str | None] | None: ...
+    def close(self) -> None: ...
+    def release_in_child(self) -> None: ...
+
+@final
+class LimiterSlotHandle:
+    """Slot of a limiter."""
+
+    def is_open(self) -> bool: ...
+    def done(self) -> tuple[list[int], str | None]: ...
+    def responded(self, status: int, headers: list[tuple[str, str]]) -> tuple[list[int], str | None]: ...
+    def abandoned(self) -> tuple[list[int], str | None]: ...
+    def unsent(self) -> tuple[list[int], str | None]: ...
 
 @final
 class ScriptSession:
@@ -275,19 +300,11 @@ class ScriptSession:
 
     base: str
     """URL before paths."""
-
     def __new__(cls, base: str, head: str, given: str = "", home: str = "") -> ScriptSession: ...
-    def set_head(self, head: str) -> None:
-        """Replace the header lines of all requests."""
-
-    def cookies(self) -> list[tuple[str, str, str, str]]:
-        """List the cookies: name, value, domain, path."""
-
-    def set_cookie(self, field: str, url: str | None = None) -> None:
-        """Store a cookie as the field Set-Cookie does."""
-
-    def clear_cookies(self) -> None:
-        """Remove all cookies."""
+    def set_head(self, head: str) -> None: ...
+    def cookies(self) -> list[tuple[str, str, str, str]]: ...
+    def set_cookie(self, field: str, url: str | None = None) -> None: ...
+    def clear_cookies(self) -> None: ...
 
 @final
 class ScriptRequest:
@@ -297,7 +314,6 @@ class ScriptRequest:
     url: str
     body: bytes | None
     headers: list[tuple[str, str | None]]
-
     def __new__(
         cls,
         session: ScriptSession,
@@ -328,7 +344,6 @@ class ScriptEvent:
     id: str
     data: str
     content: bytes
-
     def json(self) -> Any: ...
 
 def quick_request(
@@ -369,24 +384,15 @@ class ScriptResponse:
     error: Exception | None
     decided: str | None
     js: Any
-
     def json(self, **options: Any) -> Any:
         """Return the body as JSON."""
-
     def set_on_leave(self, call: Callable[[], None]) -> None: ...
     def call_on_leave(self) -> None: ...
     def check(self, condition: bool, reason: str | None = None) -> bool:
         """Count the response as a failure unless the condition holds."""
-
-    def success(self) -> None:
-        """Count the response as a success."""
-
-    def failure(self, reason: object) -> None:
-        """Count the response as a failure."""
-
-    def raise_for_status(self) -> None:
-        """Raise an exception for a status from 400 on."""
-
+    def success(self) -> None: ...
+    def failure(self, reason: object) -> None: ...
+    def raise_for_status(self) -> None: ...
     def close(self) -> None: ...
     def __enter__(self) -> ScriptResponse: ...
     def __exit__(

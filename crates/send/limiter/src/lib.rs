@@ -18,6 +18,6 @@ pub mod place;
 mod store;
 pub mod trouble;
 
-pub use self::limiter::{Limiter, Look, SlotId, TicketId};
+pub use self::limiter::{Limiter, Look, SlotId, TicketId, Wakes};
 pub use self::place::SharedPlace;
 pub use self::trouble::StoreTrouble;
