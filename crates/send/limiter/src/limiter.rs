@@ -102,6 +102,10 @@ const LOOKS: (Nanos, Nanos) = (Nanos::from_millis(2), Nanos::from_millis(20));
 const REMOTE_LOOKS: (Nanos, Nanos) = (Nanos::from_millis(5), Nanos::from_millis(50));
 /// Interval of steps while slots are held, for a place that forgets holders it does not see.
 const HEARTBEAT: Nanos = Nanos::from_secs(3);
+/// Time to the next step while another process has the key.
+const BUSY_INTERVAL: Nanos = Nanos::MILLI;
+/// Time to the next step with an event that the server's clock may not have passed.
+const EVENT_INTERVAL: Nanos = Nanos(300_000);
 /// Time within which a departure is reported.
 const DEPARTURE_DELAY: Nanos = Nanos::from_millis(2);
 /// Attempts to store the end of a slot while another process has the key, and the time between them.
@@ -144,7 +148,7 @@ impl Limiter {
         state.tickets.insert(ticket, Arc::clone(&key));
         let line = state.lines.entry(key).or_default();
         line.waiting.push_back(Waiting { ticket, weight, looked: false });
-        if line.waiting.len() == 1 {
+        if self.is_remote() || line.waiting.len() == 1 {
             line.next_step = Some(Nanos::ZERO);
             self.work.notify_one();
         }
@@ -360,6 +364,8 @@ impl Limiter {
                     true
                 });
             }
+            // What comes while the step is made needs another one.
+            line.next_step = None;
             (line.waiting.clone(), line.events.clone(), check, line.was_local)
         };
         let mut outcome = StepOutcome::default();
@@ -407,20 +413,26 @@ impl Limiter {
                 }
                 stores.local.step_at(key, now, &mut |key, time| act(key, time, true));
             }
-            Err(trouble) => return Err(trouble),
+            Err(trouble) => {
+                if let Some(line) = lock(&self.state).lines.get_mut(key) {
+                    line.next_step = Some(now + BUSY_INTERVAL);
+                }
+                return Err(trouble);
+            }
             Ok(()) => {
                 if stores.retry_at.take().is_some() {
                     notice = Some(format!("{} is reachable again", self.place.redacted()));
                 }
             }
         }
-        self.merge(key, outcome, wakes);
+        let last = waiting.iter().map(|waiting| waiting.ticket).max();
+        self.merge(key, outcome, last, wakes);
         wakes.notice = notice.or(wakes.notice.take());
         Ok(())
     }
 
-    /// Takes in the outcome of a step.
-    fn merge(&self, key: &Arc<str>, outcome: StepOutcome, wakes: &mut Wakes) {
+    /// Takes in the outcome of a step, which had the users up to `last`.
+    fn merge(&self, key: &Arc<str>, outcome: StepOutcome, last: Option<TicketId>, wakes: &mut Wakes) {
         let now = clock::monotonic();
         let mut state = lock(&self.state);
         let State { lines, tickets, .. } = &mut *state;
@@ -439,7 +451,7 @@ impl Limiter {
                 line.events.push_back(PendingEvent { at: now, slot, is_local, event: SlotEvent::Unsent });
             }
         }
-        for waiting in line.waiting.iter_mut().filter(|waiting| !waiting.looked) {
+        for waiting in line.waiting.iter_mut().filter(|waiting| !waiting.looked && Some(waiting.ticket) <= last) {
             waiting.looked = true;
             wakes.tickets.push(waiting.ticket);
         }
@@ -451,10 +463,11 @@ impl Limiter {
             Some(Nanos::NEVER) => Nanos(shortest.0 << line.idle_steps.min(4)).min(longest),
             Some(next) => Nanos(next.0 / 4).max(shortest).min(next),
         };
-        let event = if line.events.is_empty() { Nanos::NEVER } else { shortest };
+        let event = if line.events.is_empty() { Nanos::NEVER } else { EVENT_INTERVAL };
         let heartbeat = if line.held > 0 && self.is_remote() { HEARTBEAT } else { Nanos::NEVER };
         let next = look.min(event).min(heartbeat);
-        line.next_step = (next < Nanos::NEVER).then(|| now + next);
+        let next = Some(now + next).filter(|_| next < Nanos::NEVER);
+        line.next_step = [line.next_step, next].into_iter().flatten().min();
         // The first one that waits has another time to look.
         wakes.tickets.extend(line.waiting.front().filter(|_| outcome.applied > 0).map(|first| first.ticket));
         if line.is_empty() {
