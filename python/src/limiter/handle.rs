@@ -18,6 +18,9 @@ use crate::client::kin::generation;
 use crate::errors;
 use crate::send::options::{DelayBound, StringsArg, limits};
 
+/// Added to a declared delay bound, for the machines at both ends.
+const MACHINE_DELAY: Nanos = Nanos::from_millis(2);
+
 /// Tickets to wake, and a line for the log.
 pub(crate) type WakesForm = (Vec<u64>, Option<String>);
 
@@ -164,7 +167,8 @@ fn read(form: &Bound<'_, PyDict>) -> PyResult<(LimiterRules, SharedPlace, u64, b
     };
     let holder = form.take("holder")?;
     form.is_empty()?;
-    let key = KeyRules { limits: all, delay_bound: bound.given(), learns_pace: false, ..KeyRules::default() };
+    let delay_bound = bound.given().map(|bound| bound + MACHINE_DELAY);
+    let key = KeyRules { limits: all, delay_bound, learns_pace: false, ..KeyRules::default() };
     let learns_delay_bound = matches!(bound, DelayBound::Learnt);
     Ok((LimiterRules { key, learns_delay_bound, max_pause: max_pause.into() }, place, holder, falls_back))
 }

@@ -13,6 +13,8 @@ pub(super) struct ArrivalLog {
     span: Nanos,
     /// Arrival times are rounded up to a multiple of it, so that there are few entries.
     grain: Nanos,
+    /// Arrival time of the latest entry that has expired.
+    expired_at: Nanos,
     /// Latest arrival times and amounts, the oldest first.
     arrived: VecDeque<(Nanos, u64)>,
     #[serde(skip)]
@@ -21,7 +23,7 @@ pub(super) struct ArrivalLog {
 
 impl ArrivalLog {
     pub(super) fn new(span: Nanos, grain: Nanos) -> Self {
-        Self { span, grain, arrived: VecDeque::new(), used: 0 }
+        Self { span, grain, expired_at: Nanos::ZERO, arrived: VecDeque::new(), used: 0 }
     }
 
     pub(super) fn advance(&mut self, now: Nanos) {
@@ -29,6 +31,7 @@ impl ArrivalLog {
             && by + self.span <= now
         {
             self.arrived.pop_front();
+            self.expired_at = by;
             self.used -= amount;
         }
     }
@@ -70,6 +73,19 @@ impl ArrivalLog {
             }
         }
         self.arrived.retain(|(_, counted)| *counted > 0);
+    }
+
+    /// Removes an amount that was assumed to arrive after `departed_at`, and never will. If an earlier entry is reduced in
+    /// place of its own, the rest only counts for longer.
+    pub(super) fn take_back(&mut self, departed_at: Nanos, amount: u64) {
+        // Once an entry of that time may have expired, what is left is others'.
+        let has_all = self.arrived.front().is_some_and(|(by, _)| *by <= departed_at) || self.expired_at <= departed_at;
+        let index = self.arrived.partition_point(|(by, _)| *by < departed_at);
+        if let Some((_, counted)) = self.arrived.get_mut(index).filter(|(_, counted)| has_all && *counted >= amount) {
+            *counted -= amount;
+            self.used -= amount;
+            self.arrived.retain(|(_, counted)| *counted > 0);
+        }
     }
 
     /// Maximum that the server may have counted, without requests in transit.

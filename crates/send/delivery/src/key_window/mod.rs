@@ -219,10 +219,15 @@ impl KeyWindows {
         self.end(slot, now + (now - sent_at));
     }
 
-    /// Takes back a request that was never written.
+    /// Takes back a request that was never written. If it was taken for arrived meanwhile, logs take it back; a bucket
+    /// may have been full since, and keeps it.
     pub fn unsent(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
-        if self.in_flight.get(slot).is_some() {
+        if let Some(open) = self.in_flight.get(slot) {
+            let (weight, departed_at) = (open.weight, open.departed_at.filter(|_| open.arrived));
+            if let Some(departed_at) = departed_at {
+                self.counts.iter_mut().for_each(|count| count.take_back(departed_at, count.limit.unit.amount(weight)));
+            }
             self.in_flight.arrive(slot.0);
             self.end(slot, now);
         }

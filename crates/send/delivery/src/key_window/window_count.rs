@@ -150,6 +150,11 @@ impl WindowCount {
         self.count.arrive(by, amount);
     }
 
+    /// Takes back an arrival of a request that had departed then, and was never sent.
+    pub(super) fn take_back(&mut self, departed_at: Nanos, amount: u64) {
+        self.count.take_back(departed_at, amount);
+    }
+
     /// Moves an arrival assumed at `from` to as late as `to`.
     pub(super) fn postpone(&mut self, from: Nanos, to: Nanos, amount: u64) {
         self.count.postpone(from, to, amount);

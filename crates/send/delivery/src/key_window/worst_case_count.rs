@@ -102,6 +102,13 @@ impl WorstCaseCount {
         }
     }
 
+    /// Takes back an arrival of a request that had departed then, from a log.
+    pub(super) fn take_back(&mut self, departed_at: Nanos, amount: u64) {
+        if let Self::Log(log) = self {
+            log.take_back(departed_at, amount);
+        }
+    }
+
     /// Takes back an amount of the arrivals up to `until` that was counted twice.
     pub(super) fn refund(&mut self, until: Nanos, amount: u64) {
         match self {

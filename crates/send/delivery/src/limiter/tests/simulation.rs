@@ -17,6 +17,7 @@ enum Happens {
     Arrives(usize),
     Ends(usize),
     Departs(usize),
+    GivesBack(usize),
     Wants(u64),
 }
 
@@ -67,7 +68,10 @@ fn simulate(seed: u64, limit: &str, bound: Option<Nanos>, max_delay: Nanos, proc
             Happens::Departs(number) => {
                 let (slot, process) = slots[number];
                 match below(Nanos(9)).0 {
-                    0 if troubled => key.apply(&rules, slot, &SlotEvent::Unsent, now),
+                    0 if troubled => {
+                        let later = now + below(Nanos::from_millis(700));
+                        events.push(Reverse((later, Happens::GivesBack(number))));
+                    }
                     other => {
                         if other > 2 || !is_networked {
                             key.apply(&rules, slot, &SlotEvent::Departed, now);
@@ -80,6 +84,7 @@ fn simulate(seed: u64, limit: &str, bound: Option<Nanos>, max_delay: Nanos, proc
                     }
                 }
             }
+            Happens::GivesBack(number) => key.apply(&rules, slots[number].0, &SlotEvent::Unsent, now),
             Happens::Arrives(number) => {
                 match service.judge(now, 1, None) {
                     QuotaDecision::Exceeded(_) => counts.exceeded += 1,
@@ -108,7 +113,7 @@ const REQUESTS: usize = 80;
 const LIMITS: [&str; 5] = ["20/500ms", "bucket:10/300ms", "counter:10/300ms", "aligned:7/250ms", "1/40ms"];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(50))]
 
     #[test]
     fn processes_that_share_a_key_are_not_rejected(

@@ -44,6 +44,21 @@ fn a_slot_that_is_given_back_was_never_used() {
 }
 
 #[test]
+fn a_slot_that_is_given_back_late_frees_its_window_until_it_may_be_others() {
+    let rules = rules(&["2/1s"], Some(ms(50)));
+    let mut key = LimiterKey::new(&rules);
+    let first = key.grant(ms(0), 1, 1, None).unwrap();
+    let second = key.grant(ms(10), 1, 1, None).unwrap();
+    key.apply(&rules, second, &SlotEvent::Unsent, ms(400));
+    assert_eq!(key.earliest(ms(401), 1), Nanos::ZERO);
+    key.grant(ms(402), 1, 1, None).unwrap();
+    key.apply(&rules, first, &SlotEvent::Unsent, ms(1100));
+    assert_eq!(key.earliest(ms(1101), 2), Nanos::ZERO);
+    key.grant(ms(1102), 1, 1, None).unwrap();
+    assert_eq!(key.earliest(ms(1103), 1), ms(402 + 50 + 1001), "what has expired is not taken back from others");
+}
+
+#[test]
 fn the_slots_of_a_holder_that_is_gone_count_as_sent_and_block_nothing() {
     for (bound, at, free_at) in
         [(None, ms(100) + FORGOTTEN_AFTER, ms(100) + FORGOTTEN_AFTER + ms(1001)), (Some(ms(50)), ms(101), ms(1051))]
