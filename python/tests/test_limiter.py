@@ -26,7 +26,9 @@ KEY = "alpha-key-0123456789"
 def exchange() -> Iterator[weir.Service]:
     """An API with 20 requests per 500 ms, whose ways take up to 20 ms."""
     delays = {"latency_in": "0ms..20ms", "latency_out": "0ms..20ms"}
-    with weir.serve("ratelimit", key=[KEY], limit=["20/500ms"], block_after=0, limit_headers="all", **delays) as service:
+    with weir.serve(
+        "ratelimit", key=[KEY], limit=["20/500ms"], block_after=0, limit_headers="all", **delays
+    ) as service:
         yield service
 
 
@@ -188,8 +190,13 @@ def test_the_timeout_is_an_error_of_both_kinds_and_uses_nothing() -> None:
     limiter = weir.Limiter("1/1h", delay_bound="1ms")
     with limiter("secret-key"):
         pass
-    for wait in (lambda: limiter.acquire("secret-key", timeout=0), lambda: limiter.acquire("secret-key", timeout="5ms")):
-        with pytest.raises(weir.LimiterTimeout, match=r"no slot within the timeout; the next one may be free in \d") as why:
+    for wait in (
+        lambda: limiter.acquire("secret-key", timeout=0),
+        lambda: limiter.acquire("secret-key", timeout="5ms"),
+    ):
+        with pytest.raises(
+            weir.LimiterTimeout, match=r"no slot within the timeout; the next one may be free in \d"
+        ) as why:
             wait()
         assert isinstance(why.value, TimeoutError)
         assert isinstance(why.value, weir.LimiterError)
@@ -278,7 +285,9 @@ def test_reported_quotas_lower_a_limit_and_never_raise_it() -> None:
 
     @limiter(key=lambda remaining: "key", update=True)
     def request(remaining: int) -> Answer:
-        return Answer(200, {"X-RateLimit-Limit": "20", "X-RateLimit-Remaining": str(remaining), "X-RateLimit-Reset": "600"})
+        return Answer(
+            200, {"X-RateLimit-Limit": "20", "X-RateLimit-Remaining": str(remaining), "X-RateLimit-Reset": "600"}
+        )
 
     request(2)
     slots = [limiter.try_acquire("key") for _ in range(5)]

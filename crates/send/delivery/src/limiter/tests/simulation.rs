@@ -113,7 +113,7 @@ const REQUESTS: usize = 80;
 const LIMITS: [&str; 5] = ["20/500ms", "bucket:10/300ms", "counter:10/300ms", "aligned:7/250ms", "1/40ms"];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(50))]
+    #![proptest_config(ProptestConfig::with_cases(25))]
 
     #[test]
     fn processes_that_share_a_key_are_not_rejected(
