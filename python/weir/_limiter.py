@@ -203,12 +203,12 @@ class Limiter:
 
     @overload
     def __call__(
-        self, key: str | None = None, *, weight: int = 1, timeout: Time | None = None, update: bool = False
+        self, key: str = "", /, *, weight: int = 1, timeout: Time | None = None, update: bool = False
     ) -> LimiterUse: ...
 
     @overload
     def __call__(
-        self, *, key: Callable[..., str], weight: int = 1, timeout: Time | None = None, update: bool = False
+        self, *, key: str | Callable[..., str], weight: int = 1, timeout: Time | None = None, update: bool = False
     ) -> LimiterUse: ...
 
     def __call__(
@@ -216,7 +216,7 @@ class Limiter:
         function: Any = None,
         /,
         *,
-        key: str | Callable[..., str] | None = None,
+        key: Any = None,
         weight: int = 1,
         timeout: Time | None = None,
         update: bool = False,
