@@ -1,14 +1,16 @@
-"""Sends requests through a limiter of a library, as fast as it lets them, and prints counts as JSON.
+"""Sends requests through a limiter of a library, as fast as it lets them, until enough are not rejected.
 
-    python limiter.py LIMITER --url URL [--limit 20 --per 1] [--seconds S] [--at-once 40] [--bound 0.05]
+    python limiter.py LIMITER --url URL [--limit 20 --per 1] [--requests N] [--seconds S] [--at-once 40] [--bound 0.05]
 
-Tasks take turns; each waits for the limiter, sends one request with aiohttp and begins anew. A rejected request is lost.
+Tasks take turns; each waits for the limiter, sends one request with aiohttp and begins anew. The output is a line of
+JSON: responses by status, and the seconds from the first request to the last one that was not rejected.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import itertools
 import json
 import time
@@ -18,9 +20,18 @@ from importlib import metadata
 from typing import Any
 
 import aiohttp
+import weir
+from aiolimiter import AsyncLimiter
+from limits import parse
+from limits.aio.storage import MemoryStorage
+from limits.aio.strategies import MovingWindowRateLimiter
+from pyrate_limiter import Duration, Limiter, Rate
 
 Block = Callable[[], AbstractAsyncContextManager[Any]]
 
+REJECTED = 429
+#: Rejections in a row after which the key is blocked for good.
+BLOCKED = 100
 PACKAGES = {"weir": "weir-http", "pyrate-limiter": "pyrate-limiter", "aiolimiter": "aiolimiter", "limits": "limits"}
 
 
@@ -42,25 +53,15 @@ class Before:
 def block(name: str, args: argparse.Namespace) -> Block:
     """Return the limiter of a library, with its defaults."""
     if name.startswith("weir"):
-        import weir
-
         bound = {"weir, learns": "learn", "weir": f"{args.bound}s"}[name]
         limiter = weir.Limiter(f"{args.limit}/{args.per}s", delay_bound=bound)
         return lambda: limiter("key")
     if name == "aiolimiter":
-        from aiolimiter import AsyncLimiter
-
         aio = AsyncLimiter(args.limit, args.per)
         return lambda: aio
     if name == "pyrate-limiter":
-        from pyrate_limiter import Duration, Limiter, Rate
-
         pyrate = Limiter(Rate(args.limit, args.per * Duration.SECOND))
         return lambda: Before(lambda: pyrate.try_acquire_async("key"))
-    from limits import parse
-    from limits.aio.storage import MemoryStorage
-    from limits.aio.strategies import MovingWindowRateLimiter
-
     strategy, item = MovingWindowRateLimiter(MemoryStorage()), parse(f"{args.limit}/{args.per} second")
 
     async def hit() -> None:
@@ -73,24 +74,39 @@ def block(name: str, args: argparse.Namespace) -> Block:
 
 
 async def send(args: argparse.Namespace) -> dict[str, Any]:
-    """Send until the time is over."""
+    """Send until enough requests are through, or the time is over."""
     limiter, numbers, statuses = block(args.limiter, args), itertools.count(1), dict[int, int]()
-    end = time.monotonic() + args.seconds
+    begins: list[float] = []
+    in_row, done = [0], asyncio.Event()
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        while not done.is_set():
+            async with limiter():
+                begin, number = time.monotonic(), next(numbers)
+                async with session.get(f"{args.url}&nonce={number}&req_id={number}") as response:
+                    await response.read()
+                statuses[response.status] = statuses.get(response.status, 0) + 1
+                if response.status == REJECTED:
+                    in_row[0] += 1
+                else:
+                    begins.append(begin)
+                    in_row[0] = 0
+                if len(begins) >= args.requests or in_row[0] >= BLOCKED:
+                    done.set()
+
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-
-        async def work() -> None:
-            while time.monotonic() < end:
-                async with limiter():
-                    if time.monotonic() >= end:
-                        return
-                    number = next(numbers)
-                    async with session.get(f"{args.url}&nonce={number}&req_id={number}") as response:
-                        await response.read()
-                        statuses[response.status] = statuses.get(response.status, 0) + 1
-
-        async with asyncio.timeout(args.seconds + 5):
-            await asyncio.gather(*(work() for _ in range(args.at_once)), return_exceptions=True)
-    return {"statuses": statuses, "version": metadata.version(PACKAGES[args.limiter.partition(",")[0]])}
+        tasks = [asyncio.create_task(work(session)) for _ in range(args.at_once)]
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(done.wait(), args.seconds)
+        for task in tasks:
+            task.cancel()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+    through = sorted(begins)[: args.requests]
+    took_s = through[-1] - through[0] if through else 0.0
+    version = metadata.version(PACKAGES[args.limiter.partition(",")[0]])
+    return {"statuses": statuses, "through": len(through), "took_s": took_s, "version": version}
 
 
 def main() -> None:
@@ -101,6 +117,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=20)
     parser.add_argument("--per", type=int, default=1, help="in seconds")
     parser.add_argument("--bound", type=float, default=0.05, help="delay bound for weir, in seconds")
+    parser.add_argument("--requests", type=int, default=200, help="that are not rejected")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--at-once", type=int, default=40)
     print(json.dumps(asyncio.run(send(parser.parse_args()))))

@@ -170,6 +170,14 @@ def test_the_line_of_a_key_is_first_in_first_out() -> None:
     assert order == list(range(12))
 
 
+def test_each_of_a_line_waits_for_its_own_time_without_any_event() -> None:
+    limiter = weir.Limiter("1/10ms", delay_bound="1ms")
+    with ThreadPoolExecutor(8) as pool:
+        # No slot ends, so only time lets the next one in.
+        slots = list(pool.map(lambda _: limiter.acquire("key", timeout=60), range(8)))
+    assert all(slot.is_open for slot in slots)
+
+
 def test_a_slot_that_ends_lets_the_next_one_in_at_once() -> None:
     limiter = weir.Limiter("concurrency:2")
     first, second = limiter.acquire("key"), limiter.acquire("key")

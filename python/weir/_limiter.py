@@ -211,7 +211,7 @@ class Limiter:
         self, *, key: str | Callable[..., str], weight: int = 1, timeout: Time | None = None, update: bool = False
     ) -> LimiterUse: ...
 
-    def __call__(
+    def __call__(  # type: ignore[misc]  mypy takes the key by name for another argument than the first
         self,
         function: Any = None,
         /,

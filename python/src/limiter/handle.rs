@@ -8,46 +8,22 @@ use pyo3::types::PyDict;
 use weir::base::Nanos;
 use weir::delivery::key_window::{KeyRules, MAX_WINDOWS};
 use weir::delivery::limiter::LimiterRules;
-use weir::limiter::{Limiter, Look, SharedPlace, StoreTrouble, TicketId, Wakes};
+use weir::limiter::{Limiter, Look, SharedPlace, StoreTrouble, TicketId};
 use weir::limits::limit_unit::LimitUnit;
 use weir::send::HostLimit;
 
+use super::own::{OwnLimiter, WakesForm, wakes_form};
 use super::slot::LimiterSlotHandle;
 use crate::arguments::{PythonArgs, TimeArg};
-use crate::client::kin::generation;
 use crate::errors;
 use crate::send::options::{DelayBound, StringsArg, limits};
 
 /// Added to a declared delay bound, for the machines at both ends.
 const MACHINE_DELAY: Nanos = Nanos::from_millis(2);
 
-/// Tickets to wake, and a line for the log.
-pub(crate) type WakesForm = (Vec<u64>, Option<String>);
-
 /// Limiter of the core; unusable in a child of a fork.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct LimiterHandle(Arc<OwnLimiter>);
-
-/// Limiter of the process that made it: a child of a fork must not change what its parent shares with others.
-pub(crate) struct OwnLimiter {
-    limiter: Limiter,
-    generation: u64,
-    is_shared: bool,
-}
-
-impl OwnLimiter {
-    /// The limiter; None in a child of a fork.
-    pub(crate) fn ours(&self) -> Option<&Limiter> {
-        (self.generation == generation()).then_some(&self.limiter)
-    }
-
-    /// Calls the limiter, without the GIL if it leaves the process.
-    pub(crate) fn call<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&Limiter) -> T + Send) -> PyResult<T> {
-        let wrong = "the limiter belongs to the process before the fork; make a new one, or give shared='limits.db'";
-        let limiter = self.ours().ok_or_else(|| errors::usage(wrong))?;
-        Ok(if self.is_shared { py.detach(|| call(limiter)) } else { call(limiter) })
-    }
-}
 
 #[pymethods]
 impl LimiterHandle {
@@ -58,7 +34,7 @@ impl LimiterHandle {
         let is_shared = !matches!(place, SharedPlace::Memory);
         let made = py.detach(|| Limiter::new(rules, place, holder, falls_back));
         let limiter = made.map_err(|trouble| trouble_error(&trouble))?;
-        Ok(Self(Arc::new(OwnLimiter { limiter, generation: generation(), is_shared })))
+        Ok(Self(Arc::new(OwnLimiter::new(limiter, is_shared))))
     }
 
     /// Whether this process made it.
@@ -120,7 +96,7 @@ impl LimiterHandle {
     /// Closes the parent's files, in a child of a fork.
     fn release_in_child(&self) {
         if self.0.ours().is_none() {
-            self.0.limiter.release_in_child();
+            self.0.release_in_child();
         }
     }
 }
@@ -171,10 +147,6 @@ fn read(form: &Bound<'_, PyDict>) -> PyResult<(LimiterRules, SharedPlace, u64, b
     let key = KeyRules { limits: all, delay_bound, learns_pace: false, ..KeyRules::default() };
     let learns_delay_bound = matches!(bound, DelayBound::Learnt);
     Ok((LimiterRules { key, learns_delay_bound, max_pause: max_pause.into() }, place, holder, falls_back))
-}
-
-pub(crate) fn wakes_form(wakes: Wakes) -> WakesForm {
-    (wakes.tickets.into_iter().map(|TicketId(ticket)| ticket).collect(), wakes.notice)
 }
 
 fn trouble_error(trouble: &StoreTrouble) -> PyErr {

@@ -10,7 +10,7 @@ use weir::machine::clock;
 use weir::machine::lock::lock;
 use weir::retry::retry_after::service_clock;
 
-use super::handle::{OwnLimiter, WakesForm, wakes_form};
+use super::own::{OwnLimiter, WakesForm, wakes_form};
 
 /// Slot of a limiter; without an end it counts as sent.
 #[pyclass(frozen, module = "weir._weir")]

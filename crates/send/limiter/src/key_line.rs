@@ -6,7 +6,9 @@ use weir_base::Nanos;
 use weir_delivery::key_window::WindowSlot;
 use weir_delivery::limiter::SlotEvent;
 
-use super::limiter::TicketId;
+/// Ticket of a user that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TicketId(pub u64);
 
 /// A user that waits.
 #[derive(Clone, Copy, Debug)]

@@ -18,6 +18,7 @@ pub mod place;
 mod store;
 pub mod trouble;
 
-pub use self::limiter::{Limiter, Look, SlotId, TicketId, Wakes};
+pub use self::key_line::TicketId;
+pub use self::limiter::{Limiter, Look, SlotId, Wakes};
 pub use self::place::SharedPlace;
 pub use self::trouble::StoreTrouble;

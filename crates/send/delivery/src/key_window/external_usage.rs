@@ -87,7 +87,7 @@ impl ExternalUsage {
     /// Whether all sums are far from overflows.
     pub(super) fn is_valid(&self) -> bool {
         let sums = [self.booked, self.unproven, self.latest.map_or(0, |latest| latest.count)];
-        sums.iter().all(|sum| sum.unsigned_abs() < super::stored::MAX_SUM)
+        sums.iter().all(|sum| sum.unsigned_abs() < super::stored_bounds::MAX_SUM)
     }
 
     pub(super) fn mark_shared(&mut self) {

@@ -21,7 +21,7 @@ pub(super) struct OpenRequest {
     /// Whether the request has an outcome.
     pub(super) ended: bool,
     /// Each window's count at the send.
-    #[serde(with = "super::stored")]
+    #[serde(with = "super::count_snapshot")]
     pub(super) snapshots: [CountSnapshot; MAX_WINDOWS],
     /// The pace's record; None: the pace has the outcome.
     #[serde(skip)]
@@ -99,7 +99,7 @@ impl InFlightRequests {
         let mut departures: Vec<_> = departed.filter_map(|(open, number)| Some((open.departed_at?, number))).collect();
         departures.sort_unstable();
         self.departures = departures.into();
-        self.first_number < super::stored::MAX_NUMBER
+        self.first_number < super::stored_bounds::MAX_NUMBER
     }
 
     fn request(&self, number: u64) -> Option<&OpenRequest> {

@@ -45,6 +45,7 @@ mod rules;
 mod send_time;
 mod server_quota;
 mod stored;
+mod stored_bounds;
 mod window_count;
 mod worst_case_bucket;
 mod worst_case_count;

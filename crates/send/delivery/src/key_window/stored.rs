@@ -3,32 +3,8 @@
 //! Derived sums are not stored, and a value that was read is checked: a file, or a server, may have anything. A learnt
 //! pace is not stored: such a limit has declared windows.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use super::count_snapshot::CountSnapshot;
 use super::server_quota::ServerQuota;
-use super::{KeyRules, KeyWindows, MAX_WINDOWS, Nanos};
-
-/// Bound of the numbers of requests.
-pub(super) const MAX_NUMBER: u64 = 1 << 53;
-/// Bound of sums.
-pub(super) const MAX_SUM: u128 = 1 << 100;
-
-/// Stores the snapshots of the windows that exist.
-pub(super) fn serialize<S: Serializer>(all: &[CountSnapshot; MAX_WINDOWS], to: S) -> Result<S::Ok, S::Error> {
-    let used = all.iter().rposition(|snapshot| *snapshot != CountSnapshot::default()).map_or(0, |last| last + 1);
-    all[..used].serialize(to)
-}
-
-/// Reads snapshots.
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[CountSnapshot; MAX_WINDOWS], D::Error> {
-    let stored = Vec::<CountSnapshot>::deserialize(from)?;
-    let mut all = [CountSnapshot::default(); MAX_WINDOWS];
-    for (snapshot, stored) in all.iter_mut().zip(stored) {
-        *snapshot = stored;
-    }
-    Ok(all)
-}
+use super::{KeyRules, KeyWindows, Nanos};
 
 impl KeyWindows {
     /// Windows that were read, with all that is not stored; None: they are not of these rules, or their numbers

@@ -114,7 +114,7 @@ impl WindowCount {
         self.limit == like.limit
             && self.estimate.is_valid(self.limit.window.limit())
             && self.external.is_valid()
-            && self.total_arrived.unsigned_abs() < super::stored::MAX_SUM
+            && self.total_arrived.unsigned_abs() < super::stored_bounds::MAX_SUM
             && self.count.restore(&like.count)
     }
 

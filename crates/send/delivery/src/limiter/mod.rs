@@ -262,7 +262,7 @@ impl LimiterKey {
         now: Nanos,
     ) {
         let is_rejected = report.is_some_and(|report| report.status == 429);
-        let usual = self.delay_bound.usual_round_trip();
+        let usual = self.usual_round_trip(rules, now - sent);
         if let Some(ResponseReport { status, headers }) = report {
             let is_bound_exceeded = is_rejected && self.delay_bound.rejected(now, sent);
             self.windows.apply_quotas(slot, now, &headers.quotas, rules.max_pause);
@@ -281,6 +281,18 @@ impl LimiterKey {
             self.delay_bound.responded(round_trip);
         }
         self.windows.set_delay_bound(now, self.delay_bound.bound());
+    }
+
+    /// Round trip above which only the response shows the arrival. Before it is known, twice the declared bound: a
+    /// program may be late itself, most of all with its first connections. A response that takes a large part of a
+    /// window is of a slow service.
+    fn usual_round_trip(&self, rules: &LimiterRules, round_trip: Nanos) -> Nanos {
+        let shortest = rules.key.limits.iter().map(|limit| limit.window.per()).filter(|per| *per > Nanos::ZERO).min();
+        let is_short = shortest.is_some_and(|per| round_trip < Nanos(per.0 / 4));
+        match (self.delay_bound.usual_round_trip(), rules.key.delay_bound) {
+            (Nanos::NEVER, Some(bound)) if is_short => bound + bound,
+            (usual, _) => usual,
+        }
     }
 
     /// Forgets the slots of a holder that is gone.

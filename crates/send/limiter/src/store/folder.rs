@@ -41,7 +41,7 @@ const MAX_PRUNED: usize = 4096;
 
 /// Folder of keys.
 #[derive(Debug)]
-pub(super) struct FolderStore {
+pub(super) struct FolderKeys {
     path: PathBuf,
     rules: Arc<LimiterRules>,
     holder: HolderId,
@@ -59,7 +59,7 @@ struct OpenFile {
     latest: Option<(u64, StoredKey)>,
 }
 
-impl FolderStore {
+impl FolderKeys {
     /// Opens the folder, and makes it if there is none.
     pub(super) fn open(path: &Path, rules: &Arc<LimiterRules>, holder: HolderId) -> Result<Self, StoreTrouble> {
         let failed = |error: io::Error| StoreTrouble::Failed(format!("{}: {error}", path.display()));
@@ -187,7 +187,7 @@ impl FolderStore {
     }
 }
 
-impl KeyStore for FolderStore {
+impl KeyStore for FolderKeys {
     fn step(&mut self, key: &str, check: bool, act: &mut Act<'_>) -> Result<(), StoreTrouble> {
         let name = format!("key-{}", hashed(key));
         let mut open = self.locked(&name)?;
@@ -206,7 +206,7 @@ impl KeyStore for FolderStore {
     }
 }
 
-impl Drop for FolderStore {
+impl Drop for FolderKeys {
     fn drop(&mut self) {
         if self.alive.take().is_some() {
             _ = fs::remove_file(self.path.join(holder_name(self.holder)));
@@ -301,7 +301,7 @@ mod tests {
         Arc::new(LimiterRules { key, learns_delay_bound: false, max_pause: Nanos::SECOND }.stored())
     }
 
-    fn grants(store: &mut FolderStore, key: &str, holder: HolderId) -> usize {
+    fn grants(store: &mut FolderKeys, key: &str, holder: HolderId) -> usize {
         let mut count = 0;
         let done = store.step(key, true, &mut |key, time| {
             count = 0;
@@ -319,12 +319,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("limits.db");
         let rules = rules("concurrency:3");
-        let mut one = FolderStore::open(&path, &rules, 1).unwrap();
-        let mut two = FolderStore::open(&path, &rules, 2).unwrap();
+        let mut one = FolderKeys::open(&path, &rules, 1).unwrap();
+        let mut two = FolderKeys::open(&path, &rules, 2).unwrap();
         assert_eq!((grants(&mut one, "k", 1), grants(&mut two, "k", 2), grants(&mut two, "other", 2)), (3, 0, 3));
         drop(one);
         assert!(two.is_gone(1) && !two.is_gone(2));
-        let held = |store: &mut FolderStore| {
+        let held = |store: &mut FolderKeys| {
             let mut holders = Vec::new();
             store
                 .step("k", true, &mut |key, _| {
@@ -358,7 +358,7 @@ mod tests {
         let file = folder.path().join("orders.db");
         fs::write(&file, "SQLite format 3").unwrap();
         for (path, what) in [(file.as_path(), "a file of another program"), (folder.path(), "a folder of another")] {
-            let error = FolderStore::open(path, &rules("1/1s"), 1).unwrap_err().to_string();
+            let error = FolderKeys::open(path, &rules("1/1s"), 1).unwrap_err().to_string();
             assert!(error.contains(what) && error.lines().count() == 1, "{error}");
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "SQLite format 3");
@@ -368,9 +368,9 @@ mod tests {
     fn other_limits_are_an_error_while_the_key_counts() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("limits");
-        let mut one = FolderStore::open(&path, &rules("2/1h"), 1).unwrap();
+        let mut one = FolderKeys::open(&path, &rules("2/1h"), 1).unwrap();
         assert_eq!(grants(&mut one, "k", 1), 2);
-        let mut other = FolderStore::open(&path, &rules("3/1h"), 2).unwrap();
+        let mut other = FolderKeys::open(&path, &rules("3/1h"), 2).unwrap();
         let error = other.step("k", false, &mut |_, _| false).unwrap_err();
         assert!(
             error.to_string().contains("'2/1h by weight'") && matches!(error, StoreTrouble::Unusable(_)),

@@ -12,7 +12,7 @@ use crate::trouble::StoreTrouble;
 
 /// Keys of one process.
 #[derive(Debug)]
-pub(crate) struct LocalStore {
+pub(crate) struct LocalKeys {
     rules: Arc<LimiterRules>,
     keys: FxHashMap<Box<str>, LimiterKey>,
     /// Number of keys at which idle ones are dropped.
@@ -21,7 +21,7 @@ pub(crate) struct LocalStore {
 
 const MIN_PRUNED_KEYS: usize = 1000;
 
-impl LocalStore {
+impl LocalKeys {
     pub(crate) fn new(rules: &Arc<LimiterRules>) -> Self {
         Self { rules: Arc::clone(rules), keys: FxHashMap::default(), prune_at: MIN_PRUNED_KEYS }
     }
@@ -41,7 +41,7 @@ impl LocalStore {
     }
 }
 
-impl KeyStore for LocalStore {
+impl KeyStore for LocalKeys {
     fn step(&mut self, key: &str, _: bool, act: &mut Act<'_>) -> Result<(), StoreTrouble> {
         self.step_at(key, clock::monotonic(), act);
         Ok(())

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use weir_base::Nanos;
 use weir_delivery::limiter::{HolderId, LimiterKey, LimiterRules};
 
-pub(crate) use self::local::LocalStore;
+pub(crate) use self::local::LocalKeys;
 use super::place::SharedPlace;
 use super::trouble::StoreTrouble;
 
@@ -50,10 +50,10 @@ pub(crate) fn open(
     holder: HolderId,
 ) -> Result<Box<dyn KeyStore>, StoreTrouble> {
     match place {
-        SharedPlace::Memory => Ok(Box::new(LocalStore::new(rules))),
-        SharedPlace::Folder(path) => Ok(Box::new(folder::FolderStore::open(path, rules, holder)?)),
+        SharedPlace::Memory => Ok(Box::new(LocalKeys::new(rules))),
+        SharedPlace::Folder(path) => Ok(Box::new(folder::FolderKeys::open(path, rules, holder)?)),
         #[cfg(feature = "redis")]
-        SharedPlace::Redis(server, name) => Ok(Box::new(redis::RedisStore::new(server, name, rules, holder))),
+        SharedPlace::Redis(server, name) => Ok(Box::new(redis::RedisKeys::new(server, name, rules, holder))),
         #[cfg(not(feature = "redis"))]
         SharedPlace::Redis(..) => Err(StoreTrouble::Unusable(weir_redis::LEFT_OUT.to_owned())),
     }

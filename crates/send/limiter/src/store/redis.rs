@@ -46,7 +46,7 @@ const CLOCK_AGE: Nanos = Nanos::SECOND;
 /// Maximum number of keys that are remembered between steps.
 const MAX_KEYS: usize = 1000;
 
-pub(super) struct RedisStore {
+pub(super) struct RedisKeys {
     server: RedisAddress,
     name: String,
     rules: Arc<LimiterRules>,
@@ -78,7 +78,7 @@ enum Reply {
     Early,
 }
 
-impl RedisStore {
+impl RedisKeys {
     pub(super) fn new(server: &RedisAddress, name: &str, rules: &Arc<LimiterRules>, holder: HolderId) -> Self {
         Self {
             server: server.clone(),
@@ -181,7 +181,7 @@ impl RedisStore {
     }
 }
 
-impl KeyStore for RedisStore {
+impl KeyStore for RedisKeys {
     fn step(&mut self, key: &str, check: bool, act: &mut Act<'_>) -> Result<(), StoreTrouble> {
         let name = format!("weir:limiter:{}:{}", self.name, hashed(key));
         let mut is_fresh = false;
@@ -235,8 +235,8 @@ impl KeyStore for RedisStore {
     }
 }
 
-impl fmt::Debug for RedisStore {
+impl fmt::Debug for RedisKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisStore").field("server", &self.server).field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("RedisKeys").field("server", &self.server).field("name", &self.name).finish_non_exhaustive()
     }
 }

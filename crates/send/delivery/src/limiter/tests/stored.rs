@@ -80,6 +80,17 @@ fn the_slots_of_a_holder_that_is_gone_count_as_sent_and_block_nothing() {
 }
 
 #[test]
+fn a_program_that_is_late_itself_waits_from_its_response_on() {
+    let rules = rules(&["1/1s"], Some(ms(2)));
+    for (response, free_at) in [(4, 2 + 1001), (40, 40 + 1001), (300, 2 + 1001)] {
+        let mut key = LimiterKey::new(&rules);
+        let slot = key.grant(ms(0), 1, 1, None).unwrap();
+        key.apply(&rules, slot, &SlotEvent::Responded(None), ms(response));
+        assert_eq!(key.earliest(ms(response), 1), ms(free_at), "response after {response} ms");
+    }
+}
+
+#[test]
 fn a_rejection_pauses_the_key_for_the_stated_time() {
     let rules = rules(&["20/1s"], Some(ms(50)));
     let mut key = LimiterKey::new(&rules);
