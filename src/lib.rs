@@ -82,6 +82,7 @@
 //! the sender (`send`), a file of jobs in and a file of results out (`send-file`). It names neither load nor gate.
 //!
 //! - [`delivery`], pure: Delivery of jobs through a service's rate limits as pure decisions
+//! - [`limiter`]: Rate limits that threads, tasks, processes and machines share: who may send when ──► delivery, redis
 //! - [`send`]: The job sender: durable job stores, and delivery through the rate limits of a service ──► delivery, net, redis
 //! - [`send_file`]: Bulk delivery of weir send: a file of jobs in, a file of results out ──► delivery, send
 //!

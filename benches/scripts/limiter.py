@@ -20,12 +20,13 @@ from importlib import metadata
 from typing import Any
 
 import aiohttp
-import weir
 from aiolimiter import AsyncLimiter
 from limits import parse
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 from pyrate_limiter import Duration, Limiter, Rate
+
+import weir
 
 Block = Callable[[], AbstractAsyncContextManager[Any]]
 

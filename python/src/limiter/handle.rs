@@ -18,8 +18,8 @@ use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
 use crate::send::options::{DelayBound, StringsArg, limits};
 
-/// Added to a declared delay bound, for the machines at both ends.
-const MACHINE_DELAY: Nanos = Nanos::from_millis(2);
+/// Added to a declared delay bound, for the machines at both ends: the interpreter switches threads every 5 ms.
+const MACHINE_DELAY: Nanos = Nanos::from_millis(10);
 
 /// Limiter of the core; unusable in a child of a fork.
 #[pyclass(frozen, module = "weir._weir")]

@@ -5,7 +5,7 @@
 //! while it writes changes nothing. Nothing is synced: what the kernel has survives a process; a machine that fails
 //! starts with the latest state on its disk.
 //!
-//! A holder has a file of its own, which it keeps locked: whoever can lock it knows that the holder is gone.
+//! A holder has a file of its own, which it keeps locked: if another process can lock it, the holder is gone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
