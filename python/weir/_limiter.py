@@ -203,15 +203,17 @@ class Limiter:
 
     @overload
     def __call__(
-        self, key: str = "", /, *, weight: int = 1, timeout: Time | None = None, update: bool = False
+        self,
+        name: str | None = None,
+        /,
+        *,
+        key: str | Callable[..., str] | None = None,
+        weight: int = 1,
+        timeout: Time | None = None,
+        update: bool = False,
     ) -> LimiterUse: ...
 
-    @overload
     def __call__(
-        self, *, key: str | Callable[..., str], weight: int = 1, timeout: Time | None = None, update: bool = False
-    ) -> LimiterUse: ...
-
-    def __call__(  # type: ignore[misc]  mypy takes the key by name for another argument than the first
         self,
         function: Any = None,
         /,
