@@ -15,7 +15,7 @@ BELOW_ONE = 0.999
 METHOD = f"""\
 One process with {AT_ONCE} tasks of asyncio and aiohttp waits for its limiter, sends a request and begins anew, until
 enough requests are not rejected. The service is `weir serve ratelimit` with {LIMIT} requests per second for the key, as
-a sliding log of whole milliseconds. One-way delays are uniform, and after ten rejections it rejects the key for good, as
+a sliding log of whole milliseconds. Delays are uniform, and after ten rejections it rejects the key for good, as
 the [reference API](../reference-workloads.md#rate-limited-api) does. Limiters have their defaults and the limit of
 {LIMIT} per second; `{OURS}` has the longest way as `delay_bound`, and `{LEARNS}` is the default without one.
 
