@@ -53,7 +53,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 def _trial(bench: Bench, name: str, way_ms: int, number: int) -> Trial:
     requests = bench.plan.limiter_requests
-    limit_s = ENDS_AT * oracle_s(requests)
+    limit_s = round(ENDS_AT * oracle_s(requests), 1)
     trial = empty(case(way_ms), name, number, round(limit_s))
     way = f"0ms..{way_ms}ms" if way_ms else "0ms"
     flags = ["--key", KEY, "--limit", f"{LIMIT}/{PER_S:g}s", "--latency-in", way, "--latency-out", way, "--keepalive"]

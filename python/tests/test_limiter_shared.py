@@ -190,6 +190,14 @@ def test_a_child_of_a_fork_shares_the_limits_of_its_parent(shared: str) -> None:
     assert limiter.try_acquire("other") is None
 
 
+def test_a_program_that_ends_at_once_holds_no_slot(shared: str) -> None:
+    code = "import sys, weir\nwith weir.Limiter('concurrency:1', shared=sys.argv[1])('key'): pass\n"
+    for _ in range(2):
+        assert finished(sys.executable, "-c", code, shared).returncode == 0
+    # Long before a holder counts as gone.
+    weir.Limiter("concurrency:1", shared=shared).acquire("key", timeout=5)
+
+
 def test_other_limits_in_one_place_are_a_mistake(shared: str) -> None:
     with weir.Limiter("2/1h", shared=shared)("key"):
         pass
@@ -278,5 +286,7 @@ def test_the_state_of_a_key_is_text_that_people_can_read(tmp_path: Path) -> None
     with weir.Limiter("2/1h", shared=tmp_path / "limits")("key"):
         pass
     file = next(path for path in (tmp_path / "limits").iterdir() if path.name.startswith("key-"))
-    text = max(file.read_bytes().split(b"weirkey1")[1:], key=lambda part: part[:8])[24:].rstrip(b"\0")
+    parts = file.read_bytes().split(b"weirkey1")[1:]
+    latest = max(parts, key=lambda part: int.from_bytes(part[:8], "little"))
+    text = latest[24 : 24 + int.from_bytes(latest[16:24], "little")]
     assert json.loads(text)["head"]["limits"] == "2/1h"

@@ -30,7 +30,6 @@ class _Slots(Protocol):
 class LimiterUse:
     """Use of a limiter with a key: ``with limiter("key"):``, ``async with``, or a decorator."""
 
-    __module__ = "weir"
     __slots__ = ("_key", "_limiter", "_slots", "_timeout", "_update", "_weight")
 
     def __init__(

@@ -19,7 +19,7 @@ use crate::errors;
 use crate::send::options::{DelayBound, StringsArg, limits};
 
 /// Added to a declared delay bound, for the machines at both ends: the interpreter switches threads every 5 ms.
-const MACHINE_DELAY: Nanos = Nanos::from_millis(10);
+const MACHINE_DELAY: Nanos = Nanos::from_millis(5);
 
 /// Limiter of the core; unusable in a child of a fork.
 #[pyclass(frozen, module = "weir._weir")]

@@ -52,6 +52,13 @@ impl InFlightRequests {
         Self { first_number: self.first_number + self.requests.len() as u64, ..Self::default() }
     }
 
+    /// Numbers the requests from here on, if there are none.
+    pub(super) fn number_from(&mut self, first: u64) {
+        if self.requests.is_empty() {
+            self.first_number = self.first_number.max(first);
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }

@@ -18,6 +18,11 @@ impl KeyWindows {
         is_valid.then_some(self)
     }
 
+    /// Numbers slots from here on, if nothing is in flight: those of a key whose past is lost stay void.
+    pub fn number_from(&mut self, first: u64) {
+        self.in_flight.number_from(first);
+    }
+
     /// Time from which the windows are as new, at the latest, if nothing is in flight and nothing happens.
     pub fn idle_by(&self, now: Nanos) -> Nanos {
         let delay_bound = self.delay_bound.unwrap_or_default();

@@ -121,6 +121,13 @@ impl LimiterKey {
         Self { windows: KeyWindows::new(&rules.key), delay_bound, held: Vec::new() }
     }
 
+    /// A key without requests, whose slots are those of no other key before it: they are numbered by the microsecond.
+    pub fn begun_at(rules: &LimiterRules, now: Nanos) -> Self {
+        let mut key = Self::new(rules);
+        key.windows.number_from(now.0 / 1000);
+        key
+    }
+
     /// A key that was read; None: it is not of these rules, or its numbers contradict one another.
     pub fn restored(self, rules: &LimiterRules) -> Option<Self> {
         let declared = rules.key.delay_bound.map(OneWayDelayBound::fixed);
@@ -130,7 +137,7 @@ impl LimiterKey {
 
     /// A key whose past is lost: as if all that its limits allow had been sent just now.
     pub fn worst_case(rules: &LimiterRules, now: Nanos) -> Self {
-        let mut key = Self::new(rules);
+        let mut key = Self::begun_at(rules, now);
         key.windows.resume(now, &crate::key_window::KeyHistory::worst_case(&rules.key), Nanos::ZERO);
         key
     }
@@ -139,7 +146,7 @@ impl LimiterKey {
     #[must_use]
     pub fn moved(mut self, rules: &LimiterRules, now: Nanos, since: Nanos) -> Self {
         let history = self.windows.history(Nanos::ZERO);
-        let mut key = Self { delay_bound: self.delay_bound, ..Self::new(rules) };
+        let mut key = Self { delay_bound: self.delay_bound, ..Self::begun_at(rules, now) };
         key.windows.set_delay_bound(now, key.delay_bound.bound());
         key.windows.resume(now, &history, since);
         key
@@ -285,12 +292,14 @@ impl LimiterKey {
 
     /// Round trip above which only the response shows the arrival. Before it is known, twice the declared bound: a
     /// program may be late itself, most of all with its first connections. A response that takes a large part of a
-    /// window is of a slow service.
+    /// window is of a slow service. A bound that is a small part of a window gains little: any response that comes soon
+    /// after it is the safer proof.
     fn usual_round_trip(&self, rules: &LimiterRules, round_trip: Nanos) -> Nanos {
         let shortest = rules.key.limits.iter().map(|limit| limit.window.per()).filter(|per| *per > Nanos::ZERO).min();
-        let is_short = shortest.is_some_and(|per| round_trip < Nanos(per.0 / 4));
+        let is_below = |time: Nanos, part: u64| shortest.is_some_and(|per| time < Nanos(per.0 / part));
         match (self.delay_bound.usual_round_trip(), rules.key.delay_bound) {
-            (Nanos::NEVER, Some(bound)) if is_short => bound + bound,
+            (_, Some(bound)) if is_below(bound, 50) && is_below(round_trip, 20) => Nanos::ZERO,
+            (Nanos::NEVER, Some(bound)) if is_below(round_trip, 4) => bound + bound,
             (usual, _) => usual,
         }
     }

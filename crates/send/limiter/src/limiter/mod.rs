@@ -73,6 +73,8 @@ struct State {
 const REMOTE_LOOKS: (Nanos, Nanos) = (Nanos::from_millis(5), Nanos::from_millis(50));
 /// Time within which a departure is reported.
 const DEPARTURE_DELAY: Nanos = Nanos::from_millis(2);
+/// Time for the last steps of a limiter that is closed.
+const CLOSE_TIME: Nanos = Nanos::from_millis(500);
 /// Attempts to store the end of a slot while another process has the key, and the time between them.
 const END_ATTEMPTS: (u32, Nanos) = (100, Nanos(100_000));
 
@@ -298,10 +300,21 @@ impl Limiter {
         }
     }
 
-    /// Ends [`Self::work`].
+    /// Ends [`Self::work`], and stores what it has not: a process that ends now should not hold its last slots.
     pub fn close(&self) {
         lock(&self.state).is_closed = true;
         self.work.notify_all();
+        let end = clock::monotonic() + CLOSE_TIME;
+        while self.is_remote() && clock::monotonic() < end {
+            let lines = &lock(&self.state).lines;
+            let Some(key) = lines.iter().find(|(_, line)| !line.events.is_empty()).map(|(key, _)| Arc::clone(key))
+            else {
+                return;
+            };
+            if self.step(&key, None, &mut Wakes::default()).is_err() {
+                return;
+            }
+        }
     }
 
     /// Lets go of the files of the parent, in a child of a fork: the parent's locks stay the parent's alone.

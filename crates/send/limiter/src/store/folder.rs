@@ -166,7 +166,7 @@ impl FolderKeys {
             (Some((number, text)), _) => (number, StoredKey::read(&text, &self.rules, &self.time(now), &place)?),
             (None, _) => (0, None),
         };
-        let mut key = stored.take().map_or_else(|| LimiterKey::new(&self.rules), |stored| stored.key);
+        let mut key = stored.take().map_or_else(|| LimiterKey::begun_at(&self.rules, now), |stored| stored.key);
         let mut changed = false;
         if check {
             for holder in key.holders() {

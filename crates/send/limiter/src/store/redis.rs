@@ -137,7 +137,8 @@ impl RedisKeys {
         let Some(space) = value.iter().position(|byte| *byte == b' ') else {
             // What is away and still counts here was lost by the server.
             let is_lost = self.keys.remove(name).is_some_and(|mut known| known.number > 0 && !known.key.is_idle(now));
-            let key = if is_lost { LimiterKey::worst_case(&self.rules, now) } else { LimiterKey::new(&self.rules) };
+            let key =
+                if is_lost { LimiterKey::worst_case(&self.rules, now) } else { LimiterKey::begun_at(&self.rules, now) };
             return Ok(CachedKey { number: 0, key, seen: BTreeMap::new() });
         };
         let number = std::str::from_utf8(&value[..space]).ok().and_then(|text| text.parse().ok());
@@ -146,7 +147,7 @@ impl RedisKeys {
         let stored = StoredKey::read(&value[space + 1..], &self.rules, &at, self.server.redacted())?;
         Ok(match stored {
             Some(stored) => CachedKey { number, key: stored.key, seen: stored.head.seen },
-            None => CachedKey { number, key: LimiterKey::new(&self.rules), seen: BTreeMap::new() },
+            None => CachedKey { number, key: LimiterKey::begun_at(&self.rules, now), seen: BTreeMap::new() },
         })
     }
 

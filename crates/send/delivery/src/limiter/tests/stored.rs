@@ -81,13 +81,32 @@ fn the_slots_of_a_holder_that_is_gone_count_as_sent_and_block_nothing() {
 
 #[test]
 fn a_program_that_is_late_itself_waits_from_its_response_on() {
-    let rules = rules(&["1/1s"], Some(ms(2)));
-    for (response, free_at) in [(4, 2 + 1001), (40, 40 + 1001), (300, 2 + 1001)] {
+    for (bound, response, free_at) in [
+        (2, 1, 1 + 1001),
+        (2, 4, 4 + 1001),
+        (2, 49, 49 + 1001),
+        (2, 300, 2 + 1001),
+        (30, 50, 30 + 1001),
+        (30, 70, 70 + 1001),
+        (30, 300, 30 + 1001),
+    ] {
+        let rules = rules(&["1/1s"], Some(ms(bound)));
         let mut key = LimiterKey::new(&rules);
         let slot = key.grant(ms(0), 1, 1, None).unwrap();
         key.apply(&rules, slot, &SlotEvent::Responded(None), ms(response));
-        assert_eq!(key.earliest(ms(response), 1), ms(free_at), "response after {response} ms");
+        assert_eq!(key.earliest(ms(response), 1), ms(free_at), "bound {bound} ms, response after {response} ms");
     }
+}
+
+#[test]
+fn a_slot_of_a_key_whose_past_is_lost_is_void() {
+    let rules = rules(&["2/1s"], Some(ms(2)));
+    let mut old = LimiterKey::begun_at(&rules, ms(1));
+    let slot = old.grant(ms(1), 1, 1, None).unwrap();
+    let mut new = LimiterKey::worst_case(&rules, ms(5));
+    let free_at = new.earliest(ms(5), 1);
+    new.apply(&rules, slot, &SlotEvent::Unsent, ms(6));
+    assert_eq!((new.earliest(ms(6), 1), free_at), (free_at, ms(5 + 2 + 1001)));
 }
 
 #[test]
