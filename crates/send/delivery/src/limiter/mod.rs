@@ -297,8 +297,10 @@ impl LimiterKey {
     fn usual_round_trip(&self, rules: &LimiterRules, round_trip: Nanos) -> Nanos {
         let shortest = rules.key.limits.iter().map(|limit| limit.window.per()).filter(|per| *per > Nanos::ZERO).min();
         let is_below = |time: Nanos, part: u64| shortest.is_some_and(|per| time < Nanos(per.0 / part));
-        match (self.delay_bound.usual_round_trip(), rules.key.delay_bound) {
+        match (self.delay_bound.usual_round_trip(), self.delay_bound.bound()) {
             (_, Some(bound)) if is_below(bound, 50) && is_below(round_trip, 20) => Nanos::ZERO,
+            // A learnt bound is a part of the longest round trip so far.
+            _ if rules.key.delay_bound.is_none() => self.delay_bound.longest_round_trip(),
             (Nanos::NEVER, Some(bound)) if is_below(round_trip, 4) => bound + bound,
             (usual, _) => usual,
         }

@@ -53,7 +53,6 @@ pub struct Wakes {
 pub struct Limiter {
     rules: Arc<LimiterRules>,
     place: SharedPlace,
-    holder: HolderId,
     falls_back: bool,
     stores: Mutex<Stores>,
     state: Mutex<State>,
@@ -91,9 +90,9 @@ impl Limiter {
     ) -> Result<Self, StoreTrouble> {
         let rules = Arc::new(if matches!(place, SharedPlace::Memory) { rules } else { rules.stored() });
         let shared = store::open(&place, &rules, holder)?;
-        let stores = Stores { shared, local: LocalKeys::new(&rules), retry_at: None };
+        let stores = Stores { shared, local: LocalKeys::new(&rules, holder), retry_at: None };
         let (stores, state) = (Mutex::new(stores), Mutex::default());
-        Ok(Self { rules, place, holder, falls_back, stores, state, work: Condvar::new() })
+        Ok(Self { rules, place, falls_back, stores, state, work: Condvar::new() })
     }
 
     /// Whether the weight is within every limit.
@@ -125,7 +124,7 @@ impl Limiter {
     /// Takes the user's slot, if there is one.
     ///
     /// # Errors
-    /// See [`StoreTrouble`]; the user has left the line.
+    /// See [`StoreTrouble`]; the user is to be [cancelled](Self::cancel), which wakes the next one.
     pub fn look(&self, ticket: TicketId) -> Result<(Look, Wakes), StoreTrouble> {
         let mut wakes = Wakes::default();
         let key = match self.taken(ticket)? {
@@ -140,12 +139,11 @@ impl Limiter {
             }
         };
         let stepped = self.step(&key, Some(ticket), &mut wakes);
-        if let Err(trouble) = stepped
-            && trouble != StoreTrouble::Busy
-        {
-            wakes.tickets.extend(self.cancel(ticket).tickets);
-            return Err(trouble);
-        }
+        let is_sure = match stepped {
+            Ok(()) => true,
+            Err(StoreTrouble::Busy) => false,
+            Err(trouble) => return Err(trouble),
+        };
         wakes.tickets.retain(|other| *other != ticket);
         if let Ok(slot) = self.taken(ticket)? {
             return Ok((Look::Taken(slot), wakes));
@@ -153,7 +151,7 @@ impl Limiter {
         let state = lock(&self.state);
         let next = state.lines.get(&key).and_then(|line| line.next_step).unwrap_or(Nanos::NEVER);
         let wait = if next == Nanos::NEVER { next } else { next - clock::monotonic() };
-        Ok((Look::Wait { wait, is_sure: true }, wakes))
+        Ok((Look::Wait { wait, is_sure }, wakes))
     }
 
     /// The user's slot, or its key and whether it is the first one that waits.

@@ -68,7 +68,10 @@ impl Limiter {
             }
             // What comes while the step is made needs another one.
             line.next_step = None;
-            (line.waiting.clone(), line.events.clone(), check, line.was_local)
+            // What was sent long ago no longer counts.
+            let age = now - line.stepped_at;
+            let was_local = line.was_local && age < LimiterKey::worst_case(&self.rules, now).memory(now);
+            (line.waiting.clone(), line.events.clone(), check, was_local)
         };
         let mut outcome = KeyStepOutcome::default();
         let mut act = |key: &mut LimiterKey, time: StepTime, is_local: bool| {
@@ -86,7 +89,7 @@ impl Limiter {
             }
             for Waiting { ticket, weight, .. } in &waiting {
                 let is_taken = own == Some(*ticket);
-                match key.grant(time.now, *weight, self.holder, (!is_taken).then_some(GRANT_VALIDITY)) {
+                match key.grant(time.now, *weight, time.holder, (!is_taken).then_some(GRANT_VALIDITY)) {
                     Ok(slot) => {
                         let until = if is_taken { Nanos::NEVER } else { time.local + GRANT_VALIDITY };
                         outcome.grants.push(Grant { ticket: *ticket, weight: *weight, slot, is_local, until });
@@ -97,7 +100,7 @@ impl Limiter {
                     }
                 }
             }
-            outcome.has_others = key.holders().iter().any(|holder| *holder != self.holder);
+            outcome.has_others = key.holders().iter().any(|holder| *holder != time.holder);
             outcome.applied > 0 || !outcome.grants.is_empty() || (was_local && !is_local)
         };
         let is_skipped = stores.retry_at.is_some_and(|at| now < at) && self.falls_back;
@@ -161,7 +164,7 @@ impl Limiter {
         let (shortest, longest) = if self.is_remote() { REMOTE_LOOKS } else { LOOKS };
         let look = match outcome.next.filter(|_| !line.waiting.is_empty()) {
             None => Nanos::NEVER,
-            Some(next) if !outcome.has_others && next < Nanos::NEVER => next,
+            Some(next) if !outcome.has_others => next,
             // Others may end their slots at any time.
             Some(Nanos::NEVER) => Nanos(shortest.0 << line.idle_steps.min(4)).min(longest),
             Some(next) => Nanos(next.0 / 4).max(shortest).min(next),

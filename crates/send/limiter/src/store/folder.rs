@@ -176,7 +176,7 @@ impl FolderKeys {
                 }
             }
         }
-        changed |= act(&mut key, StepTime { now, local: now });
+        changed |= act(&mut key, StepTime { now, local: now, holder: self.holder });
         let stored = StoredKey::new(key, &self.rules, &self.time(now), Default::default());
         let number = if changed { number + 1 } else { number };
         if changed {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use weir_base::Nanos;
-use weir_delivery::limiter::{LimiterKey, LimiterRules};
+use weir_delivery::limiter::{HolderId, LimiterKey, LimiterRules};
 use weir_machine::clock;
 
 use super::{Act, KeyStore, StepTime};
@@ -14,6 +14,7 @@ use crate::trouble::StoreTrouble;
 #[derive(Debug)]
 pub(crate) struct LocalKeys {
     rules: Arc<LimiterRules>,
+    holder: HolderId,
     keys: FxHashMap<Box<str>, LimiterKey>,
     /// Number of keys at which idle ones are dropped.
     prune_at: usize,
@@ -22,8 +23,8 @@ pub(crate) struct LocalKeys {
 const MIN_PRUNED_KEYS: usize = 1000;
 
 impl LocalKeys {
-    pub(crate) fn new(rules: &Arc<LimiterRules>) -> Self {
-        Self { rules: Arc::clone(rules), keys: FxHashMap::default(), prune_at: MIN_PRUNED_KEYS }
+    pub(crate) fn new(rules: &Arc<LimiterRules>, holder: HolderId) -> Self {
+        Self { rules: Arc::clone(rules), holder, keys: FxHashMap::default(), prune_at: MIN_PRUNED_KEYS }
     }
 
     /// Makes a step at this time.
@@ -36,7 +37,7 @@ impl LocalKeys {
             self.keys.insert(key.into(), LimiterKey::new(&self.rules));
         }
         if let Some(key) = self.keys.get_mut(key) {
-            act(key, StepTime { now, local: now });
+            act(key, StepTime { now, local: now, holder: self.holder });
         }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct StepTime {
     pub(crate) now: Nanos,
     /// Time by this process's clock that has passed at `now` for certain.
     pub(crate) local: Nanos,
+    /// Holder of what is granted in this step.
+    pub(crate) holder: HolderId,
 }
 
 /// A step: changes the key, and returns whether it did. It may run several times; the last one counts.
@@ -50,7 +52,7 @@ pub(crate) fn open(
     holder: HolderId,
 ) -> Result<Box<dyn KeyStore>, StoreTrouble> {
     match place {
-        SharedPlace::Memory => Ok(Box::new(LocalKeys::new(rules))),
+        SharedPlace::Memory => Ok(Box::new(LocalKeys::new(rules, holder))),
         SharedPlace::Folder(path) => Ok(Box::new(folder::FolderKeys::open(path, rules, holder)?)),
         #[cfg(feature = "redis")]
         SharedPlace::Redis(server, name) => Ok(Box::new(redis::RedisKeys::new(server, name, rules, holder))),

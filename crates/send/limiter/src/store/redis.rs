@@ -107,7 +107,14 @@ impl RedisKeys {
         // Rounded up: a time that has not come is never taken for one that has.
         command.arg(SCRIPT).arg(1).arg(name).arg(number).arg(value).arg(at.0.div_ceil(1000)).arg(ttl_ms);
         let begin = clock::monotonic();
-        let reply = command.query::<Value>(&mut connection).map_err(|error| self.unreachable(&error_line(&error)))?;
+        let reply = match command.query::<Value>(&mut connection) {
+            Ok(reply) => reply,
+            Err(error) => {
+                // It may have been executed. What it has granted belongs to a holder that is not seen any more.
+                self.holder = self.holder.wrapping_add(1);
+                return Err(self.unreachable(&error_line(&error)));
+            }
+        };
         let end = clock::monotonic();
         self.connection = Some(connection);
         let mut reply = RedisValues::of(reply);
@@ -154,7 +161,7 @@ impl RedisKeys {
     fn time(&self) -> Result<StepTime, StoreTrouble> {
         let known = self.clock.ok_or_else(|| self.unreachable("no reply"))?;
         let now = clock::monotonic();
-        Ok(StepTime { now: known.server + (now - known.end), local: now - known.round_trip })
+        Ok(StepTime { now: known.server + (now - known.end), local: now - known.round_trip, holder: self.holder })
     }
 
     /// Runs the step on a copy; returns it if it has changed.

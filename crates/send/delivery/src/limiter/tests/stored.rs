@@ -99,6 +99,25 @@ fn a_program_that_is_late_itself_waits_from_its_response_on() {
 }
 
 #[test]
+fn a_response_that_is_later_than_all_before_is_the_proof_of_its_arrival() {
+    let rules = LimiterRules { learns_delay_bound: true, ..rules(&["1/1s"], None) };
+    let mut key = LimiterKey::new(&rules);
+    let mut at = ms(0);
+    for _ in 0..500 {
+        let slot = key.grant(at, 1, 1, None).unwrap();
+        key.apply(&rules, slot, &SlotEvent::Responded(None), at + ms(100));
+        at = at + ms(1101);
+    }
+    assert_eq!(key.delay_bound(), Some(ms(55)));
+    for (response, proof) in [(90, 55), (180, 180)] {
+        let slot = key.grant(at, 1, 1, None).unwrap();
+        key.apply(&rules, slot, &SlotEvent::Responded(None), at + ms(response));
+        assert_eq!(key.earliest(at + ms(response), 1), at + ms(proof + 1001));
+        at = at + ms(1300);
+    }
+}
+
+#[test]
 fn a_slot_of_a_key_whose_past_is_lost_is_void() {
     let rules = rules(&["2/1s"], Some(ms(2)));
     let mut old = LimiterKey::begun_at(&rules, ms(1));
