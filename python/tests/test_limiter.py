@@ -234,7 +234,7 @@ def test_tasks_that_are_cancelled_at_any_time_take_no_slot_along() -> None:
 def test_ctrl_c_while_a_thread_waits_leaves_the_line() -> None:
     limiter = weir.Limiter("concurrency:1")
     slot = limiter.acquire("key")
-    timer = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
+    timer = threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         limiter.acquire("key")

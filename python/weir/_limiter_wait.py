@@ -8,9 +8,12 @@ import sys
 import threading
 from collections.abc import Awaitable
 from math import inf
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 __all__ = ["AsyncGate", "ThreadGate", "async_gate"]
+
+_LONGEST_S: Final = 1.0
+"""Longest wait of a thread; it looks again after it."""
 
 
 class AsyncGate(Protocol):
@@ -40,8 +43,9 @@ class ThreadGate:
             self._lock.release()
 
     def wait(self, seconds: float) -> None:
-        """Wait until woken, or for this time; Ctrl-C ends it."""
-        self._lock.acquire(timeout=-1 if seconds == inf else min(seconds, threading.TIMEOUT_MAX))
+        """Wait until woken, for this time, or for a second; Ctrl-C ends it."""
+        # A signal that another thread takes does not end the wait.
+        self._lock.acquire(timeout=min(seconds, _LONGEST_S))
 
 
 class _LoopGate:

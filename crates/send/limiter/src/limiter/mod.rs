@@ -304,15 +304,17 @@ impl Limiter {
         self.work.notify_all();
         let end = clock::monotonic() + CLOSE_TIME;
         while self.is_remote() && clock::monotonic() < end {
-            let lines = &lock(&self.state).lines;
-            let Some(key) = lines.iter().find(|(_, line)| !line.events.is_empty()).map(|(key, _)| Arc::clone(key))
-            else {
-                return;
-            };
+            let Some(key) = self.unstored() else { return };
             if self.step(&key, None, &mut Wakes::default()).is_err() {
                 return;
             }
         }
+    }
+
+    /// A key with events that are not stored.
+    fn unstored(&self) -> Option<Arc<str>> {
+        let state = lock(&self.state);
+        state.lines.iter().find(|(_, line)| !line.events.is_empty()).map(|(key, _)| Arc::clone(key))
     }
 
     /// Lets go of the files of the parent, in a child of a fork: the parent's locks stay the parent's alone.

@@ -106,14 +106,14 @@ fn a_response_that_is_later_than_all_before_is_the_proof_of_its_arrival() {
     for _ in 0..500 {
         let slot = key.grant(at, 1, 1, None).unwrap();
         key.apply(&rules, slot, &SlotEvent::Responded(None), at + ms(100));
-        at = at + ms(1101);
+        at += ms(1101);
     }
     assert_eq!(key.delay_bound(), Some(ms(55)));
     for (response, proof) in [(90, 55), (180, 180)] {
         let slot = key.grant(at, 1, 1, None).unwrap();
         key.apply(&rules, slot, &SlotEvent::Responded(None), at + ms(response));
         assert_eq!(key.earliest(at + ms(response), 1), at + ms(proof + 1001));
-        at = at + ms(1300);
+        at += ms(1300);
     }
 }
 
