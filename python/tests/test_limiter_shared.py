@@ -304,8 +304,7 @@ def test_a_reply_that_is_lost_blocks_nothing_for_long(tmp_path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(relay))
             listener.listen()
-            thread = threading.Thread(target=_relay, args=(listener, place), daemon=True)
-            thread.start()
+            threading.Thread(target=_relay, args=(listener, place), daemon=True).start()
             limiter = weir.Limiter("concurrency:1", shared=f"redis+unix://{relay}", delay_bound="1ms")
             # The relay loses the reply to the script that grants the slot.
             with pytest.raises(weir.LimiterError):
@@ -313,7 +312,6 @@ def test_a_reply_that_is_lost_blocks_nothing_for_long(tmp_path: Path) -> None:
             # It was granted to a holder that is not seen any more.
             with limiter("key", timeout=60):
                 pass
-            thread.join()
 
 
 def _relay(listener: socket.socket, place: Path) -> None:

@@ -163,12 +163,13 @@ impl LimiterKey {
             let HeldSlot { slot, phase, .. } = self.held[index];
             match phase {
                 SlotPhase::Granted(until) if until <= now => {
-                    self.windows.departed(slot, now);
-                    self.held[index].phase = SlotPhase::Departed(now);
+                    self.windows.departed(slot, until);
+                    self.held[index].phase = SlotPhase::Departed(until);
                 }
+                // Not `now`: a look that changes nothing else is not stored, and the next one has to find the same.
                 SlotPhase::Forgotten(until) if until <= now => {
                     self.held.swap_remove(index);
-                    self.windows.abandoned(slot, now);
+                    self.windows.abandoned(slot, until);
                 }
                 _ => {}
             }

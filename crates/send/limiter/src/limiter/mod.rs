@@ -105,6 +105,10 @@ impl Limiter {
         self.place.is_remote()
     }
 
+    fn is_memory(&self) -> bool {
+        matches!(self.place, SharedPlace::Memory)
+    }
+
     /// Puts a user at the end of the key's line.
     pub fn join(&self, key: &str, weight: u64) -> TicketId {
         let mut state = lock(&self.state);

@@ -164,7 +164,7 @@ impl Limiter {
         let (shortest, longest) = if self.is_remote() { REMOTE_LOOKS } else { LOOKS };
         let look = match outcome.next.filter(|_| !line.waiting.is_empty()) {
             None => Nanos::NEVER,
-            Some(next) if !outcome.has_others => next,
+            Some(next) if !outcome.has_others && (next < Nanos::NEVER || self.is_memory()) => next,
             // Others may end their slots at any time.
             Some(Nanos::NEVER) => Nanos(shortest.0 << line.idle_steps.min(4)).min(longest),
             Some(next) => Nanos(next.0 / 4).max(shortest).min(next),

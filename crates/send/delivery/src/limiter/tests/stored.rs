@@ -118,6 +118,16 @@ fn a_response_that_is_later_than_all_before_is_the_proof_of_its_arrival() {
 }
 
 #[test]
+fn looks_that_are_not_stored_do_not_move_the_end_of_a_slot() {
+    let rules = rules(&["concurrency:1"], Some(ms(2)));
+    let mut key = LimiterKey::new(&rules);
+    key.grant(ms(0), 1, 7, Some(GRANT_VALIDITY)).unwrap();
+    key.lost(7, ms(10_000));
+    let free_at: Vec<Nanos> = [11_000, 15_000, 21_999].map(|at| key.clone().earliest(ms(at), 1)).into();
+    assert_eq!(free_at, [ms(22_000); 3]);
+}
+
+#[test]
 fn a_slot_of_a_key_whose_past_is_lost_is_void() {
     let rules = rules(&["2/1s"], Some(ms(2)));
     let mut old = LimiterKey::begun_at(&rules, ms(1));
