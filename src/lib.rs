@@ -79,7 +79,8 @@
 //! ## Send: `crates/send`
 //!
 //! Delivering jobs through the limits of a service: which job, when and by which key (`delivery`), durable stores and
-//! the sender (`send`), a file of jobs in and a file of results out (`send-file`). It names neither load nor gate.
+//! the sender (`send`), a file of jobs in and a file of results out (`send-file`); and the same limits for any code
+//! (`limiter`). It names neither load nor gate.
 //!
 //! - [`delivery`], pure: Delivery of jobs through a service's rate limits as pure decisions
 //! - [`limiter`]: Rate limits that threads, tasks, processes and machines share: who may send when ──► delivery, redis
