@@ -27,6 +27,7 @@ crate::target!(|input: (u8, &[u8])| {
         key.apply(&rules, slot, &SlotEvent::Responded(None), now + Nanos::from_millis(5));
     }
     key.earliest(Nanos::from_secs(20), 1);
-    key.clone().moved(&rules, Nanos::from_secs(30), Nanos::SECOND);
+    let mut moved = key.clone().moved(&rules, Nanos::from_secs(30), Nanos::SECOND);
+    moved.earliest(Nanos::from_secs(31), 1);
     key.is_idle(Nanos::from_secs(4000));
 });
