@@ -11,7 +11,7 @@ AIPERF=0.13.0
 LOCUST=2.47.0
 JMETER=5.6.3
 CLIENTS="aiohttp==3.14.5 uvloop==0.23.0 httpx==0.28.1 httpx2==2.16.2 httpx-aiohttp==0.2.0 requests==2.34.2 curl_cffi==0.16.3 pycurl==7.49.0
-    aiolimiter==1.3.0 tenacity==9.2.1"
+    aiolimiter==1.3.0 pyrate-limiter==4.5.1 limits==5.8.0 tenacity==9.2.1"
 NIQUESTS=3.21.2
 CELERY=5.7.0
 DRAMATIQ=2.2.1

@@ -1,8 +1,8 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
     python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|llm|watched|serve|gate|client|smart|
-                           overload|harm|send|delivery|shared|verdicts|agents|all|page] [--quick] [--pairs 5]
-                           [--minutes 10] [--publish]
+                           overload|harm|send|delivery|limiter|shared|verdicts|agents|all|page] [--quick]
+                           [--pairs 5] [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
 with its command line in benches/out/*.json. A section is a page: --publish writes the pages of
@@ -25,6 +25,7 @@ from harness import (
     gated,
     harm,
     http2,
+    limiters,
     llm,
     machine,
     memory,
@@ -67,6 +68,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "harm": harm.measure,
     "send": sending.measure,
     "delivery": delivery.measure,
+    "limiter": limiters.measure,
     "shared": sharing.measure,
     "verdicts": verdicts.measure,
     "agents": agents.measure,

@@ -79,9 +79,11 @@
 //! ## Send: `crates/send`
 //!
 //! Delivering jobs through the limits of a service: which job, when and by which key (`delivery`), durable stores and
-//! the sender (`send`), a file of jobs in and a file of results out (`send-file`). It names neither load nor gate.
+//! the sender (`send`), a file of jobs in and a file of results out (`send-file`); and the same limits for any code
+//! (`limiter`). It names neither load nor gate.
 //!
 //! - [`delivery`], pure: Delivery of jobs through a service's rate limits as pure decisions
+//! - [`limiter`]: Rate limits that threads, tasks, processes and machines share: who may send when ──► delivery, redis
 //! - [`send`]: The job sender: durable job stores, and delivery through the rate limits of a service ──► delivery, net, redis
 //! - [`send_file`]: Bulk delivery of weir send: a file of jobs in, a file of results out ──► delivery, send
 //!
@@ -123,6 +125,7 @@ pub use weir_http2 as http2;
 pub use weir_hurl as hurl;
 pub use weir_import as import;
 pub use weir_json as json;
+pub use weir_limiter as limiter;
 pub use weir_limits as limits;
 pub use weir_llm as llm;
 pub use weir_load as load;

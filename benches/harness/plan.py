@@ -40,6 +40,8 @@ class Plan:
     delivery_rounds: int = 3  # rounds with `weir send`
     recipe_rounds: int = 1  # rounds with its peer, too
     learn_s: int = 50  # at an undeclared limit
+    limiter_rounds: int = 3
+    limiter_requests: int = 600  # that are not rejected
     hosts_s: int = 15
     host_jobs: int = 1_500  # for each of several hosts
     harm_rounds: int = 3
@@ -88,6 +90,8 @@ class Plan:
                 delivery_rounds=1,
                 learn_s=20,
                 host_jobs=600,
+                limiter_rounds=1,
+                limiter_requests=100,
                 hosts_s=8,
                 harm_rounds=1,
                 harm_s=5,

@@ -39,6 +39,7 @@ macro_rules! each_target {
             import,
             jobs,
             json_path,
+            limiter_key,
             paths,
             proxy_header,
             rehearsal,

@@ -6,6 +6,7 @@
 //!     ├── UsageError (and ValueError)   PlanError, TlsError, and any invalid value
 //!     ├── SetupError                    LoadError
 //!     ├── NoResponse                    failures of requests of tasks
+//!     ├── LimiterError                  StoreTrouble
 //!     ├── ClientError and below         outcomes of calls; created by Python (`weir/_response.py`)
 //!     └── SendError                     NotAccepted: StoreError; SenderEnded: SendFailed; others are created by Python
 //! KeyboardInterrupt
@@ -26,6 +27,7 @@ pub(crate) use classes::UsageError;
 mod classes {
     pyo3::import_exception!(weir._errors, UsageError);
     pyo3::import_exception!(weir._errors, SetupError);
+    pyo3::import_exception!(weir._errors, LimiterError);
     pyo3::import_exception!(weir._errors, NoResponse);
     pyo3::import_exception!(weir._errors, NotAccepted);
     pyo3::import_exception!(weir._errors, SenderEnded);
@@ -93,6 +95,11 @@ pub(crate) fn store_error(error: &StoreError) -> PyErr {
 /// A sender that has ended.
 pub(crate) fn sender_ended(reason: &str) -> PyErr {
     classes::SenderEnded::new_err(reason.to_owned())
+}
+
+/// A limiter whose shared place is unreachable.
+pub(crate) fn limiter(reason: &str) -> PyErr {
+    classes::LimiterError::new_err(format!("shared: {reason}"))
 }
 
 /// An invalid job.

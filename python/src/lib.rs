@@ -17,6 +17,7 @@
 //! - [`decisions`]: decisions of calls whose attempts Python makes
 //! - [`transport`]: the same calls with streamed bodies, under other libraries
 //! - [`send`]: delivery of jobs, awaited or blocking
+//! - [`limiter`]: rate limits of any code, awaited or blocking
 //! - [`secret_names`]: the core's rules of secrets
 //! - [`errors`]: Rust errors -> Python exceptions
 
@@ -28,6 +29,7 @@ mod errors;
 mod flag_form;
 mod form;
 mod json;
+mod limiter;
 mod llm;
 mod load;
 mod run;
@@ -73,6 +75,10 @@ mod _weir {
     use super::decisions::hedged::{CallDecisionHandle, CallRulesHandle};
     #[pymodule_export]
     use super::decisions::retried::{RetryCallHandle, RetryRulesHandle};
+    #[pymodule_export]
+    use super::limiter::handle::LimiterHandle;
+    #[pymodule_export]
+    use super::limiter::slot::LimiterSlotHandle;
     #[pymodule_export]
     use super::llm::run_llm;
     #[pymodule_export]

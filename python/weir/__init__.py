@@ -13,6 +13,7 @@
 - `Client` and `AsyncClient` make calls with deadlines, hedging and retries; `get`, `post` and so on do so through one
   shared client.
 - `retry` puts retries around any function or block. `weir.aiohttp` has a middleware for sessions of aiohttp.
+- `Limiter` keeps any code within rate limits, over threads, tasks, processes and machines.
 - `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
 - The modules `weir.httpx2`, `weir.httpx` and `weir.requests` have the policies of `Client` as transports of these
   libraries, which each of them imports.
@@ -39,6 +40,8 @@ _NAMES = {
         "Interrupted",
         "JobExpired",
         "JobFailed",
+        "LimiterError",
+        "LimiterTimeout",
         "NoResponse",
         "NotAccepted",
         "ResponseTooLarge",
@@ -53,6 +56,8 @@ _NAMES = {
     "_flags": ("Flag",),
     "_headers": ("Headers",),
     "_job": ("Job", "JobResult", "JobTypes", "SenderStats"),
+    "_limiter": ("Limiter",),
+    "_limiter_slot": ("LimiterSlot",),
     "_llm": ("llm",),
     "_load": ("Stage", "load"),
     "_policy": ("Budget", "Hedge", "Retry", "Success"),

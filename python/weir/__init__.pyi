@@ -19,6 +19,8 @@ from weir._errors import (
     Interrupted,
     JobExpired,
     JobFailed,
+    LimiterError,
+    LimiterTimeout,
     NoResponse,
     NotAccepted,
     ResponseTooLarge,
@@ -33,6 +35,8 @@ from weir._errors import (
 from weir._flags import Flag
 from weir._headers import Headers
 from weir._job import Job, JobResult, JobTypes, SenderStats
+from weir._limiter import Limiter
+from weir._limiter_slot import LimiterSlot
 from weir._llm import llm
 from weir._load import Stage, load
 from weir._policy import Budget, Hedge, Retry, Success
@@ -126,6 +130,10 @@ __all__ = [
     "JobFailed",
     "JobResult",
     "JobTypes",
+    "Limiter",
+    "LimiterError",
+    "LimiterSlot",
+    "LimiterTimeout",
     "Llm",
     "LlmPoint",
     "Manifest",

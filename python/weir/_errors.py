@@ -8,6 +8,8 @@
         ├── SetupError             the run could not start: no service at this address, no TLS, too few open files
         ├── NoResponse             a request of a task of a `User` got no response; the task may catch it
         ├── RetriesExhausted       `until` of a `weir.retry` accepted no result
+        ├── LimiterError           the shared state of a Limiter is unreachable
+        │   └── LimiterTimeout     no slot within the timeout; also a TimeoutError
         ├── SendError              of Sender or AsyncSender
         │   ├── JobFailed          the job was dead-lettered: `JobResult.raise_for_state`
         │   │   └── JobExpired     its TTL passed before delivery; also a TimeoutError
@@ -52,6 +54,8 @@ __all__ = [
     "Interrupted",
     "JobExpired",
     "JobFailed",
+    "LimiterError",
+    "LimiterTimeout",
     "NoResponse",
     "NotAccepted",
     "ResponseTooLarge",
@@ -183,6 +187,18 @@ class HTTPStatusError(ClientError):
     __module__ = "weir"
 
     response: Response
+
+
+class LimiterError(WeirError):
+    """Slot that a limiter could not grant: its shared file or server is unreachable, full or unreadable."""
+
+    __module__ = "weir"
+
+
+class LimiterTimeout(LimiterError, TimeoutError):  # noqa: N818  named for the event
+    """Slot that was not free within the timeout; nothing was used."""
+
+    __module__ = "weir"
 
 
 class SendError(WeirError):

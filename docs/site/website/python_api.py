@@ -45,6 +45,7 @@ PAGES = {
     "sender": ("weir.Sender", "jobs through rate limits.", ("_sender",)),
     "async-sender": ("weir.AsyncSender", "the same jobs, for asyncio.", ("_async_sender",)),
     "jobs": ("Jobs in Python", "jobs, their results, tickets and batches.", ("_job", "_ticket")),
+    "limiter": ("weir.Limiter", "rate limits for any code.", ("_limiter", "_limiter_slot")),
     "errors": ("Exceptions in Python", "exceptions that the package raises.", ("_errors",)),
 }
 """Pages: title, subject, and the modules whose public names they have; after a colon one of their names. A name is on

@@ -194,13 +194,13 @@ fn backoff((TimeArg(first), TimeArg(longest)): (TimeArg, TimeArg)) -> PyResult<B
     Ok(Backoff { min: first.into(), max: longest.into() })
 }
 
-fn limits(name: &str, given: &[String], unit: LimitUnit) -> PyResult<Vec<HostLimit>> {
+pub(crate) fn limits(name: &str, given: &[String], unit: LimitUnit) -> PyResult<Vec<HostLimit>> {
     let limits = given.iter().map(|text| HostLimit::read(text, unit)).collect::<Result<_, _>>();
     limits.map_err(|why| errors::usage(&format!("{name}: {why}")))
 }
 
 /// Text or an iterable of texts.
-struct StringsArg(Vec<String>);
+pub(crate) struct StringsArg(pub(crate) Vec<String>);
 
 impl FromPyObject<'_, '_> for StringsArg {
     type Error = PyErr;
@@ -240,14 +240,14 @@ impl FromPyObject<'_, '_> for KeysArg {
 }
 
 /// Delay bound: a time, `"learn"`, or None if only a response shows that a request has arrived.
-enum DelayBound {
+pub(crate) enum DelayBound {
     Learnt,
     Unknown,
     Given(Nanos),
 }
 
 impl DelayBound {
-    fn given(&self) -> Option<Nanos> {
+    pub(crate) fn given(&self) -> Option<Nanos> {
         if let Self::Given(bound) = self { Some(*bound) } else { None }
     }
 }

@@ -1,7 +1,10 @@
 //! Unit of a rate limit: requests, or their weights.
 
+use serde::{Deserialize, Serialize};
+
 /// Unit in which a limit counts a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LimitUnit {
     /// One per request.
     Requests,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
 use weir_base::units;
 
@@ -22,7 +23,8 @@ pub enum LimitModel {
 }
 
 /// A limit per time, and its model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct LimitWindow {
     model: LimitModel,
     limit: u64,
@@ -118,6 +120,20 @@ impl LimitWindow {
     /// Length; 0 for [`LimitModel::Concurrency`] only.
     pub const fn per(&self) -> Nanos {
         self.per
+    }
+}
+
+impl From<LimitWindow> for String {
+    fn from(window: LimitWindow) -> Self {
+        window.to_string()
+    }
+}
+
+impl TryFrom<String> for LimitWindow {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::read(&text, LimitModel::SlidingLog)
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::Nanos;
 
 /// Amount of the requests that have not ended at the server.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ConcurrencyCount {
     used: u64,
     /// Scheduled ends and their amounts, in order of time.

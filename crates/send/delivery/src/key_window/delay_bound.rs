@@ -9,10 +9,12 @@
 //! A declared bound may be exceeded too: a packet is retransmitted, a machine stalls. Such a request has a round trip
 //! above nearly all recent ones; then only its response proves the arrival.
 
+use serde::{Deserialize, Serialize};
+
 use super::Nanos;
 
 /// The one-way delay bound of a service, for all its keys.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct OneWayDelayBound {
     fixed: Option<Nanos>,
     learns: bool,
@@ -72,7 +74,7 @@ impl OneWayDelayBound {
     /// The bound; None: only responses prove arrivals.
     pub fn bound(&self) -> Option<Nanos> {
         let learnt = || {
-            let longest = u128::from(self.longest_round_trips[0].max(self.longest_round_trips[1]).0);
+            let longest = u128::from(self.longest_round_trip().0);
             let bound = longest * u128::from(self.percent * MARGIN_PERCENT) / 10_000;
             (self.percent < 100).then(|| Nanos(u64::try_from(bound).unwrap_or(u64::MAX)))
         };
@@ -109,6 +111,11 @@ impl OneWayDelayBound {
             slow => Some(slow),
         };
         slow.filter(|_| self.fixed.is_some()).unwrap_or(Nanos::NEVER)
+    }
+
+    /// Longest recent round trip; a learnt bound is a part of it.
+    pub fn longest_round_trip(&self) -> Nanos {
+        self.longest_round_trips[0].max(self.longest_round_trips[1])
     }
 
     /// Takes in the age of a request in flight.

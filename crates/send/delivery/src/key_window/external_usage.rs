@@ -23,11 +23,13 @@
 //!
 //! Sums are of everything ever counted, so that what windows forget meanwhile counts on both sides.
 
+use serde::{Deserialize, Serialize};
+
 use super::Nanos;
 use super::limit_estimate::HIGH_LIMIT;
 
 /// Amount booked for other clients of a limit.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ExternalUsage {
     /// Amount ever booked and not taken back.
     booked: i128,
@@ -42,7 +44,7 @@ pub(super) struct ExternalUsage {
 }
 
 /// The latest reported moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct LatestReport {
     /// Count, including what windows had forgotten when the response came.
     count: i128,
@@ -51,7 +53,7 @@ struct LatestReport {
 }
 
 /// Booked usage of others when a request was sent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ExternalSnapshot {
     booked: i128,
     is_reported: bool,
@@ -80,6 +82,12 @@ pub(super) struct CountReport {
 impl ExternalUsage {
     pub(super) fn snapshot(&self) -> ExternalSnapshot {
         ExternalSnapshot { booked: self.booked, is_reported: self.first_report_at.is_some() }
+    }
+
+    /// Whether all sums are far from overflows.
+    pub(super) fn is_valid(&self) -> bool {
+        let sums = [self.booked, self.unproven, self.latest.map_or(0, |latest| latest.count)];
+        sums.iter().all(|sum| sum.unsigned_abs() < super::stored_bounds::MAX_SUM)
     }
 
     pub(super) fn mark_shared(&mut self) {

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::count_snapshot::CountSnapshot;
 use super::{LimitUnit, MAX_WINDOWS, Nanos, WindowSlot};
 use crate::pace::PacedRequest;
 
 /// A sent request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct OpenRequest {
     /// Time of the decision to send.
     pub(super) intended_at: Nanos,
@@ -19,22 +21,28 @@ pub(super) struct OpenRequest {
     /// Whether the request has an outcome.
     pub(super) ended: bool,
     /// Each window's count at the send.
+    #[serde(with = "super::count_snapshot")]
     pub(super) snapshots: [CountSnapshot; MAX_WINDOWS],
     /// The pace's record; None: the pace has the outcome.
+    #[serde(skip)]
     pub(super) pace: Option<PacedRequest>,
 }
 
 /// All requests that have no outcome or have not arrived.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct InFlightRequests {
     requests: VecDeque<OpenRequest>,
     /// Number of the first request in `requests`.
     first_number: u64,
     /// Departures in order: time and number; some have arrived meanwhile.
+    #[serde(skip)]
     departures: VecDeque<(Nanos, u64)>,
+    #[serde(skip)]
     in_transit_requests: u64,
+    #[serde(skip)]
     in_transit_weight: u64,
     /// Number and weight of the requests without an outcome.
+    #[serde(skip)]
     in_flight: (u64, u64),
 }
 
@@ -42,6 +50,17 @@ impl InFlightRequests {
     /// An empty set whose slots have new numbers.
     pub(super) fn emptied(&self) -> Self {
         Self { first_number: self.first_number + self.requests.len() as u64, ..Self::default() }
+    }
+
+    /// Numbers the requests from here on, if there are none.
+    pub(super) fn number_from(&mut self, first: u64) {
+        if self.requests.is_empty() {
+            self.first_number = self.first_number.max(first);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
     }
 
     pub(super) fn push(&mut self, open: OpenRequest) -> WindowSlot {
@@ -72,6 +91,22 @@ impl InFlightRequests {
             LimitUnit::Requests => self.in_flight.0,
             LimitUnit::Weight => self.in_flight.1,
         }
+    }
+
+    /// Computes what is not stored; false: the numbers contradict one another.
+    pub(super) fn restore(&mut self) -> bool {
+        let open = || self.requests.iter().filter(|open| !open.ended);
+        let in_transit = || self.requests.iter().filter(|open| !open.arrived);
+        let weight = |sum: u64, open: &OpenRequest| sum.saturating_add(open.weight);
+        self.in_flight = (open().count() as u64, open().fold(0, weight));
+        (self.in_transit_requests, self.in_transit_weight) =
+            (in_transit().count() as u64, in_transit().fold(0, weight));
+        let numbered = self.requests.iter().zip(self.first_number..);
+        let departed = numbered.filter(|(open, _)| !open.arrived);
+        let mut departures: Vec<_> = departed.filter_map(|(open, number)| Some((open.departed_at?, number))).collect();
+        departures.sort_unstable();
+        self.departures = departures.into();
+        self.first_number < super::stored_bounds::MAX_NUMBER
     }
 
     fn request(&self, number: u64) -> Option<&OpenRequest> {

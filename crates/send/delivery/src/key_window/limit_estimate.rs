@@ -1,5 +1,7 @@
 //! The estimate of a limit: the stated value, lowered by rejections and raised again without them.
 
+use serde::{Deserialize, Serialize};
+
 use super::Nanos;
 
 /// Estimate of a limit, in [1, stated].
@@ -14,7 +16,7 @@ use super::Nanos;
 /// the next growth, each good growth halves it. So a limit that was stated too high is exceeded a few times only, and
 /// one that was merely busy is soon used fully again. A rejection is a small part of what a high limit lets through, so
 /// its estimate grows sooner.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct LimitEstimate {
     stated: u64,
     /// Limit that the server reported last; `u64::MAX`: none.
@@ -54,6 +56,11 @@ impl LimitEstimate {
             min_growth_interval: growth_interval,
             changed_at: Nanos::ZERO,
         }
+    }
+
+    /// Whether it is one of this limit.
+    pub(super) fn is_valid(&self, stated: u64) -> bool {
+        self.stated == stated && (1..=stated).contains(&self.current) && self.reported > 0
     }
 
     /// The estimate, in [1, stated].

@@ -44,6 +44,8 @@ mod limit_estimate;
 mod rules;
 mod send_time;
 mod server_quota;
+mod stored;
+mod stored_bounds;
 mod window_count;
 mod worst_case_bucket;
 mod worst_case_count;
@@ -57,6 +59,8 @@ pub use self::send_time::SendTimeCause;
 use self::server_quota::ServerQuota;
 use self::window_count::{RejectedCount, WindowCount};
 
+use serde::{Deserialize, Serialize};
+
 use crate::pace::AdaptivePace;
 use weir_base::Nanos;
 use weir_limits::limit_unit::LimitUnit;
@@ -69,7 +73,7 @@ pub const MAX_WINDOWS: usize = 8;
 const MIN_PROBE_TIMEOUT: Nanos = Nanos::from_millis(50);
 
 /// Handle of a sent request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WindowSlot(u64);
 
 /// Client-side counts of a key's limits: one for each window, and all requests in flight.
@@ -77,7 +81,7 @@ pub struct WindowSlot(u64);
 /// Instants should be passed in order; one before the latest counts as the latest. Each slot ends once: with
 /// [`Self::responded`], [`Self::abandoned`] or [`Self::unsent`]. Memory: two words for each request in a log, and a
 /// snapshot of all counts for each request that has not ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KeyWindows {
     counts: Vec<WindowCount>,
     in_flight: InFlightRequests,
@@ -91,6 +95,7 @@ pub struct KeyWindows {
     /// Single request that goes first after a rejection, if responses report the limit's count.
     probe: Option<RejectionProbe>,
     /// Learnt pace, if no limit is stated.
+    #[serde(skip)]
     pace: Option<AdaptivePace>,
     /// Quotas reported by the server that match none of `counts`.
     server_quotas: Vec<ServerQuota>,
@@ -100,7 +105,7 @@ pub struct KeyWindows {
 }
 
 /// The first request after a rejection: its response reports what other clients have used meanwhile.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct RejectionProbe {
     /// Timeout of the response; a rejection would have come by then.
     timeout: Nanos,
@@ -215,10 +220,15 @@ impl KeyWindows {
         self.end(slot, now + (now - sent_at));
     }
 
-    /// Takes back a request that was never written.
+    /// Takes back a request that was never written. If it was taken for arrived meanwhile, logs take it back; a bucket
+    /// may have been full since, and keeps it.
     pub fn unsent(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
-        if self.in_flight.get(slot).is_some() {
+        if let Some(open) = self.in_flight.get(slot) {
+            let (weight, departed_at) = (open.weight, open.departed_at.filter(|_| open.arrived));
+            if let Some(departed_at) = departed_at {
+                self.counts.iter_mut().for_each(|count| count.take_back(departed_at, count.limit.unit.amount(weight)));
+            }
             self.in_flight.arrive(slot.0);
             self.end(slot, now);
         }

@@ -1,10 +1,12 @@
 //! The limits of a key, and what else its windows are configured with.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Nanos, models};
 use weir_limits::limit_unit::LimitUnit;
 
 /// A limit of a key, and its unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyLimit {
     /// Limit, window length and model, as the service states them.
     pub window: models::LimitWindow,
@@ -34,10 +36,19 @@ pub struct KeyRules {
     pub clock_tick: Nanos,
     /// Whether a sustainable pace is learnt if no limit is stated; false: unlimited.
     pub learns_pace: bool,
+    /// Maximum number of entries in a log, about; more are counted up to a thousandth of a window later. None: exact.
+    pub max_log_entries: Option<u64>,
 }
 
 impl Default for KeyRules {
     fn default() -> Self {
-        Self { limits: Vec::new(), ordered: false, delay_bound: None, clock_tick: Nanos::MILLI, learns_pace: true }
+        Self {
+            limits: Vec::new(),
+            ordered: false,
+            delay_bound: None,
+            clock_tick: Nanos::MILLI,
+            learns_pace: true,
+            max_log_entries: None,
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! An undeclared limit that the server reports: no more than its remaining quota is sent until its reset.
 
+use serde::{Deserialize, Serialize};
+
 use super::in_flight::OutstandingRequests;
 use super::{KeyWindows, LimitUnit, Nanos};
 use crate::key_window::WindowSlot;
 use crate::limit_headers::Quota;
 
 /// Remaining quota of a limit that only responses report.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ServerQuota {
     /// Name of the limit, as reported.
     name: String,
@@ -40,6 +42,11 @@ impl ServerQuota {
             self.is_assumed = true;
         }
         now < self.resets_at
+    }
+
+    /// Time from which it does not apply.
+    pub(super) fn over_by(&self) -> Nanos {
+        self.resets_at + self.limit_and_reset.map_or(Nanos::ZERO, |(_, reset)| reset)
     }
 
     /// Earliest time at which this weight fits. A reset that moves with each request belongs to a log or a bucket,

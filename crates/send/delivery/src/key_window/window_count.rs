@@ -1,5 +1,7 @@
 //! One window of a key: its count, the estimate of its limit, and its rejections.
 
+use serde::{Deserialize, Serialize};
+
 use super::count_snapshot::CountSnapshot;
 use super::external_usage::{CountReport, ExternalUsage};
 use super::in_flight::{InTransit, OutstandingRequests};
@@ -19,7 +21,7 @@ pub(super) struct RejectedCount {
 }
 
 /// A window of a key, kept so that the server's count never exceeds its limit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WindowCount {
     pub(super) limit: KeyLimit,
     estimate: LimitEstimate,
@@ -42,7 +44,7 @@ pub(super) struct WindowCount {
 }
 
 /// The latest rejection, and those of requests sent before it came.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct RejectionEvent {
     /// Send time of the rejected request.
     sent_at: Nanos,
@@ -106,6 +108,21 @@ impl WindowCount {
         }
     }
 
+    /// Computes what is not stored, for this limit; false: the numbers contradict one another.
+    pub(super) fn restore(&mut self, like: &Self) -> bool {
+        self.clock_tick = like.clock_tick;
+        self.limit == like.limit
+            && self.estimate.is_valid(self.limit.window.limit())
+            && self.external.is_valid()
+            && self.total_arrived.unsigned_abs() < super::stored_bounds::MAX_SUM
+            && self.count.restore(&like.count)
+    }
+
+    /// Whether nothing is counted.
+    pub(super) fn is_empty(&self, now: Nanos) -> bool {
+        self.count.used(now) == 0
+    }
+
     pub(super) fn estimate(&self) -> u64 {
         self.estimate.current()
     }
@@ -131,6 +148,11 @@ impl WindowCount {
     pub(super) fn arrive(&mut self, by: Nanos, amount: u64) {
         self.total_arrived += i128::from(amount);
         self.count.arrive(by, amount);
+    }
+
+    /// Takes back an arrival of a request that had departed then, and was never sent.
+    pub(super) fn take_back(&mut self, departed_at: Nanos, amount: u64) {
+        self.count.take_back(departed_at, amount);
     }
 
     /// Moves an arrival assumed at `from` to as late as `to`.

@@ -1,5 +1,7 @@
 //! The lowest level that a server's bucket may have: the count behind windows that refill evenly.
 
+use serde::{Deserialize, Serialize};
+
 use super::Nanos;
 use super::in_flight::InTransit;
 
@@ -8,7 +10,7 @@ use super::in_flight::InTransit;
 /// In *every* interval at most capacity + length x `rate` / `per` arrives, whatever the delays; later arrivals leave
 /// the bucket emptier, so the latest instants are the safe ones. As the server's own bucket (`weir_limits`) it stores
 /// the instant when it would be full again, times `rate`, and never rounds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WorstCaseBucket {
     /// Capacity, times `per`.
     scaled_capacity: u128,
@@ -31,6 +33,11 @@ impl WorstCaseBucket {
         let (rate, longer) = (limit.saturating_sub(1).max(1), per + max_delay + clock_tick);
         let scaled_capacity = times(limit, longer.0).saturating_sub(times(rate, per.0));
         Self { scaled_capacity, rate, per: longer, clock_tick, scaled_full_at: 0 }
+    }
+
+    /// Whether the numbers are those of a bucket.
+    pub(super) fn is_valid(&self) -> bool {
+        self.rate > 0 && self.per > Nanos::ZERO && self.scaled_capacity < u128::MAX >> 8
     }
 
     pub(super) fn arrive(&mut self, by: Nanos, amount: u64) {

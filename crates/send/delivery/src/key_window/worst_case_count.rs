@@ -1,5 +1,7 @@
 //! The client-side count of one window, by the model of the server.
 
+use serde::{Deserialize, Serialize};
+
 use super::arrival_log::ArrivalLog;
 use super::concurrency::ConcurrencyCount;
 use super::in_flight::InTransit;
@@ -18,7 +20,7 @@ use weir_limits::models::LimitModel;
 /// | counter | a bucket of B that refills N - B per `per`, or a log of 2 x `per`, whichever allows first | the server's
 /// estimate is at most B + (N - B) in the one case, and at most what two windows hold in the other |
 /// | concurrency | requests that have not ended | the same |
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum WorstCaseCount {
     Log(ArrivalLog),
     Bucket(WorstCaseBucket),
@@ -30,14 +32,29 @@ impl WorstCaseCount {
     pub(super) fn new(window: models::LimitWindow, rules: &KeyRules, delay_bound: Nanos) -> Self {
         let (max, per) = (window.limit(), window.per());
         let span = per + rules.clock_tick;
+        let grain =
+            rules.max_log_entries.filter(|most| max > *most).map_or(Nanos(1), |most| Nanos(per.0 / most.max(1)));
+        let grain = grain.max(Nanos(1));
         match window.model() {
-            LimitModel::SlidingLog | LimitModel::AlignedWindow => Self::Log(ArrivalLog::new(span)),
+            LimitModel::SlidingLog | LimitModel::AlignedWindow => Self::Log(ArrivalLog::new(span, grain)),
             LimitModel::TokenBucket => Self::Bucket(WorstCaseBucket::for_token_bucket(max, per, rules.clock_tick)),
             LimitModel::SlidingCounter => Self::BucketOrLog(
                 WorstCaseBucket::for_sliding_counter(max, per, rules.clock_tick, delay_bound),
-                ArrivalLog::new(per + span),
+                ArrivalLog::new(per + span, grain),
             ),
             LimitModel::Concurrency => Self::Concurrency(ConcurrencyCount::default()),
+        }
+    }
+
+    /// Computes what is not stored, for a count of the same limit without requests; false: the numbers contradict one
+    /// another.
+    pub(super) fn restore(&mut self, like: &Self) -> bool {
+        match (self, like) {
+            (Self::Log(log), Self::Log(like)) => log.restore(like),
+            (Self::Bucket(bucket), Self::Bucket(_)) => bucket.is_valid(),
+            (Self::BucketOrLog(bucket, log), Self::BucketOrLog(_, like)) => log.restore(like) && bucket.is_valid(),
+            (Self::Concurrency(_), Self::Concurrency(_)) => true,
+            _ => false,
         }
     }
 
@@ -82,6 +99,13 @@ impl WorstCaseCount {
                 log.postpone(from, to);
             }
             Self::Concurrency(_) => {}
+        }
+    }
+
+    /// Takes back an arrival of a request that had departed then, from a log.
+    pub(super) fn take_back(&mut self, departed_at: Nanos, amount: u64) {
+        if let Self::Log(log) = self {
+            log.take_back(departed_at, amount);
         }
     }
 

@@ -1,0 +1,4 @@
+//! Tests of a limiter's key.
+
+mod simulation;
+mod stored;
