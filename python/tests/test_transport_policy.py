@@ -125,3 +125,56 @@ def test_a_hedge_wins_and_the_other_attempt_is_cancelled(library: Any, loop: str
         got = Calls(library, loop, hedge=weir.Hedge(after=0.05)).request("GET", service.url)
     assert got.text == "quick"
     assert [attempt.outcome for attempt in got.extensions["weir"].attempts] == ["cancelled", "won"]
+
+
+def test_a_deadline_within_the_body_has_its_cause(library: Any, loop: str) -> None:
+    with raw_service(stalled) as service, pytest.raises(library.ReadTimeout, match="the deadline passed") as raised:
+        Calls(library, loop, deadline=0.2).request("GET", service.url)
+    cause = raised.value.__cause__
+    assert isinstance(cause, weir.DeadlineExceeded)
+    assert getattr(weir, library.__name__).attempts(raised.value) == cause.attempts
+    assert [attempt.outcome for attempt in cause.attempts] == ["won"]
+
+
+def test_a_long_retry_after_is_not_waited_for_without_a_deadline(library: Any) -> None:
+    with raw_service(failing(1, "503 Busy", "Retry-After: 86400\r\n")) as service:
+        got = Calls(library, "blocking", retries=2).request("GET", service.url)
+    assert (got.status_code, len(service.heads)) == (503, 1)
+
+
+def test_attempts_of_other_responses_are_none(library: Any) -> None:
+    module = getattr(weir, library.__name__)
+    for other in (library.Response(200), ValueError(), None):
+        assert module.attempts(other) == ()
+
+
+def test_transports_of_another_kind_say_which(library: Any) -> None:
+    other = httpx if library is httpx2 else httpx2
+    module, others = getattr(weir, library.__name__), getattr(weir, other.__name__)
+    with raw_service(lambda _: [response(b"ok")]) as service:
+        with (
+            pytest.raises(TypeError, match=f"with {library.__name__} use weir.{library.__name__}.Transport"),
+            library.Client(transport=others.Transport()) as client,
+        ):
+            client.get(service.url)
+        with (
+            pytest.raises(TypeError, match=f"a Client needs weir.{library.__name__}.Transport"),
+            library.Client(transport=module.AsyncTransport()) as client,
+        ):
+            client.get(service.url)
+        assert not service.heads
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"deadlin": 1}, r"Transport: unknown option 'deadlin'; use deadline"),
+        ({"max_retries": 2}, "use retries"),
+        ({"hedge": 0.2}, r"write hedge=weir\.Hedge\(after=0\.2\)"),
+        ({"limits": 10}, "limits: a httpx2?.Limits, not int"),
+        ({"retries": True}, "retries: a number"),
+    ],
+)
+def test_options_of_another_type_say_what_to_write(library: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        getattr(weir, library.__name__).Transport(**options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from inspect import signature
@@ -15,6 +14,7 @@ from weir._policy import Budget, Hedge, Retry, Success
 from weir._time import Time
 from weir._transport import TransportCall, TransportCore, can_repeat, failure_kind, is_last_status, unknown_option
 from weir._upload import AsyncUpload, Upload
+from weir._waiting import changed, changed_elsewhere
 
 if TYPE_CHECKING:
     from weir import _weir
@@ -270,6 +270,10 @@ class BlockingTransport(TransportOptions):
         """Reject an AsyncClient."""
         raise TypeError(f"an AsyncClient needs weir.{self.library.__name__}.AsyncTransport")
 
+    async def __aenter__(self) -> NoReturn:
+        """Reject an AsyncClient."""
+        await self.handle_async_request(None)
+
     def handle_request(self, request: Any) -> Any:
         if is_mocked(self.library, "handle_request", "ConnectionPool"):
             with self.library.HTTPTransport() as mocked:
@@ -311,6 +315,10 @@ class AwaitedTransport(TransportOptions):
     def handle_request(self, _request: Any) -> NoReturn:
         """Reject a Client that blocks."""
         raise TypeError(f"a Client needs weir.{self.library.__name__}.Transport")
+
+    def __enter__(self) -> NoReturn:
+        """Reject a Client that blocks."""
+        self.handle_request(None)
 
     async def handle_async_request(self, request: Any) -> Any:
         if is_mocked(self.library, "handle_async_request", "AsyncConnectionPool"):
@@ -363,30 +371,3 @@ def _received(handle: _weir.ResponseHandle) -> dict[str, Any]:
     """What a trace is told when the head of a response is there."""
     version = handle.version.encode()
     return {"return_value": (version, handle.status, handle.reason_phrase, handle.received_headers)}
-
-
-async def changed(streamed: _weir.StreamedCallHandle, timeout: float | None) -> bool:
-    """Wait for a change on the loop of the call; False after the timeout."""
-    future = streamed.changed()
-    if timeout is None:
-        await future
-        return True
-    timer = future.get_loop().call_later(timeout, _expire, future)
-    try:
-        return await future is None
-    finally:
-        timer.cancel()
-
-
-def _expire(future: asyncio.Future[bool | None]) -> None:
-    if not future.done():
-        future.set_result(False)
-
-
-async def changed_elsewhere(streamed: _weir.StreamedCallHandle, timeout: float | None) -> bool:
-    """Wait for a change on a loop of trio, by a thread; False after the timeout."""
-    trio: Any = sys.modules.get("trio")
-    if trio is None:
-        raise UsageError("this event loop is neither asyncio's nor trio's")
-    changed: bool = await trio.to_thread.run_sync(streamed.wait, timeout, abandon_on_cancel=True)
-    return changed
