@@ -27,7 +27,7 @@ _NO_TIMEOUTS: dict[str, float | None] = {}
 class BodyStream:
     """Body of a response, as it arrives."""
 
-    library: ClassVar[Any]
+    _library: ClassVar[Any]
 
     def __init__(self, call: TransportCall, request: Any, upload: Upload | None) -> None:
         self._call = call
@@ -45,13 +45,13 @@ class BodyStream:
             if chunk is None:
                 if not streamed.wait(streamed.read_timeout):
                     streamed.close()
-                    raise self.library.ReadTimeout("The read operation timed out", request=self._request)
+                    raise self._library.ReadTimeout("The read operation timed out", request=self._request)
             elif isinstance(chunk, bytes):
                 if not chunk:
                     return
                 yield chunk
             else:
-                raise_broken_off(self.library, self._call, chunk, self._request)
+                raise_broken_off(self._library, self._call, chunk, self._request)
 
     def close(self) -> None:
         self._streamed.close()
@@ -60,7 +60,7 @@ class BodyStream:
 class AwaitedBodyStream:
     """Body of a response, as it arrives."""
 
-    library: ClassVar[Any]
+    _library: ClassVar[Any]
 
     def __init__(self, call: TransportCall, request: Any, upload: AsyncUpload | None, wait: Any) -> None:
         self._call = call
@@ -79,13 +79,13 @@ class AwaitedBodyStream:
             if chunk is None:
                 if not await self._wait(streamed, streamed.read_timeout):
                     streamed.close()
-                    raise self.library.ReadTimeout("The read operation timed out", request=self._request)
+                    raise self._library.ReadTimeout("The read operation timed out", request=self._request)
             elif isinstance(chunk, bytes):
                 if not chunk:
                     return
                 yield chunk
             else:
-                raise_broken_off(self.library, self._call, chunk, self._request)
+                raise_broken_off(self._library, self._call, chunk, self._request)
 
     async def aclose(self) -> None:
         self._streamed.close()
@@ -102,8 +102,8 @@ def raise_broken_off(library: Any, call: TransportCall, chunk: tuple[str, str], 
 class TransportOptions:
     """What both transports have in common."""
 
-    library: ClassVar[Any]
-    body: ClassVar[Any]
+    _library: ClassVar[Any]
+    _body: ClassVar[Any]
     _core: TransportCore
 
     def __init__(
@@ -158,11 +158,11 @@ class TransportOptions:
             weir.UsageError: A value is invalid.
             TypeError: A value is of another type.
         """
-        owner = f"weir.{self.library.__name__}.{type(self).__name__}"
+        owner = f"weir.{self._library.__name__}.{type(self).__name__}"
         if unknown:
             raise unknown_option(owner, unknown, signature(TransportOptions).parameters)
-        if limits is not None and not isinstance(limits, self.library.Limits):
-            raise TypeError(f"limits: a {self.library.__name__}.Limits, not {type(limits).__name__}; or limit=10")
+        if limits is not None and not isinstance(limits, self._library.Limits):
+            raise TypeError(f"limits: a {self._library.__name__}.Limits, not {type(limits).__name__}; or limit=10")
         if not http1:
             raise UsageError("http1: HTTP/1.1 cannot be switched off; http2=True negotiates HTTP/2 over TLS")
         for name, given in (("local_address", local_address), ("socket_options", socket_options)):
@@ -170,7 +170,7 @@ class TransportOptions:
                 raise UsageError(f"{name}: connections of this transport have none; leave it out")
         if proxy is not None:
             raise UsageError(
-                f"proxy: this transport connects directly; mount {self.library.__name__}.HTTPTransport(proxy=...) "
+                f"proxy: this transport connects directly; mount {self._library.__name__}.HTTPTransport(proxy=...) "
                 "for URLs that need one"
             )
         if limits is not None and limit is None and not http2:
@@ -196,11 +196,11 @@ class TransportOptions:
         )
 
     def _call(self, request: Any, body: bytes | None) -> TransportCall:
-        if not isinstance(request, self.library.Request):
+        if not isinstance(request, self._library.Request):
             other = type(request).__module__.partition(".")[0]
-            mine = f"weir.{self.library.__name__}.{type(self).__name__}"
+            mine = f"weir.{self._library.__name__}.{type(self).__name__}"
             raise TypeError(
-                f"{mine} is for {self.library.__name__}; with {other} use weir.{other}.{type(self).__name__}"
+                f"{mine} is for {self._library.__name__}; with {other} use weir.{other}.{type(self).__name__}"
             )
         url, extensions = request.url, request.extensions
         scheme = url.scheme
@@ -210,7 +210,7 @@ class TransportOptions:
                 if scheme
                 else "is missing an 'http://' or 'https://' protocol"
             )
-            raise self.library.UnsupportedProtocol(f"Request URL {what}.", request=request)
+            raise self._library.UnsupportedProtocol(f"Request URL {what}.", request=request)
         timeouts = extensions.get("timeout") or _NO_TIMEOUTS
         if "trace" in extensions:
             self._core.warn(
@@ -221,7 +221,7 @@ class TransportOptions:
         target = extensions.get("target", url.raw_path)
         host = url.raw_host.decode("ascii")
         if not host:
-            raise self.library.UnsupportedProtocol("Request URL has no host.", request=request)
+            raise self._library.UnsupportedProtocol("Request URL has no host.", request=request)
         is_tls = scheme == "https"
         try:
             return self._core.call(
@@ -235,16 +235,16 @@ class TransportOptions:
                 extensions.get("sni_hostname"),
             )
         except UsageError as error:
-            raise self.library.LocalProtocolError(str(error), request=request) from error
+            raise self._library.LocalProtocolError(str(error), request=request) from error
 
     def _response(self, request: Any, call: TransportCall, handle: _weir.ResponseHandle, stream: Any) -> Any:
         if handle.ended != "responded" and not is_last_status(handle):
             name, text = failure_kind(handle)
-            raise getattr(self.library, name)(text, request=request) from call.failed(handle)
-        return self.library.Response(
+            raise getattr(self._library, name)(text, request=request) from call.failed(handle)
+        return self._library.Response(
             handle.status,
             headers=handle.received_headers,
-            stream=self.library.ByteStream(handle.body) if handle.is_whole else stream,
+            stream=self._library.ByteStream(handle.body) if handle.is_whole else stream,
             request=request,
             extensions={
                 "http_version": handle.version.encode(),
@@ -268,19 +268,19 @@ class BlockingTransport(TransportOptions):
 
     async def handle_async_request(self, _request: Any) -> NoReturn:
         """Reject an AsyncClient."""
-        raise TypeError(f"an AsyncClient needs weir.{self.library.__name__}.AsyncTransport")
+        raise TypeError(f"an AsyncClient needs weir.{self._library.__name__}.AsyncTransport")
 
     async def __aenter__(self) -> NoReturn:
         """Reject an AsyncClient."""
         await self.handle_async_request(None)
 
     def handle_request(self, request: Any) -> Any:
-        if is_mocked(self.library, "handle_request", "ConnectionPool"):
-            with self.library.HTTPTransport() as mocked:
+        if is_mocked(self._library, "handle_request", "ConnectionPool"):
+            with self._library.HTTPTransport() as mocked:
                 return mocked.handle_request(request)
         try:
             body: bytes | None = request.content
-        except self.library.RequestNotRead:
+        except self._library.RequestNotRead:
             repeats = can_repeat(request.headers.get("content-length"))
             body = b"".join(request.stream) if repeats else None
         call = self._call(request, body)
@@ -303,7 +303,7 @@ class BlockingTransport(TransportOptions):
         except BaseException as error:
             call.cancelled(error)
             raise
-        return self._response(request, call, handle, self.body(call, request, upload))
+        return self._response(request, call, handle, self._body(call, request, upload))
 
     def close(self) -> None:
         self._core.close()
@@ -314,19 +314,19 @@ class AwaitedTransport(TransportOptions):
 
     def handle_request(self, _request: Any) -> NoReturn:
         """Reject a Client that blocks."""
-        raise TypeError(f"a Client needs weir.{self.library.__name__}.Transport")
+        raise TypeError(f"a Client needs weir.{self._library.__name__}.Transport")
 
     def __enter__(self) -> NoReturn:
         """Reject a Client that blocks."""
         self.handle_request(None)
 
     async def handle_async_request(self, request: Any) -> Any:
-        if is_mocked(self.library, "handle_async_request", "AsyncConnectionPool"):
-            async with self.library.AsyncHTTPTransport() as mocked:
+        if is_mocked(self._library, "handle_async_request", "AsyncConnectionPool"):
+            async with self._library.AsyncHTTPTransport() as mocked:
                 return await mocked.handle_async_request(request)
         try:
             body: bytes | None = request.content
-        except self.library.RequestNotRead:
+        except self._library.RequestNotRead:
             repeats = can_repeat(request.headers.get("content-length"))
             body = b"".join([chunk async for chunk in request.stream]) if repeats else None
         call = self._call(request, body)
@@ -354,7 +354,7 @@ class AwaitedTransport(TransportOptions):
         except BaseException as error:
             call.cancelled(error)
             raise
-        return self._response(request, call, handle, self.body(call, request, upload, wait))
+        return self._response(request, call, handle, self._body(call, request, upload, wait))
 
     async def aclose(self) -> None:
         self._core.close()

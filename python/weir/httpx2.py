@@ -9,11 +9,11 @@ __all__ = ["AsyncTransport", "Transport", "attempts"]
 
 
 class _Body(BodyStream, _library.SyncByteStream):
-    library = _library
+    _library = _library
 
 
 class _AwaitedBody(AwaitedBodyStream, _library.AsyncByteStream):
-    library = _library
+    _library = _library
 
 
 class Transport(BlockingTransport, _library.BaseTransport):
@@ -24,12 +24,12 @@ class Transport(BlockingTransport, _library.BaseTransport):
     `response.extensions["weir"]` is the call's `weir.CallLog`.
     """
 
-    library = _library
-    body = _Body
+    _library = _library
+    _body = _Body
 
 
 class AsyncTransport(AwaitedTransport, _library.AsyncBaseTransport):
     """The same for `httpx2.AsyncClient`: on asyncio's thread (uvloop's, too); under trio on a thread of weir's."""
 
-    library = _library
-    body = _AwaitedBody
+    _library = _library
+    _body = _AwaitedBody
