@@ -203,7 +203,6 @@ class TransportOptions:
                 "the extension 'trace' is told of two events, send_request_headers.started and "
                 "receive_response_headers.complete; response.extensions['weir'] has the attempts",
             )
-        target = extensions.get("target", url.raw_path)
         host = url.raw_host.decode("ascii")
         if not host:
             raise self.library.UnsupportedProtocol("Request URL has no host.", request=request)
@@ -213,13 +212,13 @@ class TransportOptions:
                 (is_tls, host, url.port or (443 if is_tls else 80)),
                 request.method,
                 url,
-                target.decode("ascii"),
+                extensions.get("target", url.raw_path).decode("ascii"),
                 request.headers.raw,
                 body,
                 (timeouts.get("connect"), timeouts.get("write"), timeouts.get("read"), timeouts.get("pool")),
                 extensions.get("sni_hostname"),
             )
-        except UsageError as error:
+        except (UsageError, UnicodeDecodeError) as error:
             raise self.library.LocalProtocolError(str(error), request=request) from error
 
     def _response(self, request: Any, call: TransportCall, handle: _weir.ResponseHandle, stream: Any) -> Any:
@@ -365,5 +364,7 @@ async def changed_elsewhere(streamed: _weir.StreamedCallHandle, timeout: float |
     trio: Any = sys.modules.get("trio")
     if trio is None:
         raise UsageError("this event loop is neither asyncio's nor trio's")
-    changed: bool = await trio.to_thread.run_sync(streamed.wait, timeout, abandon_on_cancel=True)
+    # A limiter of its own: open streams would otherwise hold all of trio's threads.
+    limiter = trio.CapacityLimiter(1)
+    changed: bool = await trio.to_thread.run_sync(streamed.wait, timeout, abandon_on_cancel=True, limiter=limiter)
     return changed
