@@ -2,9 +2,11 @@
 
 import asyncio
 import socket
+import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,7 +14,9 @@ import httpx
 import httpx2
 import pytest
 import trio
+import trustme
 from conftest import wait_for
+from http2_service import resetting_service
 from raw_service import raw_service, response
 from transport_calls import Calls, silent, stalled
 
@@ -188,10 +192,15 @@ def test_streams_that_wait_hold_none_of_trios_threads(library: Any) -> None:
 
 
 def test_a_stream_that_is_reset_is_the_servers_protocol_error(library: Any, tmp_path: Path) -> None:
-    with tls_service(tmp_path / "ca.pem") as url:
-        own_context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
-        transport = getattr(weir, library.__name__).Transport(http2=True, verify=str(tmp_path / "ca.pem"))
-        for client in (library.Client(http2=True, verify=own_context), library.Client(transport=transport)):
+    authority, path = trustme.CA(), tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.set_alpn_protocols(["h2"])
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    transport = getattr(weir, library.__name__).Transport(http2=True, verify=path)
+    own = library.Client(http2=True, verify=ssl.create_default_context(cafile=path))
+    with resetting_service(tls) as url:
+        for client in (own, library.Client(transport=transport)):
             with client, pytest.raises(library.RemoteProtocolError):
-                for _ in range(2):
-                    client.get(url)
+                # The service resets every second stream.
+                [client.get(url) for _ in range(2)]
