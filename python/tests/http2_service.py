@@ -1,6 +1,7 @@
-"""A service that speaks HTTP/2 over plain TCP and resets every second stream."""
+"""A service that speaks HTTP/2, over plain TCP or TLS, and resets every second stream."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,27 +13,28 @@ import h2.events
 
 
 @contextmanager
-def resetting_service() -> Iterator[str]:
+def resetting_service(tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Run the service on a thread; its URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=_accept, args=(listener,), daemon=True).start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        threading.Thread(target=_accept, args=(listener, tls), daemon=True).start()
+        scheme = "http" if tls is None else "https"
+        yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/"
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def _accept(listener: socket.socket) -> None:
+def _accept(listener: socket.socket, tls: ssl.SSLContext | None) -> None:
     try:
         while True:
-            threading.Thread(target=_serve, args=(listener.accept()[0],), daemon=True).start()
+            threading.Thread(target=_serve, args=(listener.accept()[0], tls), daemon=True).start()
     except OSError:
         pass
 
 
-def _serve(stream: socket.socket) -> None:
+def _serve(accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
     connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
     connection.initiate_connection()
     # A client may reset the connection at its end.
-    with stream, suppress(ConnectionError):
+    with suppress(OSError), accepted if tls is None else tls.wrap_socket(accepted, server_side=True) as stream:
         stream.sendall(connection.data_to_send())
         while received := stream.recv(65536):
             for event in connection.receive_data(received):

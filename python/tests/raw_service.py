@@ -18,12 +18,14 @@ class RawService:
         heads: Heads of the requests.
         sent: Bytes sent on each connection that has ended.
         ended: Set when a connection has ended.
+        connections: Number of connections.
     """
 
     url: str
     heads: list[str] = field(default_factory=list)
     sent: list[int] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
+    connections: int = 0
 
 
 def _serve(connection: socket.socket, service: RawService, respond: Callable[[str], Pieces]) -> None:
@@ -58,6 +60,7 @@ def raw_service(respond: Callable[[str], Pieces]) -> Iterator[RawService]:
             with suppress(OSError):
                 while True:
                     connection, _ = listener.accept()
+                    service.connections += 1
                     threading.Thread(target=_serve, args=(connection, service, respond), daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()

@@ -218,7 +218,6 @@ class TransportOptions:
                 "the extension 'trace' is told of two events, send_request_headers.started and "
                 "receive_response_headers.complete; response.extensions['weir'] has the attempts",
             )
-        target = extensions.get("target", url.raw_path)
         host = url.raw_host.decode("ascii")
         if not host:
             raise self._library.UnsupportedProtocol("Request URL has no host.", request=request)
@@ -228,13 +227,13 @@ class TransportOptions:
                 (is_tls, host, url.port or (443 if is_tls else 80)),
                 request.method,
                 url,
-                target.decode("ascii"),
+                extensions.get("target", url.raw_path).decode("ascii"),
                 request.headers.raw,
                 body,
                 (timeouts.get("connect"), timeouts.get("write"), timeouts.get("read"), timeouts.get("pool")),
                 extensions.get("sni_hostname"),
             )
-        except UsageError as error:
+        except (UsageError, UnicodeDecodeError) as error:
             raise self._library.LocalProtocolError(str(error), request=request) from error
 
     def _response(self, request: Any, call: TransportCall, handle: _weir.ResponseHandle, stream: Any) -> Any:

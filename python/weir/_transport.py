@@ -130,7 +130,12 @@ class TransportCore:
         if "opentelemetry.trace" in sys.modules:
             headers = list(headers)
             span = CallSpan.begin(method, str(url), origin, headers)
-        streamed = self._handle.prepare(origin, method, target, headers, body, timeouts, server_name)
+        try:
+            streamed = self._handle.prepare(origin, method, target, headers, body, timeouts, server_name)
+        except BaseException as error:
+            if span is not None:
+                span.cancel(error)
+            raise
         return TransportCall(streamed, span, method, url)
 
     def warn(self, kind: str, text: str) -> None:
@@ -231,7 +236,8 @@ class TransportCall:
             return "ReadTimeout", "the deadline passed while the body was read", error
         if kind == "closed":
             text = f"peer closed connection without sending complete message body ({text})"
-        return BODY_FAILURES.get(kind, "RemoteProtocolError"), text, None
+        name = BODY_FAILURES.get(kind, "RemoteProtocolError")
+        return ("RemoteProtocolError" if _is_reset_stream(name, text) else name), text, None
 
     def cancelled(self, error: BaseException) -> None:
         """Close a call that its caller broke off."""
@@ -265,6 +271,8 @@ def failure_kind(handle: _weir.ResponseHandle) -> tuple[str, str]:
         kind = "ConnectTimeout"
     elif kind == "ReadTimeout" and text.startswith("the request was not taken"):
         kind = "WriteTimeout"
+    elif _is_reset_stream(kind, text):
+        kind = "RemoteProtocolError"
     elif outcome == "closed":
         text = f"Server disconnected without sending a response. ({text})"
     return kind, text
@@ -281,7 +289,12 @@ _FAILURES = {
 }
 
 #: Exceptions of a body that breaks off, by the kind of its failure.
-BODY_FAILURES = {"timeout": "ReadTimeout", "reset": "ReadError", "body": "ReadError"}
+BODY_FAILURES = {"timeout": "ReadTimeout", "reset": "ReadError", "body": "ReadError", "cancelled": "ReadError"}
+
+
+def _is_reset_stream(name: str, text: str) -> bool:
+    """Whether an HTTP/2 stream was reset, and not its connection."""
+    return name == "ReadError" and text.startswith("HTTP/2: ")
 
 
 def is_last_status(handle: _weir.ResponseHandle) -> bool:

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 __all__ = ["AsyncUpload", "Upload"]
 
 
+def _as_bytes(piece: Any) -> bytes:
+    return piece if isinstance(piece, bytes) else bytes(memoryview(piece))
+
+
 class Upload:
     """A body from an iterable. A piece is asked for only when there is room, so memory is bounded.
 
@@ -32,7 +36,7 @@ class Upload:
                 return
             if self._next is None:
                 try:
-                    self._next = next(self._chunks)
+                    self._next = _as_bytes(next(self._chunks))
                 except StopIteration:
                     self.has_ended = True
                     streamed.end_body()
@@ -41,7 +45,8 @@ class Upload:
                     self.has_ended = True
                     streamed.end_body(type(error).__name__)
                     raise
-            if not streamed.send(self._next):
+            # Pieces are kept until there is room, and empty ones are none.
+            if self._next and not streamed.send(self._next):
                 return
             self._next = None
 
@@ -52,7 +57,7 @@ class AsyncUpload:
     def __init__(self, streamed: _weir.StreamedCallHandle, chunks: AsyncIterable[bytes]) -> None:
         self._streamed = streamed
         self._chunks: Any = aiter(chunks)
-        self._next: Any = None
+        self._next: bytes | None = None
         self.has_ended = False
 
     async def feed(self) -> None:
@@ -64,7 +69,7 @@ class AsyncUpload:
                 return
             if self._next is None:
                 try:
-                    self._next = await anext(self._chunks)
+                    self._next = await self._in_time(anext(self._chunks))
                 except StopAsyncIteration:
                     self.has_ended = True
                     streamed.end_body()
@@ -73,9 +78,25 @@ class AsyncUpload:
                     self.has_ended = True
                     streamed.end_body(type(error).__name__)
                     raise
-            if not streamed.send(self._next):
+                if self._next is None:
+                    # The call ends by itself; the body must not look complete.
+                    self.has_ended = True
+                    return
+            # Pieces are kept until there is room, and empty ones are none.
+            if self._next and not streamed.send(self._next):
                 return
             self._next = None
+
+    async def _in_time(self, piece: Any) -> bytes | None:
+        """Wait for a piece; None if the call's deadline passes before."""
+        left = self._streamed.time_left()
+        if left is None:
+            return _as_bytes(await piece)
+        import anyio  # noqa: PLC0415  httpx and httpx2 have it; calls without a deadline need it not
+
+        with anyio.move_on_after(left):
+            return _as_bytes(await piece)
+        return None
 
     async def aclose(self) -> None:
         """Ask for no more pieces."""

@@ -37,5 +37,7 @@ async def changed_elsewhere(streamed: _weir.StreamedCallHandle, timeout: float |
     trio: Any = sys.modules.get("trio")
     if trio is None:
         raise UsageError("this event loop is neither asyncio's nor trio's")
-    changed: bool = await trio.to_thread.run_sync(streamed.wait, timeout, abandon_on_cancel=True)
+    # A limiter of its own: open streams would otherwise hold all of trio's threads.
+    limiter = trio.CapacityLimiter(1)
+    changed: bool = await trio.to_thread.run_sync(streamed.wait, timeout, abandon_on_cancel=True, limiter=limiter)
     return changed

@@ -246,6 +246,8 @@ class StreamedCallHandle:
         """Future that is set when something has changed."""
     def wait(self, timeout: float | None = None) -> bool:
         """Block until something has changed, with the GIL released; False after the timeout in seconds."""
+    def time_left(self) -> float | None:
+        """Seconds until the deadline; None without one."""
     def close(self) -> None:
         """Close the call, whatever is left of it."""
 

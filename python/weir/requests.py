@@ -207,7 +207,7 @@ def _error(handle: _weir.ResponseHandle, request: _library.PreparedRequest) -> _
         pool: Any = None
         late = urllib3.exceptions.ReadTimeoutError(pool, request.url or "", f"Read timed out. ({text})")
         return _exceptions.ReadTimeout(late, request=request)
-    if name == "RemoteProtocolError" and "Content-Length" in text:
+    if name == "RemoteProtocolError" and text.startswith("the response's Content-Length"):
         return _exceptions.InvalidHeader(text, request=request)
     if name == "RemoteProtocolError" and any(word in text for word in _OF_BODIES):
         return _exceptions.ChunkedEncodingError(text, request=request)
@@ -295,18 +295,30 @@ def _timeouts(timeout: Any) -> tuple[float | None, float | None]:
 
 
 class _Head:
-    """Head of a response as `requests` reads it for cookies."""
+    """Head of a response as `requests` reads it for cookies; urllib3 closes it where a read was broken off."""
 
-    def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]], body: _Body) -> None:
+        self._body = body
         self.msg = Message()
         for name, value in headers:
             self.msg.add_header(name.decode("latin-1"), value.decode("latin-1"))
 
     def isclosed(self) -> bool:
-        return True
+        return self._body.closed
 
     def close(self) -> None:
-        """Nothing is open."""
+        self._body.close()
+
+
+class _Response(urllib3.HTTPResponse):
+    """Response whose pieces are passed on as they come where the library does so: those of a chunked body."""
+
+    def stream(self, amt: int | None = 2**16, decode_content: bool | None = None) -> Iterator[bytes]:  # type: ignore[override]
+        if not self.chunked or amt == 0:
+            yield from super().stream(amt, decode_content)
+            return
+        while piece := self.read1(amt, decode_content):
+            yield piece
 
 
 class _Body:
@@ -318,7 +330,12 @@ class _Body:
         self._upload = upload
         self._rest = handle.body if handle.is_whole else b""
         self._has_ended = handle.is_whole
-        self.closed = False
+        self._is_closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be read: urllib3 reads until then."""
+        return self._is_closed or (self._has_ended and not self._rest)
 
     def read(self, amount: int | None = None) -> bytes:
         if amount is None or amount < 0:
@@ -332,7 +349,8 @@ class _Body:
         piece, self._rest = self._rest[:amount], self._rest[amount:]
         return piece
 
-    read1 = read
+    def read1(self, amount: int | None = None) -> bytes:
+        return self.read(_PIECE_BYTES if amount is None else amount)
 
     def _next(self) -> bytes:
         streamed, upload = self._streamed, self._upload
@@ -354,7 +372,7 @@ class _Body:
                 raise (TimeoutError(text) if name == "ReadTimeout" else OSError(text)) from cause
 
     def close(self) -> None:
-        self.closed = True
+        self._is_closed = True
         self._streamed.close()
 
 
@@ -364,7 +382,7 @@ def _raw(handle: _weir.ResponseHandle, body: _Body, method: str | None) -> urlli
     for name, value in headers:
         fields.add(name.decode("latin-1"), value.decode("latin-1"))
     version = {"HTTP/2": 20, "HTTP/1.0": 10}.get(handle.version, 11)
-    return urllib3.HTTPResponse(
+    return _Response(
         body=body,  # type: ignore[arg-type]
         headers=fields,
         status=handle.status,
@@ -372,6 +390,6 @@ def _raw(handle: _weir.ResponseHandle, body: _Body, method: str | None) -> urlli
         reason=handle.reason_phrase.decode("latin-1"),
         preload_content=False,
         decode_content=False,
-        original_response=_Head(headers),  # type: ignore[arg-type]
+        original_response=_Head(headers, body),  # type: ignore[arg-type]
         request_method=method,
     )

@@ -1,7 +1,7 @@
 //! A call with streamed bodies, for Python.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,6 +29,9 @@ pub(crate) struct StreamedCallHandle {
     streamed: Arc<StreamedCall>,
     request: Arc<ClientRequest>,
     read_timeout: Nanos,
+    deadline: Nanos,
+    /// Time of its begin.
+    began: OnceLock<Nanos>,
     /// Until it begins.
     start: Mutex<Option<StreamedCallStart>>,
     /// Makes futures of the asyncio loop that the call runs on.
@@ -38,10 +41,19 @@ pub(crate) struct StreamedCallHandle {
 impl StreamedCallHandle {
     pub(super) fn new(start: StreamedCallStart, read_timeout: Nanos) -> Self {
         let (streamed, request) = (Arc::clone(&start.streamed), Arc::clone(&start.request));
-        Self { streamed, request, read_timeout, start: Mutex::new(Some(start)), create_future: Mutex::new(None) }
+        Self {
+            streamed,
+            request,
+            read_timeout,
+            deadline: start.planned.plan.policy.deadline,
+            began: OnceLock::new(),
+            start: Mutex::new(Some(start)),
+            create_future: Mutex::new(None),
+        }
     }
 
     fn take_start(&self) -> PyResult<StreamedCallStart> {
+        let _ = self.began.set(clock().now());
         lock(&self.start).take().ok_or_else(|| errors::usage("the call has begun already"))
     }
 
@@ -191,6 +203,12 @@ impl StreamedCallHandle {
     #[getter]
     fn read_timeout(&self) -> Option<f64> {
         (self.read_timeout != Nanos::NEVER).then(|| self.read_timeout.as_secs_f64())
+    }
+
+    /// Seconds until the deadline; None without one.
+    fn time_left(&self) -> Option<f64> {
+        let began = self.began.get().copied().unwrap_or_else(|| clock().now());
+        (self.deadline != Nanos::NEVER).then(|| (began + self.deadline - clock().now()).as_secs_f64())
     }
 
     /// Closes the call, whatever is left of it.

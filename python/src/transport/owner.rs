@@ -146,14 +146,17 @@ impl TransportHandle {
         timeouts: (SecondsArg, SecondsArg, SecondsArg, SecondsArg),
         server_name: Option<String>,
     ) -> PyResult<StreamedCallHandle> {
-        let (SecondsArg(connect_timeout), SecondsArg(write), SecondsArg(read), SecondsArg(permit_timeout)) = timeouts;
+        let (SecondsArg(connect), SecondsArg(write), SecondsArg(read), SecondsArg(permit_timeout)) = timeouts;
         let (tls, host, port) = origin;
-        let planned = self.plan(UpstreamKey { tls, host: host.to_owned(), port, server_name, connect_timeout })?;
-        let (method, map) = (parse_method(method)?, header_map(&headers)?);
+        let planned = self.plan(UpstreamKey { tls, host: host.to_owned(), port, server_name })?;
+        let (method, mut map) = (parse_method(method)?, header_map(&headers)?);
         if let Some(body) = body {
             check_framing(&method, &map, body.as_bytes().len())?;
         }
-        let lines = Some(header_lines(&headers));
+        // Its own, of each attempt, is in its place.
+        let replaced = (self.policy.deadline != Nanos::NEVER).then_some(&TIME_LEFT_HEADER);
+        replaced.iter().for_each(|name| drop(map.remove(*name)));
+        let lines = Some(header_lines(&headers, replaced));
         let whole = body.map_or_else(Bytes::new, |body| Bytes::copy_from_slice(body.as_bytes()));
         let request =
             ClientRequest { method, url: String::new(), target, headers: map, header_lines: lines, body: whole };
@@ -165,7 +168,7 @@ impl TransportHandle {
                 request,
                 planned,
                 is_upload_streamed: body.is_none(),
-                timeouts: StepTimeouts { write, read },
+                timeouts: StepTimeouts { connect, write, read },
                 permit_timeout,
             },
             read,
@@ -220,9 +223,8 @@ impl TransportHandle {
         let host = if key.host.contains(':') { format!("[{}]", key.host) } else { key.host.clone() };
         let target = Target::parse(&format!("{scheme}://{host}:{}/", key.port)).map_err(|error| errors::url(&error))?;
         let mut connect = connect_options(&self.tls, self.http2, key.tls)?;
-        connect.connect_timeout = key.connect_timeout;
         // The caller's timeouts are exact, and in their place.
-        connect.stall_timeout = Nanos::NEVER;
+        (connect.connect_timeout, connect.stall_timeout) = (Nanos::NEVER, Nanos::NEVER);
         connect.socket.clone_from(&self.socket);
         connect.server_name.clone_from(&key.server_name);
         (connect.idle_timeout, connect.max_idle) = (self.idle_timeout, self.max_idle);
@@ -248,8 +250,8 @@ impl TransportHandle {
 }
 
 /// Lines of headers in the caller's order and spelling, but for framing headers, and Connection if it is more than
-/// keep-alive.
-fn header_lines<T: AsRef<[u8]>>(headers: &[(T, T)]) -> Bytes {
+/// keep-alive; and but for one that is replaced.
+fn header_lines<T: AsRef<[u8]>>(headers: &[(T, T)], replaced: Option<&HeaderName>) -> Bytes {
     let mut lines = Vec::with_capacity(256);
     let mut has_host = false;
     for (name, value) in headers {
@@ -258,7 +260,7 @@ fn header_lines<T: AsRef<[u8]>>(headers: &[(T, T)]) -> Bytes {
         let is_framing = is(&CONTENT_LENGTH)
             || is(&TRANSFER_ENCODING)
             || (is(&CONNECTION) && !value.as_ref().eq_ignore_ascii_case(b"keep-alive"));
-        if is_framing || (is(&HOST) && std::mem::replace(&mut has_host, true)) {
+        if is_framing || replaced.is_some_and(is) || (is(&HOST) && std::mem::replace(&mut has_host, true)) {
             continue;
         }
         for part in [name, b": ", value.as_ref().trim_ascii(), b"\r\n"] {

@@ -124,8 +124,12 @@ impl StreamedCall {
         state.is_closed = true;
         state.chunks.clear();
         state.chunk_bytes = 0;
-        state.is_awaited = false;
-        let (task, future) = (state.task.take(), state.future.take());
+        let task = state.task.take();
+        // A future is set by the end of the task: another task of asyncio may wait for it.
+        let future = if task.is_some() { None } else { state.future.take() };
+        if state.future.is_none() {
+            state.is_awaited = false;
+        }
         drop(state);
         self.changed.notify_all();
         drop(future);
@@ -187,7 +191,7 @@ impl StreamedCall {
         match &state.end {
             Some(BodyEnd::Complete(_)) => NextChunk::End,
             Some(BodyEnd::Failed(kind, cause)) => NextChunk::Failed(kind, cause.clone()),
-            None if state.is_closed => NextChunk::Failed("closed", "the response was closed".to_owned()),
+            None if state.is_closed => NextChunk::Failed("cancelled", "the response was closed".to_owned()),
             None => {
                 state.is_awaited |= arm;
                 NextChunk::Pending

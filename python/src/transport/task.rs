@@ -115,7 +115,7 @@ impl Drop for TaskGuard<'_> {
     fn drop(&mut self) {
         self.notice.change(self.streamed, |state| {
             if state.end.is_none() {
-                state.end = Some(BodyEnd::Failed("closed", "the call was cancelled".to_owned()));
+                state.end = Some(BodyEnd::Failed("cancelled", "the call was cancelled".to_owned()));
             }
         });
     }

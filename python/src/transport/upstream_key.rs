@@ -1,7 +1,5 @@
 //! What tells the upstreams of a transport apart.
 
-use weir::base::Nanos;
-
 /// Address of an upstream, and how it is connected to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct UpstreamKey {
@@ -10,5 +8,4 @@ pub(super) struct UpstreamKey {
     pub(super) port: u16,
     /// Server name of TLS in place of the host.
     pub(super) server_name: Option<String>,
-    pub(super) connect_timeout: Nanos,
 }

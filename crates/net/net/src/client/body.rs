@@ -12,6 +12,7 @@ use super::error::SendError;
 use super::http2::connection::Http2Stream;
 use super::http2::error::failure;
 use super::upgraded::UpgradedConnection;
+use crate::wire::DecodedBody;
 
 /// Body of a response. Dropped before its end it closes the connection (in HTTP/2 the stream), or reads the rest first
 /// if that is short.
@@ -37,8 +38,9 @@ impl IncomingBody {
         Self { data, trailers, source: IncomingSource::Complete }
     }
 
-    pub(super) fn http1(receiving: BodyReader, data: Bytes) -> Self {
-        Self { data, trailers: None, source: IncomingSource::Http1(Box::new(receiving)) }
+    /// A body that begins with what was decoded.
+    pub(super) fn http1(receiving: BodyReader, begin: DecodedBody) -> Self {
+        Self { data: begin.data, trailers: begin.trailers, source: IncomingSource::Http1(Box::new(receiving)) }
     }
 
     pub(super) fn http2(body: hyper::body::Incoming, stream: Http2Stream) -> Self {
@@ -57,6 +59,14 @@ impl IncomingBody {
     /// The whole body, if it is complete and nothing of it was taken; trailers are left to be polled.
     pub fn take_complete(&mut self) -> Option<Bytes> {
         matches!(self.source, IncomingSource::Complete).then(|| std::mem::take(&mut self.data))
+    }
+
+    /// Bytes of a request's rest that were sent while its response came.
+    pub(super) fn sent_bytes(&self) -> u64 {
+        match &self.source {
+            IncomingSource::Http1(receiving) => receiving.upload.sent_bytes(),
+            _ => 0,
+        }
     }
 
     /// The raw connection, after a 101.
@@ -87,14 +97,14 @@ impl http_body::Body for IncomingBody {
             }
             return Poll::Ready(frame);
         }
-        if this.data.is_empty()
+        while this.data.is_empty()
             && let IncomingSource::Http1(receiving) = &mut this.source
         {
             match ready!(receiving.poll(cx)) {
                 Ok(decoded) => {
                     this.data = decoded.data;
-                    this.trailers = decoded.trailers;
-                    if receiving.remaining() == Some(0) {
+                    this.trailers = this.trailers.take().or(decoded.trailers);
+                    if receiving.is_finished() {
                         this.source = IncomingSource::Complete;
                     }
                 }

@@ -38,6 +38,11 @@ impl BodyReader {
         self.body.remaining()
     }
 
+    /// Whether the body is complete and the rest of the request is sent, or not wanted.
+    pub(super) fn is_finished(&self) -> bool {
+        self.body.is_ended() && self.upload.is_done()
+    }
+
     /// The next bytes of the body; empty at its end, possibly with trailers.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<DecodedBody, SendError>> {
         loop {
@@ -62,6 +67,10 @@ impl BodyReader {
         };
         if !self.upload.is_done() {
             match self.upload.poll(cx, socket) {
+                // The other end may use all of a request that it has responded to (RFC 9112, 9.3).
+                Poll::Pending if self.body.is_ended() => {
+                    return poll_progress(cx, self.progress.as_ref(), &mut self.upload);
+                }
                 Poll::Pending => {}
                 Poll::Ready(Ok(())) => self.client_state.recycle(std::mem::take(&mut self.upload)),
                 Poll::Ready(Err(UploadError::Socket(_))) => {
@@ -71,6 +80,10 @@ impl BodyReader {
                 // Otherwise the other end would wait for the rest for good.
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
             }
+        }
+        if self.body.is_ended() {
+            self.finish(true);
+            return Poll::Ready(Ok(DecodedBody::default()));
         }
         let read = |error: io::Error| SendError::connection_lost(&error);
         let (decoded, n, filled) = match self.body.remaining() {
@@ -105,12 +118,11 @@ impl BodyReader {
         Poll::Ready(Ok(decoded))
     }
 
-    /// Returns the connection if the body is complete; `filled`: the last read may have left bytes.
+    /// Returns the connection if nothing is left to do; `filled`: the last read may have left bytes.
     pub(super) fn finish(&mut self, filled: bool) {
-        if self.body.is_ended()
+        if self.is_finished()
             && let Some(connection) = self.connection.take()
             && self.is_reusable
-            && self.upload.is_done()
         {
             self.client_state.return_connection(connection, filled);
         }

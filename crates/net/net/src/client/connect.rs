@@ -24,19 +24,20 @@ use weir_machine::executor::BoxedFuture;
 use weir_machine::lock::lock;
 use weir_machine::timer::{Sleep, Timer};
 
-/// Connects to the origin; dropping the future cancels it.
+/// Connects to the origin within its timeout and this one; dropping the future cancels it.
 pub(super) fn connect_origin<'a>(
     origin: &'a Origin,
     timer: &'a Timer,
+    timeout: Nanos,
 ) -> BoxedFuture<'a, Result<ClientSocket, SendError>> {
-    Box::pin(connect_in_time(origin, timer))
+    Box::pin(connect_in_time(origin, timer, timeout.min(origin.connect_timeout)))
 }
 
-async fn connect_in_time(origin: &Origin, timer: &Timer) -> Result<ClientSocket, SendError> {
+async fn connect_in_time(origin: &Origin, timer: &Timer, timeout: Nanos) -> Result<ClientSocket, SendError> {
     let step = Cell::new(FailureKind::Dns);
     let late = match timer.clone() {
-        _ if origin.connect_timeout == Nanos::NEVER => None,
-        timer => Some(timer.sleep(origin.connect_timeout)),
+        _ if timeout == Nanos::NEVER => None,
+        timer => Some(timer.sleep(timeout)),
     };
     let mut late = pin!(late);
     let mut dialled = pin!(connect(origin, timer, &step));
@@ -56,7 +57,7 @@ async fn connect_in_time(origin: &Origin, timer: &Timer) -> Result<ClientSocket,
             FailureKind::Tls => "TLS",
             _ => "connection",
         };
-        let text = format!("no {missing} within {} ({})", origin.connect_timeout, display_address(&origin.address));
+        let text = format!("no {missing} within {timeout} ({})", display_address(&origin.address));
         Err(SendError::new(step.get(), text))
     })
 }

@@ -157,10 +157,10 @@ impl Exchange<'_> {
                 receiving.upload = RequestWriter::default();
             }
             receiving.finish(filled);
-            if receiving.body.is_ended() {
+            if receiving.is_finished() {
                 IncomingBody::complete(decoded.data, decoded.trailers)
             } else {
-                IncomingBody::http1(receiving, decoded.data)
+                IncomingBody::http1(receiving, decoded)
             }
         };
         let mut response = Response::new(incoming);

@@ -112,6 +112,7 @@ impl Client {
         shared.start_drains();
         request.check_target()?;
         let pool = shared.pool(to);
+        let connect_timeout = request.wire.timeouts.connect;
         let mut request = request;
         if pool.may_speak_http2() {
             match http2::send(shared, &pool, request).await? {
@@ -123,7 +124,7 @@ impl Client {
             Checkout::Connection(connection) => connection,
             Checkout::Wait(waiting) => waiting.await,
         };
-        let connection = self.ensure_connected(connection).await?;
+        let connection = self.ensure_connected(connection, connect_timeout).await?;
         if connection.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
             // The origin spoke HTTP/1.1 the last time.
             http2::adopt(connection, shared.last_sweep()).await?;
@@ -144,7 +145,7 @@ impl Client {
             Checkout::Connection(connection) => connection,
             Checkout::Wait(waiting) => waiting.await.without_socket(),
         };
-        let connection = self.ensure_connected(connection).await?;
+        let connection = self.ensure_connected(connection, connect_timeout).await?;
         // Boxed, since this is rare.
         let again = Box::pin(http1::exchange(shared, connection, head_parser(), upload, None)).await;
         again.map_err(|failed| failed.error)
@@ -172,7 +173,7 @@ impl Client {
             Checkout::Connection(connection) => connection,
             Checkout::Wait(waiting) => waiting.await,
         };
-        let connection = self.ensure_connected(connection).await?;
+        let connection = self.ensure_connected(connection, request.wire.timeouts.connect).await?;
         if connection.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
             return Err(SendError::protocol("the service speaks HTTP/2 where HTTP/1.1 was asked for"));
         }
@@ -183,12 +184,16 @@ impl Client {
     }
 
     /// Connects, unless there is a connection.
-    async fn ensure_connected(&self, mut connection: PooledConnection) -> Result<PooledConnection, SendError> {
+    async fn ensure_connected(
+        &self,
+        mut connection: PooledConnection,
+        timeout: Nanos,
+    ) -> Result<PooledConnection, SendError> {
         if connection.socket.is_none() {
             let origin = Arc::clone(&connection.pool().origin);
             // Of a burst of requests, all are queued before any of them connects, since their time runs.
             tokio::task::yield_now().await;
-            let socket = connect::connect_origin(&origin, &self.state.timer).await?;
+            let socket = connect::connect_origin(&origin, &self.state.timer, timeout).await?;
             update_counts(&self.state.counts, |counts| counts.connected += 1);
             connection.socket = Some(socket);
             connection.connected = self.state.last_sweep();
@@ -201,7 +206,7 @@ impl Client {
     /// # Errors
     /// The failure, if there is no connection.
     pub async fn probe(&self, to: &Origin) -> Result<(), SendError> {
-        connect::connect_origin(to, &self.state.timer).await.map(drop)
+        connect::connect_origin(to, &self.state.timer, Nanos::NEVER).await.map(drop)
     }
 
     /// Connects to a host, whose addresses are attempted in turn, for bytes that are not the client's requests.

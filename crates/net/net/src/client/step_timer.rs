@@ -26,9 +26,9 @@ pub(super) struct StepTimer {
 }
 
 impl StepTimer {
-    /// A timer that is not armed; None without timeouts.
+    /// A timer that is not armed; None without timeouts of writing and reading.
     pub(super) fn new(timer: &Timer, timeouts: StepTimeouts) -> Option<Box<Self>> {
-        let has_any = timeouts != StepTimeouts::default();
+        let has_any = timeouts.write.min(timeouts.read) != Nanos::NEVER;
         has_any.then(|| Box::new(Self { timer: timer.clone(), timeouts, armed: None }))
     }
 

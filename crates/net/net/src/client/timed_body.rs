@@ -13,19 +13,21 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::timer::{Sleep, Timer};
 
-/// A body that fails when its next piece is not there within a time.
+/// A body that fails when its next piece is not there within a time, and nothing of its request is taken.
 #[derive(Debug)]
 pub struct TimedBody<'t> {
     body: IncomingBody,
     timer: &'t Timer,
     timeout: Nanos,
     sleep: Option<Sleep>,
+    /// Bytes of the request that were sent when the wait began.
+    sent_bytes: u64,
 }
 
 impl<'t> TimedBody<'t> {
     /// Wraps a body; a timeout of [`Nanos::NEVER`] is none.
     pub fn new(body: IncomingBody, timer: &'t Timer, timeout: Nanos) -> Self {
-        Self { body, timer, timeout, sleep: None }
+        Self { body, timer, timeout, sleep: None, sent_bytes: 0 }
     }
 
     /// The rest of the body, without a timeout.
@@ -46,7 +48,10 @@ impl Body for TimedBody<'_> {
         if self.timeout == Nanos::NEVER {
             return Poll::Pending;
         }
-        let (timer, timeout) = (self.timer, self.timeout);
+        let (timer, timeout, sent_bytes) = (self.timer, self.timeout, self.body.sent_bytes());
+        if std::mem::replace(&mut self.sent_bytes, sent_bytes) != sent_bytes {
+            self.sleep = None;
+        }
         let sleep = self.sleep.get_or_insert_with(|| timer.sleep(timeout));
         match Pin::new(sleep).poll(cx) {
             Poll::Pending => Poll::Pending,

@@ -18,6 +18,8 @@ pub struct WireOptions<'a> {
 /// Timeouts of the steps of an exchange; [`Nanos::NEVER`] for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepTimeouts {
+    /// Longest time for name resolution, connecting and TLS together; that of the origin holds besides.
+    pub connect: Nanos,
     /// Longest time in which the other end takes nothing of the request.
     pub write: Nanos,
     /// Longest time from the end of the request, or from the bytes before, to the next bytes of the response.
@@ -26,7 +28,7 @@ pub struct StepTimeouts {
 
 impl Default for StepTimeouts {
     fn default() -> Self {
-        Self { write: Nanos::NEVER, read: Nanos::NEVER }
+        Self { connect: Nanos::NEVER, write: Nanos::NEVER, read: Nanos::NEVER }
     }
 }
 

@@ -92,7 +92,7 @@ fn a_caller_that_is_slow_is_not_timed_out() {
                 let _ = sender.send(Bytes::from_static(b"piece")).await;
             }
         });
-        let timeouts = StepTimeouts { write: SHORT, read: Nanos::from_secs(60) };
+        let timeouts = StepTimeouts { write: SHORT, read: Nanos::from_secs(60), ..StepTimeouts::default() };
         let (headers, wire) = (HeaderMap::new(), WireOptions { timeouts, ..WireOptions::default() });
         let slow = OutgoingBody::Stream(Box::pin(Received(receiver)));
         let response = client.send(&to, request(&headers, "/", slow, wire)).await.unwrap();
@@ -147,4 +147,58 @@ fn heads_keep_their_order_and_spelling() {
     let heads: Vec<_> = server.seen().iter().map(|seen| seen.head.clone()).collect();
     assert!(heads[0].contains("\r\nhOST: example.test\r\nX-Lower: 1\r\ncontent-length: 0"), "{}", heads[0]);
     assert!(heads[1].contains("\r\nhost: example.test\r\nx-lower: 1\r\n"), "{}", heads[1]);
+}
+
+/// A response says nothing about the rest of its request, unless it is an error (RFC 9112, 9.3).
+#[test]
+fn a_request_is_sent_to_its_end_after_a_response_that_came_early() {
+    const LENGTH: usize = 16 << 20;
+    for text in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx-sum: 7\r\n\r\n",
+    ] {
+        run(async |client| {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let to = origin(&format!("http://{}/", listener.local_addr().unwrap()), &reach(Protocol::Http1));
+            let peer = tokio::task::spawn_local(async move {
+                let (mut peer, _) = listener.accept().await.unwrap();
+                let mut seen = Vec::new();
+                peer.read_buf(&mut seen).await.unwrap();
+                peer.write_all(text.as_bytes()).await.unwrap();
+                while seen.len() < LENGTH && peer.read_buf(&mut seen).await.unwrap() > 0 {}
+                seen.len()
+            });
+            let (headers, body) = (HeaderMap::new(), OutgoingBody::Bytes(Bytes::from(vec![0; LENGTH])));
+            let response = client.send(&to, request(&headers, "/", body, WireOptions::default())).await.unwrap();
+            let whole = response.into_body().collect().await.unwrap();
+            assert_eq!(whole.trailers().is_some(), text.contains("x-sum"), "{text}");
+            assert_eq!(whole.to_bytes(), "ok", "{text}");
+            assert!(peer.await.unwrap() >= LENGTH, "{text}");
+        });
+    }
+}
+
+#[test]
+fn streamed_requests_over_http2_have_the_timeouts_too() {
+    let server = httpbin();
+    run(async |client| {
+        let (to, headers) = (origin(&server.url(), &reach(Protocol::Http2)), HeaderMap::new());
+        let streamed = |wait: Duration| {
+            let (sender, receiver) = tokio::sync::mpsc::channel(1);
+            tokio::task::spawn_local(async move {
+                tokio::time::sleep(wait).await;
+                let _ = sender.send(Bytes::from_static(b"piece")).await;
+            });
+            OutgoingBody::Stream(Box::pin(Received(receiver)))
+        };
+        let late = request(&headers, "/delay/60", streamed(Duration::ZERO), reading(SHORT));
+        let error = client.send(&to, late).await.unwrap_err();
+        assert_eq!((error.kind, &*error.text), (FailureKind::Timeout, "no response within 30ms"));
+        // Neither counts while the caller has not given the rest of its request.
+        let timeouts = StepTimeouts { write: SHORT, read: Nanos::from_secs(60), ..StepTimeouts::default() };
+        let wire = WireOptions { timeouts, ..WireOptions::default() };
+        let slow = request(&headers, "/echo", streamed(Duration::from_millis(90)), wire);
+        let response = client.send(&to, slow).await.unwrap();
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "piece");
+    });
 }

@@ -10,6 +10,7 @@ use http::header::HeaderName;
 use http_body::{Frame, SizeHint};
 
 use super::super::request::{BodyStream, is_allowed_trailer};
+use super::super::step_timer::ExchangeStep;
 use super::stream_state::Http2StreamState;
 
 /// A request's body that is being sent.
@@ -26,6 +27,16 @@ pub(super) enum FrameSource {
 
 /// Size of the pieces of a complete body, in bytes; each shows that the one before was taken.
 const WRITE_CHUNK_BYTES: usize = 64 * 1024;
+
+impl FrameSource {
+    /// The step of an exchange whose request's body is this.
+    pub(super) fn step(&self) -> ExchangeStep {
+        match self {
+            Self::Bytes(bytes) if bytes.is_empty() => ExchangeStep::Read,
+            Self::Bytes(_) | Self::Stream(..) => ExchangeStep::Write,
+        }
+    }
+}
 
 impl From<Bytes> for OutgoingFrames {
     fn from(bytes: Bytes) -> Self {
@@ -55,6 +66,14 @@ impl http_body::Body for OutgoingFrames {
         if let Some(state) = state {
             if let Poll::Ready(Some(Err(error))) = &frame {
                 state.body_error.replace(Some(format!("the request's body broke off: {error}")));
+            }
+            match &frame {
+                Poll::Pending => state.set_step(None),
+                Poll::Ready(None) => state.set_step(Some(ExchangeStep::Read)),
+                Poll::Ready(Some(_)) => {
+                    state.taken_pieces.set(state.taken_pieces.get() + 1);
+                    state.set_step(Some(this.body.step()));
+                }
             }
             if frame.is_ready() {
                 state.progress.on_sent();

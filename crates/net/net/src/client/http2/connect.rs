@@ -50,7 +50,7 @@ async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Res
         Checkout::Wait(waiting) => waiting.await,
     };
     if connection.socket.is_none() {
-        connection.socket = Some(connect_origin(&pool.origin, &shared.timer).await?);
+        connection.socket = Some(connect_origin(&pool.origin, &shared.timer, Nanos::NEVER).await?);
         connection.connected = shared.last_sweep();
         update_counts(&pool.counts, |counts| counts.connected += 1);
     }

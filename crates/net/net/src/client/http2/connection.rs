@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::task::Waker;
+use std::task::{Context, Waker};
 
 use hyper::client::conn::http2::SendRequest;
 
@@ -10,6 +10,7 @@ use super::body::OutgoingFrames;
 use super::stream_state::Http2StreamState;
 use crate::client::error::SendError;
 use crate::client::progress_timeout::{ProgressTimeout, ProgressTimeouts};
+use crate::client::step_timer::{ExchangeStep, StepTimer};
 use weir_base::Nanos;
 
 /// A connection, which a task of its own drives.
@@ -35,7 +36,7 @@ pub(in crate::client) struct Http2Stream {
 }
 
 impl Http2Stream {
-    pub(super) fn new(connection: &Rc<Http2Connection>, stalls: &Rc<ProgressTimeouts>) -> Self {
+    pub(super) fn new(connection: &Rc<Http2Connection>, stalls: &Rc<ProgressTimeouts>, step: ExchangeStep) -> Self {
         connection.streams.set(connection.streams.get() + 1);
         connection.was_busy.set(true);
         let state = Http2StreamState {
@@ -43,6 +44,9 @@ impl Http2Stream {
             sender_waker: RefCell::default(),
             body_error: RefCell::default(),
             progress: ProgressTimeout::new(stalls),
+            taken_pieces: Cell::default(),
+            step: Cell::new(Some(step)),
+            exchange_waker: RefCell::default(),
         };
         Self { connection: Rc::clone(connection), shared: Rc::new(state) }
     }
@@ -55,6 +59,24 @@ impl Http2Stream {
     /// The cause of the stream's end, which may be the request's body.
     pub(in crate::client) fn attribute_error(&self, error: SendError) -> SendError {
         self.shared.body_error.take().map_or(error, SendError::request)
+    }
+
+    /// Checks the timeouts of the exchange's steps while its response's head is awaited.
+    ///
+    /// # Errors
+    /// If one is exceeded.
+    pub(super) fn check_steps(
+        &self,
+        cx: &mut Context<'_>,
+        steps: &mut StepTimer,
+        taken_before: &mut u64,
+    ) -> Result<(), SendError> {
+        let taken = self.shared.taken_pieces.get();
+        if std::mem::replace(taken_before, taken) != taken {
+            steps.on_progress();
+        }
+        self.shared.exchange_waker.replace(Some(cx.waker().clone()));
+        steps.poll(cx, self.shared.step.get())
     }
 
     /// Checks the progress timeout while nothing has come.

@@ -26,10 +26,12 @@ use self::pending_connect::ConnectWait;
 use super::body::IncomingBody;
 use super::client_state::ClientState;
 use super::error::SendError;
+use super::origin::display_address;
 use super::pool::{ConnectionPool, update_counts};
 use super::request::{OutgoingBody, OutgoingRequest};
-use super::step_timer::{ExchangeStep, StepTimer};
-use super::wire_options::StepTimeouts;
+use super::step_timer::StepTimer;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
 use weir_machine::executor::BoxedFuture;
 
 /// Sends a request over HTTP/2; returns it if the origin speaks HTTP/1.1. Requests over HTTP/1.1 do not carry its state.
@@ -46,14 +48,13 @@ async fn exchange<'a>(
     pool: &Rc<ConnectionPool>,
     request: OutgoingRequest<'a>,
 ) -> Result<Result<Response<IncomingBody>, OutgoingRequest<'a>>, SendError> {
-    let Some(mut connection) = connection(shared, pool).await? else { return Ok(Err(request)) };
+    let connect_timeout = request.wire.timeouts.connect;
+    let Some(mut connection) = connection(shared, pool, connect_timeout).await? else { return Ok(Err(request)) };
     if request.upgrade {
         return Err(SendError::request("HTTP/2 has no Upgrade"));
     }
     let length = request.length()?;
-    let is_stream = matches!(request.body, OutgoingBody::Stream(_));
-    // A stream may wait for its caller.
-    let timeouts = if is_stream { StepTimeouts::default() } else { request.wire.timeouts };
+    let timeouts = request.wire.timeouts;
     let mut head = request_head(pool, &request, length)?;
     let (mut body, copy) = match request.body {
         OutgoingBody::Empty => (OutgoingFrames::from(Bytes::new()), Some(Bytes::new())),
@@ -64,7 +65,7 @@ async fn exchange<'a>(
     };
     let mut is_first = true;
     loop {
-        let stream = Http2Stream::new(&connection, &pool.progress_timeouts);
+        let stream = Http2Stream::new(&connection, &pool.progress_timeouts, body.body.step());
         let reused = connection.is_reused.replace(true);
         if reused {
             update_counts(&pool.counts, |counts| counts.reused += 1);
@@ -75,12 +76,12 @@ async fn exchange<'a>(
         *attempt.headers_mut() = if is_first { head.2.clone() } else { std::mem::take(&mut head.2) };
         let mut sender = connection.sender.clone();
         let mut sent = pin!(sender.try_send_request(attempt));
-        let mut steps = StepTimer::new(&shared.timer, timeouts);
+        let (mut steps, mut taken) = (StepTimer::new(&shared.timer, timeouts), 0);
         let sent = poll_fn(|cx| match sent.as_mut().poll(cx) {
             Poll::Ready(sent) => Poll::Ready(Ok(sent)),
             Poll::Pending => {
                 if let Some(steps) = &mut steps {
-                    steps.poll(cx, Some(ExchangeStep::Read))?;
+                    stream.check_steps(cx, steps, &mut taken)?;
                 }
                 stream.check_timeout(cx.waker()).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending)
             }
@@ -105,18 +106,20 @@ async fn exchange<'a>(
         is_first = false;
         update_counts(&pool.counts, |counts| counts.resent += 1);
         drop(stream);
-        connection = match self::connection(shared, pool).await? {
+        connection = match self::connection(shared, pool, connect_timeout).await? {
             Some(connection) => connection,
             None => return Err(failure(&error)),
         };
     }
 }
 
-/// A connection for a stream; None if the origin speaks HTTP/1.1.
+/// A connection for a stream within a time; None if the origin speaks HTTP/1.1.
 async fn connection(
     shared: &Rc<ClientState>,
     pool: &Rc<ConnectionPool>,
+    timeout: Nanos,
 ) -> Result<Option<Rc<Http2Connection>>, SendError> {
+    let until = if timeout == Nanos::NEVER { timeout } else { shared.timer.now() + timeout };
     loop {
         if let Some(connection) = pool.http2.pick(pool.has_capacity()) {
             return Ok(Some(connection));
@@ -125,7 +128,15 @@ async fn connection(
             return Ok(None);
         }
         let pending = pool.http2.pending_connect().unwrap_or_else(|| connect(shared, pool));
-        ConnectWait(pending).await?;
+        // A task makes the connection, for requests whose timeouts differ.
+        tokio::select! {
+            biased;
+            connected = ConnectWait(pending) => connected?,
+            () = shared.timer.sleep_until(until), if until != Nanos::NEVER => {
+                let text = format!("no connection within {timeout} ({})", display_address(&pool.origin.address));
+                return Err(SendError::new(FailureKind::Connect, text));
+            }
+        }
     }
 }
 
