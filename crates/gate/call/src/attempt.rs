@@ -107,7 +107,7 @@ async fn evaluate_response(
     // 101 has no body, and responses to HEAD and 304 only describe one (RFC 9110, 9.3.2, 15.4.5).
     let bodiless = *request.method == Method::HEAD
         || matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NOT_MODIFIED);
-    let length = body.size_hint().exact();
+    let length = if success.complete_bytes > 0 { body.size_hint().exact() } else { None };
     let wanted = match verdict {
         _ if bodiless => false,
         Ok(()) => success.needs_body(length),

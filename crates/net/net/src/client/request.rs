@@ -150,28 +150,28 @@ impl RequestWriter {
         buffer.clear();
         let (mut host, mut closes) = (false, false);
         append(&mut buffer, &[request.method.as_str().as_bytes(), b" ", request.target.as_bytes(), b" HTTP/1.1\r\n"]);
-        let mut own = request.headers;
-        let none = HeaderMap::new();
         if let Some(lines) = request.wire.header_lines {
             append(&mut buffer, &[lines]);
-            host = own.contains_key(HOST);
-            closes = own.get_all(CONNECTION).iter().any(|value| has_close(value.as_bytes()));
-            own = &none;
+            host = request.headers.contains_key(HOST);
+            closes = request.headers.get_all(CONNECTION).iter().any(|value| has_close(value.as_bytes()));
         }
-        let more = request.extra_headers.iter().map(|(name, value)| (name, value));
-        for (name, value) in own.iter().chain(more) {
+        let mut add = |name: &HeaderName, value: &HeaderValue, buffer: &mut Vec<u8>| {
             if *name == HOST {
                 if std::mem::replace(&mut host, true) {
-                    continue;
+                    return;
                 }
             } else if *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING {
-                continue;
+                return;
             } else if *name == CONNECTION {
                 closes |= has_close(value.as_bytes());
-                continue;
+                return;
             }
-            append(&mut buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+            append(buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+        };
+        if request.wire.header_lines.is_none() {
+            request.headers.iter().for_each(|(name, value)| add(name, value, &mut buffer));
         }
+        request.extra_headers.iter().for_each(|(name, value)| add(name, value, &mut buffer));
         if !host {
             append(&mut buffer, &[b"host: ", origin.host.as_bytes(), b"\r\n"]);
         }
