@@ -3,6 +3,7 @@
 import gzip
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,3 +77,12 @@ def test_a_response_that_is_not_http_is_no_invalid_header() -> None:
     text = b"HTTP/1.1 99 OK\r\nContent-Length: 2\r\n\r\nok"
     with raw_service(lambda _: [text]) as service, session() as one, pytest.raises(requests.ConnectionError):
         one.get(service.url)
+
+
+def test_files_without_certificates_are_errors_of_tls(tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").write_text("nothing")
+    with session() as one:
+        one.mount("https://", weir.requests.Adapter())
+        for verify in (tmp_path / "empty.pem", tmp_path):
+            with pytest.raises(requests.exceptions.SSLError, match="verify"):
+                one.get("https://127.0.0.1:1/", verify=str(verify))

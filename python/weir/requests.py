@@ -168,7 +168,11 @@ class Adapter(_adapters.HTTPAdapter):
         if is_tls:
             # As the library says which files are missing.
             self.cert_verify(SimpleNamespace(), request.url or "", verify, cert)
-        core = self._core(True if verify is None else verify, cert or None) if is_tls else self._core(True, None)
+        try:
+            core = self._core(True if verify is None else verify, cert or None) if is_tls else self._core(True, None)
+        except UsageError as error:
+            # A file that is there, and has no certificate.
+            raise _exceptions.SSLError(str(error), request=request) from error
         body, pieces = _body(request)
         try:
             call = _call(core, request, body, pieces is not None, _timeouts(timeout))

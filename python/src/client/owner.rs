@@ -107,8 +107,12 @@ impl ClientHandle {
     ) -> PyResult<RequestHandle> {
         let target = Target::parse(url).map_err(|error| errors::url(&error))?;
         let Target { url, path, .. } = target.clone();
-        let request = ClientRequest::new(method, url, path, &headers, body)?;
+        let mut request = ClientRequest::new(method, url, path, &headers, body)?;
         let planned = self.upstream_plan(policy, &target)?;
+        // The call's own, of each attempt, is in the place of the caller's.
+        for (name, _) in &planned.plan.deadline_headers {
+            request.headers.remove(name);
+        }
         Ok(RequestHandle { request: Arc::new(request), planned })
     }
 

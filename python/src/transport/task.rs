@@ -4,10 +4,12 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use http_body_util::BodyExt;
 use weir::base::Nanos;
 use weir::call::{CallBody, CallBodyError};
+use weir::machine::timer::Sleep;
 use weir::net::client::{OutgoingBody, WireOptions};
 
 use super::change_notice::ChangeNotice;
@@ -46,6 +48,7 @@ pub(crate) async fn run(engine: Rc<ClientEngine>, start: StreamedCallStart, noti
         wire: WireOptions { header_lines: request.header_lines.as_deref(), timeouts, keeps_head: true },
         permit_timeout,
     };
+    let until = engine.timer().now() + planned.plan.policy.deadline;
     let ended = engine.begin(&request, &planned, body, options).await;
     let max_bytes = planned.plan.success.max_body_bytes;
     let (outcome, rest, permit) = ended.split(engine.timer());
@@ -56,21 +59,36 @@ pub(crate) async fn run(engine: Rc<ClientEngine>, start: StreamedCallStart, noti
         }
     });
     if let Some(rest) = rest {
-        pump(&streamed, &notice, rest, max_bytes).await;
+        let deadline = (until != Nanos::NEVER).then(|| engine.timer().sleep_until(until));
+        let end = pump(&streamed, &notice, rest, max_bytes, deadline).await;
+        notice.change(&streamed, |state| state.end = Some(end));
     }
     drop(permit);
     drop(guard);
 }
 
-/// Receives a body piece by piece. Python is told when no more is there for now, or there is no room: each wake-up of a
-/// thread costs as much as a piece.
-async fn pump(streamed: &Arc<StreamedCall>, notice: &ChangeNotice, mut body: CallBody, max_bytes: usize) {
+/// Receives a body piece by piece, until the deadline also if it is not read. Python is told when no more is there for
+/// now, or there is no room: each wake-up of a thread costs as much as a piece.
+async fn pump(
+    streamed: &Arc<StreamedCall>,
+    notice: &ChangeNotice,
+    mut body: CallBody,
+    max_bytes: usize,
+    mut deadline: Option<Sleep>,
+) -> BodyEnd {
     let mut received = 0_usize;
     let mut trailers = None;
-    let end = loop {
+    loop {
         if !streamed.has_room() {
             notice.change(streamed, |_| ());
-            poll_fn(|cx| streamed.poll_room(cx)).await;
+            let has_room = poll_fn(|cx| match (streamed.poll_room(cx), &mut deadline) {
+                (Poll::Ready(()), _) => Poll::Ready(true),
+                (Poll::Pending, Some(deadline)) => Pin::new(deadline).poll(cx).map(|()| false),
+                (Poll::Pending, None) => Poll::Pending,
+            });
+            if !has_room.await {
+                break BodyEnd::Failed("deadline", CallBodyError::DeadlineExceeded.to_string());
+            }
         }
         let mut next = body.frame();
         let frame = poll_fn(|cx| {
@@ -100,9 +118,7 @@ async fn pump(streamed: &Arc<StreamedCall>, notice: &ChangeNotice, mut body: Cal
             }
             Err(frame) => trailers = frame.into_trailers().ok().map(Box::new),
         }
-    };
-    drop(body);
-    notice.change(streamed, |state| state.end = Some(end));
+    }
 }
 
 /// Ends a streamed call whose task ends before the call does.
