@@ -40,7 +40,11 @@ PAGES = {
         "retries around any function or block.",
         ("_retry", "_retry_call", "_retry_record", "_shared_budget"),
     ),
-    "responses": ("Responses in Python", "responses, attempts and headers of calls.", ("_response", "_headers", "_call_log")),
+    "responses": (
+        "Responses in Python",
+        "responses, attempts and headers of calls.",
+        ("_response", "_headers", "_call_log"),
+    ),
     "functions": ("weir.get, weir.post and others", "calls without a client of one's own.", ("_shared",)),
     "sender": ("weir.Sender", "jobs through rate limits.", ("_sender",)),
     "async-sender": ("weir.AsyncSender", "the same jobs, for asyncio.", ("_async_sender",)),
