@@ -235,10 +235,15 @@ def test_ctrl_c_while_a_thread_waits_leaves_the_line() -> None:
     limiter = weir.Limiter("concurrency:1")
     slot = limiter.acquire("key")
     timer = threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGINT])
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        limiter.acquire("key")
-    timer.join()
+    # Tests that run in the background ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            limiter.acquire("key")
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
     slot.done()
     limiter.acquire("key", timeout=60)
 
