@@ -186,8 +186,8 @@ tests() { group test "what the tests need"; }
 packages() {
     tools
     examples
-    axe
-    pyright
+    from_npm axe axe-core@4.14.1          # accessibility checker that the test of pages injects
+    from_npm pyright pyright@1.1.414      # type checker that reads the snippets of users, beside mypy
     frameworks
     site
 }
@@ -282,43 +282,22 @@ examples() {
     fi
 }
 
-# Accessibility checker that the test of pages injects.
-axe() {
-    local now=axe-core@4.14.1
-    if ! is_done axe "$now"; then
-        say "installing $now"
-        if has npm && npm install --silent --no-audit --no-fund --prefix .venv/axe "$now" </dev/null; then
-            stamp axe "$now"
+# A tool from npm, in a folder of .venv; its test is skipped without it.
+from_npm() { # FOLDER PACKAGE@VERSION
+    if ! is_done "$1" "$2"; then
+        say "installing $2"
+        if has npm && npm install --silent --no-audit --no-fund --prefix ".venv/$1" "$2" </dev/null; then
+            stamp "$1" "$2"
         else
-            say "without $now, which could not be installed: its test is skipped"
-        fi
-    fi
-}
-
-# Type checker that reads the snippets of users, beside mypy.
-pyright() {
-    local now=pyright@1.1.414
-    if ! is_done pyright "$now"; then
-        say "installing $now"
-        if has npm && npm install --silent --no-audit --no-fund --prefix .venv/pyright "$now" </dev/null; then
-            stamp pyright "$now"
-        else
-            say "without $now, which could not be installed: its test is skipped"
+            say "without $2, which could not be installed: its test is skipped"
         fi
     fi
 }
 
 # Tools whose files are imported, which play the same files as weir.
 judges() {
-    local newman=newman@6.2.2 jmeter=us.abstracta.jmeter:jmeter-java-dsl:1.29.1
-    if ! is_done newman "$newman"; then
-        say "installing $newman"
-        if has npm && npm install --silent --no-audit --no-fund --prefix .venv/newman "$newman" </dev/null; then
-            stamp newman "$newman"
-        else
-            say "without $newman, which could not be installed: its test is skipped"
-        fi
-    fi
+    local jmeter=us.abstracta.jmeter:jmeter-java-dsl:1.29.1
+    from_npm newman newman@6.2.2
     if ! is_done jmeter "$jmeter"; then
         say "installing $jmeter"
         if has mvn && jmeter_libraries "$jmeter"; then

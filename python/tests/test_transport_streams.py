@@ -100,7 +100,7 @@ def test_a_reader_that_stops_stops_the_server(library: Any) -> None:
         next(got.iter_raw())
         for _ in range(200):
             client.get(service.url)
-        # What the kernel's buffers hold, and 256 KiB.
+        # What the kernel's buffers hold, and 512 KiB.
         assert next(sent) < 400
 
 
