@@ -84,7 +84,10 @@ impl CallerFraming {
                 {
                     return Err(FramingError::Length(String::from_utf8_lossy(value).into_owned(), first));
                 }
-                self.length = given;
+                // A value beside a removal counts, in either order: it is checked against the body.
+                if self.length == LengthHeader::Absent || given != LengthHeader::Removed {
+                    self.length = given;
+                }
                 return Ok(CallerHeader::Length);
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") && !value.is_empty() => {
@@ -191,6 +194,9 @@ mod tests {
             (&[("Content-Length", "5"), ("CONTENT-LENGTH", "5")], "POST", 5, Some((true, false))),
             (&[("Content-Length", "")], "POST", 0, Some((false, false))),
             (&[("Content-Length", "")], "POST", 1, None),
+            (&[("Content-Length", "1"), ("Content-Length", "")], "GET", 0, None),
+            (&[("Content-Length", ""), ("Content-Length", "1")], "GET", 0, None),
+            (&[("Content-Length", "5"), ("Content-Length", "")], "GET", 5, Some((true, false))),
             (&[("Content-Length", "7")], "POST", 5, None),
             (&[("Content-Length", "7")], "GET", 0, None),
             (&[("Content-Length", "+5")], "POST", 5, None),
