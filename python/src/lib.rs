@@ -70,7 +70,7 @@ mod _weir {
     #[pymodule_export]
     use super::compare::compare_runs;
     #[pymodule_export]
-    use super::decisions::budget::BudgetHandle;
+    use super::decisions::budget::{BudgetHandle, now_ns};
     #[pymodule_export]
     use super::decisions::hedged::{CallDecisionHandle, CallRulesHandle};
     #[pymodule_export]

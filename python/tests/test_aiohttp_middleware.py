@@ -295,7 +295,7 @@ def test_an_invalid_argument_is_one_line() -> None:
         ({"deadline": 0}, "deadline: invalid time 0"),
         ({"retries": 65}, "66 attempts per call"),
         ({"hedge": 0.3}, "hedge: expected a weir.Hedge or several"),
-        ({"budget": 3}, "budget: expected a weir.Budget or None"),
+        ({"budget": 3}, "budget: expected a weir.Budget, a weir.SharedBudget or None"),
         ({"retry_methods": "none"}, "unknown class of methods 'none'; choose safe, idempotent or all"),
     ]:
         with pytest.raises((TypeError, ValueError), match=text) as caught:

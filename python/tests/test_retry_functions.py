@@ -131,7 +131,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: weir.retry(on=OSError, backoff=(2, 1)), weir.UsageError, "backoff: the minimum, 2s, is above the max"),
     (lambda: weir.retry(on=OSError, backoff="soon"), weir.UsageError, "backoff: "),
     (lambda: weir.retry(on=OSError, backoff=[1]), TypeError, "backoff: a time, a pair of times"),  # type: ignore[arg-type]
-    (lambda: weir.retry(on=OSError, budget=3), TypeError, "budget: expected a weir.Budget or None"),  # type: ignore[arg-type]
+    (lambda: weir.retry(on=OSError, budget=3), TypeError, "budget: expected a weir.Budget, a weir"),  # type: ignore[arg-type]
     (lambda: quick(3), TypeError, "weir.retry: a function, not int"),  # type: ignore[type-var]
 ]
 

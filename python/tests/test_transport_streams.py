@@ -214,12 +214,15 @@ def test_a_hedge_counts_to_the_first_byte(library: Any) -> None:
 
 
 def test_a_body_that_cannot_be_sent_again_has_one_attempt(library: Any) -> None:
-    with raw_service(failing(99)) as service, library.Client(transport=transport(library, retries=2)) as client:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            got = [client.put(service.url, content=iter([b"a", b"b"])) for _ in range(3)]
-        assert [len(one.extensions["weir"].attempts) for one in got] == [1, 1, 1]
-        assert ["cannot be sent again" in str(one.message) for one in warned] == [True]
+    with raw_service(failing(99)) as service, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for methods, notes in (("safe", 0), ("idempotent", 1)):
+            with library.Client(transport=transport(library, retries=2, retry_methods=methods)) as client:
+                got = [client.put(service.url, content=iter([b"a", b"b"])) for _ in range(3)]
+            assert [len(one.extensions["weir"].attempts) for one in got] == [1, 1, 1]
+            # Once, and not where the method alone allows one attempt.
+            assert ["cannot be sent again" in str(one.message) for one in warned] == [True] * notes
+            assert "its body was a stream" in str(got[0].extensions["weir"].not_sent)
         # A short one of known length is read before it is sent.
         options = {"retries": 2, "retry_methods": "all"}
         with warnings.catch_warnings(), library.Client(transport=transport(library, **options)) as other:

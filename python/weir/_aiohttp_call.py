@@ -94,10 +94,11 @@ class AttemptedCall:
         return AttemptLog(self._log, self._upstream, self._began, self._not_sent(budget))
 
     def _not_sent(self, budget: _decisions.BudgetHandle | None) -> str | None:
-        """Attempts that the budget denied."""
+        """Attempts that the budget denied; or why a failure was not repeated."""
         some = [f"{count} {name if count > 1 else kind}" for (kind, name), count in self._unsent.items() if count]
         if not some:
-            return None
+            has_failed = self._rules.has_extra_attempts and (self._verdict or ("", 0))[0] == "failed"
+            return self._decision.not_repeated(self._request.method) if has_failed else None
         return f"{' and '.join(some)} not sent: the retry budget ({budget}) was used up; budget=None lifts it"
 
     async def _run_in_turn(self) -> None:

@@ -1,4 +1,4 @@
-"""Decisions of the native module, for attempts that Python makes; times are of `time.monotonic_ns`."""
+"""Decisions of the native module, for attempts that Python makes; times are of `now_ns`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, final
@@ -7,11 +7,14 @@ from weir._policy import Budget
 from weir._time import Time
 from weir._weir import PolicyHandle
 
-__all__ = ["BudgetHandle", "CallDecisionHandle", "CallRulesHandle", "RetryCallHandle", "RetryRulesHandle"]
+__all__ = ["BudgetHandle", "CallDecisionHandle", "CallRulesHandle", "RetryCallHandle", "RetryRulesHandle", "now_ns"]
+
+def now_ns() -> int:
+    """Time of all calls of this process, in nanoseconds."""
 
 @final
 class BudgetHandle:
-    """Retry budget of all that use this object; times are of `time.monotonic_ns`."""
+    """Retry budget of all that use this object; times are of `now_ns`."""
 
     def __new__(cls, rule: Budget) -> BudgetHandle: ...
     def remaining(self, now: int) -> int:
@@ -83,4 +86,6 @@ class CallDecisionHandle:
         date: str | None = None,
         wall_ns: int = 0,
     ) -> list[tuple[str, int, str]]: ...
+    def turn(self, now: int, attempt: int) -> list[tuple[str, int, str]]: ...
+    def not_repeated(self, method: str) -> str | None: ...
     def tick(self, now: int) -> list[tuple[str, int, str]]: ...

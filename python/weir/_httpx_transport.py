@@ -10,11 +10,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from weir._errors import UsageError
+from weir._exchange import AwaitedExchange, BrokenBody, Exchange
 from weir._policy import Budget, Hedge, Retry, Success
+from weir._rate import Keys, Rate
+from weir._shared_budget import SharedBudget
 from weir._time import Time
-from weir._transport import TransportCall, TransportCore, can_repeat, failure_kind, is_last_status, unknown_option
-from weir._upload import AsyncUpload, Upload
-from weir._waiting import changed, changed_elsewhere
+from weir._transport import TransportCall, TransportCore, can_repeat, unknown_option
+from weir._transport_failure import failure_kind, is_last_status
 
 if TYPE_CHECKING:
     from weir import _weir
@@ -29,32 +31,18 @@ class BodyStream:
 
     _library: ClassVar[Any]
 
-    def __init__(self, call: TransportCall, request: Any, upload: Upload | None) -> None:
-        self._call = call
-        self._streamed = call.streamed
+    def __init__(self, exchange: Exchange, request: Any) -> None:
+        self._exchange = exchange
         self._request = request
-        self._upload = upload
 
     def __iter__(self) -> Iterator[bytes]:
-        streamed, upload = self._streamed, self._upload
-        while True:
-            if upload is not None:
-                streamed.arm()
-                upload.feed()
-            chunk = streamed.chunk(upload is None)
-            if chunk is None:
-                if not streamed.wait(streamed.read_timeout):
-                    streamed.close()
-                    raise self._library.ReadTimeout("The read operation timed out", request=self._request)
-            elif isinstance(chunk, bytes):
-                if not chunk:
-                    return
-                yield chunk
-            else:
-                raise_broken_off(self._library, self._call, chunk, self._request)
+        while chunk := self._exchange.chunk():
+            if not isinstance(chunk, bytes):
+                raise_broken_off(self._library, chunk, self._request)
+            yield chunk
 
     def close(self) -> None:
-        self._streamed.close()
+        self._exchange.close()
 
 
 class AwaitedBodyStream:
@@ -62,41 +50,23 @@ class AwaitedBodyStream:
 
     _library: ClassVar[Any]
 
-    def __init__(self, call: TransportCall, request: Any, upload: AsyncUpload | None, wait: Any) -> None:
-        self._call = call
-        self._streamed = call.streamed
+    def __init__(self, exchange: AwaitedExchange, request: Any) -> None:
+        self._exchange = exchange
         self._request = request
-        self._upload = upload
-        self._wait = wait
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        streamed, upload = self._streamed, self._upload
-        while True:
-            if upload is not None:
-                streamed.arm()
-                await upload.feed()
-            chunk = streamed.chunk(upload is None)
-            if chunk is None:
-                if not await self._wait(streamed, streamed.read_timeout):
-                    streamed.close()
-                    raise self._library.ReadTimeout("The read operation timed out", request=self._request)
-            elif isinstance(chunk, bytes):
-                if not chunk:
-                    return
-                yield chunk
-            else:
-                raise_broken_off(self._library, self._call, chunk, self._request)
+        while chunk := await self._exchange.chunk():
+            if not isinstance(chunk, bytes):
+                raise_broken_off(self._library, chunk, self._request)
+            yield chunk
 
     async def aclose(self) -> None:
-        self._streamed.close()
-        if self._upload is not None:
-            await self._upload.aclose()
+        await self._exchange.close()
 
 
-def raise_broken_off(library: Any, call: TransportCall, chunk: tuple[str, str], request: Any) -> NoReturn:
+def raise_broken_off(library: Any, broken: BrokenBody, request: Any) -> NoReturn:
     """Raise the exception of a body that breaks off."""
-    name, text, cause = call.broken_off(chunk)
-    raise getattr(library, name)(text, request=request) from cause
+    raise getattr(library, broken.kind)(broken.text, request=request) from broken.cause
 
 
 class TransportOptions:
@@ -113,11 +83,13 @@ class TransportOptions:
         hedge: Hedge | Iterable[Hedge] | None = None,
         retries: Retry | int | None = None,
         retry_methods: Literal["safe", "idempotent", "all"] = "safe",
-        budget: Budget | None = Budget(),  # noqa: B008  a frozen value
+        budget: Budget | SharedBudget | None = Budget(),  # noqa: B008  a frozen value
         success: Success | None = None,
         timeout: Time | None = None,
         max_response: int | None = None,
         limit: int | Literal["adaptive"] | None = None,
+        rate: Rate | None = None,
+        keys: Keys | None = None,
         verify: bool | str | PathLike[str] = True,
         cert: Any = None,
         trust_env: bool = True,
@@ -137,11 +109,14 @@ class TransportOptions:
             hedge: Hedge stages. They count to the first byte of the response's body.
             retries: Maximum retries of a call, or a `weir.Retry`.
             retry_methods: Methods that may be sent more than once: ``"safe"``, ``"idempotent"`` or ``"all"``.
-            budget: Budget of all extra attempts; None is no limit.
+            budget: Budget of all extra attempts; a `SharedBudget` to share it with others, None for no limit.
             success: Rules of a successful response. Rules on the body have it read whole.
             timeout: Timeout of each attempt, to its response's head. The library's own timeouts hold besides.
             max_response: Maximum body of a response in bytes, as received; None is no limit.
             limit: Maximum concurrent calls, or ``"adaptive"``: a limit for each host that follows its service times.
+            rate: Rate limits of each key, ``"20/1s"``, or a `weir.Limiter` that others use as well. Each attempt waits
+                for a slot; a hedge is sent only if one is free.
+            keys: Name of the request's header with its key, or a function of the request. Default: its host.
             verify: Verification of certificates; or a PEM file of CA certificates, instead of the system's.
             cert: Client certificate and its key: a PEM file with both, or two.
             trust_env: Whether to warn of a proxy that the environment names; none is used.
@@ -186,6 +161,8 @@ class TransportOptions:
             retry_methods=retry_methods,
             max_response=max_response,
             limit=limit,
+            rate=rate,
+            keys=keys,
             verify=verify,
             cert=cert,
             http2=http2,
@@ -232,6 +209,7 @@ class TransportOptions:
                 body,
                 (timeouts.get("connect"), timeouts.get("write"), timeouts.get("read"), timeouts.get("pool")),
                 extensions.get("sni_hostname"),
+                request,
             )
         except (UsageError, UnicodeDecodeError) as error:
             raise self._library.LocalProtocolError(str(error), request=request) from error
@@ -283,26 +261,18 @@ class BlockingTransport(TransportOptions):
             repeats = can_repeat(request.headers.get("content-length"))
             body = b"".join(request.stream) if repeats else None
         call = self._call(request, body)
-        streamed = call.streamed
-        upload = None if body is not None else Upload(streamed, request.stream)
+        exchange = Exchange(call, None if body is not None else request.stream)
         trace = request.extensions.get("trace")
         try:
             if trace is not None:
                 trace("http11.send_request_headers.started", _started(request))
-            streamed.begin_on_thread()
-            while True:
-                if upload is not None:
-                    streamed.arm()
-                    upload.feed()
-                if (handle := streamed.outcome(upload is None)) is not None:
-                    break
-                streamed.wait()
+            handle = exchange.outcome()
             if trace is not None and handle.status:
                 trace("http11.receive_response_headers.complete", _received(handle))
         except BaseException as error:
             call.cancelled(error)
             raise
-        return self._response(request, call, handle, self._body(call, request, upload))
+        return self._response(request, call, handle, self._body(exchange, request))
 
     def close(self) -> None:
         self._core.close()
@@ -329,31 +299,18 @@ class AwaitedTransport(TransportOptions):
             repeats = can_repeat(request.headers.get("content-length"))
             body = b"".join([chunk async for chunk in request.stream]) if repeats else None
         call = self._call(request, body)
-        streamed = call.streamed
-        upload = None if body is not None else AsyncUpload(streamed, request.stream)
+        exchange = AwaitedExchange(call, None if body is not None else request.stream)
         trace = request.extensions.get("trace")
         try:
             if trace is not None:
                 await trace("http11.send_request_headers.started", _started(request))
-            try:
-                streamed.begin_on_loop()
-                wait = changed
-            except RuntimeError:
-                streamed.begin_on_thread()
-                wait = changed_elsewhere
-            while True:
-                if upload is not None:
-                    streamed.arm()
-                    await upload.feed()
-                if (handle := streamed.outcome(upload is None)) is not None:
-                    break
-                await wait(streamed, None)
+            handle = await exchange.outcome()
             if trace is not None and handle.status:
                 await trace("http11.receive_response_headers.complete", _received(handle))
         except BaseException as error:
             call.cancelled(error)
             raise
-        return self._response(request, call, handle, self._body(call, request, upload, wait))
+        return self._response(request, call, handle, self._body(exchange, request))
 
     async def aclose(self) -> None:
         self._core.close()

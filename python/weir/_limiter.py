@@ -7,6 +7,7 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import inf
 from os import PathLike, register_at_fork
 from time import monotonic
@@ -96,6 +97,7 @@ class Limiter:
     def _open(self) -> _weir.LimiterHandle:
         handle = _weir.LimiterHandle({**self._form, "holder": secrets.randbits(63)})
         weakref.finalize(self, handle.close)
+        handle.set_wake(partial(_wake_all, self._wakers))
         if handle.is_remote():
             args = (handle, self._wakers)
             threading.Thread(target=_work, args=args, name="weir-limiter", daemon=True).start()

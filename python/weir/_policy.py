@@ -44,8 +44,8 @@ class Retry:
     Attributes:
         times: Maximum retries per call.
         on: Retryable failures: kinds (``"dns"``, ``"connect"``, ``"tls"``, ``"timeout"``, ``"closed"``, ``"reset"``,
-            ``"protocol"``, ``"body"``, ``"header"``) and statuses (``503``, ``"5xx"``, ``(500, 504)``: from, to).
-            None is dns, connect, closed, reset, timeout, 429, and 502 to 504.
+            ``"protocol"``, ``"body"``, ``"header"``) and statuses (``503``, ``"5xx"``, ``(500, 504)``: from, to);
+            one or several. None is dns, connect, closed, reset, timeout, 429, and 502 to 504.
         backoff: Minimum and maximum backoff; each is random, up to three times the one before.
         retry_after: Wait at least for the response's Retry-After; without time for that there is no retry.
     """
@@ -53,14 +53,14 @@ class Retry:
     __module__ = "weir"
 
     times: int = 2
-    on: Iterable[_Cause] | None = None
+    on: _Cause | Iterable[_Cause] | None = None
     backoff: tuple[Time, Time] = (0.025, 1.0)
     retry_after: bool = True
 
     def __post_init__(self) -> None:
-        """Copy iterables."""
+        """Copy iterables; one failure is the only one."""
         if self.on is not None:
-            object.__setattr__(self, "on", tuple(self.on))
+            object.__setattr__(self, "on", (self.on,) if isinstance(self.on, int | str) else tuple(self.on))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 import time
 
+from weir import _decisions
+
 __all__: list[str] = []
 
-now_ns = time.monotonic_ns
+# The clock of calls of the core, which may use the same budget.
+now_ns = _decisions.now_ns
 wall_ns = time.time_ns
 
 

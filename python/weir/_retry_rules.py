@@ -81,7 +81,7 @@ class Rules:
 def _parsed(on: On | None) -> tuple[tuple[type[Exception], ...], tuple[Predicate, ...]]:
     kinds: list[type[Exception]] = []
     predicates: list[Predicate] = []
-    given: list[Any] = [] if on is None else [on] if callable(on) else list(on)
+    given: list[Any] = [] if on is None else list(on) if isinstance(on, Iterable) and not isinstance(on, str) else [on]
     for one in given:
         if isinstance(one, type) and issubclass(one, Exception):
             kinds.append(one)
@@ -91,7 +91,10 @@ def _parsed(on: On | None) -> tuple[tuple[type[Exception], ...], tuple[Predicate
             _check_function("on", one)
             predicates.append(one)
         else:
-            raise TypeError(f"on: an exception class, a function of an exception, or several, not {one!r}")
+            raise TypeError(
+                f"on: an exception class, a function of an exception, or several, not {one!r}; for statuses e.g. "
+                "on=lambda error: getattr(error, 'status_code', 0) >= 500"
+            )
     return tuple(kinds), tuple(predicates)
 
 

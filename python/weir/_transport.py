@@ -18,7 +18,9 @@ from weir._call_log import CallLog
 from weir._call_spans import CallSpan
 from weir._errors import DeadlineExceeded, UsageError
 from weir._policy import Budget, Hedge, Retry, Success
+from weir._rate import Keys, Rate, rate_of
 from weir._response import attempts_of, failure
+from weir._shared_budget import SharedBudget
 from weir._time import Time
 
 if TYPE_CHECKING:
@@ -28,8 +30,6 @@ __all__ = [
     "TransportCall",
     "TransportCore",
     "can_repeat",
-    "failure_kind",
-    "is_last_status",
     "stages_of",
     "unknown_option",
 ]
@@ -51,11 +51,13 @@ class TransportCore:
         deadline: Time | None,
         hedge: Hedge | Iterable[Hedge] | None,
         retries: Retry | int | None,
-        budget: Budget | None,
+        budget: Budget | SharedBudget | None,
         success: Success | None,
         retry_methods: Literal["safe", "idempotent", "all"],
         max_response: int | None,
         limit: int | Literal["adaptive"] | None,
+        rate: Rate | None,
+        keys: Keys | None,
         verify: bool | str | PathLike[str],
         cert: Any,
         http2: bool,
@@ -73,8 +75,10 @@ class TransportCore:
         if isinstance(retries, bool):
             raise TypeError("retries: a number, or a weir.Retry, not bool")
         self._owner = owner
+        self._rate = rate_of(rate, keys)
         self._trust_env = trust_env
-        self._sends_again = hedge is not None or retries not in {None, 0}
+        self._repeats = hedge is not None or retries not in {None, 0}
+        self._methods = retry_methods
         self._warned: set[str] = set()
         # Whether by scheme there is nothing to warn of, or that was done.
         self._checked_proxies: set[bool] = set()
@@ -116,9 +120,10 @@ class TransportCore:
         body: bytes | None,
         timeouts: tuple[float | None, float | None, float | None, float | None],
         server_name: str | None,
+        request: object,
     ) -> TransportCall:
         """Prepare a call; a body of None follows in pieces."""
-        if body is None and self._sends_again:
+        if body is None and self._repeats and may_repeat(self._methods, method):
             self.warn(
                 "stream",
                 "a request body that is a stream of unknown length, or longer than 1 MiB, cannot be sent again: such "
@@ -131,7 +136,8 @@ class TransportCore:
             headers = list(headers)
             span = CallSpan.begin(method, str(url), origin, headers)
         try:
-            streamed = self._handle.prepare(origin, method, target, headers, body, timeouts, server_name)
+            rate = None if self._rate is None else self._rate.of(request, origin, headers)
+            streamed = self._handle.prepare(origin, method, target, headers, body, timeouts, server_name, rate)
         except BaseException as error:
             if span is not None:
                 span.cancel(error)
@@ -194,6 +200,14 @@ _OTHER_NAMES = {
 }
 
 
+def may_repeat(methods: str, method: str) -> bool:
+    """Whether requests of a method may be sent more than once."""
+    return methods == "all" or method in _SAFE or (methods == "idempotent" and method in {"PUT", "DELETE"})
+
+
+_SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
+
+
 class TransportCall:
     """A call in flight."""
 
@@ -210,7 +224,7 @@ class TransportCall:
         """Return the attempt log of a call with a response; one with more than one attempt is logged."""
         self._handle = handle
         log = CallLog(handle, self.streamed)
-        if (handle.attempt_count > 1 or handle.skipped) and _LOG.isEnabledFor(logging.INFO):
+        if (handle.attempt_count > 1 or handle.not_sent is not None) and _LOG.isEnabledFor(logging.INFO):
             _LOG.info("%s: %s", self._shown(), log)
         if self._span is not None:
             self._span.end(handle.status, log)
@@ -220,24 +234,18 @@ class TransportCall:
         """Close a call without a response, and make its exception, which is the cause of the library's."""
         self.streamed.close()
         error = failure(handle, self._shown())
-        if handle.attempt_count > 1 or handle.skipped:
+        if handle.attempt_count > 1 or handle.not_sent is not None:
             _LOG.info("%s", error)
         if self._span is not None:
             self._span.end(0, CallLog(handle, None))
         return error
 
-    def broken_off(self, chunk: tuple[str, str]) -> tuple[str, str, ClientError | None]:
-        """Name the kind of exception of a body that breaks off, its message, and its cause if that is the deadline."""
-        kind, text = chunk
-        if kind == "deadline":
-            attempts = () if self._handle is None else attempts_of(self._handle)
-            error = DeadlineExceeded(f"{self._shown()}: the deadline passed while the body was read", attempts)
-            _LOG.info("%s", error)
-            return "ReadTimeout", "the deadline passed while the body was read", error
-        if kind == "closed":
-            text = f"peer closed connection without sending complete message body ({text})"
-        name = BODY_FAILURES.get(kind, "RemoteProtocolError")
-        return ("RemoteProtocolError" if _is_reset_stream(name, text) else name), text, None
+    def late(self, text: str) -> ClientError:
+        """Make the exception of a body whose call's deadline has passed."""
+        attempts = () if self._handle is None else attempts_of(self._handle)
+        error = DeadlineExceeded(f"{self._shown()}: {text}", attempts)
+        _LOG.info("%s", error)
+        return error
 
     def cancelled(self, error: BaseException) -> None:
         """Close a call that its caller broke off."""
@@ -247,59 +255,6 @@ class TransportCall:
 
     def _shown(self) -> str:
         return f"{self._method} {_weir.without_secrets(str(self._url))}"
-
-
-def failure_kind(handle: _weir.ResponseHandle) -> tuple[str, str]:
-    """Name the kind of exception of a failed call, and its message.
-
-    The kinds are those of httpx's exceptions.
-    """
-    if handle.ended == "no_permit":
-        return "PoolTimeout", "no permit for another concurrent call in time"
-    if handle.ended == "deadline_exceeded":
-        return "ReadTimeout", "the deadline passed"
-    if handle.is_too_large:
-        return "ReadError", f"the response is longer than {handle.max_response} bytes, max_response"
-    attempts = handle.attempts
-    if not attempts:
-        return "ConnectError", "no attempt was sent"
-    _, _, outcome, status, detail, _, _ = attempts[-1]
-    text = detail or (f"status {status}" if status else outcome)
-    kind = _FAILURES.get(outcome, "RemoteProtocolError")
-    # As the client words its timeouts.
-    if kind == "ConnectError" and text.startswith("no ") and " within " in text:
-        kind = "ConnectTimeout"
-    elif kind == "ReadTimeout" and text.startswith("the request was not taken"):
-        kind = "WriteTimeout"
-    elif _is_reset_stream(kind, text):
-        kind = "RemoteProtocolError"
-    elif outcome == "closed":
-        text = f"Server disconnected without sending a response. ({text})"
-    return kind, text
-
-
-#: Exceptions of a call without a response, by the outcome of its last attempt.
-_FAILURES = {
-    "dns": "ConnectError",
-    "connect": "ConnectError",
-    "tls": "ConnectError",
-    "timeout": "ReadTimeout",
-    "reset": "ReadError",
-    "request": "LocalProtocolError",
-}
-
-#: Exceptions of a body that breaks off, by the kind of its failure.
-BODY_FAILURES = {"timeout": "ReadTimeout", "reset": "ReadError", "body": "ReadError", "cancelled": "ReadError"}
-
-
-def _is_reset_stream(name: str, text: str) -> bool:
-    """Whether an HTTP/2 stream was reset, and not its connection."""
-    return name == "ReadError" and text.startswith("HTTP/2: ")
-
-
-def is_last_status(handle: _weir.ResponseHandle) -> bool:
-    """Whether a call that failed has a response all the same, whose status says why."""
-    return handle.ended == "failed" and bool(handle.status) and handle.attempts[-1][2] == "status"
 
 
 def can_repeat(length: str | bytes | None) -> bool:

@@ -167,8 +167,9 @@ class ResponseHandle:
         body_length: Length of the body as received.
         max_response: Maximum body in bytes.
         is_too_large: Whether an attempt failed since its response was longer.
+        failure_point: What failed of the last attempt, where its outcome does not say it.
         skipped: Extra attempts that were not sent, for want of budget or a slot.
-        not_sent: These attempts, and the limit that stopped them, as text; None if all were sent.
+        not_sent: These attempts, and the limit that stopped them, or why a failure was not repeated; None if all were.
         attempts: Reason, upstream, outcome, status, detail, start and duration in milliseconds.
         attempt_count: Number of attempts.
         received_headers: Headers in the order and spelling of the response, as far as they are known.
@@ -188,6 +189,7 @@ class ResponseHandle:
     body_length: int
     max_response: int | None
     is_too_large: bool
+    failure_point: str
     request: SentRequestHandle
     elapsed_s: float
     skipped: int
@@ -210,10 +212,12 @@ class TransportHandle:
         body: bytes | None,
         timeouts: tuple[float | None, float | None, float | None, float | None],
         server_name: str | None,
+        rate: tuple[LimiterHandle, str] | None,
     ) -> StreamedCallHandle:
         """Prepare a call: to an origin (TLS, host, port); a body of None follows in pieces.
 
-        The timeouts are those of connecting, writing, reading, and of the wait for a permit, in seconds.
+        The timeouts are those of connecting, writing, reading, and of the wait for a permit, in seconds; `rate` is a
+        limiter and the call's key.
         """
     def close(self) -> None:
         """Release the upstreams."""
@@ -232,8 +236,8 @@ class StreamedCallHandle:
         """Mark that Python will wait for a change, before it looks at several things."""
     def outcome(self, arm: bool = True) -> ResponseHandle | None:
         """Outcome of the call, but for what is left of the body; None if it is not there yet."""
-    def chunk(self, arm: bool = True) -> bytes | tuple[str, str] | None:
-        """Next piece of the body; empty at its end, None if it is not there yet, or kind and cause of a failure."""
+    def chunk(self, arm: bool = True) -> bytes | tuple[str, str, str] | None:
+        """Next piece of the body; empty at its end, None if it is not there yet; or kind, point, cause of a failure."""
     def trailers(self) -> list[tuple[bytes, bytes]]:
         """Trailers, once the body has ended."""
     def wants_body(self) -> bool:
@@ -336,6 +340,7 @@ class LimiterHandle:
     def __new__(cls, form: Mapping[str, object]) -> LimiterHandle: ...
     def is_ours(self) -> bool: ...
     def is_remote(self) -> bool: ...
+    def set_wake(self, wake: Callable[[tuple[list[int], str | None]], None]) -> None: ...
     def join(self, key: str, weight: int, timeout: Time | None) -> tuple[int, float | None]: ...
     def look(self, ticket: int) -> tuple[LimiterSlotHandle | None, float, bool, tuple[list[int], str | None]]: ...
     def cancel(self, ticket: int) -> tuple[list[int], str | None]: ...

@@ -9,6 +9,7 @@ It needs aiohttp 3.12 or newer, which weir does not install.
 from __future__ import annotations
 
 import copy
+import logging
 import random
 from collections.abc import Iterable
 from contextvars import ContextVar
@@ -113,34 +114,37 @@ class Middleware:
         try:
             response = await call.run()
         except (ClientOSError, ServerDisconnectedError) as error:
-            self._describe(error, call)
+            self._describe(error, request, call)
             if call.has_extra_attempts:
                 # A copy, without the traceback and its frames.
                 last.error = copy.copy(error)
             raise
         except Exception as error:
-            self._describe(error, call)
+            self._describe(error, request, call)
             raise
         if response is None:
-            raise self._too_late(call)
+            raise self._too_late(request, call)
         if call.is_rejected:
-            raise self._no_success(response, call)
-        response.__dict__[_LOG] = call.log(self._budget)
+            raise self._no_success(request, response, call)
+        response.__dict__[_LOG] = log = call.log(self._budget)
+        self._tell(request, call, log)
         return response
 
     def _deadline_ns(self) -> int | None:
         length = self._rules.deadline
         return None if length is None else clock.now_ns() + length
 
-    def _too_late(self, call: AttemptedCall) -> Exception:
+    def _too_late(self, request: ClientRequest, call: AttemptedCall) -> Exception:
         log = call.log(self._budget)
+        self._tell(request, call, log)
         error = ServerTimeoutError(f"the deadline of {(self._rules.deadline or 0) / 1e9:g} s passed")
         error.__cause__ = DeadlineExceeded(f"no success before the deadline: {log}", log.attempts)
         error.__dict__[_LOG] = log
         return error
 
-    def _no_success(self, response: ClientResponse, call: AttemptedCall) -> Exception:
+    def _no_success(self, request: ClientRequest, response: ClientResponse, call: AttemptedCall) -> Exception:
         log = call.log(self._budget)
+        self._tell(request, call, log)
         error = ClientResponseError(
             response.request_info,
             response.history,
@@ -153,10 +157,17 @@ class Middleware:
         error.__dict__[_LOG] = log
         return error
 
-    def _describe(self, error: Exception, call: AttemptedCall) -> None:
+    def _describe(self, error: Exception, request: ClientRequest, call: AttemptedCall) -> None:
         error.__dict__[_LOG] = log = call.log(self._budget)
+        self._tell(request, call, log)
         if call.has_extra_attempts and hasattr(error, "add_note"):
             error.add_note(f"weir.aiohttp: {log}")
+
+    @staticmethod
+    def _tell(request: ClientRequest, call: AttemptedCall, log: AttemptLog) -> None:
+        """Log a call with more than one attempt, or one that was denied."""
+        if (call.has_extra_attempts or log.not_sent) and _logger.isEnabledFor(logging.INFO):
+            _logger.info("%s %s: %s", request.method, _weir.without_secrets(str(request.url)), log)
 
 
 def attempts(of: ClientResponse | BaseException) -> tuple[Attempt, ...]:
@@ -172,6 +183,8 @@ def attempts(of: ClientResponse | BaseException) -> tuple[Attempt, ...]:
 
 
 _LOG = "weir"
+
+_logger = logging.getLogger("weir.transport")
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from email.message import Message
 from inspect import signature
 from os import PathLike
 from types import SimpleNamespace
@@ -18,18 +17,20 @@ from requests.utils import select_proxy
 
 from weir._call_log import attempts
 from weir._errors import UsageError
+from weir._exchange import Exchange
 from weir._policy import Budget, Hedge, Retry, Success
+from weir._rate import Keys, Rate
+from weir._requests_response import raw_response
+from weir._shared_budget import SharedBudget
 from weir._time import Time
 from weir._transport import (
     TransportCall,
     TransportCore,
     can_repeat,
-    failure_kind,
-    is_last_status,
     stages_of,
     unknown_option,
 )
-from weir._upload import Upload
+from weir._transport_failure import failure_kind, is_last_status
 
 if TYPE_CHECKING:
     from weir import _weir
@@ -48,8 +49,10 @@ _EXCEPTIONS: dict[str, type[_exceptions.RequestException]] = {
 }
 
 
-# Causes of a response that broke off behind its head, which requests has an exception for.
-_OF_BODIES = ("chunk", "before the whole response")
+_BY_POINT: dict[str, type[_exceptions.RequestException]] = {
+    "content_length": _exceptions.InvalidHeader,
+    "body": _exceptions.ChunkedEncodingError,
+}
 
 
 class Adapter(_adapters.HTTPAdapter):
@@ -70,11 +73,13 @@ class Adapter(_adapters.HTTPAdapter):
         hedge: Hedge | Iterable[Hedge] | None = None,
         retries: Retry | int | None = None,
         retry_methods: Literal["safe", "idempotent", "all"] = "safe",
-        budget: Budget | None = Budget(),  # noqa: B008  a frozen value
+        budget: Budget | SharedBudget | None = Budget(),  # noqa: B008  a frozen value
         success: Success | None = None,
         timeout: Time | None = None,
         max_response: int | None = None,
         limit: int | Literal["adaptive"] | None = None,
+        rate: Rate | None = None,
+        keys: Keys | None = None,
         http2: bool = False,
         uds: str | PathLike[str] | None = None,
         **unknown: Any,
@@ -86,11 +91,14 @@ class Adapter(_adapters.HTTPAdapter):
             hedge: Hedge stages. They count to the first byte of the response's body.
             retries: Maximum retries of a call, or a `weir.Retry`.
             retry_methods: Methods that may be sent more than once: ``"safe"``, ``"idempotent"`` or ``"all"``.
-            budget: Budget of all extra attempts; None is no limit.
+            budget: Budget of all extra attempts; a `SharedBudget` to share it with others, None for no limit.
             success: Rules of a successful response. Rules on the body have it read whole.
             timeout: Timeout of each attempt, to its response's head. Those of the call hold besides.
             max_response: Maximum body of a response in bytes, as received; None is no limit.
             limit: Maximum concurrent calls, or ``"adaptive"``: a limit for each host that follows its service times.
+            rate: Rate limits of each key, ``"20/1s"``, or a `weir.Limiter` that others use as well. Each attempt waits
+                for a slot; a hedge is sent only if one is free.
+            keys: Name of the request's header with its key, or a function of the request. Default: its host.
             http2: Whether HTTP/2 is negotiated over TLS.
             uds: Path of a Unix socket.
             unknown: None; an option that does not exist is a `TypeError`.
@@ -114,6 +122,8 @@ class Adapter(_adapters.HTTPAdapter):
             "retry_methods": retry_methods,
             "max_response": max_response,
             "limit": limit,
+            "rate": rate,
+            "keys": keys,
             "http2": http2,
             "uds": uds,
         }
@@ -178,23 +188,15 @@ class Adapter(_adapters.HTTPAdapter):
             call = _call(core, request, body, pieces is not None, _timeouts(timeout))
         except UsageError as error:
             raise _exceptions.InvalidHeader(str(error), request=request) from error
-        streamed = call.streamed
-        upload = None if pieces is None else Upload(streamed, pieces)
+        exchange = Exchange(call, pieces)
         try:
-            streamed.begin_on_thread()
-            while True:
-                if upload is not None:
-                    streamed.arm()
-                    upload.feed()
-                if (handle := streamed.outcome(upload is None)) is not None:
-                    break
-                streamed.wait()
+            handle = exchange.outcome()
         except BaseException as error:
             call.cancelled(error)
             raise
         if handle.ended != "responded" and not is_last_status(handle):
             raise _error(handle, request) from call.failed(handle)
-        response = self.build_response(request, _raw(handle, _Body(call, handle, upload), request.method))
+        response = self.build_response(request, raw_response(handle, exchange, request.method))
         response.weir = call.responded(handle)  # type: ignore[attr-defined]
         return response
 
@@ -211,10 +213,9 @@ def _error(handle: _weir.ResponseHandle, request: _library.PreparedRequest) -> _
         pool: Any = None
         late = urllib3.exceptions.ReadTimeoutError(pool, request.url or "", f"Read timed out. ({text})")
         return _exceptions.ReadTimeout(late, request=request)
-    if name == "RemoteProtocolError" and text.startswith("the response's Content-Length"):
-        return _exceptions.InvalidHeader(text, request=request)
-    if name == "RemoteProtocolError" and any(word in text for word in _OF_BODIES):
-        return _exceptions.ChunkedEncodingError(text, request=request)
+    of_point = _BY_POINT.get(handle.failure_point)
+    if of_point is not None:
+        return of_point(text, request=request)
     is_tls = bool(handle.attempts) and handle.attempts[-1][2] == "tls" and name == "ConnectError"
     kind = _exceptions.SSLError if is_tls else _EXCEPTIONS.get(name, _exceptions.ConnectionError)
     return kind(text, request=request)
@@ -244,6 +245,7 @@ def _call(
         None if is_streamed else body or b"",
         (connect, read, read, connect),
         None,
+        request,
     )
 
 
@@ -296,104 +298,3 @@ def _timeouts(timeout: Any) -> tuple[float | None, float | None]:
     parsed.start_connect()
     limits = [one if isinstance(one, int | float) else None for one in (parsed.connect_timeout, parsed.read_timeout)]
     return limits[0], limits[1]
-
-
-class _Head:
-    """Head of a response as `requests` reads it for cookies; urllib3 closes it where a read was broken off."""
-
-    def __init__(self, headers: Iterable[tuple[bytes, bytes]], body: _Body) -> None:
-        self._body = body
-        self.msg = Message()
-        for name, value in headers:
-            self.msg.add_header(name.decode("latin-1"), value.decode("latin-1"))
-
-    def isclosed(self) -> bool:
-        return self._body.closed
-
-    def close(self) -> None:
-        self._body.close()
-
-
-class _Response(urllib3.HTTPResponse):
-    """Response whose pieces are passed on as they come where the library does so: those of a chunked body."""
-
-    def stream(self, amt: int | None = 2**16, decode_content: bool | None = None) -> Iterator[bytes]:  # type: ignore[override]
-        if not self.chunked or amt == 0:
-            yield from super().stream(amt, decode_content)
-            return
-        while piece := self.read1(amt, decode_content):
-            yield piece
-
-
-class _Body:
-    """Body of a response as a file, as it arrives."""
-
-    def __init__(self, call: TransportCall, handle: _weir.ResponseHandle, upload: Upload | None) -> None:
-        self._call = call
-        self._streamed = call.streamed
-        self._upload = upload
-        self._rest = handle.body if handle.is_whole else b""
-        self._has_ended = handle.is_whole
-        self._is_closed = False
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing more can be read: urllib3 reads until then."""
-        return self._is_closed or (self._has_ended and not self._rest)
-
-    def read(self, amount: int | None = None) -> bytes:
-        if amount is None or amount < 0:
-            pieces = [self._rest]
-            while not self._has_ended:
-                pieces.append(self._next())
-            self._rest = b""
-            return b"".join(pieces)
-        while not self._rest and not self._has_ended:
-            self._rest = self._next()
-        piece, self._rest = self._rest[:amount], self._rest[amount:]
-        return piece
-
-    def read1(self, amount: int | None = None) -> bytes:
-        return self.read(_PIECE_BYTES if amount is None else amount)
-
-    def _next(self) -> bytes:
-        streamed, upload = self._streamed, self._upload
-        while True:
-            if upload is not None:
-                streamed.arm()
-                upload.feed()
-            chunk = streamed.chunk(upload is None)
-            if chunk is None:
-                if not streamed.wait(streamed.read_timeout):
-                    streamed.close()
-                    raise TimeoutError("The read operation timed out")
-            elif isinstance(chunk, bytes):
-                self._has_ended = not chunk
-                return chunk
-            else:
-                name, text, cause = self._call.broken_off(chunk)
-                # urllib3 turns these into its own, and requests into its.
-                raise (TimeoutError(text) if name == "ReadTimeout" else OSError(text)) from cause
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._streamed.close()
-
-
-def _raw(handle: _weir.ResponseHandle, body: _Body, method: str | None) -> urllib3.HTTPResponse:
-    headers = handle.received_headers
-    fields = urllib3.HTTPHeaderDict()
-    for name, value in headers:
-        fields.add(name.decode("latin-1"), value.decode("latin-1"))
-    version = {"HTTP/2": 20, "HTTP/1.0": 10}.get(handle.version, 11)
-    return _Response(
-        body=body,  # type: ignore[arg-type]
-        headers=fields,
-        status=handle.status,
-        version=version,
-        reason=handle.reason_phrase.decode("latin-1"),
-        preload_content=False,
-        decode_content=False,
-        original_response=_Head(headers, body),  # type: ignore[arg-type]
-        request_method=method,
-    )

@@ -7,7 +7,10 @@ use http::header::CONTENT_ENCODING;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+use weir::net::client::FailurePoint;
+
 use super::engine::{ClientCallEnd, ClientCallOutcome};
+use super::not_repeated;
 use super::request::{ClientRequest, SentRequestHandle, pairs};
 use crate::transport::received;
 
@@ -131,7 +134,14 @@ impl ResponseHandle {
     /// Whether an attempt failed since its response was longer than the maximum.
     #[getter]
     fn is_too_large(&self) -> bool {
-        self.outcome.attempts.iter().any(|attempt| attempt.end.is_too_long(self.outcome.max_response))
+        self.outcome.attempts.iter().any(|attempt| attempt.end.failure_point() == FailurePoint::TooLong)
+    }
+
+    /// What failed of the last attempt, where its outcome does not say it: `other`, `connect_timeout`, `write_timeout`,
+    /// `stream`, `content_length`, `body` or `too_long`.
+    #[getter]
+    fn failure_point(&self) -> &'static str {
+        self.outcome.attempts.last().map_or(FailurePoint::Other, |attempt| attempt.end.failure_point()).name()
     }
 
     #[getter]
@@ -151,12 +161,16 @@ impl ResponseHandle {
         self.outcome.unsent.total()
     }
 
-    /// These attempts, and the limit that stopped them, as text; `None` if all were sent.
+    /// These attempts, and the limit that stopped them, or why a failure was not repeated, as text; `None` if all were
+    /// sent.
     #[getter]
     fn not_sent(&self) -> Option<String> {
         let unsent = &self.outcome.unsent;
+        if unsent.total() == 0 {
+            return unsent.not_repeated.and_then(|reason| not_repeated::text(reason, &self.request.method));
+        }
         let remedy = if unsent.is_by_budget() { "; budget=None lifts it" } else { "" };
-        (unsent.total() > 0).then(|| format!("{unsent}{remedy}"))
+        Some(format!("{unsent}{remedy}"))
     }
 
     /// See [`AttemptRow`].

@@ -13,7 +13,8 @@ use http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt;
 use tokio::sync::SemaphorePermit;
 use weir::base::Nanos;
-use weir::call::attempt_log::{self, AttemptStatus, CallTrace};
+use weir::call::attempt_log::{self, AttemptStatus, CallTrace, FailureCause};
+use weir::call::attempt_rate::AttemptRate;
 use weir::call::{
     CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse, UnsentAttempts,
 };
@@ -23,6 +24,7 @@ use weir::retry::policy::AttemptFailure;
 
 use super::request::ClientRequest;
 use super::upstream_plan::UpstreamPlan;
+use crate::limiter::keyed_rate::{KeyedRate, RateKey};
 
 /// Interval between sweeps for unused connections.
 const SWEEP_INTERVAL: Nanos = Nanos::from_secs(5);
@@ -168,7 +170,10 @@ impl ClientEngine {
             headers.to_mut().remove(ACCEPT_ENCODING);
             wire.header_lines = None;
         }
-        let call = CallRequest { deadline, wire, ..CallRequest::new(plan, &request.method, &request.target, &headers) };
+        let rate = options.rate.map(|rate_key| KeyedRate { rate_key, timer });
+        let rate = rate.as_ref().map(|rate| rate as &dyn AttemptRate);
+        let call =
+            CallRequest { deadline, wire, rate, ..CallRequest::new(plan, &request.method, &request.target, &headers) };
         match self.core.call(&call, body).await {
             Ok(CallResponse { head, body, call_trace: trace }) => {
                 EndedCall { end: ClientCallEnd::Responded, trace, response: Some((head, body)), ..ended }
@@ -188,16 +193,18 @@ impl ClientEngine {
 }
 
 /// Options of one call beside its policy; by default none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct ClientCallOptions<'a> {
     pub(crate) wire: WireOptions<'a>,
     /// Longest wait for a permit.
     pub(crate) permit_timeout: Nanos,
+    /// Limit of the rate of its attempts.
+    pub(crate) rate: Option<&'a RateKey>,
 }
 
 impl Default for ClientCallOptions<'_> {
     fn default() -> Self {
-        Self { wire: WireOptions::default(), permit_timeout: Nanos::NEVER }
+        Self { wire: WireOptions::default(), permit_timeout: Nanos::NEVER, rate: None }
     }
 }
 
@@ -275,10 +282,16 @@ impl ClientAttempt {
         match &self.end {
             AttemptStatus::Running | AttemptStatus::Cancelled => ("cancelled", None, None),
             AttemptStatus::Won(status) => ("won", Some(*status), None),
-            AttemptStatus::Failed(AttemptFailure::Status(status), cause) => ("status", Some(*status), cause.as_deref()),
-            AttemptStatus::Failed(failure, cause) => (failure.name().unwrap_or("status"), None, cause.as_deref()),
+            AttemptStatus::Failed(AttemptFailure::Status(status), cause) => {
+                ("status", Some(*status), cause_text(cause))
+            }
+            AttemptStatus::Failed(failure, cause) => (failure.name().unwrap_or("status"), None, cause_text(cause)),
         }
     }
+}
+
+fn cause_text(cause: &Option<FailureCause>) -> Option<&str> {
+    cause.as_ref().map(|cause| &*cause.text)
 }
 
 /// Reads what is left of a body, which attempts have read as far as it counts; `None` if it is too long.

@@ -13,6 +13,7 @@ pub(crate) mod blocking;
 pub(crate) mod engine;
 pub(crate) mod event_loop;
 pub(crate) mod kin;
+pub(crate) mod not_repeated;
 pub(crate) mod owner;
 pub(crate) mod policy;
 pub(crate) mod request;

@@ -146,7 +146,10 @@ impl ClientHandle {
         // Bodies in Python are whole, so an attempt lasts to the last byte.
         (success.require_complete, success.max_body_bytes) = (true, policy.max_response);
         let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
-        plan.budget = rule.map(|rule| self.retry_budget(rule));
+        plan.budget = match &policy.shared_budget {
+            Some(budget) => Some(budget.get().current()),
+            None => rule.map(|rule| self.retry_budget(rule)),
+        };
         if policy.policy.deadline != Nanos::NEVER {
             plan.deadline_headers.push((TIME_LEFT_HEADER.clone(), DeadlineFormat::Millis));
         }

@@ -21,6 +21,7 @@ use weir::retry::policy::{BudgetRule, RetryPolicy, Retryable, RetryableMethodCla
 use super::request::shown_header_name;
 use super::upstream_plan::{OriginKey, UpstreamPlan};
 use crate::arguments::{PythonArgs, TimeArg};
+use crate::decisions::budget::BudgetHandle;
 use crate::errors;
 
 /// Maximum attempts of a hedge stage.
@@ -30,6 +31,8 @@ const MAX_EXTRA_ATTEMPTS: u32 = 16;
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct PolicyHandle {
     pub(crate) policy: Policy,
+    /// Budget that others use as well, of the policy's rule.
+    pub(crate) shared_budget: Option<Py<BudgetHandle>>,
     /// Rules of a successful response; `None` for the default.
     pub(crate) success: Option<Success>,
     /// Maximum body of a response in bytes; `usize::MAX` is unlimited.
@@ -44,21 +47,23 @@ impl PolicyHandle {
     #[new]
     fn new(form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let form = PythonArgs(form.copy()?);
+        let budget = form.take::<Option<BudgetArg>>("budget")?;
         let policy = Policy {
             deadline: duration(&form, "deadline")?,
             attempt_timeout: duration(&form, "timeout")?,
             stages: form.take::<HedgeArg>("hedge")?.0,
             retry: form.take::<RetryPolicyArg>("retries")?.0,
             retryable_methods: form.take::<RetryableMethodsArg>("retry_methods")?.0,
-            budget: form.take::<Option<RetryBudgetArg>>("budget")?.map(|rule| rule.0),
+            budget: budget.as_ref().map(|budget| budget.rule),
         };
+        let shared_budget = budget.and_then(|budget| budget.shared);
         let success = form.take::<Option<SuccessArg>>("success")?.map(|rules| rules.0);
         let max_response = max_response(form.take("max_response")?)?;
         form.is_empty()?;
         if let Some((what, remedy)) = policy.validation_error() {
             return Err(errors::usage(&format!("hedge, retries: {what}; {remedy}")));
         }
-        Ok(Self { policy, success, max_response, plans: Mutex::default() })
+        Ok(Self { policy, shared_budget, success, max_response, plans: Mutex::default() })
     }
 }
 
@@ -207,7 +212,7 @@ impl FromPyObject<'_, '_> for RetryOnArg {
             let word = item.cast::<PyString>().ok().map(ToString::to_string);
             match word.and_then(|word| FailureKind::retryable().find(|kind| kind.name() == word)) {
                 Some(kind) => on.kinds.push(kind),
-                None => on.statuses.push(status_range(&item)?),
+                None => on.statuses.push(status_range(&item).map_err(|_| unknown_failure(&item))?),
             }
         }
         Ok(Self(on))
@@ -223,11 +228,19 @@ fn status_range(value: &Bound<'_, PyAny>) -> PyResult<(u16, u16)> {
     } else {
         value.extract::<u16>().ok().map(|status| (status, status))
     };
-    range.filter(|(from, to)| (100..=999).contains(from) && from <= to && *to <= 999).ok_or_else(|| {
-        let kinds = FailureKind::retryable().map(FailureKind::name).collect::<Vec<_>>().join(", ");
-        let shown = value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string());
-        errors::usage(&format!("unknown failure {shown}; give a status (503, '5xx', '500-504') or a kind ({kinds})"))
-    })
+    range
+        .filter(|(from, to)| (100..=999).contains(from) && from <= to && *to <= 999)
+        .ok_or_else(|| errors::usage(&format!("unknown status {}; give 200, '2xx' or '200-299'", shown(value))))
+}
+
+fn unknown_failure(value: &Bound<'_, PyAny>) -> PyErr {
+    let kinds = FailureKind::retryable().map(FailureKind::name).collect::<Vec<_>>().join(", ");
+    let remedy = format!("give a status (503, '5xx', '500-504') or a kind ({kinds})");
+    errors::usage(&format!("unknown failure {}; {remedy}", shown(value)))
+}
+
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string())
 }
 
 fn parse_status_range(text: &str) -> Option<(u16, u16)> {
@@ -256,6 +269,26 @@ impl FromPyObject<'_, '_> for RetryableMethodsArg {
     }
 }
 
+/// A `Budget` of the caller's own, or a `SharedBudget`.
+struct BudgetArg {
+    rule: BudgetRule,
+    shared: Option<Py<BudgetHandle>>,
+}
+
+impl FromPyObject<'_, '_> for BudgetArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(handle) = value.getattr("_handle")
+            && let Ok(shared) = handle.cast_into::<BudgetHandle>()
+        {
+            return Ok(Self { rule: shared.get().rule(), shared: Some(shared.unbind()) });
+        }
+        let RetryBudgetArg(rule) = value.extract()?;
+        Ok(Self { rule, shared: None })
+    }
+}
+
 /// A `Budget`.
 pub(crate) struct RetryBudgetArg(pub(crate) BudgetRule);
 
@@ -264,7 +297,10 @@ impl FromPyObject<'_, '_> for RetryBudgetArg {
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if !value.hasattr("fraction")? {
-            return Err(PyTypeError::new_err(format!("expected a weir.Budget or None, not {}", value.get_type())));
+            return Err(PyTypeError::new_err(format!(
+                "expected a weir.Budget, a weir.SharedBudget or None, not {}",
+                value.get_type()
+            )));
         }
         let fraction: f64 = attribute(value, "fraction")?;
         if !(0.0..=100.0).contains(&fraction) {

@@ -20,13 +20,14 @@ use weir::retry::policy::AttemptFailure;
 
 use super::budget::{BudgetHandle, OptionalBudget};
 use super::delay_of_header;
+use crate::client::not_repeated;
 use crate::client::policy::PolicyHandle;
 use crate::errors;
 
 /// Maximum hosts whose recent times are kept; beyond it all are dropped.
 const MAX_HOSTS: usize = 256;
 
-/// What to do: an action (`launch`, `cancel`, `wake`, `unsent`, `finish`), the number of an attempt from 0 or a time in
+/// What to do: an action (`launch`, `turn`, `cancel`, `wake`, `unsent`, `finish`), the number of an attempt from 0 or a time in
 /// ns, and the reason of a launch or the verdict (`won`, `failed`, `deadline`).
 type ActionArg = (&'static str, u64, &'static str);
 
@@ -214,6 +215,17 @@ impl CallDecisionHandle {
         Ok(self.on(now, Event::Failed { attempt, failure, retry_after }))
     }
 
+    /// Why the last failure was not repeated, as text; None if the attempts show it.
+    fn not_repeated(&self, method: &str) -> Option<String> {
+        let method = http::Method::from_bytes(method.as_bytes()).ok()?;
+        self.hedge.not_repeated().and_then(|reason| not_repeated::text(reason, &method))
+    }
+
+    /// It is the turn of the retry of an attempt.
+    fn turn(&mut self, now: u64, attempt: u32) -> Vec<ActionArg> {
+        self.on(now, Event::Turn(attempt))
+    }
+
     /// Handles the time.
     fn tick(&mut self, now: u64) -> Vec<ActionArg> {
         self.on(now, Event::Tick)
@@ -234,6 +246,7 @@ impl CallDecisionHandle {
             translated.push(match *action {
                 HedgeAction::Launch { attempt, reason } => ("launch", attempt.into(), launch_reason(reason)),
                 HedgeAction::BudgetExhausted { reason } => ("unsent", 0, launch_reason(reason)),
+                HedgeAction::AwaitTurn(attempt) => ("turn", attempt.into(), ""),
                 HedgeAction::Cancel(attempt) => {
                     if attempt == 0 {
                         self.record_first(now);

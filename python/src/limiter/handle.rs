@@ -12,7 +12,7 @@ use weir::limiter::{Limiter, Look, SharedPlace, StoreTrouble, TicketId};
 use weir::limits::limit_unit::LimitUnit;
 use weir::send::HostLimit;
 
-use super::own::{OwnLimiter, WakesForm, wakes_form};
+use super::own::{OwnLimiter, WakesForm};
 use super::slot::LimiterSlotHandle;
 use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
@@ -23,7 +23,7 @@ const MACHINE_DELAY: Nanos = Nanos::from_millis(5);
 
 /// Limiter of the core; unusable in a child of a fork.
 #[pyclass(frozen, module = "weir._weir")]
-pub(crate) struct LimiterHandle(Arc<OwnLimiter>);
+pub(crate) struct LimiterHandle(pub(crate) Arc<OwnLimiter>);
 
 #[pymethods]
 impl LimiterHandle {
@@ -40,6 +40,11 @@ impl LimiterHandle {
     /// Whether this process made it.
     fn is_ours(&self) -> bool {
         self.0.ours().is_some()
+    }
+
+    /// Sets what wakes those that wait in Python, for calls of the core: it takes tickets, and a line for the log.
+    fn set_wake(&self, wake: Py<PyAny>) {
+        self.0.set_wake_python(wake);
     }
 
     /// Whether it needs `work`.
@@ -69,7 +74,7 @@ impl LimiterHandle {
     fn look(&self, py: Python<'_>, ticket: u64) -> PyResult<(Option<LimiterSlotHandle>, f64, bool, WakesForm)> {
         let (look, wakes) =
             self.0.call(py, |limiter| limiter.look(TicketId(ticket)))?.map_err(|trouble| trouble_error(&trouble))?;
-        let wakes = wakes_form(wakes);
+        let wakes = self.0.wakes_form(wakes);
         Ok(match look {
             Look::Taken(slot) => (Some(LimiterSlotHandle::new(Arc::clone(&self.0), slot)), 0.0, true, wakes),
             Look::Wait { wait: Nanos::NEVER, is_sure } => (None, f64::INFINITY, is_sure, wakes),
@@ -79,13 +84,13 @@ impl LimiterHandle {
 
     /// Leaves the line: whom to wake.
     fn cancel(&self, py: Python<'_>, ticket: u64) -> PyResult<WakesForm> {
-        self.0.call(py, |limiter| limiter.cancel(TicketId(ticket))).map(wakes_form)
+        self.0.call(py, |limiter| limiter.cancel(TicketId(ticket))).map(|wakes| self.0.wakes_form(wakes))
     }
 
     /// Makes the steps that are due within this time in seconds; None once it is closed.
     fn work(&self, py: Python<'_>, within: f64) -> PyResult<Option<WakesForm>> {
         let worked = self.0.call(py, |limiter| limiter.work(Nanos::from_secs_f64(within)))?;
-        Ok(worked.map(wakes_form))
+        Ok(worked.map(|wakes| self.0.wakes_form(wakes)))
     }
 
     /// Ends `work`.

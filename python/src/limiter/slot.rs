@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use pyo3::prelude::*;
 use weir::delivery::limit_headers::RateLimitHeaders;
 use weir::delivery::limiter::{ResponseReport, SlotEvent};
-use weir::limiter::{SlotId, Wakes};
+use weir::limiter::SlotId;
 use weir::machine::clock;
 use weir::machine::lock::lock;
 use weir::retry::retry_after::service_clock;
 
-use super::own::{OwnLimiter, WakesForm, wakes_form};
+use super::own::{OwnLimiter, WakesForm};
 
 /// Slot of a limiter; without an end it counts as sent.
 #[pyclass(frozen, module = "weir._weir")]
@@ -25,11 +25,11 @@ impl LimiterSlotHandle {
     }
 
     fn end(&self, py: Python<'_>, event: SlotEvent) -> PyResult<WakesForm> {
-        let Some(slot) = lock(&self.slot).take() else { return Ok(wakes_form(Wakes::default())) };
+        let Some(slot) = lock(&self.slot).take() else { return Ok(WakesForm::default()) };
         if self.limiter.ours().is_none() {
-            return Ok(wakes_form(Wakes::default()));
+            return Ok(WakesForm::default());
         }
-        self.limiter.call(py, |limiter| limiter.end(&slot, event)).map(wakes_form)
+        self.limiter.call(py, |limiter| limiter.end(&slot, event)).map(|wakes| self.limiter.wakes_form(wakes))
     }
 }
 

@@ -121,14 +121,16 @@ impl StreamedCallHandle {
         Ok(state.end.is_none() && !state.outcome.as_ref().is_some_and(is_error))
     }
 
-    /// The next piece of the body; empty at its end, None if it is not there yet, and kind and cause of a failure.
+    /// The next piece of the body; empty at its end, None if it is not there yet, and kind, point and cause of a failure.
     #[pyo3(signature = (arm=true))]
     fn chunk<'py>(&self, py: Python<'py>, arm: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.check_process()?;
         Ok(match self.streamed.next_chunk(arm) {
             NextChunk::Data(pieces) => Some(joined(py, &pieces)?.into_any()),
             NextChunk::End => Some(PyBytes::new(py, &[]).into_any()),
-            NextChunk::Failed(kind, cause) => Some((kind, cause).into_pyobject(py)?.into_any()),
+            NextChunk::Failed(failure) => {
+                Some((failure.kind, failure.point.name(), failure.text).into_pyobject(py)?.into_any())
+            }
             NextChunk::Pending => None,
         })
     }

@@ -36,7 +36,10 @@ use crate::client::owner::{TIME_LEFT_HEADER, connect_options};
 use crate::client::policy::PolicyHandle;
 use crate::client::request::{ClientRequest, check_framing, header_map, parse_method};
 use crate::client::upstream_plan::UpstreamPlan;
+use crate::decisions::budget::BudgetHandle;
 use crate::errors;
+use crate::limiter::handle::LimiterHandle;
+use crate::limiter::keyed_rate::RateKey;
 
 /// Maximum upstreams whose state a transport keeps; beyond it all are dropped, and their idle connections closed.
 const MAX_UPSTREAMS: usize = 256;
@@ -58,6 +61,8 @@ pub(crate) struct TransportHandle {
     /// Whether each upstream has an adaptive concurrency limit.
     is_adaptive: bool,
     policy: Policy,
+    /// Budget that others use as well.
+    shared_budget: Option<Py<BudgetHandle>>,
     success: Option<Success>,
     max_response: usize,
     shared: Mutex<TransportShared>,
@@ -89,7 +94,8 @@ impl FromPyObject<'_, '_> for SecondsArg {
 impl TransportHandle {
     /// Parses the options of a transport, by name.
     #[new]
-    fn new(policy: &PolicyHandle, form: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn new(policy_handle: &PolicyHandle, form: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let py = form.py();
         let form = PythonArgs(form.copy()?);
         let tls = TlsOptions {
             cacert: form.take::<Option<PathBuf>>("cacert")?,
@@ -112,7 +118,9 @@ impl TransportHandle {
             connect_options(&tls, http2, true)?;
         }
         let max_calls = max_calls.and_then(|max| usize::try_from(max).ok());
-        let (policy, success, max_response) = (policy.policy.clone(), policy.success.clone(), policy.max_response);
+        let (policy, success, max_response) =
+            (policy_handle.policy.clone(), policy_handle.success.clone(), policy_handle.max_response);
+        let shared_budget = policy_handle.shared_budget.as_ref().map(|budget| budget.clone_ref(py));
         let shared = Mutex::new(TransportShared::new(&policy, max_calls));
         Ok(Self {
             tls,
@@ -123,6 +131,7 @@ impl TransportHandle {
             max_calls,
             is_adaptive,
             policy,
+            shared_budget,
             success,
             max_response,
             shared,
@@ -130,7 +139,7 @@ impl TransportHandle {
     }
 
     /// Prepares a call. `body` is None for one in pieces; `timeouts` are those of connecting, of writing, of reading,
-    /// and of the wait for a permit, in seconds.
+    /// and of the wait for a permit, in seconds; `rate` is a limiter and the call's key.
     #[expect(
         clippy::too_many_arguments,
         clippy::needless_pass_by_value,
@@ -145,6 +154,7 @@ impl TransportHandle {
         body: Option<&Bound<'_, PyBytes>>,
         timeouts: (SecondsArg, SecondsArg, SecondsArg, SecondsArg),
         server_name: Option<String>,
+        rate: Option<(Bound<'_, LimiterHandle>, String)>,
     ) -> PyResult<StreamedCallHandle> {
         let (SecondsArg(connect), SecondsArg(write), SecondsArg(read), SecondsArg(permit_timeout)) = timeouts;
         let (tls, host, port) = origin;
@@ -170,6 +180,7 @@ impl TransportHandle {
                 is_upload_streamed: body.is_none(),
                 timeouts: StepTimeouts { connect, write, read },
                 permit_timeout,
+                rate: rate.map(|(limiter, key)| RateKey { limiter: Arc::clone(&limiter.get().0), key }),
             },
             read,
         ))
@@ -239,7 +250,10 @@ impl TransportHandle {
         success.complete_bytes = COMPLETE_BYTES;
         success.require_start = !self.policy.stages.is_empty();
         let mut plan = CallPlan::new(self.policy.clone(), success, Arc::new(upstream));
-        plan.budget = self.shared(|shared| shared.budget.clone());
+        plan.budget = match &self.shared_budget {
+            Some(budget) => Some(budget.get().current()),
+            None => self.shared(|shared| shared.budget.clone()),
+        };
         if self.policy.deadline != Nanos::NEVER {
             plan.deadline_headers.push((TIME_LEFT_HEADER.clone(), DeadlineFormat::Millis));
         }

@@ -12,7 +12,9 @@ use bytes::Bytes;
 use http::HeaderMap;
 use pyo3::prelude::*;
 use tokio::task::AbortHandle;
+use weir::call::CallBodyError;
 use weir::machine::lock::lock;
+use weir::net::client::FailurePoint;
 
 use super::upload_queue::UploadQueue;
 use crate::client::engine::ClientCallOutcome;
@@ -53,8 +55,33 @@ pub(crate) struct StreamedCallState {
 #[derive(Debug)]
 pub(crate) enum BodyEnd {
     Complete(Option<Box<HeaderMap>>),
-    /// Kind of the failure, and its cause.
-    Failed(&'static str, String),
+    Failed(BodyFailure),
+}
+
+/// Failure of a response's body.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyFailure {
+    /// Name of its kind; also `deadline` and `cancelled`.
+    pub(crate) kind: &'static str,
+    pub(crate) point: FailurePoint,
+    pub(crate) text: String,
+}
+
+impl BodyFailure {
+    pub(crate) fn new(kind: &'static str, text: impl Into<String>) -> Self {
+        Self { kind, point: FailurePoint::Other, text: text.into() }
+    }
+}
+
+impl From<CallBodyError> for BodyFailure {
+    fn from(error: CallBodyError) -> Self {
+        match error {
+            CallBodyError::DeadlineExceeded => Self::new("deadline", error.to_string()),
+            CallBodyError::Upstream(error) => {
+                Self { kind: error.kind.name(), point: error.point, text: error.text.into() }
+            }
+        }
+    }
 }
 
 /// What comes next of a response's body.
@@ -62,7 +89,7 @@ pub(crate) enum NextChunk {
     /// All that has come, at least one.
     Data(VecDeque<Bytes>),
     End,
-    Failed(&'static str, String),
+    Failed(BodyFailure),
     /// It has not come yet.
     Pending,
 }
@@ -190,8 +217,8 @@ impl StreamedCall {
         }
         match &state.end {
             Some(BodyEnd::Complete(_)) => NextChunk::End,
-            Some(BodyEnd::Failed(kind, cause)) => NextChunk::Failed(kind, cause.clone()),
-            None if state.is_closed => NextChunk::Failed("cancelled", "the response was closed".to_owned()),
+            Some(BodyEnd::Failed(failure)) => NextChunk::Failed(failure.clone()),
+            None if state.is_closed => NextChunk::Failed(BodyFailure::new("cancelled", "the response was closed")),
             None => {
                 state.is_awaited |= arm;
                 NextChunk::Pending

@@ -10,14 +10,16 @@ use http_body_util::BodyExt;
 use weir::base::Nanos;
 use weir::call::{CallBody, CallBodyError};
 use weir::machine::timer::Sleep;
+use weir::net::client::buffered_body::too_long;
 use weir::net::client::{OutgoingBody, WireOptions};
 
 use super::change_notice::ChangeNotice;
-use super::streamed_call::{BodyEnd, StreamedCall};
+use super::streamed_call::{BodyEnd, BodyFailure, StreamedCall};
 use super::upload::QueuedBody;
 use crate::client::engine::{ClientCallOptions, ClientEngine};
 use crate::client::request::ClientRequest;
 use crate::client::upstream_plan::UpstreamPlan;
+use crate::limiter::keyed_rate::RateKey;
 
 /// A call that is ready to begin.
 pub(crate) struct StreamedCallStart {
@@ -29,11 +31,13 @@ pub(crate) struct StreamedCallStart {
     pub(crate) timeouts: weir::net::client::StepTimeouts,
     /// Longest wait for a permit.
     pub(crate) permit_timeout: Nanos,
+    /// Limit of the rate of its attempts.
+    pub(crate) rate: Option<RateKey>,
 }
 
 /// Makes the call.
 pub(crate) async fn run(engine: Rc<ClientEngine>, start: StreamedCallStart, notice: ChangeNotice) {
-    let StreamedCallStart { streamed, request, planned, is_upload_streamed, timeouts, permit_timeout } = start;
+    let StreamedCallStart { streamed, request, planned, is_upload_streamed, timeouts, permit_timeout, rate } = start;
     // A panic would otherwise leave Python waiting.
     let guard = TaskGuard { streamed: &streamed, notice: &notice };
     let body = if is_upload_streamed {
@@ -47,6 +51,7 @@ pub(crate) async fn run(engine: Rc<ClientEngine>, start: StreamedCallStart, noti
     let options = ClientCallOptions {
         wire: WireOptions { header_lines: request.header_lines.as_deref(), timeouts, keeps_head: true },
         permit_timeout,
+        rate: rate.as_ref(),
     };
     let until = engine.timer().now() + planned.plan.policy.deadline;
     let ended = engine.begin(&request, &planned, body, options).await;
@@ -87,7 +92,7 @@ async fn pump(
                 (Poll::Pending, None) => Poll::Pending,
             });
             if !has_room.await {
-                break BodyEnd::Failed("deadline", CallBodyError::DeadlineExceeded.to_string());
+                break BodyEnd::Failed(CallBodyError::DeadlineExceeded.into());
             }
         }
         let mut next = body.frame();
@@ -101,16 +106,13 @@ async fn pump(
         let frame = match frame.await {
             None => break BodyEnd::Complete(trailers),
             Some(Ok(frame)) => frame,
-            Some(Err(CallBodyError::DeadlineExceeded)) => {
-                break BodyEnd::Failed("deadline", CallBodyError::DeadlineExceeded.to_string());
-            }
-            Some(Err(CallBodyError::Upstream(error))) => break BodyEnd::Failed(error.kind.name(), error.text.into()),
+            Some(Err(error)) => break BodyEnd::Failed(error.into()),
         };
         match frame.into_data() {
             Ok(data) => {
                 received = received.saturating_add(data.len());
                 if received > max_bytes {
-                    break BodyEnd::Failed("body", format!("the response is longer than {max_bytes} bytes"));
+                    break BodyEnd::Failed(CallBodyError::Upstream(too_long(max_bytes)).into());
                 }
                 if !data.is_empty() {
                     streamed.push_chunk(data);
@@ -131,7 +133,7 @@ impl Drop for TaskGuard<'_> {
     fn drop(&mut self) {
         self.notice.change(self.streamed, |state| {
             if state.end.is_none() {
-                state.end = Some(BodyEnd::Failed("cancelled", "the call was cancelled".to_owned()));
+                state.end = Some(BodyEnd::Failed(BodyFailure::new("cancelled", "the call was cancelled")));
             }
         });
     }

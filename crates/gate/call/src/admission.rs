@@ -1,8 +1,12 @@
 //! Admission of a call: the permits that it needs before anything is sent.
 
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 
 use super::attempt_log::CallTrace;
+use super::attempt_rate::{AttemptRate, SlotResult};
+use super::call_slots::CallSlots;
 use super::call_start::CallStart;
 use super::counts::{CallCounts, CallOutcome};
 use super::permits::{AcquireResult, CallPermit, PermitPool, PermitResult};
@@ -11,7 +15,7 @@ use super::request::CallRequest;
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::timer::Timer;
-use weir_resilience::admission::{CallArrival, Rejection};
+use weir_resilience::admission::{CallArrival, Rejection, RejectionReason};
 use weir_resilience::upstream::circuit_breaker::BreakerPermit;
 use weir_retry::retry_budget::Budget;
 
@@ -22,6 +26,8 @@ pub(super) struct CallAdmission {
     pub(super) route_permit: Option<CallPermit>,
     /// Slot of the first attempt at the upstream.
     pub(super) upstream_permit: Option<CallPermit>,
+    /// Slot of the first attempt, where the rate of attempts is limited.
+    pub(super) rate_slot: Option<SlotResult>,
     /// Permit of the circuit breaker.
     pub(super) breaker_permit: Option<BreakerPermit>,
     /// Whether the call was queued.
@@ -45,7 +51,8 @@ impl CallAdmission {
         let cancel_context = (&*request.plan.counts, on_cancel, now);
         let CallRequest { priority, spread, connection, .. } = *request;
         let arrival = CallArrival { deadline, priority, spread, connection };
-        let mut admission = Self { route_permit: None, upstream_permit: None, breaker_permit: None, waited: false };
+        let mut admission =
+            Self { route_permit: None, upstream_permit: None, rate_slot: None, breaker_permit: None, waited: false };
         if request.plan.permits.is_some() || request.plan.upstream.permits().is_some() {
             pulse::keep_running(timer, now);
         }
@@ -57,10 +64,39 @@ impl CallAdmission {
             admission.upstream_permit =
                 Some(admission.acquire_permit(cancel_context, pool, timer, now, &arrival).await?);
         }
+        if let Some(rate) = request.rate {
+            // After the permits: a slot that waits is used up all the same.
+            admission.rate_slot = Some(admission.acquire_slot(cancel_context, rate, timer, deadline).await?);
+        }
         // Last, since it is only for calls that are sent.
         let now = if admission.waited { timer.now() } else { now };
         admission.breaker_permit = request.plan.upstream.guard.allows(now, random)?;
         Ok(admission)
+    }
+
+    /// Waits in line for the slot of the first attempt.
+    async fn acquire_slot(
+        &mut self,
+        cancel_context: CancelContext<'_>,
+        rate: &dyn AttemptRate,
+        timer: &Timer,
+        deadline: Nanos,
+    ) -> Result<SlotResult, Rejection> {
+        self.waited = true;
+        let guard = CancelGuard(Some(cancel_context));
+        let mut slot = rate.slot();
+        let mut late = (deadline < Nanos::NEVER).then(|| Box::pin(timer.sleep_until(deadline)));
+        let result = poll_fn(|cx| match (slot.as_mut().poll(cx), &mut late) {
+            (Poll::Ready(slot), _) => Poll::Ready(Ok(slot)),
+            (Poll::Pending, Some(late)) => late.as_mut().poll(cx).map(|()| {
+                let reason = RejectionReason::DeadlineExceeded;
+                Err(Rejection { reason, retry_after: Nanos::ZERO })
+            }),
+            (Poll::Pending, None) => Poll::Pending,
+        });
+        let result = result.await;
+        guard.disarm();
+        result
     }
 
     async fn acquire_permit(
@@ -112,31 +148,36 @@ impl Drop for CancelGuard<'_> {
 
 /// A budget whose withdrawals also need a free slot at the upstream.
 #[derive(Debug)]
-pub(super) struct BudgetWithPermits<'a, P> {
+pub(super) struct BudgetWithPermits<'a, 'c, P> {
     pub(super) budget: &'a mut P,
     pub(super) request: &'a CallRequest<'a>,
     pub(super) clock: Clock,
     /// Permits of granted withdrawals.
     pub(super) permits: &'a mut Vec<CallPermit>,
+    /// Slots, where the rate of attempts is limited.
+    pub(super) slots: &'a mut CallSlots<'c>,
     /// Number of withdrawals that no slot was free for.
     pub(super) without_slot: &'a mut u32,
 }
 
-impl<P: Budget> Budget for BudgetWithPermits<'_, P> {
+impl<P: Budget> Budget for BudgetWithPermits<'_, '_, P> {
     fn can_withdraw(&mut self, now: Nanos) -> bool {
         self.budget.can_withdraw(now)
     }
 
     fn withdraw(&mut self, now: Nanos) -> bool {
-        let Some(pool) = self.request.plan.upstream.permits() else { return self.budget.withdraw(now) };
-        let CallRequest { priority, spread, connection, .. } = *self.request;
-        let arrival = CallArrival { deadline: Nanos::NEVER, priority, spread, connection };
-        let Some(permit) = pool.try_acquire(self.clock, now, &arrival) else {
-            *self.without_slot += 1;
-            return false;
-        };
-        let granted = self.budget.withdraw(now);
-        self.permits.extend(Some(permit).filter(|_| granted));
+        let mut permit = None;
+        if let Some(pool) = self.request.plan.upstream.permits() {
+            let CallRequest { priority, spread, connection, .. } = *self.request;
+            let arrival = CallArrival { deadline: Nanos::NEVER, priority, spread, connection };
+            permit = pool.try_acquire(self.clock, now, &arrival);
+            if permit.is_none() {
+                *self.without_slot += 1;
+                return false;
+            }
+        }
+        let granted = self.slots.allows_extra() && self.budget.withdraw(now);
+        self.permits.extend(permit.filter(|_| granted));
         granted
     }
 }

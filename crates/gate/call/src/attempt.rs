@@ -1,6 +1,5 @@
 //! One attempt: sends the request, reads the response's head and as much of its body as success depends on.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,6 +8,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
+use super::attempt_log::FailureCause;
 use super::body::CallBody;
 use super::headers::{AttemptHeaders, HeaderList};
 use super::host_permit::HostPermit;
@@ -18,8 +18,8 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::clock;
 use weir_machine::timer::Timer;
-use weir_net::client::buffered_body::{BodyReadError, BufferedBody, read_body, too_long};
-use weir_net::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest, TimedBody};
+use weir_net::client::buffered_body::{BufferedBody, read_body, too_long};
+use weir_net::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest, SendError, TimedBody};
 use weir_retry::grpc::Codes;
 use weir_retry::policy::AttemptFailure;
 use weir_retry::retry_after::retry_after;
@@ -31,7 +31,7 @@ pub(super) enum AttemptOutcome {
     Failure {
         failure: AttemptFailure,
         /// Cause as text, if there is more than the kind.
-        cause: Option<Cow<'static, str>>,
+        cause: Option<FailureCause>,
         /// Retry-After of the response.
         retry_after: Option<Nanos>,
         /// The response, if there was one.
@@ -39,7 +39,7 @@ pub(super) enum AttemptOutcome {
     },
 }
 
-fn failed_outcome(failure: AttemptFailure, cause: impl Into<Cow<'static, str>>) -> AttemptOutcome {
+fn failed_outcome(failure: AttemptFailure, cause: impl Into<FailureCause>) -> AttemptOutcome {
     AttemptOutcome::Failure { failure, cause: Some(cause.into()), retry_after: None, response: None }
 }
 
@@ -60,11 +60,18 @@ pub(super) struct LaunchedAttempt<'a> {
     pub(super) body: OutgoingBody,
     pub(super) extra_headers: HeaderList,
     pub(super) host_permit: HostPermit,
+    /// Why it can not be sent.
+    pub(super) fault: Option<String>,
 }
 
 /// Sends an attempt and evaluates its response.
 pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
-    let LaunchedAttempt { client, timer, headers, request, body, extra_headers, mut host_permit } = launched;
+    let LaunchedAttempt { client, timer, headers, request, body, extra_headers, mut host_permit, fault } = launched;
+    if let Some(fault) = fault {
+        let failure = AttemptFailure::Kind(FailureKind::Request);
+        host_permit.failed_by(failure, fault.clone().into());
+        return failed_outcome(failure, fault);
+    }
     // In a bidirectional stream the response's first message may depend on the caller's next one.
     let may_wait = request.plan.policy.allows_extra_attempts() && !matches!(body, OutgoingBody::Stream(_));
     let outgoing = OutgoingRequest {
@@ -86,7 +93,7 @@ pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
         Err(error) => {
             let failure = AttemptFailure::Kind(error.kind);
             host_permit.failed_by(failure, error.text.clone());
-            return failed_outcome(failure, error.text);
+            return failed_outcome(failure, FailureCause { text: error.text, point: error.point });
         }
     };
     evaluate_response(request, response, timer, may_wait, host_permit).await
@@ -133,10 +140,10 @@ async fn evaluate_response(
     };
     let content = match content {
         Ok(content) => content,
-        Err((kind, cause)) => {
-            let failure = verdict.err().unwrap_or(AttemptFailure::Kind(kind));
-            host_permit.failed_by(failure, cause.clone());
-            return failed_outcome(failure, cause);
+        Err(error) => {
+            let failure = verdict.err().unwrap_or(AttemptFailure::Kind(error.kind));
+            host_permit.failed_by(failure, error.text.clone());
+            return failed_outcome(failure, FailureCause { text: error.text, point: error.point });
         }
     };
     if let (Ok(()), false, BodyRead::Complete(buffered)) = (verdict, bodiless, &content) {
@@ -172,9 +179,9 @@ enum BodyRead {
 }
 
 /// Reads the first part of a body, or its trailers if there is none.
-async fn read_start(mut body: TimedBody<'_>) -> Result<BodyRead, BodyReadError> {
+async fn read_start(mut body: TimedBody<'_>) -> Result<BodyRead, SendError> {
     let Some(frame) = body.frame().await else { return Ok(BodyRead::Complete(BufferedBody::default())) };
-    let frame = frame.map_err(|error| (error.kind, error.text))?;
+    let frame = frame?;
     Ok(match frame.into_data() {
         Ok(first) => BodyRead::Started(first, body.into_inner()),
         Err(frame) => {

@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use super::unsent_attempts::{UnsentAttempts, UnsentJson};
 use weir_base::Nanos;
-use weir_net::client::Origin;
-use weir_net::client::buffered_body::too_long;
+use weir_net::client::{FailurePoint, Origin};
 use weir_resilience::admission::{Priority, Rejection};
 use weir_resilience::hedge::LaunchReason;
 use weir_retry::policy::AttemptFailure;
@@ -61,15 +60,33 @@ pub enum AttemptStatus {
     /// The response is the call's, with this status.
     Won(u16),
     /// Failure, with its cause as text if there is more than the kind.
-    Failed(AttemptFailure, Option<Cow<'static, str>>),
+    Failed(AttemptFailure, Option<FailureCause>),
     /// Cancelled: another attempt won, the deadline passed, or the caller disconnected.
     Cancelled,
 }
 
+/// Cause of a failed attempt, if there is more than its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureCause {
+    /// Readable cause.
+    pub text: Cow<'static, str>,
+    /// What failed of the exchange.
+    pub point: FailurePoint,
+}
+
+impl<T: Into<Cow<'static, str>>> From<T> for FailureCause {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), point: FailurePoint::Other }
+    }
+}
+
 impl AttemptStatus {
-    /// Whether its response was longer than `max_bytes`, the maximum of its success rules.
-    pub fn is_too_long(&self, max_bytes: usize) -> bool {
-        matches!(self, Self::Failed(_, Some(cause)) if *cause == too_long(max_bytes).1)
+    /// What failed of the exchange, if the attempt has.
+    pub fn failure_point(&self) -> FailurePoint {
+        match self {
+            Self::Failed(_, Some(cause)) => cause.point,
+            _ => FailurePoint::Other,
+        }
     }
 }
 
@@ -183,7 +200,9 @@ impl CallTrace {
             AttemptStatus::Won(status) => ("won", Some(*status), None, None),
             AttemptStatus::Cancelled => ("cancelled", None, None, None),
             AttemptStatus::Failed(AttemptFailure::Status(status), _) => ("failed", Some(*status), None, None),
-            AttemptStatus::Failed(failure, cause) => ("failed", None, failure.name(), cause.as_deref()),
+            AttemptStatus::Failed(failure, cause) => {
+                ("failed", None, failure.name(), cause.as_ref().map(|cause| &*cause.text))
+            }
         };
         AttemptJson {
             number: index + 1,
@@ -245,7 +264,7 @@ impl CallTrace {
                     (RESPONDED, format!("{status}: no success"))
                 }
                 AttemptStatus::Failed(failure, cause) => {
-                    let (name, cause) = (failure.name().unwrap_or_default(), cause.as_deref());
+                    let (name, cause) = (failure.name().unwrap_or_default(), cause.as_ref().map(|cause| &cause.text));
                     ("failed: ", cause.map_or_else(|| name.to_owned(), |cause| format!("{name}: {cause}")))
                 }
             };

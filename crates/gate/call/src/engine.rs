@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::admission::CallAdmission;
 use super::attempt::{AttemptOutcome, attempt};
 use super::attempt_log::CallTrace;
+use super::call_event::CallEvent;
 use super::call_start::CallStart;
 use super::counts::CallOutcome;
 use super::engine_state::EngineState;
@@ -184,6 +185,7 @@ impl CallEngine {
             .await
         });
         let mut others = Vec::new();
+        let mut turns = Vec::new();
         let mut alarm = pin!(None);
         let verdict = loop {
             let mut verdict = None;
@@ -196,6 +198,7 @@ impl CallEngine {
                     HedgeAction::Launch { attempt: number, reason } => {
                         others.push((number, Box::pin(attempt(call.launch(number, reason)))));
                     }
+                    HedgeAction::AwaitTurn(attempt) => turns.extend(call.turn().map(|slot| (attempt, slot))),
                     HedgeAction::Cancel(0) => {
                         first_attempt.0.set(FirstAttemptState::Cancelled);
                         // The poll drops all that the attempt holds.
@@ -212,6 +215,7 @@ impl CallEngine {
                     HedgeAction::Finish(reached) => verdict = Some(reached),
                 }
             }
+            call.release_unlaunched();
             if let Some(verdict) = verdict {
                 break verdict;
             }
@@ -220,14 +224,19 @@ impl CallEngine {
                     && let Poll::Ready(outcome) = first.as_mut().poll(cx)
                 {
                     first_attempt.0.set(FirstAttemptState::Idle);
-                    return Poll::Ready(Some((0, outcome)));
+                    return Poll::Ready(CallEvent::Ended(0, outcome));
                 }
                 for at in 0..others.len() {
                     if let Poll::Ready(outcome) = others[at].1.as_mut().poll(cx) {
-                        return Poll::Ready(Some((others.swap_remove(at).0, outcome)));
+                        return Poll::Ready(CallEvent::Ended(others.swap_remove(at).0, outcome));
                     }
                 }
-                poll_optional(&mut alarm, cx).map(|()| None)
+                for at in 0..turns.len() {
+                    if let Poll::Ready(slot) = turns[at].1.as_mut().poll(cx) {
+                        return Poll::Ready(CallEvent::Turn(turns.swap_remove(at).0, slot));
+                    }
+                }
+                poll_optional(&mut alarm, cx).map(|()| CallEvent::Tick)
             })
             .await;
             call.on_event(event, &mut actions);

@@ -9,7 +9,7 @@
 //! - [`PermitPool`]: concurrency limits; `admission`: admission of a call; `upstream_guard`: circuit breaker and
 //!   throttle
 //! - `attempt`: one attempt; `host_permit`: its host and permits; `headers`: its own headers; `upload`: a request body
-//!   that the caller still sends; `counts`: counters; `condition_changes`: changes of hosts and circuits, for a log
+//!   that the caller still sends; [`attempt_rate`], `call_slots`: slots where the rate of attempts is limited; `call_event`: what a call waits for; `counts`: counters; `condition_changes`: changes of hosts and circuits, for a log
 //!
 //! [`weir_resilience::hedge`] decides on launches, cancellations and the response to return; this crate carries them
 //! out.
@@ -17,7 +17,10 @@
 mod admission;
 mod attempt;
 pub mod attempt_log;
+pub mod attempt_rate;
 mod body;
+mod call_event;
+mod call_slots;
 mod call_start;
 mod condition_changes;
 mod counts;

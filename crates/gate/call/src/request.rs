@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use http::{HeaderMap, Method};
 
+use super::attempt_rate::AttemptRate;
 use super::plan::CallPlan;
 use weir_base::Nanos;
 use weir_net::client::WireOptions;
@@ -38,6 +39,8 @@ pub struct CallRequest<'a> {
     pub spread: u8,
     /// Connection of the caller, if it multiplexes calls (HTTP/2): its share of the slots is bounded.
     pub connection: Option<ConnectionNumber>,
+    /// Limit of how often attempts are sent; `None` if there is none.
+    pub rate: Option<&'a dyn AttemptRate>,
     /// Spelling of headers and timeouts of steps, of a library's transport.
     pub wire: WireOptions<'a>,
 }
@@ -58,6 +61,7 @@ impl<'a> CallRequest<'a> {
             client: None,
             spread: 0,
             connection: None,
+            rate: None,
             wire: WireOptions::default(),
         }
     }

@@ -5,7 +5,10 @@ use http::response::Parts;
 use super::admission::{BudgetWithPermits, CallAdmission};
 use super::attempt::{AttemptOutcome, LaunchedAttempt};
 use super::attempt_log::{AttemptStatus, CallTrace};
+use super::attempt_rate::SlotFuture;
 use super::body::CallBody;
+use super::call_event::CallEvent;
+use super::call_slots::CallSlots;
 use super::call_start::CallStart;
 use super::counts::CallOutcome;
 use super::engine_state::EngineState;
@@ -13,6 +16,7 @@ use super::host_permit::{BlameRule, HostChoice, HostPermit};
 use super::permits::{CallPermit, PermitOutcome};
 use super::request::CallRequest;
 use super::response::{CallFailure, CallFailureReason, CallResponse};
+use super::unsent_attempts::UnsentLimit;
 use super::upload::{UploadState, track_upload};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -37,7 +41,8 @@ pub(super) struct CallState<'a> {
     admission: CallAdmission,
     /// Permits of attempts that are about to be launched.
     launch_permits: Vec<CallPermit>,
-    /// Attempts of the last event that no slot was free for.
+    slots: CallSlots<'a>,
+    /// Attempts of the last event that no permit was free for.
     without_slot: u32,
     /// State of a body that the caller still sends.
     upload: Option<UploadState>,
@@ -57,7 +62,7 @@ impl<'a> CallState<'a> {
         request: &'a CallRequest<'a>,
         body: OutgoingBody,
         start: CallStart,
-        admission: CallAdmission,
+        mut admission: CallAdmission,
         on_cancel: &'a dyn Fn(CallTrace),
         actions: &mut Vec<HedgeAction>,
     ) -> Self {
@@ -73,7 +78,11 @@ impl<'a> CallState<'a> {
         };
         let latency = |quantile| plan.upstream.latency_quantile(now, quantile);
         let random = SeededRng::new(engine.seed, number);
-        let hedge = HedgedCall::start(&plan.policy, now, deadline, resend, latency, random, actions);
+        let mut hedge = HedgedCall::start(&plan.policy, now, deadline, resend, latency, random, actions);
+        let slots = CallSlots::new(request.rate, admission.rate_slot.take());
+        if slots.is_limited() {
+            hedge.take_turns();
+        }
         let call_trace = CallTrace { began, ..CallTrace::default() };
         let launch_permits = Vec::new();
         Self {
@@ -85,6 +94,7 @@ impl<'a> CallState<'a> {
             body,
             admission,
             launch_permits,
+            slots,
             without_slot: 0,
             upload: None,
             attempted_hosts: 0,
@@ -141,16 +151,22 @@ impl<'a> CallState<'a> {
         let headers = &engine.headers;
         let extra_headers = headers.list(request.plan, remaining, request.trace.map(|trace| trace.of_attempt(number)));
         let (client, timer) = (&engine.client, &engine.timer);
-        LaunchedAttempt { client, timer, headers, request, body, extra_headers, host_permit }
+        let fault = self.slots.launch(number);
+        LaunchedAttempt { client, timer, headers, request, body, extra_headers, host_permit, fault }
     }
 
     /// Handles the outcome of an attempt, or a tick, and appends what to do to `actions`.
-    pub(super) fn on_event(&mut self, event: Option<(u32, AttemptOutcome)>, actions: &mut Vec<HedgeAction>) {
+    pub(super) fn on_event(&mut self, event: CallEvent, actions: &mut Vec<HedgeAction>) {
         let now = self.engine.timer.now();
         self.now = now;
         let event = match event {
-            None => Event::Tick,
-            Some((attempt, AttemptOutcome::Success(head, body))) => {
+            CallEvent::Tick => Event::Tick,
+            CallEvent::Turn(attempt, slot) => {
+                self.slots.turn(slot);
+                Event::Turn(attempt)
+            }
+            CallEvent::Ended(attempt, AttemptOutcome::Success(head, body)) => {
+                self.slots.responded(attempt, &head);
                 if attempt == 0 {
                     self.request.plan.upstream.record_latency(now, now - self.call_trace.launch_of(0));
                 }
@@ -158,7 +174,11 @@ impl<'a> CallState<'a> {
                 self.success = Some((head, body));
                 Event::Succeeded(attempt)
             }
-            Some((attempt, AttemptOutcome::Failure { failure, cause, retry_after, response })) => {
+            CallEvent::Ended(attempt, AttemptOutcome::Failure { failure, cause, retry_after, response }) => {
+                match &response {
+                    Some((head, _)) => self.slots.responded(attempt, head),
+                    None => self.slots.failed(attempt, failure),
+                }
                 self.call_trace.ended(attempt, now, AttemptStatus::Failed(failure, cause));
                 if response.is_some() {
                     self.last_response = response;
@@ -167,16 +187,16 @@ impl<'a> CallState<'a> {
             }
         };
         let (request, clock, permits) = (self.request, self.engine.timer.clock(), &mut self.launch_permits);
-        let without_slot = &mut self.without_slot;
+        let (slots, without_slot) = (&mut self.slots, &mut self.without_slot);
         match &request.plan.budget {
             Some(budget) => {
                 let budget = &mut *lock(budget);
-                let mut budget = BudgetWithPermits { budget, request, clock, permits, without_slot };
+                let mut budget = BudgetWithPermits { budget, request, clock, permits, slots, without_slot };
                 self.hedge.on(now, event, &mut budget, actions);
             }
             None => {
                 let budget = &mut Unlimited;
-                let mut budget = BudgetWithPermits { budget, request, clock, permits, without_slot };
+                let mut budget = BudgetWithPermits { budget, request, clock, permits, slots, without_slot };
                 self.hedge.on(now, event, &mut budget, actions);
             }
         }
@@ -186,7 +206,18 @@ impl<'a> CallState<'a> {
         }
     }
 
+    /// Wait for the turn of a retry.
+    pub(super) fn turn(&self) -> Option<SlotFuture<'a>> {
+        self.slots.slot()
+    }
+
+    /// Gives back what was acquired for attempts that are not launched after all.
+    pub(super) fn release_unlaunched(&mut self) {
+        self.slots.release_ready();
+    }
+
     pub(super) fn on_attempt_cancelled(&mut self, attempt: u32) {
+        self.slots.cancelled(attempt);
         let now = self.now;
         let timed_out = now - self.call_trace.launch_of(attempt) >= self.request.plan.policy.attempt_timeout;
         let (kind, cause) = match &self.upload {
@@ -205,9 +236,15 @@ impl<'a> CallState<'a> {
 
     pub(super) fn on_budget_exhausted(&mut self, reason: LaunchReason) {
         self.request.plan.counts.count_budget_exhausted();
-        let has_slot = self.without_slot == 0;
-        self.without_slot = self.without_slot.saturating_sub(1);
-        self.call_trace.unsent.add(reason, has_slot, self.request.plan.policy.budget);
+        let limit = if self.without_slot > 0 {
+            self.without_slot -= 1;
+            UnsentLimit::Permits
+        } else if self.slots.take_denial() {
+            UnsentLimit::Rate
+        } else {
+            UnsentLimit::Budget(self.request.plan.policy.budget)
+        };
+        self.call_trace.unsent.add(reason, limit);
     }
 
     #[expect(clippy::result_large_err, reason = "a failure may have a response")]
@@ -228,6 +265,9 @@ impl<'a> CallState<'a> {
                 _ => PermitOutcome::Ended(admission::ServiceOutcome::Responded),
             };
             permit.set_outcome(outcome, Nanos::ZERO);
+        }
+        if reason == Some(CallFailureReason::AllFailed) && self.request.plan.policy.allows_extra_attempts() {
+            self.call_trace.unsent.not_repeated = self.hedge.not_repeated();
         }
         let success = self.success.take();
         if success.is_some() && reason.is_some() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use weir_resilience::hedge::LaunchReason;
+use weir_resilience::hedge::{LaunchReason, NotRepeated};
 use weir_retry::policy::BudgetRule;
 
 /// Extra attempts that were not sent. Displays as text: `2 retries and 1 hedge not sent: ...`.
@@ -14,10 +14,29 @@ pub struct UnsentAttempts {
     pub retries: u32,
     /// Hedges.
     pub hedges: u32,
-    /// Hedges and retries that no slot of the upstream was free for.
-    pub without_slot: u32,
-    /// Budget of the others.
-    pub budget: Option<BudgetRule>,
+    /// Limits that stopped them.
+    limits: UnsentLimits,
+    /// Reason why the last failure was not repeated, if no limit was the reason.
+    pub not_repeated: Option<NotRepeated>,
+}
+
+/// Limits that have stopped attempts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct UnsentLimits {
+    budget: Option<BudgetRule>,
+    permits: bool,
+    rate: bool,
+}
+
+/// Limit that stopped an attempt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum UnsentLimit {
+    /// The retry budget.
+    Budget(Option<BudgetRule>),
+    /// The concurrency limit of the upstream.
+    Permits,
+    /// The limit of the rate of attempts.
+    Rate,
 }
 
 /// Unsent attempts as JSON.
@@ -38,16 +57,24 @@ impl UnsentAttempts {
 
     /// Whether a budget has stopped some of them.
     pub fn is_by_budget(&self) -> bool {
-        self.total() > self.without_slot && self.budget.is_some()
+        self.limits.budget.is_some()
     }
 
-    pub(super) fn add(&mut self, reason: LaunchReason, has_slot: bool, budget: Option<BudgetRule>) {
+    /// Whether the limit of the rate has stopped some of them, and no budget.
+    pub fn is_by_rate(&self) -> bool {
+        self.limits.rate && !self.is_by_budget()
+    }
+
+    pub(super) fn add(&mut self, reason: LaunchReason, limit: UnsentLimit) {
         match reason {
             LaunchReason::Retry(_) => self.retries += 1,
             LaunchReason::First | LaunchReason::Stage(_) | LaunchReason::Failure(_) => self.hedges += 1,
         }
-        self.without_slot += u32::from(!has_slot);
-        self.budget = budget;
+        match limit {
+            UnsentLimit::Budget(rule) => self.limits.budget = rule,
+            UnsentLimit::Permits => self.limits.permits = true,
+            UnsentLimit::Rate => self.limits.rate = true,
+        }
     }
 
     /// JSON object; None if all were sent.
@@ -55,8 +82,12 @@ impl UnsentAttempts {
         (self.total() > 0).then(|| UnsentJson {
             retries_not_sent: self.retries,
             hedges_not_sent: self.hedges,
-            limit: if self.is_by_budget() { "retry_budget" } else { "concurrency_limit" },
-            retry_budget: self.budget.filter(|_| self.is_by_budget()).map(|rule| rule.to_string()),
+            limit: match self.limits {
+                UnsentLimits { budget: Some(_), .. } => "retry_budget",
+                UnsentLimits { rate: true, .. } => "rate_limit",
+                _ => "concurrency_limit",
+            },
+            retry_budget: self.limits.budget.map(|rule| rule.to_string()),
         })
     }
 }
@@ -71,9 +102,10 @@ impl fmt::Display for UnsentAttempts {
         let all = [counted(self.retries, "retry", "retries"), counted(self.hedges, "hedge", "hedges")];
         f.write_str(&all.into_iter().flatten().collect::<Vec<_>>().join(" and "))?;
         f.write_str(" not sent: ")?;
-        match self.budget.filter(|_| self.is_by_budget()) {
-            Some(rule) => write!(f, "the retry budget ({rule}) was used up"),
-            None => f.write_str("no slot of the upstream's concurrency limit was free"),
+        match self.limits {
+            UnsentLimits { budget: Some(rule), .. } => write!(f, "the retry budget ({rule}) was used up"),
+            UnsentLimits { rate: true, .. } => f.write_str("no slot of the rate limit was free"),
+            _ => f.write_str("no slot of the upstream's concurrency limit was free"),
         }
     }
 }
@@ -86,10 +118,10 @@ mod tests {
     fn the_limit_is_named() {
         let mut unsent = UnsentAttempts::default();
         assert!(unsent.json().is_none() && unsent.total() == 0);
-        unsent.add(LaunchReason::Stage(0), false, None);
+        unsent.add(LaunchReason::Stage(0), UnsentLimit::Permits);
         assert_eq!(unsent.to_string(), "1 hedge not sent: no slot of the upstream's concurrency limit was free");
-        unsent.add(LaunchReason::Retry(1), true, Some(BudgetRule::default()));
-        unsent.add(LaunchReason::Retry(2), true, Some(BudgetRule::default()));
+        unsent.add(LaunchReason::Retry(1), UnsentLimit::Budget(Some(BudgetRule::default())));
+        unsent.add(LaunchReason::Retry(2), UnsentLimit::Budget(Some(BudgetRule::default())));
         let expected = "2 retries and 1 hedge not sent: the retry budget (5% + 250/10s) was used up";
         assert_eq!(unsent.to_string(), expected);
         let json = serde_json::to_string(&unsent.json()).unwrap_or_default();

@@ -125,7 +125,7 @@ fn attempt_span(call: &CallSpanFacts<'_>, number: u32, attempt: &AttemptTrace, w
         }
         AttemptStatus::Failed(failure, cause) => {
             attributes.push(("error.type", failure.name().unwrap_or_default().into()));
-            let cause = match cause {
+            let cause = match cause.as_ref().map(|cause| &cause.text) {
                 Some(Cow::Borrowed(cause)) => Cow::Borrowed(*cause),
                 Some(Cow::Owned(cause)) => Cow::Owned(truncate(cause).to_owned()),
                 None => Cow::Borrowed(""),
@@ -214,6 +214,8 @@ mod tests {
     fn a_hedged_call_is_a_span_with_one_for_each_attempt() {
         let connect_failure =
             AttemptStatus::Failed(AttemptFailure::Kind(FailureKind::Connect), Some("connection refused".into()));
+        let mut unsent = UnsentAttempts::default();
+        unsent.retries = 1;
         let trace = CallTrace {
             began: Nanos::from_millis(6),
             attempts: vec![
@@ -229,7 +231,7 @@ mod tests {
                 attempt(LaunchReason::Retry(2), "https://d", 400, 600, AttemptStatus::Won(200)),
                 attempt(LaunchReason::Stage(1), "http://e:85", 450, 450, AttemptStatus::Running),
             ],
-            unsent: UnsentAttempts { retries: 1, ..UnsentAttempts::default() },
+            unsent,
             rejection: None,
             rejected_call: None,
         };

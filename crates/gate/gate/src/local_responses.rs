@@ -113,7 +113,7 @@ pub(super) fn rejected(rejection: Rejection) -> Response<ResponseBody> {
 pub(super) fn bad_request(trace: &CallTrace) -> Option<Response<ResponseBody>> {
     match &trace.attempts.last()?.end {
         AttemptStatus::Failed(failure, cause) if failure.side() == FailureSide::Caller => {
-            let why = cause.as_deref().unwrap_or("the request cannot be sent");
+            let why = cause.as_ref().map(|cause| &*cause.text).unwrap_or("the request cannot be sent");
             Some(text(StatusCode::BAD_REQUEST, why))
         }
         _ => None,

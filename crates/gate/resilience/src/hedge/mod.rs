@@ -24,85 +24,17 @@ use weir_retry::policy::AttemptFailure;
 use weir_retry::retry_after::is_waited_for;
 use weir_retry::retry_budget::Budget;
 
+mod action;
+mod event;
 mod policy_ref;
 mod replay;
 mod stages;
 
+pub use self::action::{CallVerdict, HedgeAction, LaunchReason, NotRepeated};
+pub use self::event::Event;
 pub use self::policy_ref::PolicyRef;
 pub use self::replay::ResendRule;
 use self::stages::StageCursor;
-
-/// Event of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The attempt succeeded.
-    Succeeded(u32),
-    /// The attempt failed.
-    Failed {
-        /// Number of the attempt.
-        attempt: u32,
-        /// Kind of the failure.
-        failure: AttemptFailure,
-        /// Retry-After of the response, from now.
-        retry_after: Option<Nanos>,
-    },
-    /// Time has passed. Early, late and superfluous ticks are harmless.
-    Tick,
-    /// The caller disconnected.
-    ClientClosed,
-}
-
-/// Reason to launch an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaunchReason {
-    /// First attempt of the call.
-    First,
-    /// The delay of this stage (from 0) has passed.
-    Stage(u32),
-    /// An attempt failed, which launches this stage early.
-    Failure(u32),
-    /// Retry of a failed attempt; the call's first retry is 1.
-    Retry(u32),
-}
-
-/// How a call ends: with the response of an attempt, or a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallVerdict {
-    /// The response of this attempt is the call's.
-    Won(u32),
-    /// All attempts failed.
-    Failed {
-        /// Attempt that failed last.
-        last: u32,
-    },
-    /// The deadline passed.
-    DeadlineExceeded,
-    /// The caller disconnected.
-    ClientClosed,
-}
-
-/// Action that the caller of the decision carries out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HedgeAction {
-    /// Send an attempt. Attempts are numbered from 0 in the order of their launches.
-    Launch {
-        /// Number of the attempt.
-        attempt: u32,
-        /// Reason of the launch.
-        reason: LaunchReason,
-    },
-    /// An attempt is not sent, since the budget is empty; once per attempt.
-    BudgetExhausted {
-        /// Reason of the launch that is left out.
-        reason: LaunchReason,
-    },
-    /// Cancel this attempt; its further events are ignored.
-    Cancel(u32),
-    /// End the call; once, and nothing is launched afterwards.
-    Finish(CallVerdict),
-    /// Send an [`Event::Tick`] at this time; replaces the last such time. May be now, but never [`Nanos::NEVER`].
-    WakeAt(Nanos),
-}
 
 /// State machine of one call: events and the time go in, actions come out.
 ///
@@ -123,7 +55,11 @@ pub struct HedgedCall<'p> {
     running: u64,
     /// Set of failed attempts with a pending retry.
     retrying: u64,
-    /// Launch of a running attempt; time of the retry of a failed one.
+    /// Whether retries wait for their turn.
+    takes_turns: bool,
+    /// Why the last failure has no retry.
+    not_repeated: Option<NotRepeated>,
+    /// Launch of a running attempt; time of the retry of a failed one, and NEVER of one that waits for its turn.
     attempt_times: [Nanos; Policy::MAX_ATTEMPTS as usize],
     stages: StageCursor,
     retry_grants: RetryGrants,
@@ -170,6 +106,8 @@ impl<'p> HedgedCall<'p> {
             retries_launched: 0,
             running: 0,
             retrying: 0,
+            takes_turns: false,
+            not_repeated: None,
             attempt_times: [Nanos::ZERO; Policy::MAX_ATTEMPTS as usize],
             stages,
             retry_grants,
@@ -206,6 +144,9 @@ impl<'p> HedgedCall<'p> {
             Event::Failed { attempt, failure, retry_after } if self.end(attempt) => {
                 self.failed(now, attempt, failure, retry_after, budget, actions);
             }
+            Event::Turn(attempt) if self.retrying & bit(attempt) != 0 => {
+                self.launch_retry(now, attempt, budget, actions);
+            }
             _ => {}
         }
         self.run_due(now, budget, actions);
@@ -217,6 +158,17 @@ impl<'p> HedgedCall<'p> {
             self.timer = Nanos::NEVER;
         }
         self.arm_timer(actions);
+    }
+
+    /// Has retries wait for an [`Event::Turn`] once they are due: where the rate of attempts is limited. Hedges do not
+    /// wait, since the budget can deny them: another attempt runs.
+    pub fn take_turns(&mut self) {
+        self.takes_turns = true;
+    }
+
+    /// Reason why the last failure was not followed by another attempt; `None` if it was, or nothing has failed.
+    pub fn not_repeated(&self) -> Option<NotRepeated> {
+        self.not_repeated
     }
 
     /// Whether the call has its verdict.
@@ -237,11 +189,11 @@ impl<'p> HedgedCall<'p> {
                 (_, TimerEvent::Stage) => {
                     self.launch_stage(now, LaunchReason::Stage(self.stages.number()), budget, actions);
                 }
-                (_, TimerEvent::Retry(attempt)) => {
-                    self.retrying &= !bit(attempt);
-                    self.retries_launched += 1;
-                    self.launch_extra(now, LaunchReason::Retry(self.retries_launched), budget, actions);
+                (_, TimerEvent::Retry(attempt)) if self.takes_turns => {
+                    self.set_attempt_time(attempt, Nanos::NEVER);
+                    actions.push(HedgeAction::AwaitTurn(attempt));
                 }
+                (_, TimerEvent::Retry(attempt)) => self.launch_retry(now, attempt, budget, actions),
                 (_, TimerEvent::Nothing) => return,
             }
         }
@@ -279,7 +231,8 @@ impl<'p> HedgedCall<'p> {
         actions: &mut Vec<HedgeAction>,
     ) {
         self.last_failed = attempt;
-        if !self.resend.allows(failure) {
+        self.not_repeated = self.resend.forbids(failure);
+        if self.not_repeated.is_some() {
             return;
         }
         if self.stages.launches_on_failure(&self.policy.stages) {
@@ -287,6 +240,7 @@ impl<'p> HedgedCall<'p> {
         }
         let deadline = self.deadline;
         if self.policy.retry.honor_retry_after && !is_waited_for(retry_after, deadline) {
+            self.not_repeated = Some(NotRepeated::Deadline);
             return;
         }
         match self.retry_grants.grant(&self.policy.retry, now, deadline, failure, retry_after, budget) {
@@ -298,8 +252,18 @@ impl<'p> HedgedCall<'p> {
                 self.retries_launched += 1;
                 actions.push(HedgeAction::BudgetExhausted { reason: LaunchReason::Retry(self.retries_launched) });
             }
-            Err(RetryDenial::NotRetryable | RetryDenial::NoneLeft | RetryDenial::Deadline) => {}
+            Err(RetryDenial::NotRetryable) if self.policy.retry.max_retries == 0 => {}
+            Err(RetryDenial::NotRetryable) => self.not_repeated = Some(NotRepeated::Kind),
+            Err(RetryDenial::NoneLeft) => self.not_repeated = Some(NotRepeated::NoneLeft),
+            Err(RetryDenial::Deadline) => self.not_repeated = Some(NotRepeated::Deadline),
         }
+    }
+
+    /// Launches the retry of a failed attempt.
+    fn launch_retry(&mut self, now: Nanos, attempt: u32, budget: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
+        self.retrying &= !bit(attempt);
+        self.retries_launched += 1;
+        self.launch_extra(now, LaunchReason::Retry(self.retries_launched), budget, actions);
     }
 
     /// Launches the next stage; the delay of the one after it begins.

@@ -1,5 +1,6 @@
 //! Permission to send a request more than once.
 
+use super::action::NotRepeated;
 use weir_base::failure::FailureSide;
 use weir_retry::policy::{AttemptFailure, RetryableMethodClass};
 
@@ -30,12 +31,14 @@ impl ResendRule {
         if always { Self::Always } else { Self::IfUnsent }
     }
 
-    /// Whether another attempt may follow this failure. An invalid request would fail again.
-    pub(super) fn allows(self, failure: AttemptFailure) -> bool {
+    /// Reason why no other attempt may follow this failure; `None` if one may. An invalid request would fail again.
+    pub(super) fn forbids(self, failure: AttemptFailure) -> Option<NotRepeated> {
         match self {
-            Self::Always => failure.side() == FailureSide::Upstream,
-            Self::IfUnsent => matches!(failure, AttemptFailure::Kind(kind) if kind.is_unsent()),
-            Self::Never => false,
+            Self::Always if failure.side() == FailureSide::Upstream => None,
+            Self::Always => Some(NotRepeated::Kind),
+            Self::IfUnsent if matches!(failure, AttemptFailure::Kind(kind) if kind.is_unsent()) => None,
+            Self::IfUnsent => Some(NotRepeated::Method),
+            Self::Never => Some(NotRepeated::Stream),
         }
     }
 }

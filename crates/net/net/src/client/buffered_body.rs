@@ -1,13 +1,11 @@
 //! Bodies of responses that are read whole, up to a bound.
 
-use std::borrow::Cow;
-
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::SendError;
+use super::error::{FailurePoint, SendError};
 use weir_base::failure::FailureKind;
 
 /// Complete bytes and trailers of a body.
@@ -19,12 +17,10 @@ pub struct BufferedBody {
     pub trailers: Option<Box<HeaderMap>>,
 }
 
-/// Error of reading a body: its kind, and its cause as text.
-pub type BodyReadError = (FailureKind, Cow<'static, str>);
-
 /// Error of a body of more than `max_bytes`.
-pub fn too_long(max_bytes: usize) -> BodyReadError {
-    (FailureKind::Body, format!("the response is longer than {max_bytes} bytes").into())
+pub fn too_long(max_bytes: usize) -> SendError {
+    let text = format!("the response is longer than {max_bytes} bytes");
+    SendError::new(FailureKind::Body, text).at(FailurePoint::TooLong)
 }
 
 /// Reads a body of at most `max_bytes`. A longer one is not read on, and its connection is closed.
@@ -34,7 +30,7 @@ pub fn too_long(max_bytes: usize) -> BodyReadError {
 pub async fn read_body(
     mut body: impl Body<Data = Bytes, Error = SendError> + Unpin,
     max_bytes: usize,
-) -> Result<BufferedBody, BodyReadError> {
+) -> Result<BufferedBody, SendError> {
     if body.size_hint().lower() > max_bytes as u64 {
         return Err(too_long(max_bytes));
     }
@@ -42,7 +38,7 @@ pub async fn read_body(
     let mut all = BytesMut::new();
     let mut trailers = None;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| (error.kind, error.text))?;
+        let frame = frame?;
         let data = match frame.into_data() {
             Ok(data) => data,
             Err(frame) => {

@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-use super::error::{SendError, error_message};
+use super::error::{FailurePoint, SendError, error_message};
 use super::origin::{Origin, OriginAddress, display_address};
 use super::socket::{ClientSocket, PlainSocket};
 use crate::address_race;
@@ -58,7 +58,7 @@ async fn connect_in_time(origin: &Origin, timer: &Timer, timeout: Nanos) -> Resu
             _ => "connection",
         };
         let text = format!("no {missing} within {timeout} ({})", display_address(&origin.address));
-        Err(SendError::new(step.get(), text))
+        Err(SendError::new(step.get(), text).at(FailurePoint::ConnectTimeout))
     })
 }
 

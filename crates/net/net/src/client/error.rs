@@ -13,12 +13,55 @@ pub struct SendError {
     pub kind: FailureKind,
     /// Readable cause, e.g. `connection refused (127.0.0.1:9)`.
     pub text: Cow<'static, str>,
+    /// What failed, where the kind does not say it.
+    pub point: FailurePoint,
+}
+
+/// What failed of an exchange, where clients of other libraries have an error of its own for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailurePoint {
+    /// What the kind says.
+    #[default]
+    Other,
+    /// There was no connection within its timeout.
+    ConnectTimeout,
+    /// The request was not taken within its timeout.
+    WriteTimeout,
+    /// A stream of HTTP/2 was reset, and not its connection.
+    Stream,
+    /// The response's Content-Length is invalid.
+    ContentLength,
+    /// The response broke off, or is malformed, behind its head.
+    Body,
+    /// The response is longer than its maximum.
+    TooLong,
+}
+
+impl FailurePoint {
+    /// Name, as bindings have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::WriteTimeout => "write_timeout",
+            Self::Stream => "stream",
+            Self::ContentLength => "content_length",
+            Self::Body => "body",
+            Self::TooLong => "too_long",
+        }
+    }
 }
 
 impl SendError {
     /// A failure of this kind.
     pub fn new(kind: FailureKind, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, text: text.into() }
+        Self { kind, text: text.into(), point: FailurePoint::Other }
+    }
+
+    /// The same failure, of this point.
+    #[must_use]
+    pub fn at(self, point: FailurePoint) -> Self {
+        Self { point, ..self }
     }
 
     /// A request that cannot be sent as it is: the caller's fault, not the origin's.
@@ -53,7 +96,12 @@ impl std::error::Error for SendError {}
 impl From<WireError> for SendError {
     fn from(error: WireError) -> Self {
         let kind = if error == WireError::Truncated { FailureKind::Closed } else { FailureKind::Protocol };
-        Self::new(kind, error.to_string())
+        let point = match error {
+            WireError::BadLength => FailurePoint::ContentLength,
+            WireError::Truncated | WireError::BadChunk => FailurePoint::Body,
+            _ => FailurePoint::Other,
+        };
+        Self::new(kind, error.to_string()).at(point)
     }
 }
 

@@ -48,7 +48,7 @@ use tokio::net::TcpStream;
 
 pub use self::body::IncomingBody;
 use self::client_state::ClientState;
-pub use self::error::SendError;
+pub use self::error::{FailurePoint, SendError};
 pub use self::origin::{ConnectOptions, Http2Limits, Origin, Protocol};
 pub use self::pending::PendingAddresses;
 pub use self::pool::ClientCounts;

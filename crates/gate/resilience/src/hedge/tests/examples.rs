@@ -1,7 +1,7 @@
 //! Twenty examples as whole traces: one attempt, two more after 300 ms or at its failure, the first success wins, and
 //! an error at the deadline.
 
-use crate::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
+use crate::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, NotRepeated, ResendRule};
 use crate::policy::{HedgeStage, Policy, StageTrigger};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -126,6 +126,7 @@ fn format_actions(actions: &[HedgeAction]) -> String {
     let tell = |action: &HedgeAction| match action {
         HedgeAction::Launch { attempt, reason } => format!("launch {attempt} {}", why(reason)),
         HedgeAction::BudgetExhausted { reason } => format!("no {}", why(reason)),
+        HedgeAction::AwaitTurn(attempt) => format!("await {attempt}"),
         HedgeAction::Cancel(attempt) => format!("cancel {attempt}"),
         HedgeAction::Finish(CallVerdict::Won(attempt)) => format!("won {attempt}"),
         HedgeAction::Finish(CallVerdict::Failed { last }) => format!("failed {last}"),
@@ -150,6 +151,7 @@ fn a_call_that_may_not_be_repeated_has_one_attempt() {
     let again = HedgeAction::WakeAt(Nanos(1000));
     let first = HedgeAction::Launch { attempt: 0, reason: LaunchReason::First };
     assert_eq!(actions, [first, again, again, HedgeAction::Finish(CallVerdict::Failed { last: 0 })]);
+    assert_eq!(hedge.not_repeated(), Some(NotRepeated::Stream));
 }
 
 #[test]
@@ -167,4 +169,49 @@ fn what_was_not_sent_is_sent_again_once_at_a_time() {
         .map(|(attempt, why)| HedgeAction::Launch { attempt, reason: why });
     let verdict = HedgeAction::Finish(CallVerdict::Failed { last: 1 });
     assert_eq!(actions, [launches[0], HedgeAction::WakeAt(Nanos(1000)), launches[1], verdict]);
+    assert_eq!(hedge.not_repeated(), Some(NotRepeated::Method));
+}
+
+#[test]
+fn a_retry_waits_for_its_turn_and_no_timeout_runs_meanwhile() {
+    let retry = policy::RetryPolicy { max_retries: 2, ..policy::RetryPolicy::default() };
+    let policy = Policy { retry, attempt_timeout: Nanos::from_secs(1), ..Policy::default() };
+    let deadline = Nanos::from_secs(100);
+    let run = |events: &[(u64, Event)]| {
+        let mut actions = Vec::new();
+        let rng = SeededRng::new(1, 1);
+        let mut hedge =
+            HedgedCall::start(&policy, Nanos::ZERO, deadline, ResendRule::Always, |_| None, rng, &mut actions);
+        hedge.take_turns();
+        actions.clear();
+        let mut trace = Vec::new();
+        for (second, event) in events {
+            hedge.on(Nanos::from_secs(*second), *event, &mut Unlimited, &mut actions);
+            actions.retain(|action| !matches!(action, HedgeAction::WakeAt(_)));
+            trace.push(format_actions(&actions));
+            actions.clear();
+        }
+        (trace.join("; "), hedge.not_repeated())
+    };
+    let failed =
+        |attempt| Event::Failed { attempt, failure: AttemptFailure::Kind(FailureKind::Reset), retry_after: None };
+    let trace = [
+        (0, failed(0)),
+        (5, Event::Tick),
+        (30, Event::Tick),
+        // Of another attempt, which does not wait.
+        (31, Event::Turn(1)),
+        (32, Event::Turn(0)),
+        // Its timeout, from its launch on.
+        (33, Event::Tick),
+        (40, Event::Tick),
+        (41, Event::Turn(1)),
+        (41, Event::Succeeded(2)),
+    ];
+    let expected = "; await 0; ; ; launch 1 retry 1; cancel 1; await 1; launch 2 retry 2; won 2";
+    assert_eq!(run(&trace).0, expected);
+    let expected = ("; await 0; late".to_owned(), None);
+    assert_eq!(run(&[(0, failed(0)), (5, Event::Tick), (100, Event::Turn(0))]), expected);
+    let late = Event::Failed { attempt: 0, failure: AttemptFailure::Status(503), retry_after: Some(deadline) };
+    assert_eq!(run(&[(0, late)]), ("failed 0".to_owned(), Some(NotRepeated::Deadline)));
 }

@@ -310,7 +310,9 @@ fn failed_when_nothing_runs(case: &Case, trace: &HedgeTrace) -> bool {
 fn late_only_while_one_runs(case: &Case, trace: &HedgeTrace) -> bool {
     let late = HedgeAction::Finish(CallVerdict::DeadlineExceeded);
     let on_time = case.lateness == Nanos::ZERO && case.start < case.deadline;
-    !on_time || running(trace).into_iter().all(|(_, _, actions, running)| !actions.contains(&late) || running != 0)
+    !on_time
+        || case.turn_wait.is_some()
+        || running(trace).into_iter().all(|(_, _, actions, running)| !actions.contains(&late) || running != 0)
 }
 
 fn leaving_ends_it(case: &Case, trace: &HedgeTrace) -> bool {

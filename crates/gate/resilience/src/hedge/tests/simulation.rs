@@ -34,6 +34,8 @@ pub(crate) struct Case {
     /// Lateness of each tick.
     pub(crate) lateness: Nanos,
     pub(crate) client_closes: Nanos,
+    /// Wait of retries for their turn; `None` if they have none.
+    pub(crate) turn_wait: Option<Nanos>,
     rng: SeededRng,
 }
 
@@ -100,6 +102,7 @@ impl RandomCase for TestRng {
             spurious: (0..self.below(4)).map(|_| start + Nanos(self.below(2 * range))).collect(),
             lateness: if self.one_in(2) { Nanos::ZERO } else { Nanos(self.below(range / 8)) },
             client_closes: if self.one_in(4) { start + Nanos(self.below(2 * range)) } else { Nanos::NEVER },
+            turn_wait: self.one_in(4).then(|| Nanos(self.below(range / 4))),
             rng: SeededRng::new(self.0.bits(), 1),
         }
     }
@@ -109,7 +112,7 @@ impl Case {
     /// The same with exact ticks alone, and a caller that stays.
     pub(crate) fn on_time(mut self) -> Self {
         self.spurious.clear();
-        (self.lateness, self.client_closes) = (Nanos::ZERO, Nanos::NEVER);
+        (self.lateness, self.client_closes, self.turn_wait) = (Nanos::ZERO, Nanos::NEVER, None);
         self
     }
 
@@ -120,12 +123,16 @@ impl Case {
         let known = |_| self.quantile;
         let Self { policy, resend: replay, start, deadline, .. } = self;
         let mut hedge = HedgedCall::start(policy, *start, *deadline, *replay, known, self.rng, &mut actions);
+        if self.turn_wait.is_some() {
+            hedge.take_turns();
+        }
         let mut trace = vec![(*start, None, actions.clone())];
         let mut spurious = self.spurious.clone();
         spurious.sort_unstable();
         spurious.reverse();
         // Future events: time and attempt.
         let mut ends: Vec<(Nanos, u32)> = Vec::new();
+        let mut turns: Vec<(Nanos, u32)> = Vec::new();
         let mut client_closes = self.client_closes;
         let mut wake = Nanos::NEVER;
         let mut now = *start;
@@ -139,14 +146,16 @@ impl Case {
                         assert!(at != Nanos::NEVER && at >= now, "a wake-up that never comes: {self:?}");
                         wake = at + self.lateness;
                     }
+                    HedgeAction::AwaitTurn(attempt) => turns.push((now + self.turn_wait.unwrap_or_default(), attempt)),
                     _ => {}
                 }
             }
-            let runs = !ends.is_empty();
+            let runs = !ends.is_empty() || !turns.is_empty();
             assert!(hedge.is_finished() || wake != Nanos::NEVER || runs, "stuck: {self:?}\n{trace:?}");
             let end = ends.iter().copied().min().unwrap_or((Nanos::NEVER, 0));
             let tick = wake.min(spurious.last().copied().unwrap_or(Nanos::NEVER));
-            let next = end.0.min(client_closes).min(tick);
+            let turn = turns.iter().copied().min().unwrap_or((Nanos::NEVER, 0));
+            let next = end.0.min(client_closes).min(turn.0).min(tick);
             if next == Nanos::NEVER {
                 return trace;
             }
@@ -161,6 +170,9 @@ impl Case {
             } else if client_closes == next {
                 client_closes = Nanos::NEVER;
                 Event::ClientClosed
+            } else if turn.0 == next {
+                turns.retain(|one| *one != turn);
+                Event::Turn(turn.1)
             } else {
                 if wake == next {
                     wake = Nanos::NEVER;

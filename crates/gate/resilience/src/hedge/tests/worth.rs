@@ -86,7 +86,7 @@ fn simulate(stages: Vec<HedgeStage>, slow: impl Fn(Nanos) -> f64) -> HedgeSimRes
                 }
                 HedgeAction::WakeAt(at) => events.push(Reverse((at, order, call, None))),
                 HedgeAction::BudgetExhausted { .. } => outcome.budget_exhausted += 1,
-                HedgeAction::Cancel(_) | HedgeAction::Finish(_) => {}
+                HedgeAction::AwaitTurn(_) | HedgeAction::Cancel(_) | HedgeAction::Finish(_) => {}
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use super::super::error::SendError;
+use super::super::error::{FailurePoint, SendError};
 use weir_base::failure::FailureKind;
 
 fn root_cause(error: &hyper::Error) -> &(dyn Error + 'static) {
@@ -33,5 +33,6 @@ pub(in crate::client) fn failure(error: &hyper::Error) -> SendError {
     } else {
         FailureKind::Closed
     };
-    SendError::new(kind, format!("HTTP/2: {text}"))
+    let point = if kind == FailureKind::Reset { FailurePoint::Stream } else { FailurePoint::Other };
+    SendError::new(kind, format!("HTTP/2: {text}")).at(point)
 }

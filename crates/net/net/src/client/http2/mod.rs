@@ -25,7 +25,7 @@ use self::error::{failure, is_after_goaway};
 use self::pending_connect::ConnectWait;
 use super::body::IncomingBody;
 use super::client_state::ClientState;
-use super::error::SendError;
+use super::error::{FailurePoint, SendError};
 use super::origin::display_address;
 use super::pool::{ConnectionPool, update_counts};
 use super::request::{OutgoingBody, OutgoingRequest};
@@ -134,7 +134,7 @@ async fn connection(
             connected = ConnectWait(pending) => connected?,
             () = shared.timer.sleep_until(until), if until != Nanos::NEVER => {
                 let text = format!("no connection within {timeout} ({})", display_address(&pool.origin.address));
-                return Err(SendError::new(FailureKind::Connect, text));
+                return Err(SendError::new(FailureKind::Connect, text).at(FailurePoint::ConnectTimeout));
             }
         }
     }

@@ -157,7 +157,7 @@ async fn read_response(response: http::Response<IncomingBody>, max_bytes: usize)
         Some(bytes) => bytes,
         None => {
             let read = read_body(body, max_bytes).await;
-            read.map_err(|(kind, cause)| SendError::new(kind, cause))?.bytes
+            read?.bytes
         }
     };
     Ok((head.status, head.headers, bytes))

@@ -1,0 +1,15 @@
+//! What a call in flight waits for.
+
+use super::attempt::AttemptOutcome;
+use super::attempt_rate::SlotResult;
+
+/// Event of a call in flight.
+#[derive(Debug)]
+pub(super) enum CallEvent {
+    /// Time has passed.
+    Tick,
+    /// An attempt has ended.
+    Ended(u32, AttemptOutcome),
+    /// It is the turn of the retry of this attempt, with its slot.
+    Turn(u32, SlotResult),
+}
