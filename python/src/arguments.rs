@@ -71,3 +71,15 @@ impl<T: FromStr<Err = String>> FromPyObject<'_, '_> for NotationArg<T> {
         text.to_cow()?.parse().map(Self).map_err(|why: String| errors::usage(&why))
     }
 }
+
+/// Reads an attribute; errors begin with its name.
+pub(crate) fn attribute<'py, T>(value: Borrowed<'_, 'py, PyAny>, name: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    let found = value.getattr(name)?;
+    found.extract().map_err(|error: <T as FromPyObject<'_, 'py>>::Error| {
+        let error: PyErr = error.into();
+        errors::argument(value.py(), name, &found, &error)
+    })
+}

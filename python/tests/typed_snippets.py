@@ -64,6 +64,16 @@ def transport_with_an_adaptive_limit() -> weir.httpx2.Transport:
     return weir.httpx2.Transport(limit="adaptive", max_response=1 << 20)
 
 
+def transport_with_a_rate() -> list[weir.httpx2.Transport]:
+    limiter = weir.Limiter("20/1s", shared="limits.db")
+    by_function = weir.httpx2.Transport(rate=limiter, keys=lambda request: request.headers["x-api-key"])
+    return [weir.httpx2.Transport(rate=["20/1s", "1000/1h"], keys="x-api-key"), by_function]
+
+
+def transport_with_a_shared_budget() -> weir.httpx2.Transport:
+    return weir.httpx2.Transport(retries=2, budget=weir.SharedBudget(weir.Budget(fraction=0.1)))
+
+
 def transport_with_rules() -> weir.httpx2.Transport:
     return weir.httpx2.Transport(success=weir.Success(status=(200, 404), json=True))
 

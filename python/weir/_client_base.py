@@ -16,6 +16,7 @@ from weir._headers import Headers, HeaderTypes, shown_name
 from weir._httpx_arguments import check_httpx_types, unknown_argument
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._request import Params, basic, body_of, is_absolute, target_of, without_secrets
+from weir._shared_budget import SharedBudget
 from weir._time import Time
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class CallOptions(TypedDict, total=False):
         deadline: Deadline of the whole call, after which it raises `DeadlineExceeded`. Default: None, no deadline.
         hedge: Hedge stages: further attempts beside a slow one. Default: None.
         retries: Maximum retries, or a `Retry`: new attempts in place of failed ones. Default: None.
-        budget: Budget of all extra attempts of a client; None is no limit. Default: `Budget()`.
+        budget: Budget of all extra attempts of a client, or a `SharedBudget`; None is no limit. Default: `Budget()`.
         success: Rules of a successful response. Default: any status but 408, 429 and 5xx; without a success the last
             response is returned. With rules of your own, a call without a success raises.
         retry_methods: Methods that may be sent more than once: ``"safe"`` (GET, HEAD, OPTIONS, TRACE),
@@ -50,7 +51,7 @@ class CallOptions(TypedDict, total=False):
     deadline: Time | None
     hedge: Hedge | Iterable[Hedge] | None
     retries: Retry | int | None
-    budget: Budget | None
+    budget: Budget | SharedBudget | None
     success: Success | None
     retry_methods: Literal["safe", "idempotent", "all"]
     max_response: int | None
@@ -86,7 +87,7 @@ class BaseClient:
         deadline: Time | None = None,
         hedge: Hedge | Iterable[Hedge] | None = None,
         retries: Retry | int | None = None,
-        budget: Budget | None = Budget(),  # noqa: B008  a frozen value
+        budget: Budget | SharedBudget | None = Budget(),  # noqa: B008  a frozen value
         success: Success | None = None,
         retry_methods: Literal["safe", "idempotent", "all"] = "safe",
         max_response: int | None = 64 * 2**20,

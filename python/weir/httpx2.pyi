@@ -1,13 +1,15 @@
 """Transports for httpx2: `httpx2.Client(transport=weir.httpx2.Transport(deadline=1.0))`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import Literal
 
 import httpx2 as _library
 
 from weir._call_log import attempts as attempts
+from weir._limiter import Limiter
 from weir._policy import Budget, Hedge, Retry, Success
+from weir._shared_budget import SharedBudget
 from weir._time import Time
 
 __all__ = ["AsyncTransport", "Transport", "attempts"]
@@ -20,11 +22,13 @@ class Transport(_library.BaseTransport):
         hedge: Hedge | Iterable[Hedge] | None = None,
         retries: Retry | int | None = None,
         retry_methods: Literal["safe", "idempotent", "all"] = "safe",
-        budget: Budget | None = ...,
+        budget: Budget | SharedBudget | None = ...,
         success: Success | None = None,
         timeout: Time | None = None,
         max_response: int | None = None,
         limit: int | Literal["adaptive"] | None = None,
+        rate: str | Iterable[str] | Limiter | None = None,
+        keys: str | Callable[[_library.Request], str] | None = None,
         verify: bool | str | PathLike[str] = True,
         cert: str | tuple[str, str] | None = None,
         trust_env: bool = True,
@@ -46,11 +50,13 @@ class AsyncTransport(_library.AsyncBaseTransport):
         hedge: Hedge | Iterable[Hedge] | None = None,
         retries: Retry | int | None = None,
         retry_methods: Literal["safe", "idempotent", "all"] = "safe",
-        budget: Budget | None = ...,
+        budget: Budget | SharedBudget | None = ...,
         success: Success | None = None,
         timeout: Time | None = None,
         max_response: int | None = None,
         limit: int | Literal["adaptive"] | None = None,
+        rate: str | Iterable[str] | Limiter | None = None,
+        keys: str | Callable[[_library.Request], str] | None = None,
         verify: bool | str | PathLike[str] = True,
         cert: str | tuple[str, str] | None = None,
         trust_env: bool = True,

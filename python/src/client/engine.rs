@@ -13,7 +13,7 @@ use http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt;
 use tokio::sync::SemaphorePermit;
 use weir::base::Nanos;
-use weir::call::attempt_log::{self, AttemptStatus, CallTrace, FailureCause};
+use weir::call::attempt_log::{self, AttemptCause, AttemptStatus, CallTrace};
 use weir::call::attempt_rate::AttemptRate;
 use weir::call::{
     CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse, UnsentAttempts,
@@ -290,7 +290,7 @@ impl ClientAttempt {
     }
 }
 
-fn cause_text(cause: &Option<FailureCause>) -> Option<&str> {
+fn cause_text(cause: &Option<AttemptCause>) -> Option<&str> {
     cause.as_ref().map(|cause| &*cause.text)
 }
 

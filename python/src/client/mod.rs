@@ -10,6 +10,7 @@
 pub(crate) mod answer;
 pub(crate) mod awaited;
 pub(crate) mod blocking;
+pub(crate) mod budget_rule;
 pub(crate) mod engine;
 pub(crate) mod event_loop;
 pub(crate) mod kin;

@@ -18,9 +18,10 @@ use weir::retry::backoff::Backoff;
 use weir::retry::grpc::Codes;
 use weir::retry::policy::{BudgetRule, RetryPolicy, Retryable, RetryableMethodClass};
 
+use super::budget_rule::RetryBudgetArg;
 use super::request::shown_header_name;
 use super::upstream_plan::{OriginKey, UpstreamPlan};
-use crate::arguments::{PythonArgs, TimeArg};
+use crate::arguments::{PythonArgs, TimeArg, attribute};
 use crate::decisions::budget::BudgetHandle;
 use crate::errors;
 
@@ -82,18 +83,6 @@ pub(crate) fn duration(form: &PythonArgs<'_>, name: &str) -> PyResult<Nanos> {
         Some(Duration::ZERO) => Err(errors::usage(&format!("{name}: invalid time 0; give seconds above 0, or None"))),
         Some(length) => Ok(Nanos::from(length)),
     }
-}
-
-/// Reads an attribute; errors begin with its name.
-fn attribute<'py, T>(value: Borrowed<'_, 'py, PyAny>, name: &str) -> PyResult<T>
-where
-    T: for<'a> FromPyObject<'a, 'py>,
-{
-    let found = value.getattr(name)?;
-    found.extract().map_err(|error: <T as FromPyObject<'_, 'py>>::Error| {
-        let error: PyErr = error.into();
-        errors::argument(value.py(), name, &found, &error)
-    })
 }
 
 pub(crate) fn number_in(name: &str, value: i64, from: u32, to: u32) -> PyResult<u32> {
@@ -287,52 +276,6 @@ impl FromPyObject<'_, '_> for BudgetArg {
         let RetryBudgetArg(rule) = value.extract()?;
         Ok(Self { rule, shared: None })
     }
-}
-
-/// A `Budget`.
-pub(crate) struct RetryBudgetArg(pub(crate) BudgetRule);
-
-impl FromPyObject<'_, '_> for RetryBudgetArg {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        if !value.hasattr("fraction")? {
-            return Err(PyTypeError::new_err(format!(
-                "expected a weir.Budget, a weir.SharedBudget or None, not {}",
-                value.get_type()
-            )));
-        }
-        let fraction: f64 = attribute(value, "fraction")?;
-        if !(0.0..=100.0).contains(&fraction) {
-            return Err(errors::usage(&format!(
-                "fraction: {fraction} is out of range; give extra attempts per call, 0 to 100"
-            )));
-        }
-        let TimeArg(window) = attribute(value, "window")?;
-        if window.is_zero() {
-            return Err(errors::usage("window: invalid time 0; give seconds above 0"));
-        }
-        let min_per_window = min_per_window(attribute(value, "min_per_s")?, window)?;
-        Ok(Self(BudgetRule { fraction, min_per_window, window: Nanos::from(window) }))
-    }
-}
-
-/// Extra attempts per window, whatever the number of calls: a whole number up to 1,000,000.
-fn min_per_window(min_per_s: f64, window: Duration) -> PyResult<u32> {
-    let number = min_per_s * window.as_secs_f64();
-    let whole = number.round();
-    if !(0.0..=1e6).contains(&whole) {
-        return Err(errors::usage(&format!(
-            "min_per_s: {min_per_s} is out of range; give 0 to 1,000,000 extra attempts per window"
-        )));
-    }
-    // Decimal fractions such as 0.1 are not exact in binary.
-    if (number - whole).abs() > 1e-6 {
-        return Err(errors::usage(&format!(
-            "min_per_s: {min_per_s} x window ({window:?}) is not whole; give e.g. 1, or a longer window"
-        )));
-    }
-    Ok(whole as u32)
 }
 
 /// Statuses of success: one, a text with commas, or several; None for any.

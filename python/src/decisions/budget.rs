@@ -8,9 +8,9 @@ use weir::machine::lock::lock;
 use weir::retry::policy::BudgetRule;
 use weir::retry::retry_budget::{Budget, RetryBudget};
 
+use crate::client::budget_rule::RetryBudgetArg;
 use crate::client::event_loop::clock;
 use crate::client::kin::generation;
-use crate::client::policy::RetryBudgetArg;
 use crate::errors;
 
 /// Budget of the extra attempts of all calls that use this object.

@@ -8,7 +8,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::attempt_log::FailureCause;
+use super::attempt_log::AttemptCause;
 use super::body::CallBody;
 use super::headers::{AttemptHeaders, HeaderList};
 use super::host_permit::HostPermit;
@@ -31,7 +31,7 @@ pub(super) enum AttemptOutcome {
     Failure {
         failure: AttemptFailure,
         /// Cause as text, if there is more than the kind.
-        cause: Option<FailureCause>,
+        cause: Option<AttemptCause>,
         /// Retry-After of the response.
         retry_after: Option<Nanos>,
         /// The response, if there was one.
@@ -39,7 +39,7 @@ pub(super) enum AttemptOutcome {
     },
 }
 
-fn failed_outcome(failure: AttemptFailure, cause: impl Into<FailureCause>) -> AttemptOutcome {
+fn failed_outcome(failure: AttemptFailure, cause: impl Into<AttemptCause>) -> AttemptOutcome {
     AttemptOutcome::Failure { failure, cause: Some(cause.into()), retry_after: None, response: None }
 }
 
@@ -93,7 +93,7 @@ pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
         Err(error) => {
             let failure = AttemptFailure::Kind(error.kind);
             host_permit.failed_by(failure, error.text.clone());
-            return failed_outcome(failure, FailureCause { text: error.text, point: error.point });
+            return failed_outcome(failure, AttemptCause { text: error.text, point: error.point });
         }
     };
     evaluate_response(request, response, timer, may_wait, host_permit).await
@@ -143,7 +143,7 @@ async fn evaluate_response(
         Err(error) => {
             let failure = verdict.err().unwrap_or(AttemptFailure::Kind(error.kind));
             host_permit.failed_by(failure, error.text.clone());
-            return failed_outcome(failure, FailureCause { text: error.text, point: error.point });
+            return failed_outcome(failure, AttemptCause { text: error.text, point: error.point });
         }
     };
     if let (Ok(()), false, BodyRead::Complete(buffered)) = (verdict, bodiless, &content) {

@@ -60,21 +60,21 @@ pub enum AttemptStatus {
     /// The response is the call's, with this status.
     Won(u16),
     /// Failure, with its cause as text if there is more than the kind.
-    Failed(AttemptFailure, Option<FailureCause>),
+    Failed(AttemptFailure, Option<AttemptCause>),
     /// Cancelled: another attempt won, the deadline passed, or the caller disconnected.
     Cancelled,
 }
 
 /// Cause of a failed attempt, if there is more than its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailureCause {
+pub struct AttemptCause {
     /// Readable cause.
     pub text: Cow<'static, str>,
     /// What failed of the exchange.
     pub point: FailurePoint,
 }
 
-impl<T: Into<Cow<'static, str>>> From<T> for FailureCause {
+impl<T: Into<Cow<'static, str>>> From<T> for AttemptCause {
     fn from(text: T) -> Self {
         Self { text: text.into(), point: FailurePoint::Other }
     }
