@@ -96,7 +96,7 @@ impl ServeOptions {
 }
 
 fn start<S: server::Service>(service: S, options: &Options) -> Result<RunningServer, String> {
-    text_of(server::start(service, options))
+    text_of(server::start_boxed(service, options))
 }
 
 fn text_of<T>(result: Result<T, impl Error>) -> Result<T, String> {

@@ -47,7 +47,7 @@ impl ScrapeServer {
             logger,
             ..Options::default()
         };
-        let server = weir_server::start(ScrapeService(Arc::clone(&totals)), &options);
+        let server = weir_server::start_boxed(ScrapeService(Arc::clone(&totals)), &options);
         Ok(Self { totals, server: server.map_err(|error| error.to_string())? })
     }
 

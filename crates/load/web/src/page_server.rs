@@ -61,7 +61,7 @@ impl PageListener<'_> {
                 logger: logger.clone(),
                 ..Options::default()
             };
-            weir_server::start(service(), &options)
+            weir_server::start_boxed(service(), &options)
         };
         let started = match start(at.port) {
             Err(ServerError::Listen(..)) if self.address.is_none() => start(0),

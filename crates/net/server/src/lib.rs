@@ -3,8 +3,8 @@
 //!
 //! - [`Service`]: the handler; [`RequestContext`]: its access to a request; [`ServiceReply`], [`ResponseBody`],
 //!   [`StaticBody`]: its response
-//! - [`start`], [`start_on`]: start a service as a [`RunningServer`]; [`ListenAddress`], [`ListenerOptions`]: where it
-//!   listens, on sockets of its own or of `systemd`
+//! - [`start`], [`start_on`], and [`start_boxed`] for less code: start a service as a [`RunningServer`];
+//!   [`ListenAddress`], [`ListenerOptions`]: where it listens, on sockets of its own or of `systemd`
 //! - [`Handover`], [`NextProcess`]: sockets that one process passes on to the next
 //! - `event_loop`: one thread; `thread_context`: the state that its connections share; `framing`: checks of a request's
 //!   framing; `request_log`, `request_info`, `open_requests`: records of requests
@@ -18,6 +18,7 @@ mod access_log;
 mod access_log_file;
 mod access_log_format;
 mod body;
+mod boxed_service;
 mod budgeted_stream;
 mod coarse_clock;
 mod connection;
@@ -70,6 +71,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use self::access_log::AccessLogOptions;
 pub use self::access_log_format::{AccessLogFormat, LogTemplate};
 pub use self::body::{BodyError, ResponseBody};
+pub use self::boxed_service::{start_boxed, start_boxed_on};
 pub use self::connection_limits::ConnectionLimits;
 pub use self::connection_state::TlsPeer;
 pub use self::handover::{HandedSockets, Handover, HandoverError, ListenSockets, NextProcess};
@@ -221,6 +223,11 @@ impl Default for BuiltinPaths {
 }
 
 impl Options {
+    /// Listener at its host and port.
+    pub(crate) fn plain_listener(&self) -> ListenerOptions {
+        ListenerOptions::plain(ListenAddress::Tcp(self.host.clone(), self.port))
+    }
+
     /// Range of [`Self::max_head_bytes`] on the command line.
     pub const HEAD_BYTES: RangeInclusive<u64> = 8192..=1 << 20;
     /// Range of [`Self::max_header_fields`] on the command line.

@@ -19,7 +19,6 @@ use super::event_loop::{self, ThreadListener, run_on_current_thread};
 use super::handover::ListenSockets;
 use super::http1::buffers::Http1Buffers;
 use super::listen::{BoundAddress, BoundListener, CreatedSocket, ListenSocket};
-use super::listen_address::ListenAddress;
 use super::listener_options::ListenerOptions;
 use super::metrics::{MetricsHandle, ServerMetrics};
 use super::open_requests::{self, OpenRequests, OpenRequestsHandle, OpenRequestsQuery};
@@ -51,8 +50,7 @@ pub struct RunningServer {
 /// # Errors
 /// See [`ServerError`].
 pub fn start<S: Service>(service: S, options: &Options) -> Result<RunningServer, ServerError> {
-    let address = ListenAddress::Tcp(options.host.clone(), options.port);
-    start_on(service, options, &[ListenerOptions::plain(address)])
+    start_on(service, options, &[options.plain_listener()])
 }
 
 /// Starts a service on these addresses, in place of the options' host and port; it accepts connections when this

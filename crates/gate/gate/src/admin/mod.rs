@@ -97,7 +97,7 @@ impl AdminServer {
         };
         let service = AdminService { state: Arc::clone(&state), is_local };
         let listener = ListenerOptions { name: "admin".to_owned(), ..ListenerOptions::plain(address.clone()) };
-        let server = server::start_on(service, &options, &[listener])?;
+        let server = server::start_boxed_on(service, &options, &[listener])?;
         Ok(Self { server, state })
     }
 
