@@ -5,12 +5,9 @@ from typing import Literal, final
 
 from weir._policy import Budget
 from weir._time import Time
-from weir._weir import PolicyHandle
+from weir._weir import PolicyHandle, now_ns
 
 __all__ = ["BudgetHandle", "CallDecisionHandle", "CallRulesHandle", "RetryCallHandle", "RetryRulesHandle", "now_ns"]
-
-def now_ns() -> int:
-    """Time of all calls of this process, in nanoseconds."""
 
 @final
 class BudgetHandle:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyedRate", "Keys", "Rate", "rate_of"]
 
-Rate: TypeAlias = "str | Iterable[str] | Limiter"
-Keys: TypeAlias = "str | Callable[[Any], str]"
+Rate: TypeAlias = str | Iterable[str] | Limiter
+Keys: TypeAlias = str | Callable[[Any], str]
 
 
 class KeyedRate:

@@ -21,7 +21,18 @@ __all__ += [
 ]
 __all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
 __all__ += ["LimiterHandle", "LimiterSlotHandle", "TransportHandle"]
-__all__ += ["__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body", "llm", "load"]
+__all__ += [
+    "__version__",
+    "abandon",
+    "begin",
+    "compare",
+    "forked",
+    "is_secret_name",
+    "json_body",
+    "llm",
+    "load",
+    "now_ns",
+]
 __all__ += ["quick_request", "release_connections", "run_script", "serve", "shares_credentials", "simulate"]
 __all__ += ["split_url", "start_load", "wait", "without_secrets"]
 
@@ -120,6 +131,9 @@ def release_connections() -> None:
 
 def shares_credentials(from_: str, to: str, /) -> bool:
     """Whether credentials that were given for one URL may be sent to another one."""
+
+def now_ns() -> int:
+    """Time of all calls of this process, in nanoseconds."""
 
 def forked() -> None:
     """Mark this process as a child of a fork."""

@@ -94,7 +94,7 @@ impl FromPyObject<'_, '_> for SecondsArg {
 impl TransportHandle {
     /// Parses the options of a transport, by name.
     #[new]
-    fn new(policy_handle: &PolicyHandle, form: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn new(policy: &PolicyHandle, form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let py = form.py();
         let form = PythonArgs(form.copy()?);
         let tls = TlsOptions {
@@ -118,9 +118,8 @@ impl TransportHandle {
             connect_options(&tls, http2, true)?;
         }
         let max_calls = max_calls.and_then(|max| usize::try_from(max).ok());
-        let (policy, success, max_response) =
-            (policy_handle.policy.clone(), policy_handle.success.clone(), policy_handle.max_response);
-        let shared_budget = policy_handle.shared_budget.as_ref().map(|budget| budget.clone_ref(py));
+        let shared_budget = policy.shared_budget.as_ref().map(|budget| budget.clone_ref(py));
+        let (policy, success, max_response) = (policy.policy.clone(), policy.success.clone(), policy.max_response);
         let shared = Mutex::new(TransportShared::new(&policy, max_calls));
         Ok(Self {
             tls,
