@@ -156,4 +156,5 @@ pub use weir_study as study;
 pub use weir_telemetry as telemetry;
 pub use weir_terminal as terminal;
 pub use weir_web as web;
+pub use weir_websocket as websocket;
 pub use weir_workload as workload;
