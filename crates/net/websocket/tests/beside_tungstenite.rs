@@ -42,6 +42,8 @@ fn by_tungstenite(input: &[u8]) -> (Vec<String>, bool) {
             Ok(Message::Binary(data)) => found.push(format!("binary {:?}", data.to_vec())),
             Ok(Message::Ping(data)) => found.push(format!("ping {:?}", data.to_vec())),
             Ok(Message::Pong(data)) => found.push(format!("pong {:?}", data.to_vec())),
+            // How it reads an invalid code.
+            Ok(Message::Close(Some(close))) if close.reason == "Protocol violation" => return (found, false),
             Ok(Message::Close(close)) => {
                 let code = close.as_ref().map(|close| u16::from(close.code));
                 found.push(format!(
