@@ -1,6 +1,6 @@
 //! `weir serve ws`: a WebSocket server that echoes and pushes, with delays, cuts, closes and hostile frames.
 //!
-//! The peer of a connection is a future on its event loop ([`tunnel`]); what it does is a [`conversation`].
+//! The peer of a connection is a future on its event loop (`tunnel`); what it does is a `conversation`.
 
 mod conversation;
 mod counts;
