@@ -12,6 +12,7 @@ use super::http2_args::Http2Args;
 use super::log_args::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
 use super::stream_args::EventStreamArgs;
+use super::websocket_args::WebSocketArgs;
 use weir_base::units;
 use weir_load::Options;
 use weir_load::mix_file::{FlagCheck, MixFile};
@@ -91,6 +92,8 @@ pub(super) struct RequestArgs {
     http2_args: Http2Args,
     #[command(flatten)]
     stream_args: EventStreamArgs,
+    #[command(flatten)]
+    websocket_args: WebSocketArgs,
     #[command(flatten)]
     connection_args: ConnectionArgs,
     /// TLS server name [default: the URL's host]
@@ -333,6 +336,7 @@ impl RequestArgs {
             pipeline: self.pipeline,
             http2: self.http2_args.into_options(),
             streams: self.stream_args.into_options(),
+            websocket: self.websocket_args.into_options(),
             sni: self.sni,
             ..self.connection_args.into_options()
         }

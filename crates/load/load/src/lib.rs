@@ -8,6 +8,7 @@
 //! - [`setup`]: setup before a load, and teardown after it
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
 //! - [`event_streams`]: responses that are streams of events: options, and what is observed of each
+//! - [`websocket`]: messages over WebSocket
 //! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests;
 //!   [`request_tracing`]: traces of sampled ones
 
@@ -36,6 +37,7 @@ pub mod setup;
 mod start_gate;
 pub mod steps;
 mod stolen_time_meter;
+pub mod websocket;
 mod worker;
 
 use std::fmt;

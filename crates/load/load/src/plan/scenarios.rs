@@ -67,6 +67,7 @@ impl LoadPlan {
             spin: options.spin,
             seed,
             interval: Nanos::SECOND,
+            messages: None,
             scenarios: Some(mix),
             program: None,
             user_stages: options.user_stages.clone(),

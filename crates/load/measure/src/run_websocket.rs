@@ -1,0 +1,42 @@
+//! WebSocket of a run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::websocket_counts::{CodeCounts, WebSocketCounts};
+
+/// Connections and messages of a run over WebSocket. Its requests are messages with their replies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunWebSocket {
+    /// Connections whose upgrade succeeded.
+    pub upgraded: u64,
+    /// Upgrades that were rejected, by status.
+    pub rejected: BTreeMap<String, u64>,
+    /// Connections that ended before a response to their upgrade, or with an invalid one.
+    pub failed: u64,
+    /// Closes by the service, by code; 1006 without a close frame.
+    pub closes: BTreeMap<String, u64>,
+    /// Connections that ended by a breach of the protocol.
+    pub violations: u64,
+    /// Messages of the service that are not replies.
+    pub unmatched: u64,
+    /// Pings of the service, which were answered.
+    pub pings: u64,
+}
+
+impl RunWebSocket {
+    /// WebSocket of these counts.
+    pub fn of(counts: &WebSocketCounts) -> Self {
+        let texts = |codes: &CodeCounts| codes.by_code().iter().map(|(code, n)| (code.to_string(), *n)).collect();
+        Self {
+            upgraded: counts.upgraded,
+            rejected: texts(&counts.rejected),
+            failed: counts.failed,
+            closes: texts(&counts.closes),
+            violations: counts.violations,
+            unmatched: counts.unmatched,
+            pings: counts.pings,
+        }
+    }
+}
