@@ -69,6 +69,8 @@ pub enum LoadError {
     Unreachable(String, String),
     /// TLS with the service failed.
     Handshake(String, String),
+    /// The service does not speak WebSocket at this URL: URL and reason.
+    Upgrade(String, String),
     /// The system limits open files: required, allowed.
     OpenFiles(u64, u64),
     /// The agents cannot run: reason.
@@ -90,6 +92,7 @@ impl fmt::Display for LoadError {
         match self {
             Self::Unreachable(address, why) => write!(f, "cannot connect to {address}: {why}"),
             Self::Handshake(address, why) => write!(f, "no TLS with {address}: {why}"),
+            Self::Upgrade(url, why) => write!(f, "no WebSocket at {url}: {why}"),
             Self::OpenFiles(wanted, possible) => write!(
                 f,
                 "{wanted} connections need more open files than this system allows (room for {possible}); \

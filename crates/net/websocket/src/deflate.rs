@@ -2,7 +2,6 @@
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-use crate::handshake::HandshakeError;
 use crate::violation::Violation;
 
 /// Name of the extension.
@@ -20,6 +19,10 @@ pub struct DeflateAgreement {
     /// Whether each message of the client is compressed by itself.
     pub client_no_context: bool,
 }
+
+/// An extension that was not offered, or parameters that do not answer to the offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnofferedExtension;
 
 /// One extension of a list: its name, and its parameters with their values.
 type ListedExtension<'t> = (&'t str, Vec<(&'t str, Option<&'t str>)>);
@@ -63,29 +66,28 @@ impl DeflateAgreement {
     /// `None` without an offer.
     ///
     /// # Errors
-    /// An extension that was not offered, or parameters that do not answer to the offer.
-    pub fn of_response(text: &str, offered: Option<Self>) -> Result<Option<Self>, HandshakeError> {
+    /// See [`UnofferedExtension`].
+    pub fn of_response(text: &str, offered: Option<Self>) -> Result<Option<Self>, UnofferedExtension> {
         let mut agreed = None;
         for (name, parameters) in extensions(text) {
-            let wrong = || HandshakeError::Extension(text.to_owned());
             let Some(offered) = offered.filter(|_| name == DEFLATE_EXTENSION && agreed.is_none()) else {
-                return Err(wrong());
+                return Err(UnofferedExtension);
             };
             // The client may compress each message by itself without being asked to.
             let mut found = Self { server_no_context: false, client_no_context: offered.client_no_context };
             for (index, (parameter, value)) in parameters.iter().enumerate() {
                 let is_twice = parameters[..index].iter().any(|(earlier, _)| earlier == parameter);
                 match (*parameter, *value) {
-                    _ if is_twice => return Err(wrong()),
+                    _ if is_twice => return Err(UnofferedExtension),
                     ("server_no_context_takeover", None) => found.server_no_context = true,
                     ("client_no_context_takeover", None) => found.client_no_context = true,
                     ("server_max_window_bits", Some(bits)) if is_window_bits(bits) => {}
                     // A smaller window of the client was not offered.
-                    _ => return Err(wrong()),
+                    _ => return Err(UnofferedExtension),
                 }
             }
             if offered.server_no_context && !found.server_no_context {
-                return Err(wrong());
+                return Err(UnofferedExtension);
             }
             agreed = Some(found);
         }

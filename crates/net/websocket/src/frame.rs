@@ -68,7 +68,7 @@ impl Opcode {
 
 /// Head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameHead {
+pub struct WebSocketFrameHead {
     /// Whether the message ends with the frame.
     pub is_last: bool,
     /// First reserved bit, which compressed messages have.
@@ -81,7 +81,7 @@ pub struct FrameHead {
     pub length: u64,
 }
 
-impl FrameHead {
+impl WebSocketFrameHead {
     /// Head at the start of `bytes`, and its own length; `None` if they have only a part of it.
     ///
     /// # Errors
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn heads() -> impl Strategy<Value = FrameHead> {
+    fn heads() -> impl Strategy<Value = WebSocketFrameHead> {
         let opcode = prop_oneof![
             Just(Opcode::Continuation),
             Just(Opcode::Text),
@@ -215,7 +215,7 @@ mod tests {
             |(is_last, rsv1, opcode, mask, length)| {
                 let is_control = opcode.is_control();
                 let length = if is_control { length % 126 } else { length };
-                FrameHead { is_last: is_last || is_control, rsv1, opcode, mask, length }
+                WebSocketFrameHead { is_last: is_last || is_control, rsv1, opcode, mask, length }
             },
         )
     }
@@ -227,9 +227,9 @@ mod tests {
             head.write(&mut bytes);
             prop_assert_eq!(bytes.len(), head.head_length());
             for end in 0..bytes.len() {
-                prop_assert_eq!(FrameHead::parse(&bytes[..end]), Ok(None));
+                prop_assert_eq!(WebSocketFrameHead::parse(&bytes[..end]), Ok(None));
             }
-            prop_assert_eq!(FrameHead::parse(&bytes), Ok(Some((head, bytes.len()))));
+            prop_assert_eq!(WebSocketFrameHead::parse(&bytes), Ok(Some((head, bytes.len()))));
         }
 
         #[test]
@@ -258,7 +258,7 @@ mod tests {
             (&[0x81, 127, 0, 0, 0, 0, 0, 0, 255, 255][..], Violation::LongLength(65_535)),
             (&[0x82, 127, 128, 0, 0, 0, 0, 0, 0, 0][..], Violation::NegativeLength),
         ] {
-            assert_eq!(FrameHead::parse(bytes), Err(expected), "{bytes:?}");
+            assert_eq!(WebSocketFrameHead::parse(bytes), Err(expected), "{bytes:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Frames as bytes.
 
 use crate::close_code::CloseCode;
-use crate::frame::{Endpoint, FrameHead, MAX_CONTROL_BYTES, Opcode, apply_mask};
+use crate::frame::{Endpoint, MAX_CONTROL_BYTES, Opcode, WebSocketFrameHead, apply_mask};
 
 /// Writer of one side's frames; those of a client are masked, each with a key of its own.
 ///
@@ -46,7 +46,7 @@ impl FrameWriter {
             Endpoint::Client => Some(self.next_key()),
             Endpoint::Server => None,
         };
-        FrameHead { is_last, rsv1, opcode, mask, length: payload.len() as u64 }.write(out);
+        WebSocketFrameHead { is_last, rsv1, opcode, mask, length: payload.len() as u64 }.write(out);
         let start = out.len();
         out.extend_from_slice(payload);
         if let Some(mask) = mask {

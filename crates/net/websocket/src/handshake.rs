@@ -171,7 +171,9 @@ impl HandshakeOffer {
             }
             _ => {}
         }
-        Ok(HandshakeAgreement { subprotocol, deflate: DeflateAgreement::of_response(&extensions, self.deflate)? })
+        let deflate = DeflateAgreement::of_response(&extensions, self.deflate);
+        let deflate = deflate.map_err(|_| HandshakeError::Extension(extensions))?;
+        Ok(HandshakeAgreement { subprotocol, deflate })
     }
 }
 

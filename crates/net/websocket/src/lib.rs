@@ -10,11 +10,11 @@
 //! ```
 //! use weir_websocket::frame::{Endpoint, Opcode};
 //! use weir_websocket::frame_writer::FrameWriter;
-//! use weir_websocket::message_reader::{MessageReader, Received};
+//! use weir_websocket::message_reader::{WebSocketReader, Received};
 //!
 //! let mut bytes = Vec::new();
 //! FrameWriter::new(Endpoint::Client, 1).write(Opcode::Text, b"hello", &mut bytes);
-//! let mut reader = MessageReader::new(Endpoint::Server, 1 << 20);
+//! let mut reader = WebSocketReader::new(Endpoint::Server, 1 << 20);
 //! let mut rest = bytes.as_slice();
 //! let received = reader.next_message(&mut rest)?;
 //! assert!(matches!(received, Some(Received::Message(message)) if message.data == b"hello"));

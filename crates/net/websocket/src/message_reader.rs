@@ -2,7 +2,7 @@
 
 use crate::close_code::CloseCode;
 use crate::deflate::Inflater;
-use crate::frame::{Endpoint, FrameHead, MAX_HEAD_BYTES, Opcode, apply_mask};
+use crate::frame::{Endpoint, MAX_HEAD_BYTES, Opcode, WebSocketFrameHead, apply_mask};
 use crate::violation::Violation;
 
 /// What has been received.
@@ -31,7 +31,7 @@ pub struct ReceivedMessage<'a> {
 
 /// Reader of what one side receives, in pieces of any size.
 #[derive(Debug)]
-pub struct MessageReader {
+pub struct WebSocketReader {
     /// Side that reads.
     endpoint: Endpoint,
     max_message_bytes: u64,
@@ -53,7 +53,7 @@ pub struct MessageReader {
 
 #[derive(Clone, Copy, Debug)]
 struct OpenFrame {
-    head: FrameHead,
+    head: WebSocketFrameHead,
     /// Bytes of the payload that have come.
     taken: u64,
 }
@@ -80,7 +80,7 @@ enum ReadStep<'b> {
 /// Capacity of a payload's buffer that is kept for the next message, in bytes.
 const MAX_KEPT_BYTES: usize = 16 * 1024;
 
-impl MessageReader {
+impl WebSocketReader {
     /// Reader of the side `endpoint`; a message of more than `max_message_bytes`, decompressed, is a violation.
     pub fn new(endpoint: Endpoint, max_message_bytes: u64) -> Self {
         Self {
@@ -170,20 +170,20 @@ impl MessageReader {
 
     /// Head of the next frame and its length, if it is whole.
     #[inline]
-    fn read_head(&mut self, rest: &mut &[u8]) -> Result<Option<(FrameHead, usize)>, Violation> {
+    fn read_head(&mut self, rest: &mut &[u8]) -> Result<Option<(WebSocketFrameHead, usize)>, Violation> {
         if self.has_closed {
             return Err(Violation::AfterClose);
         }
         let before = usize::from(self.head_bytes);
         if before == 0
-            && let Some((head, length)) = FrameHead::parse(rest)?
+            && let Some((head, length)) = WebSocketFrameHead::parse(rest)?
         {
             *rest = &rest[length..];
             return Ok(Some((head, length)));
         }
         let added = rest.len().min(MAX_HEAD_BYTES - before);
         self.head[before..before + added].copy_from_slice(&rest[..added]);
-        match FrameHead::parse(&self.head[..before + added])? {
+        match WebSocketFrameHead::parse(&self.head[..before + added])? {
             Some((head, length)) => {
                 *rest = &rest[length - before..];
                 self.head_bytes = 0;
@@ -198,7 +198,7 @@ impl MessageReader {
     }
 
     /// Checks a frame against what came before, and begins or continues its message.
-    fn begin_frame(&mut self, head: FrameHead, head_length: usize) -> Result<(), Violation> {
+    fn begin_frame(&mut self, head: WebSocketFrameHead, head_length: usize) -> Result<(), Violation> {
         match (self.endpoint, head.mask) {
             (Endpoint::Client, Some(_)) => return Err(Violation::Masked),
             (Endpoint::Server, None) => return Err(Violation::Unmasked),

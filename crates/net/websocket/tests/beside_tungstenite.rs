@@ -8,7 +8,7 @@ use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Message, WebSocket};
 use weir_websocket::frame::{Endpoint, Opcode};
 use weir_websocket::frame_writer::FrameWriter;
-use weir_websocket::message_reader::{MessageReader, Received};
+use weir_websocket::message_reader::{Received, WebSocketReader};
 
 /// A stream that has these bytes, and takes all that is written.
 struct Replay<'b>(&'b [u8]);
@@ -64,7 +64,7 @@ fn by_tungstenite(input: &[u8]) -> (Vec<String>, bool) {
 }
 
 fn by_weir(input: &[u8]) -> (Vec<String>, bool) {
-    let mut reader = MessageReader::new(Endpoint::Client, MAX_BYTES as u64);
+    let mut reader = WebSocketReader::new(Endpoint::Client, MAX_BYTES as u64);
     let (mut found, mut rest) = (Vec::new(), input);
     loop {
         match reader.next_message(&mut rest) {

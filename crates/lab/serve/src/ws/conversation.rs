@@ -19,7 +19,7 @@ use weir_websocket::close_handshake::{CloseHandshake, CloseStep};
 use weir_websocket::deflate::{DeflateAgreement, Deflater, Inflater};
 use weir_websocket::frame::{Endpoint, Opcode};
 use weir_websocket::frame_writer::FrameWriter;
-use weir_websocket::message_reader::{MessageReader, Received};
+use weir_websocket::message_reader::{Received, WebSocketReader};
 
 /// What a connection does, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(super) struct Conversation {
     manner: Manner,
     timer: Timer,
     channel: TunnelChannel,
-    reader: MessageReader,
+    reader: WebSocketReader,
     writer: FrameWriter,
     deflater: Option<Deflater>,
     close: CloseHandshake,
@@ -73,7 +73,7 @@ impl Conversation {
         timer: Timer,
         channel: TunnelChannel,
     ) -> Self {
-        let mut reader = MessageReader::new(Endpoint::Server, state.options.max_message_bytes);
+        let mut reader = WebSocketReader::new(Endpoint::Server, state.options.max_message_bytes);
         if let Some(deflate) = deflate {
             reader.set_inflater(Inflater::new(!deflate.client_no_context));
         }

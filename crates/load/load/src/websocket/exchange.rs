@@ -11,14 +11,14 @@ use weir_net::wire::WireRequest;
 use weir_websocket::close_handshake::CloseHandshake;
 use weir_websocket::frame::Endpoint;
 use weir_websocket::handshake::HandshakeKey;
-use weir_websocket::message_reader::MessageReader;
+use weir_websocket::message_reader::WebSocketReader;
 
 /// What a connection has besides the times of its messages, which are its flights.
 #[derive(Debug)]
 pub(crate) struct WebSocketExchange {
     /// The upgrade, until it is over.
     pub(crate) upgrade: Option<Box<(UpgradeResponse, HandshakeKey)>>,
-    pub(crate) reader: MessageReader,
+    pub(crate) reader: WebSocketReader,
     pub(crate) close: CloseHandshake,
     /// Messages in flight that are framed, in the order of the flights.
     pub(crate) sent: VecDeque<SentMessage>,
@@ -54,7 +54,7 @@ impl Default for WebSocketExchange {
     fn default() -> Self {
         Self {
             upgrade: None,
-            reader: MessageReader::new(Endpoint::Client, MAX_MESSAGE_BYTES),
+            reader: WebSocketReader::new(Endpoint::Client, MAX_MESSAGE_BYTES),
             close: CloseHandshake::default(),
             sent: VecDeque::new(),
             unsent: 0,

@@ -28,7 +28,7 @@ fn owned(received: Received<'_>) -> Owned {
 
 /// Reads the input in pieces of these sizes, in turn.
 fn read(endpoint: Endpoint, input: &[u8], sizes: &[usize]) -> (Vec<Owned>, Option<Violation>) {
-    let mut reader = MessageReader::new(endpoint, MAX_BYTES);
+    let mut reader = WebSocketReader::new(endpoint, MAX_BYTES);
     let mut found = Vec::new();
     let mut left = input;
     for size in sizes.iter().cycle() {
@@ -58,7 +58,7 @@ fn naive(endpoint: Endpoint, input: &[u8]) -> (Vec<Owned>, bool) {
         let byte = |index: usize| input.get(at + index).copied();
         let Some(first) = byte(0) else { return (found, true) };
         let opcode = first & 15;
-        if first & 0x70 != 0 || !matches!(opcode, 0..=2 | 8..=10) || (opcode >= 8 && first & 0x80 == 0) {
+        if first & 0x30 != 0 || !matches!(opcode, 0..=2 | 8..=10) || (opcode >= 8 && first & 0x80 == 0) {
             return (found, false);
         }
         let Some(second) = byte(1) else { return (found, true) };
@@ -84,7 +84,8 @@ fn naive(endpoint: Endpoint, input: &[u8]) -> (Vec<Owned>, bool) {
         if input.len() < at + head {
             return (found, true);
         }
-        if is_masked != (endpoint == Endpoint::Server) {
+        // Whether compression was agreed on is looked at once the head is whole.
+        if first & 0x40 != 0 || is_masked != (endpoint == Endpoint::Server) {
             return (found, false);
         }
         match (opcode, &message) {
@@ -228,7 +229,7 @@ fn each_violation_has_its_name() {
 #[test]
 fn bad_utf8_over_fragments_is_found_with_its_byte() {
     let euro = "€".as_bytes();
-    let mut reader = MessageReader::new(Endpoint::Client, MAX_BYTES);
+    let mut reader = WebSocketReader::new(Endpoint::Client, MAX_BYTES);
     let mut first = &[0x01, 2, euro[0], euro[1]][..];
     assert_eq!(reader.next_message(&mut first), Ok(None));
     assert!(reader.is_within_message());
@@ -240,7 +241,7 @@ fn bad_utf8_over_fragments_is_found_with_its_byte() {
 #[test]
 fn a_message_has_the_bytes_of_its_frames_without_those_between() {
     let input = [0x01, 1, b'a', 0x89, 1, b'p', 0x80, 1, b'b', 0x82, 0];
-    let mut reader = MessageReader::new(Endpoint::Client, MAX_BYTES);
+    let mut reader = WebSocketReader::new(Endpoint::Client, MAX_BYTES);
     let mut rest = &input[..];
     assert_eq!(reader.next_message(&mut rest), Ok(Some(Received::Ping(b"p"))));
     let joined = ReceivedMessage { is_text: true, data: b"ab", wire_bytes: 6 };
@@ -260,7 +261,7 @@ fn compressed_messages_are_read_if_they_were_agreed_on() {
     writer.write_fragment(Opcode::Text, first, (false, true), &mut bytes);
     writer.write_fragment(Opcode::Continuation, second, (true, false), &mut bytes);
     assert_eq!(read(Endpoint::Client, &bytes, &[3]).1, Some(Violation::ReservedBit));
-    let mut reader = MessageReader::new(Endpoint::Client, MAX_BYTES);
+    let mut reader = WebSocketReader::new(Endpoint::Client, MAX_BYTES);
     reader.set_inflater(Inflater::new(false));
     let mut rest = &bytes[..];
     let received = reader.next_message(&mut rest).unwrap().unwrap();
