@@ -119,7 +119,7 @@ impl WorkerTeam {
         let shared = WorkerContext::new(plan, &reachable, &start_gate, per_interval, control);
         let threads = (0..).zip(logs);
         if let Some(messages) = &plan.messages {
-            let flow = |index| WebSocketMessages::new(messages, plan.seed, index);
+            let flow = |index| WebSocketMessages::new(plan, messages, index);
             let worker = |(index, log)| Worker::new(&shared, index, reports.clone(), log, flow(index));
             let workers = threads.map(worker).collect::<io::Result<Vec<_>>>().map_err(LoadError::System)?;
             drop((reports, trace));

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::websocket_counts::{CodeCounts, WebSocketCounts};
+use weir_histogram::percentiles::Percentiles;
 
 /// Connections and messages of a run over WebSocket. Its requests are messages with their replies.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunWebSocket {
     /// Connections whose upgrade succeeded.
     pub upgraded: u64,
@@ -21,8 +22,12 @@ pub struct RunWebSocket {
     pub violations: u64,
     /// Messages of the service that are not replies.
     pub unmatched: u64,
-    /// Pings of the service, which were answered.
+    /// Pings of the service, which have had their pongs.
     pub pings: u64,
+    /// Pings that were sent.
+    pub pings_sent: u64,
+    /// Time from a ping to its pong.
+    pub ping_ms: Percentiles,
 }
 
 impl RunWebSocket {
@@ -37,6 +42,8 @@ impl RunWebSocket {
             violations: counts.violations,
             unmatched: counts.unmatched,
             pings: counts.pings,
+            pings_sent: counts.pings_sent,
+            ping_ms: counts.ping.percentiles(),
         }
     }
 }

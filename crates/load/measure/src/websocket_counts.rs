@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::merge::{AddPart, PeerValue, merged};
+use weir_histogram::Histogram;
 
 merged! {
     /// Counts of connections and messages of WebSocket; sums over threads and agents.
@@ -22,8 +23,12 @@ merged! {
         pub violations: u64 => sum,
         /// Messages of the service that are not replies.
         pub unmatched: u64 => sum,
-        /// Pings of the service, which were answered.
+        /// Pings of the service, which have had their pongs.
         pub pings: u64 => sum,
+        /// Pings that were sent.
+        pub pings_sent: u64 => sum,
+        /// Time from a ping to its pong.
+        pub ping: Histogram => sum,
     }
 }
 

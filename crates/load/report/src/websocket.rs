@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ansi::AnsiPaint;
-use super::number_format::count;
+use super::number_format::{count, ms};
 use weir_measure::Run;
 
 /// Lines about connections and messages: what is not a reply as expected.
@@ -26,8 +26,12 @@ pub(crate) fn facts(run: &Run) -> Vec<String> {
         (websocket.failed, "not connected"),
         (websocket.violations, "broke the protocol"),
         (websocket.unmatched, "messages without a request"),
-        (websocket.pings, "pings"),
+        (websocket.pings, "pings of the service"),
     ];
+    if websocket.pings_sent > 0 {
+        let (p50, p99) = (ms(websocket.ping_ms.p50), ms(websocket.ping_ms.p99));
+        words.push(format!("ping {p50} p50, {p99} p99"));
+    }
     words.extend(counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))));
     words
 }

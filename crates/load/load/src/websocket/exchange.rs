@@ -7,6 +7,7 @@ use super::upgrade_response::UpgradeResponse;
 use crate::event_streams::StreamObserver;
 use crate::exchange::FlowExchange;
 use weir_base::Nanos;
+use weir_measure::stream_timeline::StreamTimeline;
 use weir_net::wire::WireRequest;
 use weir_websocket::close_handshake::CloseHandshake;
 use weir_websocket::frame::Endpoint;
@@ -16,8 +17,8 @@ use weir_websocket::message_reader::WebSocketReader;
 /// What a connection has besides the times of its messages, which are its flights.
 #[derive(Debug)]
 pub(crate) struct WebSocketExchange {
-    /// The upgrade, until it is over.
-    pub(crate) upgrade: Option<Box<(UpgradeResponse, HandshakeKey)>>,
+    /// What comes before its messages, until it is over.
+    pub(crate) opening: Option<Box<ConnectionOpening>>,
     pub(crate) reader: WebSocketReader,
     pub(crate) close: CloseHandshake,
     /// Messages in flight that are framed, in the order of the flights.
@@ -36,6 +37,21 @@ pub(crate) struct WebSocketExchange {
     pub(crate) is_ready: bool,
     /// Whether a message has had a reply.
     pub(crate) has_replied: bool,
+    /// Time of the next ping, and the send of the last one that has no pong.
+    pub(crate) next_ping: Nanos,
+    pub(crate) pinged_at: Option<Nanos>,
+    /// Times and bytes of what it hears, if it only listens.
+    pub(crate) heard: Option<Box<(StreamTimeline, u64)>>,
+}
+
+/// What comes before the messages of a connection.
+#[derive(Debug)]
+pub(crate) struct ConnectionOpening {
+    /// The upgrade, and its key; none once it is over.
+    pub(crate) upgrade: Option<(UpgradeResponse, HandshakeKey)>,
+    /// Number of first messages that were sent, and of the messages that are awaited after the last one.
+    pub(crate) first_sent: usize,
+    pub(crate) awaited: u64,
 }
 
 /// Message in flight, as it was framed.
@@ -43,6 +59,8 @@ pub(crate) struct WebSocketExchange {
 pub(crate) struct SentMessage {
     /// Position of its first byte among all of the connection.
     pub(crate) start: u64,
+    /// Key that its reply repeats; 0 if replies come in order.
+    pub(crate) key: u64,
     /// Length of its frame, in bytes.
     pub(crate) bytes: u32,
 }
@@ -53,7 +71,7 @@ const MAX_KEPT_BYTES: usize = 4 * 1024;
 impl Default for WebSocketExchange {
     fn default() -> Self {
         Self {
-            upgrade: None,
+            opening: None,
             reader: WebSocketReader::new(Endpoint::Client, MAX_MESSAGE_BYTES),
             close: CloseHandshake::default(),
             sent: VecDeque::new(),
@@ -64,6 +82,9 @@ impl Default for WebSocketExchange {
             first_byte: None,
             is_ready: false,
             has_replied: false,
+            next_ping: Nanos::NEVER,
+            pinged_at: None,
+            heard: None,
         }
     }
 }
@@ -90,6 +111,11 @@ impl WebSocketExchange {
             self.unsent -= 1;
         }
         first..self.sent.len() - self.unsent
+    }
+
+    /// Number of messages in flight that are written, in part at least.
+    pub(crate) fn written_messages(&self) -> usize {
+        self.sent.len() - self.unsent
     }
 }
 

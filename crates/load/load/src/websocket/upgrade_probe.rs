@@ -5,6 +5,9 @@ use std::io::{self, IoSlice};
 use super::message_plan::MessagePlan;
 use super::upgrade_response::UpgradeResponse;
 use weir_net::stream::Stream;
+use weir_websocket::close_code::CloseCode;
+use weir_websocket::frame::Endpoint;
+use weir_websocket::frame_writer::FrameWriter;
 use weir_websocket::handshake::HandshakeError;
 
 /// Error of an upgrade that no load would change, in one line.
@@ -58,7 +61,14 @@ pub(crate) fn upgrade_once(
             Ok(None) => {}
             Ok(Some(result)) => {
                 return match result.agreement {
-                    Err(HandshakeError::Status(429 | 500..)) | Ok(_) => Ok(()),
+                    Ok(_) => {
+                        let mut close = Vec::new();
+                        FrameWriter::new(Endpoint::Client, seed).write_close(Some(CloseCode::NORMAL), "", &mut close);
+                        // Without room for it the connection ends without it.
+                        let _ = stream.write(&[IoSlice::new(&close)]).and_then(|_| stream.flush());
+                        Ok(())
+                    }
+                    Err(HandshakeError::Status(429 | 500..)) => Ok(()),
                     Err(error) => Err(refused(format!("{error}; {}", remedy(&error)))),
                 };
             }

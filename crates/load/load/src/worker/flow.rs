@@ -97,6 +97,11 @@ pub(crate) trait Flow: Sized {
     /// Writes what an upgraded connection has to write.
     fn write_frames(_worker: &mut Worker<'_, Self>, _index: u32) {}
 
+    /// Whether the timeout of what waits on a connection is not that of the connection; what has expired is dealt with.
+    fn expires_otherwise(_worker: &mut Worker<'_, Self>, _index: u32, _now: Nanos) -> bool {
+        false
+    }
+
     /// Takes the end of an upgraded connection.
     fn ended_by_peer(_worker: &mut Worker<'_, Self>, _index: u32) {}
 

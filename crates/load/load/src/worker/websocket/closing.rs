@@ -6,6 +6,7 @@ use crate::connection::ConnectionPhase;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::readiness_event::ReadinessEvent;
+use weir_measure::stream_timeline::StreamEnd;
 use weir_websocket::close_code::CloseCode;
 use weir_websocket::close_handshake::CloseStep;
 
@@ -25,8 +26,12 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let code = slot.exchange.close.peer_code();
         self.write_out(index, now);
         self.websocket_counts().closes.record(code.0);
+        if self.ends_listening(index, code) {
+            return self.finish_listening(index, StreamEnd::Complete, now, now);
+        }
         self.delay_reconnection(index, now);
-        self.fail(index, FailureKind::Closed, &|| match reason {
+        let kind = self.end_kind(index, FailureKind::Closed);
+        self.fail(index, kind, &|| match reason {
             "" => format!("the service closed the connection: {code}"),
             reason => format!("the service closed the connection: {code} ({reason})"),
         });
@@ -36,7 +41,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
     pub(super) fn connection_ended(&mut self, index: u32) {
         let Some(slot) = self.connections.get(index) else { return };
         if slot.phase != ConnectionPhase::Open {
-            return self.upgrade_failed(index, FailureKind::Closed, "the connection was closed before the upgrade");
+            return self.fail(index, FailureKind::Closed, &|| "the connection was closed before it was open".into());
         }
         if slot.exchange.close.has_begun() {
             return self.connections.close(index);
@@ -44,7 +49,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
         self.websocket_counts().closes.record(CloseCode::ABNORMAL.0);
         let now = self.clock.now();
         self.delay_reconnection(index, now);
-        self.fail(index, FailureKind::Closed, &|| "the connection ended without a close frame".into());
+        let kind = self.end_kind(index, FailureKind::Closed);
+        self.fail(index, kind, &|| "the connection ended without a close frame".into());
     }
 
     /// Delays the next connection if this one has never had a reply: a service that closes at once must not be connected

@@ -1,14 +1,14 @@
-//! Connections: their upgrade, and their failures.
+//! Connections: their upgrade and first messages, and their failures.
 
 use super::super::connect::CONNECT_RETRY_DELAY;
 use super::{REPLY_STATUS, WebSocketMessages, Worker};
 use crate::connection::ConnectionPhase;
 use crate::flight::ReadTimes;
-use crate::websocket::UpgradeResponse;
-use crate::websocket::WebSocketExchange;
+use crate::websocket::{ConnectionOpening, UpgradeResponse, WebSocketExchange};
 use crate::worker::flow::{FailedConnection, Flow};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_measure::stream_timeline::StreamTimeline;
 use weir_net::wire::DecodedResponse;
 use weir_websocket::handshake::HandshakeError;
 
@@ -48,45 +48,86 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let now = self.clock.now();
         let Some(slot) = self.connections.get(index) else { return };
         slot.phase = ConnectionPhase::AwaitingUpgrade;
-        slot.exchange.upgrade = Some(Box::new((UpgradeResponse::default(), key)));
+        let upgrade = Some((UpgradeResponse::default(), key));
+        slot.exchange.opening = Some(Box::new(ConnectionOpening { upgrade, first_sent: 0, awaited: 0 }));
         slot.exchange.out = request;
+        if self.flow.plan.listens.is_some()
+            && let Some(flight) = slot.flights.front_mut()
+        {
+            flight.sent = now;
+            slot.exchange.heard = Some(Box::new((StreamTimeline::new(flight.intended, now), 0)));
+        }
         self.write_out(index, now);
     }
 
-    /// Takes bytes of the response to an upgrade; whether the connection is open, with the bytes behind it in `rest`.
-    pub(super) fn take_upgrade(&mut self, index: u32, rest: &mut &[u8], ReadTimes { at, now }: ReadTimes) -> bool {
+    /// Takes bytes of the response to an upgrade; whether it is over, with the bytes behind it in `rest`.
+    pub(super) fn take_upgrade(&mut self, index: u32, rest: &mut &[u8], times: ReadTimes) -> bool {
         let Some(slot) = self.connections.get(index) else { return false };
-        let Some(upgrade) = &mut slot.exchange.upgrade else { return true };
-        let (response, key) = &mut **upgrade;
+        let Some(opening) = &mut slot.exchange.opening else { return true };
+        let Some((response, key)) = &mut opening.upgrade else { return true };
         let result = match response.take(rest, &self.flow.plan.offer, key) {
             Ok(None) => return false,
             Ok(Some(result)) => result,
             Err(why) => {
-                self.upgrade_failed(index, FailureKind::Protocol, &why);
+                self.fail(index, FailureKind::Protocol, &|| why.clone());
                 return false;
             }
         };
-        slot.exchange.upgrade = None;
+        opening.upgrade = None;
+        if let Some(heard) = &mut slot.exchange.heard {
+            heard.0.record_bytes(times.at);
+        }
         self.results.counters.counts().server.get_or_insert(result.server);
         match result.agreement {
             Ok(_) => {}
             Err(HandshakeError::Status(status)) => {
-                self.rejected(index, status, result.head_bytes as u64, ReadTimes { at, now });
+                self.rejected(index, status, result.head_bytes as u64, times);
                 return false;
             }
             Err(error) => {
-                self.upgrade_failed(index, FailureKind::Protocol, &error.to_string());
+                self.fail(index, FailureKind::Protocol, &|| error.to_string());
                 return false;
             }
         }
         self.websocket_counts().upgraded += 1;
-        self.set_opened(index);
+        self.send_first_message(index, times.now)
+    }
+
+    /// Sends the next first message of a connection, or opens it for others; whether it still exists.
+    pub(super) fn send_first_message(&mut self, index: u32, now: Nanos) -> bool {
+        let Self { flow, connections, .. } = self;
+        let Some(slot) = connections.get(index) else { return false };
+        let Some(opening) = &mut slot.exchange.opening else { return true };
+        while opening.awaited == 0
+            && let Some(message) = flow.plan.first_messages.get(opening.first_sent)
+        {
+            flow.writer.write(message.opcode, &message.data, &mut slot.exchange.out);
+            opening.first_sent += 1;
+            opening.awaited = flow.plan.first_replies;
+        }
+        if opening.awaited > 0 {
+            self.write_out(index, now);
+            return self.connections.get(index).is_some();
+        }
+        slot.exchange.opening = None;
+        if let Some(interval) = flow.plan.ping_interval {
+            slot.exchange.next_ping = now + interval;
+        }
+        self.write_out(index, now);
+        if self.connections.get(index).is_some() {
+            self.set_opened(index);
+        }
         self.connections.get(index).is_some()
     }
 
-    /// Fails a connection that is not open.
-    pub(super) fn upgrade_failed(&mut self, index: u32, kind: FailureKind, why: &str) {
-        self.fail(index, kind, &|| why.to_owned());
+    /// Takes a message of the service that may belong to the first messages of a connection; whether it does.
+    pub(super) fn take_first_reply(&mut self, index: u32, now: Nanos) -> bool {
+        let Some(opening) = self.connections.get(index).and_then(|slot| slot.exchange.opening.as_mut()) else {
+            return false;
+        };
+        opening.awaited = opening.awaited.saturating_sub(1);
+        self.send_first_message(index, now);
+        true
     }
 
     /// Takes a connection that has failed without a message on it.
@@ -128,13 +169,15 @@ impl Worker<'_, WebSocketMessages<'_>> {
         now: Nanos,
     ) {
         let FailedConnection { user, phase, flights, exchange, .. } = failed;
-        let written = exchange.sent.len() - exchange.unsent;
+        let written = exchange.written_messages();
         for (nth, flight) in flights.iter().enumerate() {
             let bytes = exchange.sent.get(nth).filter(|_| nth < written).map_or(0, |sent| sent.bytes as usize);
             self.end(&flight.failed(kind, now, bytes), user);
         }
         if phase != ConnectionPhase::Open {
             self.connection_failed();
+        } else if let Some((timeline, bytes)) = exchange.heard.as_deref() {
+            self.record_heard(timeline, *bytes, kind);
         }
         if self.is_open_loop() {
             return;
@@ -147,13 +190,13 @@ impl Worker<'_, WebSocketMessages<'_>> {
     }
 
     /// Ends connections without messages that are not open within the timeout. Messages have timeouts of their own.
-    pub(super) fn expire_upgrades(&mut self, now: Nanos) {
+    pub(super) fn expire_openings(&mut self, now: Nanos) {
         let timeout = self.shared.plan.timeout;
         for index in self.connections.indices() {
             let Some(slot) = self.connections.get(index) else { continue };
             let is_late = slot.phase != ConnectionPhase::Open && now - slot.opened > timeout;
             if is_late && slot.flights.is_empty() {
-                self.upgrade_failed(index, FailureKind::Timeout, &format!("no WebSocket within {timeout}"));
+                self.fail(index, FailureKind::Timeout, &|| format!("no WebSocket within {timeout}"));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{WebSocketMessages, Worker};
 use crate::flight::ReadTimes;
+use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_websocket::close_code::CloseCode;
 use weir_websocket::frame::Opcode;
@@ -10,8 +11,8 @@ use weir_websocket::violation::Violation;
 
 /// What has been received, without its content.
 enum Arrived {
-    /// A message: bytes of its frames, and of its content.
-    Message(u64, u64),
+    /// A message: bytes of its frames, and of its content, and the key that it repeats.
+    Message(u64, u64, Option<u64>),
     Ping,
     Pong,
     /// A close frame: its code, and why.
@@ -34,7 +35,10 @@ impl Worker<'_, WebSocketMessages<'_>> {
             let exchange = &mut slot.exchange;
             let arrived = match exchange.reader.next_message(&mut rest) {
                 Ok(None) => break,
-                Ok(Some(Received::Message(message))) => Arrived::Message(message.wire_bytes, message.data.len() as u64),
+                Ok(Some(Received::Message(message))) => {
+                    let key = flow.plan.reply.as_ref().and_then(|query| query.key(message.data));
+                    Arrived::Message(message.wire_bytes, message.data.len() as u64, key)
+                }
                 Ok(Some(Received::Ping(payload))) => {
                     flow.writer.write(Opcode::Pong, payload, &mut exchange.out);
                     Arrived::Ping
@@ -44,12 +48,18 @@ impl Worker<'_, WebSocketMessages<'_>> {
                 Err(violation) => Arrived::Violation(violation),
             };
             match arrived {
-                Arrived::Message(wire, body) => has_replied |= self.reply_arrived(index, (wire, body), times),
+                Arrived::Message(..) if self.take_first_reply(index, now) => {}
+                Arrived::Message(_, body, _) if self.flow.plan.listens.is_some() => {
+                    if !self.hear(index, body, times) {
+                        return false;
+                    }
+                }
+                Arrived::Message(wire, body, key) => has_replied |= self.reply_arrived(index, (wire, body), key, times),
                 Arrived::Ping => {
                     self.websocket_counts().pings += 1;
                     self.write_out(index, now);
                 }
-                Arrived::Pong => {}
+                Arrived::Pong => self.pong_arrived(index, at),
                 Arrived::Close(code, reason) => {
                     self.close_received(index, code, &reason);
                     return false;
@@ -70,18 +80,37 @@ impl Worker<'_, WebSocketMessages<'_>> {
         true
     }
 
-    /// Takes a message of the service: the reply to the oldest one in flight. False if there is none.
-    fn reply_arrived(&mut self, index: u32, (wire, body): (u64, u64), ReadTimes { at, now }: ReadTimes) -> bool {
+    fn pong_arrived(&mut self, index: u32, at: Nanos) {
+        let pinged_at = self.connections.get(index).and_then(|slot| slot.exchange.pinged_at.take());
+        if let Some(pinged_at) = pinged_at {
+            self.websocket_counts().ping.record(at - pinged_at);
+        }
+    }
+
+    /// Takes a message of the service: the reply to the one with its key, or to the oldest one in flight. False if there
+    /// is none.
+    fn reply_arrived(
+        &mut self,
+        index: u32,
+        (wire, body): (u64, u64),
+        key: Option<u64>,
+        ReadTimes { at, now }: ReadTimes,
+    ) -> bool {
         let timeout = self.shared.plan.timeout;
+        let by_key = self.flow.plan.reply.is_some();
         let Some(slot) = self.connections.get(index) else { return false };
         let began = slot.exchange.first_byte.take();
         // What comes before a message is sent is not its reply.
-        let is_sent = slot.exchange.sent.len() > slot.exchange.unsent;
-        let Some(mut flight) = (if is_sent { slot.flights.pop_front() } else { None }) else {
+        let written = slot.exchange.written_messages();
+        let nth = match key {
+            Some(key) => slot.exchange.sent.iter().take(written).position(|sent| sent.key == key),
+            None => (!by_key && written > 0).then_some(0),
+        };
+        let Some((nth, mut flight)) = nth.and_then(|nth| Some((nth, slot.flights.remove(nth)?))) else {
             self.websocket_counts().unmatched += 1;
             return false;
         };
-        let bytes_out = slot.exchange.sent.pop_front().map_or(0, |sent| sent.bytes as usize);
+        let bytes_out = slot.exchange.sent.remove(nth).map_or(0, |sent| sent.bytes as usize);
         slot.exchange.has_replied = true;
         let user = slot.user;
         // A timestamp may be older than the send by the clocks' difference; a reply never precedes its message.
@@ -104,6 +133,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
         }
         self.results.counters.record_detail(FailureKind::Protocol, || violation.to_string());
         self.delay_reconnection(index, now);
-        self.fail(index, FailureKind::Protocol, &|| violation.to_string());
+        let kind = self.end_kind(index, FailureKind::Protocol);
+        self.fail(index, kind, &|| violation.to_string());
     }
 }

@@ -5,9 +5,8 @@ use std::io::{self, IoSlice};
 use super::super::connect::CONNECT_RETRY_DELAY;
 use super::super::{MAX_STARTS, Worker};
 use super::WebSocketMessages;
-use crate::connection::ConnectionPhase;
 use crate::flight::Flight;
-use crate::websocket::SentMessage;
+use crate::websocket::{SentMessage, opcode_of};
 use crate::worker::flow::Flow;
 use crate::worker::readiness::failure_of;
 use weir_base::Nanos;
@@ -105,6 +104,9 @@ impl Worker<'_, WebSocketMessages<'_>> {
     /// Frames the messages of an open connection that are not framed.
     #[inline]
     pub(super) fn frame_waiting(&mut self, index: u32, now: Nanos) {
+        if self.flow.renderer.is_some() {
+            return self.frame_rendered(index, now);
+        }
         let Self { flow: WebSocketMessages { plan, writer, .. }, connections, .. } = self;
         let Some(slot) = connections.get(index) else { return };
         let exchange = &mut slot.exchange;
@@ -112,11 +114,46 @@ impl Worker<'_, WebSocketMessages<'_>> {
             let Some(message) = plan.messages.get(flight.request as usize) else { continue };
             let before = exchange.out.len();
             writer.write(message.opcode, &message.data, &mut exchange.out);
+            let key = message.key.unwrap_or_default();
             let sent = SentMessage {
                 start: exchange.written + before as u64,
+                key,
                 bytes: u32::try_from(exchange.out.len() - before).unwrap_or(u32::MAX),
             };
             exchange.sent.push_back(sent);
+            exchange.unsent += 1;
+            flight.sent = now;
+        }
+    }
+
+    /// Renders and frames the messages of an open connection that are not framed. One without a text has failed.
+    fn frame_rendered(&mut self, index: u32, now: Nanos) {
+        loop {
+            let Self { flow, connections, .. } = self;
+            let WebSocketMessages { plan, writer, renderer: Some(renderer), text, .. } = flow else { return };
+            let Some(slot) = connections.get(index) else { return };
+            let exchange = &mut slot.exchange;
+            let Some(flight) = slot.flights.get_mut(exchange.sent.len()) else { return };
+            text.clear();
+            let rendered = renderer.render(slot.user, flight.number, now, text).and_then(|()| match &plan.reply {
+                None => Ok(0),
+                Some(query) => query.key(text).ok_or_else(|| "the message lacks the value of --reply".to_owned()),
+            });
+            let key = match rendered {
+                Ok(key) => key,
+                Err(why) => {
+                    let (mut flight, user) = (*flight, slot.user);
+                    slot.flights.remove(exchange.sent.len());
+                    flight.sent = now;
+                    self.results.counters.record_detail(FailureKind::Request, || why);
+                    self.end(&flight.failed(FailureKind::Request, now, 0), user);
+                    continue;
+                }
+            };
+            let before = exchange.out.len();
+            writer.write(opcode_of(text, plan.is_binary), text, &mut exchange.out);
+            let bytes = u32::try_from(exchange.out.len() - before).unwrap_or(u32::MAX);
+            exchange.sent.push_back(SentMessage { start: exchange.written + before as u64, key, bytes });
             exchange.unsent += 1;
             flight.sent = now;
         }
@@ -138,6 +175,11 @@ impl Worker<'_, WebSocketMessages<'_>> {
             let ready = self.results.counters.ready(start.arrival.intended, capped, free);
             self.add_message(index, &start, ready, now);
             self.frame_waiting(index, now);
+            if self.connections.get(index).is_some_and(|slot| slot.flights.is_empty()) && !self.is_open_loop() {
+                // It could not be rendered; without a pause all others would fail at once.
+                self.feed.pause_user(start.user, now + CONNECT_RETRY_DELAY);
+                return self.set_ready(index, now, false);
+            }
         }
         self.write_out(index, now);
         let Some(slot) = self.connections.get(index) else { return };
@@ -205,10 +247,5 @@ impl Worker<'_, WebSocketMessages<'_>> {
         {
             self.fail(index, failure_of(&error), &|| error.to_string());
         }
-    }
-
-    /// Whether a connection is open for messages.
-    pub(super) fn is_open(&mut self, index: u32) -> bool {
-        self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::Open)
     }
 }
