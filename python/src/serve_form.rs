@@ -10,7 +10,7 @@ use weir::machine::logger::Logger;
 use weir::serve::llm::TokenRange;
 use weir::serve::ratelimit::{OneWayDelay, RateLimitHeaderSet};
 use weir::serve::{
-    ServeOptions, TestService, functions, httpbin, llm, ratelimit, read_delay, shop, sleep, stream, work,
+    ServeOptions, TestService, functions, httpbin, llm, ratelimit, read_delay, shop, sleep, stream, work, ws,
 };
 use weir::server::{AccessLogOptions, Options};
 use weir::workload::mix::Mix;
@@ -49,8 +49,9 @@ pub(crate) fn serve_options(service: &str, mut form: FlagForm, logger: Logger) -
             form.set("max_body", &mut options.max_body_bytes, parsed)?;
             TestService::Httpbin(options)
         }
+        "ws" => TestService::Ws(ws(&mut form, seed)?),
         unknown => {
-            let known = "work, ratelimit, functions, shop, sleep, stream, llm or httpbin";
+            let known = "work, ratelimit, functions, shop, sleep, stream, llm, httpbin or ws";
             return Err(errors::usage(&format!("unknown service '{unknown}'; choose {known}")));
         }
     };
@@ -159,6 +160,27 @@ fn stream(form: &mut FlagForm, seed: u64) -> PyResult<stream::Options> {
     form.set("half", &mut options.faults.half, units::fraction)?;
     form.set("stall", &mut options.faults.stall, units::fraction)?;
     form.set("stall_time", &mut options.faults.stall_time, read_delay)?;
+    Ok(options)
+}
+
+fn ws(form: &mut FlagForm, seed: u64) -> PyResult<ws::Options> {
+    let mut options = ws::Options { seed, ..ws::Options::default() };
+    form.set("delay", &mut options.delay, read_delay)?;
+    options.unordered = form.switch("unordered")?;
+    form.set("gap", &mut options.gap, read_delay)?;
+    form.set("messages", &mut options.messages, parsed)?;
+    form.set("message_bytes", &mut options.message_bytes, parsed)?;
+    form.set("fragments", &mut options.fragments, parsed)?;
+    options.pings = form.switch("pings")?;
+    options.subprotocols = form.many("subprotocol", parsed)?;
+    options.deflate = form.switch("deflate")?;
+    options.no_context = form.switch("no_context")?;
+    form.set("max_message", &mut options.max_message_bytes, parsed)?;
+    form.set("reject", &mut options.faults.reject, units::fraction)?;
+    form.set("cut", &mut options.faults.cut, units::fraction)?;
+    form.set("close", &mut options.faults.close, units::fraction)?;
+    form.set("close_code", &mut options.faults.close_code, parsed)?;
+    form.set("ignore", &mut options.faults.ignore, units::fraction)?;
     Ok(options)
 }
 

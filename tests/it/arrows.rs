@@ -8,11 +8,12 @@ use std::fs;
 use crate::workspace::{Crate, FAMILIES, Source, crates, root, sources, words};
 
 /// Libraries of pure crates: data, and no action.
-const DATA_LIBRARIES: [&str; 22] = [
+const DATA_LIBRARIES: [&str; 24] = [
     "base64",
     "chrono",
     "csv",
     "encoding_rs",
+    "flate2",
     "hdrhistogram",
     "html5gum",
     "httpdate",
@@ -27,6 +28,7 @@ const DATA_LIBRARIES: [&str; 22] = [
     "saphyr-parser",
     "serde",
     "serde_json",
+    "sha1",
     "sha2",
     "statrs",
     "strsim",

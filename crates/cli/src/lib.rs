@@ -35,6 +35,7 @@ mod stream_args;
 mod study;
 mod ui;
 mod usage_error;
+mod websocket_args;
 
 use std::ffi::OsString;
 

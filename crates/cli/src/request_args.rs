@@ -5,13 +5,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::http2_args::Http2Args;
 use super::log_args::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
-use super::stream_args::EventStreamArgs;
+use super::stream_args::{EVENT_SOURCE, EventStreamArgs};
+use super::websocket_args::WebSocketArgs;
 use weir_base::units;
 use weir_load::Options;
 use weir_load::mix_file::{FlagCheck, MixFile};
@@ -27,6 +28,7 @@ const SCENARIO: &str = "Scenario";
 
 /// Request, and the connections that carry it.
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new(EVENT_SOURCE).args(["stream", "listen"]).multiple(true))]
 pub(super) struct RequestArgs {
     /// target URL, e.g. http://localhost:8080/path; a .hurl file is a scenario
     #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
@@ -91,6 +93,8 @@ pub(super) struct RequestArgs {
     http2_args: Http2Args,
     #[command(flatten)]
     stream_args: EventStreamArgs,
+    #[command(flatten)]
+    websocket_args: WebSocketArgs,
     #[command(flatten)]
     connection_args: ConnectionArgs,
     /// TLS server name [default: the URL's host]
@@ -332,7 +336,8 @@ impl RequestArgs {
             no_keepalive: self.no_keep_alive,
             pipeline: self.pipeline,
             http2: self.http2_args.into_options(),
-            streams: self.stream_args.into_options(),
+            streams: self.stream_args.into_options(self.websocket_args.listen),
+            websocket: self.websocket_args.into_options(),
             sni: self.sni,
             ..self.connection_args.into_options()
         }

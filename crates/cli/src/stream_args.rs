@@ -11,6 +11,9 @@ use weir_load::event_streams::StreamOptions;
 /// Heading of these flags in the help.
 const STREAMS: &str = "Streams";
 
+/// Group of the flags by which events are read: of responses, or of connections that listen.
+pub(super) const EVENT_SOURCE: &str = "event_source";
+
 /// Responses as streams of events.
 #[derive(Clone, Debug, Args)]
 pub(super) struct EventStreamArgs {
@@ -26,14 +29,14 @@ pub(super) struct EventStreamArgs {
     )]
     stream: Option<StreamChoice>,
     /// longest time between two events; a response that stalls has failed
-    #[arg(long, value_name = "TIME", value_parser = units::seconds, requires = "stream", help_heading = STREAMS)]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, requires = EVENT_SOURCE, help_heading = STREAMS)]
     stall_timeout: Option<Duration>,
     /// events after which a response is ended
     #[arg(
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..),
-        requires = "stream",
+        requires = EVENT_SOURCE,
         help_heading = STREAMS
     )]
     max_events: Option<u64>,
@@ -48,8 +51,10 @@ impl EventStreamArgs {
     const AUTO: &'static str = "auto";
 
     /// Options of streams; `None` if responses are not read as such.
-    pub(super) fn into_options(self) -> Option<StreamOptions> {
-        let StreamChoice(format) = self.stream?;
+    ///
+    /// `listens`: whether connections listen, which needs no format.
+    pub(super) fn into_options(self, listens: bool) -> Option<StreamOptions> {
+        let StreamChoice(format) = self.stream.or(listens.then_some(StreamChoice(None)))?;
         let stall_timeout = self.stall_timeout.map(Into::into);
         Some(StreamOptions { format, stall_timeout, max_events: self.max_events, ..StreamOptions::default() })
     }

@@ -8,6 +8,7 @@ mod shop;
 mod sleep;
 mod stream;
 mod work;
+mod ws;
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -52,6 +53,8 @@ enum Service {
     Llm(Box<llm::LlmArgs>),
     /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
     Httpbin(httpbin::HttpbinArgs),
+    /// WebSocket server with faults: /echo /push /silent /close/{code} /hostile/{name} /stats
+    Ws(Box<ws::WsArgs>),
 }
 
 /// Arguments that all services share.
@@ -90,6 +93,7 @@ impl ServeArgs {
             Service::Stream(args) => args.into_options(),
             Service::Llm(args) => args.into_options(),
             Service::Httpbin(args) => args.into_options(),
+            Service::Ws(args) => args.into_options(),
         };
         let server = Options { host: args.host, port: args.port, workers, ..args.server_args.options(logger) };
         Ok((ServeOptions { service, server }, args.server_args.grace))
@@ -120,7 +124,7 @@ pub(super) fn run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use weir_serve::{functions, httpbin, llm, ratelimit, shop, sleep, stream, work};
+    use weir_serve::{functions, httpbin, llm, ratelimit, shop, sleep, stream, work, ws};
 
     #[derive(Parser)]
     struct ServeCommand {
@@ -141,6 +145,7 @@ mod tests {
             ("stream", TestService::Stream(stream::Options::default())),
             ("llm", TestService::Llm(llm::Options::default())),
             ("httpbin", TestService::Httpbin(httpbin::Options::default())),
+            ("ws", TestService::Ws(ws::Options::default())),
         ] {
             let args = ServeCommand::try_parse_from(["serve", name]).unwrap_or_else(|error| panic!("{error}")).serve;
             let (options, _) = args.into_options(Logger::new(|_| {})).unwrap();

@@ -8,6 +8,7 @@
 //! - [`httpbin`]: request and response bodies of all kinds
 //! - [`llm`]: language model of known times
 //! - [`stream`]: streams of events with known gaps
+//! - [`ws`]: WebSocket server
 //! - [`ServeOptions`]: a service with its server, checked and started; [`read_delay`]: delays as flags have them
 //! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share;
 //!   `written_body`: bodies that a future writes; `record_log`: records of responses; [`vocabulary`]: words of texts
@@ -40,6 +41,7 @@ pub mod stream;
 pub mod vocabulary;
 pub mod work;
 mod written_body;
+pub mod ws;
 
 pub use self::delay_text::read_delay;
 pub use self::serve_options::{ServeError, ServeOptions, TestService};

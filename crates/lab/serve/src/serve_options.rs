@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::number_range::check_number;
-use crate::{functions, httpbin, llm, ratelimit, shop, sleep, stream, work};
+use crate::{functions, httpbin, llm, ratelimit, shop, sleep, stream, work, ws};
 use weir_server::{self as server, MAX_WORKERS, Options, RunningServer};
 
 /// Options of a service and of its server.
@@ -35,6 +35,8 @@ pub enum TestService {
     Llm(llm::Options),
     /// Request and response bodies.
     Httpbin(httpbin::Options),
+    /// WebSocket server.
+    Ws(ws::Options),
 }
 
 /// Reason why a service did not start, in one line.
@@ -69,6 +71,7 @@ impl ServeOptions {
             TestService::Stream(options) => options.check(),
             TestService::Llm(options) => options.check(),
             TestService::Httpbin(options) => options.check(),
+            TestService::Ws(options) => options.check(),
         }
     }
 
@@ -91,6 +94,7 @@ impl ServeOptions {
             TestService::Stream(options) => start(stream::Service::new(options)?, &server),
             TestService::Llm(options) => start(llm::Service::new(options)?, &server),
             TestService::Httpbin(options) => start(text_of(httpbin::Service::new(options))?, &server),
+            TestService::Ws(options) => start(ws::Service::new(options), &server),
         }
     }
 }

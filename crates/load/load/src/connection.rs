@@ -19,7 +19,16 @@ pub(super) enum ConnectionPhase {
     Handshaking,
     /// The settings of HTTP/2 are to come.
     AwaitingSettings,
+    /// The response to an upgrade is to come.
+    AwaitingUpgrade,
     Open,
+}
+
+impl ConnectionPhase {
+    /// Whether bytes of the service are to come before it is open.
+    pub(super) fn is_awaiting(self) -> bool {
+        matches!(self, Self::AwaitingSettings | Self::AwaitingUpgrade)
+    }
 }
 
 /// Connection to the service, with its unanswered requests and the decoder of responses.

@@ -73,6 +73,11 @@ impl<X: FlowExchange> ConnectionTable<X> {
         self.connecting < self.max_connecting && self.in_use() < self.max_connections
     }
 
+    /// Maximum number of connections.
+    pub(super) fn max(&self) -> usize {
+        self.max_connections
+    }
+
     /// Allows another number of connections; more than these are not closed.
     pub(super) fn set_max(&mut self, most: usize) {
         self.max_connections = most;

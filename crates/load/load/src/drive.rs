@@ -12,7 +12,8 @@ use crate::request_log::{RequestLog, ThreadLog};
 use crate::start_gate::StartGate;
 use crate::steps::StepTrace;
 use crate::worker::{
-    Flow, OpenCall, PlanRequests, ProgramCallSlot, RunControl, UserRequests, Worker, WorkerContext, WorkerReport,
+    Flow, OpenCall, PlanRequests, ProgramCallSlot, RunControl, UserRequests, WebSocketMessages, Worker, WorkerContext,
+    WorkerReport,
 };
 use crate::{LoadError, ProgressEvent};
 use weir_base::Nanos;
@@ -117,6 +118,13 @@ impl WorkerTeam {
         let Self { reachable, start_gate, per_interval, control, logs, trace, reports } = self;
         let shared = WorkerContext::new(plan, &reachable, &start_gate, per_interval, control);
         let threads = (0..).zip(logs);
+        if let Some(messages) = &plan.messages {
+            let flow = |index| WebSocketMessages::new(plan, messages, index);
+            let worker = |(index, log)| Worker::new(&shared, index, reports.clone(), log, flow(index));
+            let workers = threads.map(worker).collect::<io::Result<Vec<_>>>().map_err(LoadError::System)?;
+            drop((reports, trace));
+            return execute(workers, &shared, STACK_BYTES, meanwhile);
+        }
         if !plan.has_users() {
             let worker = |(index, log)| Worker::new(&shared, index, reports.clone(), log, PlanRequests);
             let workers = threads.map(worker).collect::<io::Result<Vec<_>>>().map_err(LoadError::System)?;

@@ -8,6 +8,7 @@
 //! - [`setup`]: setup before a load, and teardown after it
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
 //! - [`event_streams`]: responses that are streams of events: options, and what is observed of each
+//! - [`websocket`]: messages over WebSocket
 //! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests;
 //!   [`request_tracing`]: traces of sampled ones
 
@@ -36,6 +37,7 @@ pub mod setup;
 mod start_gate;
 pub mod steps;
 mod stolen_time_meter;
+pub mod websocket;
 mod worker;
 
 use std::fmt;
@@ -67,6 +69,8 @@ pub enum LoadError {
     Unreachable(String, String),
     /// TLS with the service failed.
     Handshake(String, String),
+    /// The service does not speak WebSocket at this URL: URL and reason.
+    Upgrade(String, String),
     /// The system limits open files: required, allowed.
     OpenFiles(u64, u64),
     /// The agents cannot run: reason.
@@ -88,6 +92,7 @@ impl fmt::Display for LoadError {
         match self {
             Self::Unreachable(address, why) => write!(f, "cannot connect to {address}: {why}"),
             Self::Handshake(address, why) => write!(f, "no TLS with {address}: {why}"),
+            Self::Upgrade(url, why) => write!(f, "no WebSocket at {url}: {why}"),
             Self::OpenFiles(wanted, possible) => write!(
                 f,
                 "{wanted} connections need more open files than this system allows (room for {possible}); \

@@ -12,6 +12,7 @@ use super::event_streams::StreamOptions;
 use super::http2::Http2Options;
 use super::program::ProgramOptions;
 use super::steps::ScenarioSource;
+use super::websocket::WebSocketOptions;
 use weir_net::tls::TlsOptions;
 use weir_pace::schedule::{Arrivals, LoadStage};
 use weir_request::secret_mask::SecretMask;
@@ -85,6 +86,9 @@ pub struct Options {
     /// Responses as streams of events, if they are read as such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamOptions>,
+    /// WebSocket, of a URL of `ws://` or `wss://`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub websocket: WebSocketOptions,
     /// Unix socket to connect to.
     pub unix_socket: Option<PathBuf>,
     /// HOST:PORT to connect to, instead of the URL's.
@@ -105,6 +109,10 @@ pub struct Options {
     /// Program whose users agents drive, in place of one request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramOptions>,
+}
+
+fn is_default(options: &WebSocketOptions) -> bool {
+    *options == WebSocketOptions::default()
 }
 
 impl Options {

@@ -5,6 +5,7 @@ mod error;
 mod facts;
 mod http2;
 mod live;
+mod messages;
 mod program;
 mod requests;
 mod run_length;
@@ -28,6 +29,7 @@ use super::options::Options;
 use super::origin_addresses::OriginAddresses;
 use super::request_tracing::RequestTracing;
 use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
+use super::websocket::MessagePlan;
 use weir_base::Nanos;
 use weir_machine as machine;
 use weir_measure::LoadModel;
@@ -94,6 +96,8 @@ pub struct LoadPlan {
     pub seed: u64,
     /// Interval of worker reports and of the time series.
     pub interval: Nanos,
+    /// Messages over WebSocket in place of requests.
+    pub messages: Option<MessagePlan>,
     /// Scenarios in place of one request.
     pub scenarios: Option<ScenarioMix>,
     /// Program that drives the users, in place of one request.
@@ -168,6 +172,9 @@ impl LoadPlan {
     /// # Errors
     /// The first invalid option.
     pub fn for_agent(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
+        if let Some(plan) = Self::of_messages(options, position)? {
+            return Ok(plan);
+        }
         check_conflicts(options)?;
         let options = &*with_single_request(options)?;
         if !options.scenarios.is_empty() {
@@ -229,6 +236,7 @@ impl LoadPlan {
             spin: options.spin,
             seed,
             interval: Nanos::SECOND,
+            messages: None,
             scenarios: None,
             program: None,
             user_stages: options.user_stages.clone(),

@@ -1,6 +1,7 @@
 //! Check before the start whether the service accepts connections.
 //!
-//! One connection (with its TLS handshake) is made and closed; no request is sent, since a POST may have effects. Of
+//! One connection (with its TLS handshake) is made and closed; no request is sent, since a POST may have effects, but
+//! the upgrade to WebSocket, if messages are to be sent. Of
 //! several addresses, such as `localhost`'s IPv6 and IPv4, the run prefers the first that connects.
 
 use std::io;
@@ -8,6 +9,7 @@ use std::io;
 use super::http2::Http2Preference;
 use super::origin_addresses::ConnectAttempts;
 use super::plan::LoadPlan;
+use super::websocket::{UpgradeRefusal, upgrade_once};
 use super::{LoadError, ProgressCallback};
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
@@ -46,8 +48,13 @@ pub(super) fn probe(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result
         Err(e) if e.kind() == io::ErrorKind::InvalidData => {
             Err(LoadError::Handshake(format_address(plan), describe_tls_error(&e)))
         }
+        Err(e) if is_refusal(&e) => Err(LoadError::Upgrade(plan.shown_url(), e.to_string())),
         Err(e) => Err(LoadError::Unreachable(format_address(plan), describe_io_error(&e))),
     }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    error.get_ref().and_then(|inner| inner.downcast_ref::<UpgradeRefusal>()).is_some()
 }
 
 /// Connects; whether the service has chosen HTTP/2.
@@ -87,6 +94,9 @@ fn connect_once(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> io::Result
         while !stream.handshake()? {
             waits(None)?;
         }
+    }
+    if let Some(messages) = &plan.messages {
+        upgrade_once(&mut stream, messages, plan.seed, &mut || waits(None))?;
     }
     Ok(stream.is_http2())
 }

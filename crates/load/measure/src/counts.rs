@@ -12,6 +12,7 @@ use super::response_counts::{BodyLengths, CheckedResponses, StatusCounts, failed
 use super::step_counts::{IterationCounts, StepCounts};
 use super::stream_counts::StreamCounts;
 use super::times::ResponseTimes;
+use super::websocket_counts::WebSocketCounts;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_histogram::Histogram;
@@ -104,6 +105,9 @@ merged! {
         /// Requests to language models; none if they are not such.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub llm: Option<Box<LlmCounts>> => sum,
+        /// Connections and messages of WebSocket; none if it was not spoken.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub websocket: Option<Box<WebSocketCounts>> => sum,
     }
 }
 

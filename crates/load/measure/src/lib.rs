@@ -11,6 +11,7 @@
 //!   [`stream_interval`]: of an interval
 //! - [`llm_timeline`]: times of one response of a language model; [`llm_counts`]: of all; [`llm_window_counts`]:
 //!   what came within the window, for rates; [`goodput`]: objectives of each
+//! - [`websocket_counts`]: of connections and messages of WebSocket
 //! - `merge`: rules by which counts of threads, agents and intervals become one, and are checked
 //! - [`interval_merger`]: merger of the intervals of several threads or agents
 //! - [`agent_counts`]: figures of one agent of a run
@@ -18,7 +19,7 @@
 //! - [`progress`]: progress of a run, for callbacks
 //! - [`live_marks`]: what happens to a run while it goes on: objectives missed, trust lost
 //! - [`rate`]: rate of requests or iterations
-//! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; `saved`: reading and writing it as JSON
+//! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; [`run_websocket`]: its WebSocket; `saved`: reading and writing it as JSON
 //! - [`steady`]: detection of the end of a warm-up by change points
 //! - [`trust`]: validity of a run, and reasons against it; `lateness`: what weir's own delay distorts
 //! - [`slo`]: objectives such as `p99<200ms`, met or missed
@@ -61,6 +62,7 @@ pub mod run_replay;
 pub mod run_steps;
 pub mod run_streams;
 mod run_trust;
+pub mod run_websocket;
 mod saved;
 pub mod series;
 pub mod slo;
@@ -75,6 +77,7 @@ pub mod stream_timeline;
 pub mod time_window;
 pub mod times;
 pub mod trust;
+pub mod websocket_counts;
 
 pub use counts::Counts;
 pub use load_model::LoadModel;

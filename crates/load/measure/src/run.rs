@@ -16,6 +16,7 @@ use super::run_llm::RunLlm;
 use super::run_replay::RunReplay;
 use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::run_streams::RunStreams;
+use super::run_websocket::RunWebSocket;
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust};
 use weir_histogram::Histogram;
@@ -77,6 +78,9 @@ pub struct Run {
     /// Requests to a language model; `None` if they were not such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub llm: Option<RunLlm>,
+    /// WebSocket, whose messages are the requests; `None` if it was not spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub websocket: Option<RunWebSocket>,
     /// Log that was replayed; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<RunReplay>,

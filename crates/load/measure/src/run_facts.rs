@@ -12,6 +12,7 @@ use super::run_http2::RunHttp2;
 use super::run_llm::RunLlm;
 use super::run_steps::{RunIterations, RunScenario, RunStep, StepFacts};
 use super::run_streams::RunStreams;
+use super::run_websocket::RunWebSocket;
 use super::series::RunSeries;
 use super::step_counts::{IterationCounts, StepCounts};
 use super::stolen_time::StolenTime;
@@ -190,6 +191,7 @@ impl Run {
             http2: facts.http2(counts),
             streams: facts.run_streams(counts),
             llm: facts.run_llm(counts),
+            websocket: counts.websocket.as_deref().map(RunWebSocket::of),
             replay: None,
             lateness_ms: counts.lateness.percentiles(),
             cpu_us_per_request: counts.cpu_us_per(total),

@@ -49,6 +49,7 @@ pub mod summary;
 pub mod text;
 mod times_table;
 pub mod unit;
+mod websocket;
 pub mod wrk;
 
 /// Format of a report.

@@ -7,7 +7,7 @@
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, percent, percentage, rate, truncate, wrap};
 use super::times_table::{cells, heading, percentiles};
-use super::{agents, bars, http2, replay, steps, streams};
+use super::{agents, bars, http2, replay, steps, streams, websocket};
 use weir_base::Nanos;
 use weir_measure::end_reason::EndReason;
 use weir_measure::run_changes::RunChanges;
@@ -209,6 +209,7 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
         });
         lines.push(paint.line("h2 errors", &shown.collect::<Vec<_>>()));
     }
+    lines.extend(websocket::lines(run, paint));
     let queue: Vec<String> = [
         (requests.waited, "waited for a free connection"),
         (requests.dropped, "dropped, never sent"),

@@ -119,6 +119,7 @@ impl LoadPlan {
             data_end: self.data_end.clone(),
             user_stages: self.user_stages.clone(),
             control: self.control.clone(),
+            messages: None,
             scenarios: None,
             program: self.program.clone(),
             trace: None,

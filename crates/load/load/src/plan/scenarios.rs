@@ -67,6 +67,7 @@ impl LoadPlan {
             spin: options.spin,
             seed,
             interval: Nanos::SECOND,
+            messages: None,
             scenarios: Some(mix),
             program: None,
             user_stages: options.user_stages.clone(),
@@ -80,7 +81,7 @@ impl LoadPlan {
 }
 
 /// Number of iterations that rows of data allow, and the file that limits them, if nothing ends the load before.
-fn data_end(mix: &ScenarioMix, pacing: &Pacing, requests: Option<u64>) -> Option<(u64, String)> {
+pub(super) fn data_end(mix: &ScenarioMix, pacing: &Pacing, requests: Option<u64>) -> Option<(u64, String)> {
     let (iterations, name) = mix.data_end()?;
     let of_loops = match pacing {
         Pacing::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),

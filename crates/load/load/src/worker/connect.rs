@@ -107,14 +107,22 @@ impl<F: Flow> Worker<'_, F> {
         }
     }
 
-    /// Opens the connection: its first request, which waited for it, is written.
+    /// Opens the connection, or begins its upgrade.
     pub(super) fn opened(&mut self, index: u32) {
+        if F::IS_FRAMED { F::upgrade(self, index) } else { self.set_opened(index) }
+    }
+
+    /// Opens the connection: its first request, which waited for it, is written.
+    pub(super) fn set_opened(&mut self, index: u32) {
         let now = self.clock.now();
         self.connections.set_open(index);
         self.note_protocol(index);
         let Some(slot) = self.connections.get(index) else { return };
         if slot.flights.is_empty() {
             self.results.counters.preconnected(now - slot.opened);
+            if F::IS_FRAMED {
+                return F::opened_unused(self, index, now);
+            }
             return self.connections.set_idle(index, now);
         }
         for flight in &mut slot.flights {
@@ -133,7 +141,9 @@ impl<F: Flow> Worker<'_, F> {
             counts.tls = slot.stream.tls_description();
         }
         if counts.http.is_none() {
-            counts.http = Some(if slot.streams.is_some() { "HTTP/2" } else { "HTTP/1.1" }.to_owned());
+            let is_http2 = slot.streams.is_some();
+            let name = if F::IS_FRAMED { "WebSocket" } else { ["HTTP/1.1", "HTTP/2"][usize::from(is_http2)] };
+            counts.http = Some(name.to_owned());
         }
     }
 
@@ -149,7 +159,7 @@ impl<F: Flow> Worker<'_, F> {
         let capped = self.connections.is_exhausted();
         self.connections.close(index);
         // The end of an idle connection is not a failure.
-        let Some(oldest) = flights.front() else { return };
+        let Some(oldest) = flights.front() else { return F::unused_failed(self, phase, kind, detail) };
         let mut observer = exchange.take_observer();
         let kind = self.fail_observed(observer.as_deref_mut(), kind, oldest.intended, now);
         observer.into_iter().for_each(|observer| exchange.put_observer(observer));

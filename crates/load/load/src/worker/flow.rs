@@ -34,9 +34,18 @@ pub(crate) trait Flow: Sized {
     /// Whether a connection with room takes any request, and not only those of its own users.
     const TAKES_ANY_CONNECTION: bool;
 
+    /// Whether connections are upgraded to a protocol of frames, which the flow reads and writes itself.
+    const IS_FRAMED: bool = false;
+
     /// Whether responses may be read as streams of events, though the plan observes none.
     fn may_read_events(&self) -> bool {
         false
+    }
+
+    /// Whether a connection takes a request at once.
+    #[inline]
+    fn has_idle(worker: &Worker<'_, Self>) -> bool {
+        worker.connections.has_idle()
     }
 
     /// Time of the next thing that it does by itself.
@@ -64,6 +73,37 @@ pub(crate) trait Flow: Sized {
     fn tls<'t>(&'t self, _origin: Option<ScenarioOrigin>, of_plan: Option<&'t Tls>) -> Option<&'t Tls> {
         of_plan
     }
+
+    /// Upgrades a connection that has just been made; it is open once [`Worker::set_opened`] is called.
+    fn upgrade(_worker: &mut Worker<'_, Self>, _index: u32) {}
+
+    /// Takes an upgraded connection that has just opened, and that no request has waited for.
+    fn opened_unused(_worker: &mut Worker<'_, Self>, _index: u32, _now: Nanos) {}
+
+    /// Takes a connection that has failed without a request on it.
+    fn unused_failed(
+        _worker: &mut Worker<'_, Self>,
+        _phase: ConnectionPhase,
+        _kind: FailureKind,
+        _detail: &dyn Fn() -> String,
+    ) {
+    }
+
+    /// Takes bytes of an upgraded connection, or of its upgrade; true if it still exists.
+    fn frames_received(_worker: &mut Worker<'_, Self>, _index: u32, _bytes: &[u8], _times: ReadTimes) -> bool {
+        false
+    }
+
+    /// Writes what an upgraded connection has to write.
+    fn write_frames(_worker: &mut Worker<'_, Self>, _index: u32) {}
+
+    /// Whether the timeout of what waits on a connection is not that of the connection; what has expired is dealt with.
+    fn expires_otherwise(_worker: &mut Worker<'_, Self>, _index: u32, _now: Nanos) -> bool {
+        false
+    }
+
+    /// Takes the end of an upgraded connection.
+    fn ended_by_peer(_worker: &mut Worker<'_, Self>, _index: u32) {}
 
     /// Continues on a connection with HTTP/1.1 that has just opened, and has requests.
     fn opened(worker: &mut Worker<'_, Self>, index: u32, now: Nanos);

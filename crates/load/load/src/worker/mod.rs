@@ -18,6 +18,7 @@ mod program_call;
 mod readiness;
 mod receive;
 mod users;
+mod websocket;
 mod worker_results;
 
 use std::io;
@@ -31,6 +32,7 @@ use self::http2::StreamWork;
 pub(super) use self::plan_requests::PlanRequests;
 pub(super) use self::program_call::{OpenCall, ProgramCallSlot};
 pub(super) use self::users::UserRequests;
+pub(super) use self::websocket::WebSocketMessages;
 use self::worker_results::WorkerResults;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
@@ -137,7 +139,7 @@ impl<'a, F: Flow> Worker<'a, F> {
     fn turn(&mut self, ready: &mut Vec<ReadinessEvent>) {
         self.take_changes();
         let mut polled = self.wait(ready);
-        if !polled && !self.connections.has_idle() {
+        if !polled && !F::has_idle(self) {
             // A response that frees a connection is better than a new connection.
             self.poll(Nanos::ZERO, ready);
             self.drain_events(ready);

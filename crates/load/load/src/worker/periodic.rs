@@ -51,6 +51,10 @@ impl<F: Flow> Worker<'_, F> {
                 self.expire_streams(index, now);
                 continue;
             }
+            if F::IS_FRAMED && F::expires_otherwise(self, index, now) {
+                continue;
+            }
+            let Some(slot) = self.connections.get(index) else { continue };
             let timeout = slot.exchange.timeout().unwrap_or(self.shared.plan.timeout);
             if slot.waiting_since().is_some_and(|since| now - since.min(latest) > timeout) {
                 let pending = slot.attempts.as_ref().map(|attempts| attempts.pending_text());

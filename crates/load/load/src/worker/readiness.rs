@@ -14,8 +14,12 @@ impl<F: Flow> Worker<'_, F> {
         let Some(index) = self.connections.owner(&event) else { return };
         let Some(slot) = self.connections.get(index) else { return };
         match slot.phase {
-            ConnectionPhase::Open | ConnectionPhase::AwaitingSettings => {
-                if event.writable && slot.streams.is_some() {
+            ConnectionPhase::Open | ConnectionPhase::AwaitingSettings | ConnectionPhase::AwaitingUpgrade => {
+                if F::IS_FRAMED {
+                    if event.writable {
+                        F::write_frames(self, index);
+                    }
+                } else if event.writable && slot.streams.is_some() {
                     self.write_streams(index);
                 } else if event.writable && (slot.has_unsent() || slot.stream.has_pending_tls()) {
                     let now = self.clock.now();
@@ -44,7 +48,7 @@ impl<F: Flow> Worker<'_, F> {
     }
 
     fn awaits_settings(&mut self, index: u32) -> bool {
-        self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::AwaitingSettings)
+        self.connections.get(index).is_some_and(|slot| slot.phase.is_awaiting())
     }
 
     fn is_readable(&mut self, index: u32) -> bool {

@@ -40,7 +40,7 @@ impl<F: Flow> Worker<'_, F> {
         let Some(slot) = self.connections.get(index) else { return };
         let is_open = match slot.phase {
             ConnectionPhase::Open => true,
-            ConnectionPhase::AwaitingSettings => false,
+            ConnectionPhase::AwaitingSettings | ConnectionPhase::AwaitingUpgrade => false,
             ConnectionPhase::Connecting | ConnectionPhase::Handshaking => {
                 // They are written when the connection opens.
                 if let Some(streams) = &mut slot.streams {

@@ -1,0 +1,62 @@
+//! Response to an upgrade, read in pieces.
+
+use weir_websocket::handshake::{HandshakeAgreement, HandshakeError, HandshakeKey, HandshakeOffer};
+
+/// Maximum length of a response's head, in bytes.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// Maximum number of its header fields.
+const MAX_FIELDS: usize = 100;
+
+/// Head of a response to an upgrade, as far as it has come.
+#[derive(Debug, Default)]
+pub(crate) struct UpgradeResponse {
+    head: Vec<u8>,
+}
+
+/// A whole head.
+#[derive(Debug)]
+pub(crate) struct UpgradeResult {
+    /// What was agreed on, or why the connection is not open.
+    pub(crate) agreement: Result<HandshakeAgreement, HandshakeError>,
+    /// Length of the head, in bytes.
+    pub(crate) head_bytes: usize,
+    /// Value of `Server`; empty without one.
+    pub(crate) server: String,
+}
+
+impl UpgradeResponse {
+    /// Takes bytes of the response up to the end of its head; what is behind stays in `rest`. The result once it is
+    /// whole.
+    ///
+    /// # Errors
+    /// What came is not a response of HTTP.
+    pub(crate) fn take(
+        &mut self,
+        rest: &mut &[u8],
+        offer: &HandshakeOffer,
+        key: &HandshakeKey,
+    ) -> Result<Option<UpgradeResult>, String> {
+        let before = self.head.len();
+        self.head.extend_from_slice(rest);
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+        let mut response = httparse::Response::new(&mut fields);
+        match response.parse(&self.head) {
+            Ok(httparse::Status::Complete(length)) => {
+                *rest = &rest[length - before..];
+                let status = response.code.unwrap_or_default();
+                let fields = || response.headers.iter().map(|field| (field.name, field.value));
+                let agreement = offer.check(key, status, fields());
+                let server = fields().find(|(name, _)| name.eq_ignore_ascii_case("server"));
+                let server = server.map_or_else(String::new, |(_, value)| String::from_utf8_lossy(value).into_owned());
+                Ok(Some(UpgradeResult { agreement, head_bytes: length, server }))
+            }
+            Ok(httparse::Status::Partial) if self.head.len() <= MAX_HEAD_BYTES => {
+                *rest = &[];
+                Ok(None)
+            }
+            Ok(httparse::Status::Partial) => Err("a response to the upgrade whose head is too long".to_owned()),
+            Err(error) => Err(format!("a response to the upgrade that is not HTTP/1.1: {error}")),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Connections that only listen: each is a request, and what it hears is a stream of events.
+
+use super::{WebSocketMessages, Worker};
+use crate::flight::ReadTimes;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
+use weir_websocket::close_code::CloseCode;
+
+impl Worker<'_, WebSocketMessages<'_>> {
+    /// Takes a message that a listening connection has heard; false if the connection has ended with it.
+    pub(super) fn hear(&mut self, index: u32, body: u64, ReadTimes { at, now }: ReadTimes) -> bool {
+        let Self { flow, connections, results, .. } = self;
+        let (Some(options), Some(slot)) = (flow.plan.listens, connections.get(index)) else { return true };
+        let (Some(heard), Some(flight)) = (slot.exchange.heard.as_deref_mut(), slot.flights.front_mut()) else {
+            return true;
+        };
+        let (timeline, bytes) = heard;
+        let at = at.max(flight.sent.min(now));
+        flight.first_byte.get_or_insert(timeline.first_byte.unwrap_or(at));
+        let gap = timeline.record_event(at);
+        *bytes += body;
+        let sinks = results.counters.stream_sinks(&options, flight.intended);
+        sinks.interval.record_event(gap);
+        if sinks.window.contains(at) {
+            sinks.streams.events_in_window += 1;
+            sinks.streams.bytes_in_window += body;
+        }
+        if let Some(gap) = gap.filter(|_| sinks.is_counted) {
+            sinks.streams.record_gap(gap);
+        }
+        let is_last = options.max_events.is_some_and(|most| timeline.events >= most);
+        if is_last {
+            self.finish_listening(index, StreamEnd::Stopped, at, now);
+        }
+        !is_last
+    }
+
+    /// Ends a listening connection as a success.
+    pub(super) fn finish_listening(&mut self, index: u32, end: StreamEnd, done: Nanos, now: Nanos) {
+        let Some(slot) = self.connections.get(index) else { return };
+        let (Some(flight), Some(heard)) = (slot.flights.pop_front(), slot.exchange.heard.take()) else { return };
+        let user = slot.user;
+        let (timeline, bytes) = *heard;
+        self.end(&flight.completed(&Self::reply_of(bytes, bytes), done, 0, Nanos::NEVER), user);
+        self.record_end(&timeline, bytes, end);
+        self.end_connection(index);
+        self.start_anew(user, now);
+    }
+
+    /// Records what a listening connection has heard that has failed.
+    pub(super) fn record_heard(&mut self, timeline: &StreamTimeline, bytes: u64, kind: FailureKind) {
+        let end = match kind {
+            FailureKind::Stalled => StreamEnd::Stalled,
+            FailureKind::Timeout => StreamEnd::TimedOut,
+            _ => StreamEnd::BrokenOff,
+        };
+        self.record_end(timeline, bytes, end);
+    }
+
+    fn record_end(&mut self, timeline: &StreamTimeline, bytes: u64, end: StreamEnd) {
+        let Some(options) = self.flow.plan.listens else { return };
+        let sinks = self.results.counters.stream_sinks(&options, timeline.intended);
+        sinks.interval.record_response(timeline);
+        if sinks.is_counted {
+            sinks.streams.record_response(timeline, end, bytes);
+        }
+    }
+
+    /// Ends the connections that listen at the end of the load, and those that have stalled.
+    pub(super) fn end_listening(&mut self, now: Nanos) {
+        let Some(options) = self.flow.plan.listens else { return };
+        for index in self.connections.indices() {
+            if !self.is_open(index) {
+                continue;
+            }
+            if now >= self.until {
+                self.finish_listening(index, StreamEnd::Stopped, self.until, now);
+                continue;
+            }
+            let Some(timeout) = options.stall_timeout else { continue };
+            let heard = self.connections.get(index).and_then(|slot| slot.exchange.heard.as_ref());
+            if heard.is_some_and(|heard| heard.0.stalls_at(timeout) <= now) {
+                self.fail(index, FailureKind::Stalled, &|| format!("no message within {timeout}"));
+            }
+        }
+    }
+
+    /// Kind of failure of a connection that the service has ended.
+    pub(super) fn end_kind(&mut self, index: u32, kind: FailureKind) -> FailureKind {
+        let is_heard = self.connections.get(index).is_some_and(|slot| slot.exchange.heard.is_some());
+        if is_heard { FailureKind::BrokenOff } else { kind }
+    }
+
+    /// Whether a close with this code is the end of what a listening connection hears.
+    pub(super) fn ends_listening(&mut self, index: u32, code: CloseCode) -> bool {
+        let is_heard = self.connections.get(index).is_some_and(|slot| slot.exchange.heard.is_some());
+        is_heard && matches!(code, CloseCode::NORMAL | CloseCode::GOING_AWAY | CloseCode::ABSENT)
+    }
+}

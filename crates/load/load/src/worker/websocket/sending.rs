@@ -1,0 +1,251 @@
+//! Which connection has the next message, and its frames.
+
+use std::io::{self, IoSlice};
+
+use super::super::connect::CONNECT_RETRY_DELAY;
+use super::super::{MAX_STARTS, Worker};
+use super::WebSocketMessages;
+use crate::flight::Flight;
+use crate::websocket::{SentMessage, opcode_of};
+use crate::worker::flow::Flow;
+use crate::worker::readiness::failure_of;
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_machine::readiness_event::ReadinessEvent;
+use weir_pace::feed::DueRequest;
+
+impl Worker<'_, WebSocketMessages<'_>> {
+    /// Whether a message can be started now.
+    pub(super) fn can_send(&self) -> bool {
+        !self.flow.ready.is_empty() || (!self.is_open_loop() && self.connections.can_open())
+    }
+
+    /// Starts due messages; a limited number at a time, since replies must be read too.
+    pub(super) fn send_due(&mut self) {
+        for _ in 0..MAX_STARTS {
+            if !self.can_send() {
+                return;
+            }
+            self.refill_permits();
+            let now = self.clock.now();
+            let ready = self.take_ready();
+            if ready.is_none() && self.is_open_loop() {
+                return;
+            }
+            let Some(start) = self.feed.due(now) else {
+                ready.into_iter().for_each(|index| self.set_ready(index, now, true));
+                return;
+            };
+            match ready {
+                Some(index) => {
+                    let free = self.flow.ready_since;
+                    let ready = self.results.counters.ready(start.arrival.intended, true, free);
+                    if !self.is_open_loop()
+                        && let Some(slot) = self.connections.get(index)
+                    {
+                        slot.user = start.user;
+                    }
+                    self.add_message(index, &start, ready, now);
+                    self.frame_waiting(index, now);
+                    if self.is_open_loop() {
+                        self.write_out(index, now);
+                        self.set_ready(index, now, false);
+                    } else {
+                        self.fill_connection(index, now, now);
+                    }
+                }
+                None => self.connect_for(&start, start.arrival.intended, now),
+            }
+        }
+    }
+
+    /// Next connection that takes a message of any user.
+    fn take_ready(&mut self) -> Option<u32> {
+        while let Some(key) = self.flow.ready.pop_front() {
+            let event = ReadinessEvent { key, readable: false, writable: false, hung_up: false };
+            let Some(index) = self.connections.owner(&event) else { continue };
+            let Some(slot) = self.connections.get(index) else { continue };
+            if std::mem::take(&mut slot.exchange.is_ready) && !slot.exchange.close.has_begun() {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// Lets a connection that is free since then take messages of any user, if it has room; `is_next`: before all
+    /// others.
+    pub(super) fn set_ready(&mut self, index: u32, free: Nanos, is_next: bool) {
+        let most = self.shared.plan.pipeline;
+        let key = self.connections.key(index);
+        let Some(slot) = self.connections.get(index) else { return };
+        if slot.exchange.is_ready || slot.flights.len() >= most || slot.exchange.close.has_begun() {
+            return;
+        }
+        slot.exchange.is_ready = true;
+        if is_next {
+            self.flow.ready.push_front(key);
+            return;
+        }
+        if self.flow.ready.is_empty() {
+            self.flow.ready_since = free;
+        }
+        self.flow.ready.push_back(key);
+    }
+
+    /// Adds a message to those of a connection, without its frame.
+    fn add_message(&mut self, index: u32, start: &DueRequest, ready: Nanos, now: Nanos) {
+        let request = self.shared.plan.source.pick(start.arrival.number);
+        self.results.counters.begin(start.arrival.intended, now);
+        if let Some(slot) = self.connections.get(index) {
+            slot.flights.push_back(Flight::new(start, ready, request));
+        }
+    }
+
+    /// Frames the messages of an open connection that are not framed.
+    #[inline]
+    pub(super) fn frame_waiting(&mut self, index: u32, now: Nanos) {
+        if self.flow.renderer.is_some() {
+            return self.frame_rendered(index, now);
+        }
+        let Self { flow: WebSocketMessages { plan, writer, .. }, connections, .. } = self;
+        let Some(slot) = connections.get(index) else { return };
+        let exchange = &mut slot.exchange;
+        for flight in slot.flights.iter_mut().skip(exchange.sent.len()) {
+            let Some(message) = plan.messages.get(flight.request as usize) else { continue };
+            let before = exchange.out.len();
+            writer.write(message.opcode, &message.data, &mut exchange.out);
+            let key = message.key.unwrap_or_default();
+            let sent = SentMessage {
+                start: exchange.written + before as u64,
+                key,
+                bytes: u32::try_from(exchange.out.len() - before).unwrap_or(u32::MAX),
+            };
+            exchange.sent.push_back(sent);
+            exchange.unsent += 1;
+            flight.sent = now;
+        }
+    }
+
+    /// Renders and frames the messages of an open connection that are not framed. One without a text has failed.
+    fn frame_rendered(&mut self, index: u32, now: Nanos) {
+        loop {
+            let Self { flow, connections, .. } = self;
+            let WebSocketMessages { plan, writer, renderer: Some(renderer), text, .. } = flow else { return };
+            let Some(slot) = connections.get(index) else { return };
+            let exchange = &mut slot.exchange;
+            let Some(flight) = slot.flights.get_mut(exchange.sent.len()) else { return };
+            text.clear();
+            let rendered = renderer.render(slot.user, flight.number, now, text).and_then(|()| match &plan.reply {
+                None => Ok(0),
+                Some(query) => query.key(text).ok_or_else(|| "the message lacks the value of --reply".to_owned()),
+            });
+            let key = match rendered {
+                Ok(key) => key,
+                Err(why) => {
+                    let (mut flight, user) = (*flight, slot.user);
+                    slot.flights.remove(exchange.sent.len());
+                    flight.sent = now;
+                    self.results.counters.record_detail(FailureKind::Request, || why);
+                    self.end(&flight.failed(FailureKind::Request, now, 0), user);
+                    continue;
+                }
+            };
+            let before = exchange.out.len();
+            writer.write(opcode_of(text, plan.is_binary), text, &mut exchange.out);
+            let bytes = u32::try_from(exchange.out.len() - before).unwrap_or(u32::MAX);
+            exchange.sent.push_back(SentMessage { start: exchange.written + before as u64, key, bytes });
+            exchange.unsent += 1;
+            flight.sent = now;
+        }
+    }
+
+    /// Starts the messages that the connection's user or the schedule has for it, and writes them. It has been `free`
+    /// since then: messages intended later waited for weir alone.
+    pub(super) fn fill_connection(&mut self, index: u32, free: Nanos, now: Nanos) {
+        let most = self.shared.plan.pipeline;
+        // Waiting arrivals had no connection only if none was ready.
+        let capped = self.flow.ready.is_empty();
+        loop {
+            self.refill_permits();
+            let Some(slot) = self.connections.get(index) else { return };
+            if slot.flights.len() >= most || slot.exchange.close.has_begun() {
+                break;
+            }
+            let Some(start) = self.feed.next_on(slot.user, now) else { break };
+            let ready = self.results.counters.ready(start.arrival.intended, capped, free);
+            self.add_message(index, &start, ready, now);
+            self.frame_waiting(index, now);
+            if self.connections.get(index).is_some_and(|slot| slot.flights.is_empty()) && !self.is_open_loop() {
+                // It could not be rendered; without a pause all others would fail at once.
+                self.feed.pause_user(start.user, now + CONNECT_RETRY_DELAY);
+                return self.set_ready(index, now, false);
+            }
+        }
+        self.write_out(index, now);
+        let Some(slot) = self.connections.get(index) else { return };
+        if slot.exchange.close.has_begun() {
+            return;
+        }
+        let is_unused = slot.flights.is_empty();
+        if self.is_open_loop() {
+            self.set_ready(index, free, false);
+        } else if is_unused {
+            self.end_connection(index);
+        }
+    }
+
+    /// Makes a connection for a message, which could have been sent at `ready` with an existing one.
+    fn connect_for(&mut self, start: &DueRequest, ready: Nanos, now: Nanos) {
+        let request = self.shared.plan.source.pick(start.arrival.number);
+        self.results.counters.begin(start.arrival.intended, now);
+        let flight = Flight::new(start, ready, request);
+        match WebSocketMessages::connect(self, start.user, None) {
+            Ok(index) => {
+                if let Some(slot) = self.connections.get(index) {
+                    slot.flights.push_back(flight);
+                }
+            }
+            Err(reason) => {
+                self.end(&flight.failed(FailureKind::Connect, now, 0), start.user);
+                self.results.counters.record_detail(FailureKind::Connect, || reason);
+                self.feed.pause_user(start.user, now + CONNECT_RETRY_DELAY);
+            }
+        }
+    }
+
+    /// Starts what is next for a user whose connection has ended, on a new one.
+    pub(super) fn start_anew(&mut self, user: u32, now: Nanos) {
+        self.refill_permits();
+        if let Some(start) = self.feed.next_on(user, now) {
+            self.connect_for(&start, start.arrival.intended, now);
+        }
+    }
+
+    /// Writes what a connection has to write, as far as its socket accepts it.
+    #[inline]
+    pub(super) fn write_out(&mut self, index: u32, now: Nanos) {
+        let Some(slot) = self.connections.get(index) else { return };
+        let written = loop {
+            if slot.exchange.pending().is_empty() {
+                break slot.stream.flush();
+            }
+            match slot.stream.write(&[IoSlice::new(slot.exchange.pending())]) {
+                Ok(bytes) => {
+                    for nth in slot.exchange.advance(bytes) {
+                        if let Some(flight) = slot.flights.get_mut(nth) {
+                            flight.sent = now;
+                        }
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break slot.stream.flush(),
+                Err(error) => break Err(error),
+            }
+        };
+        // A peer that has closed may still have sent why: reading shows it.
+        if let Err(error) = written
+            && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+        {
+            self.fail(index, failure_of(&error), &|| error.to_string());
+        }
+    }
+}
