@@ -8,11 +8,12 @@ use std::fs;
 use crate::workspace::{Crate, FAMILIES, Source, crates, root, sources, words};
 
 /// Libraries of pure crates: data, and no action.
-const DATA_LIBRARIES: [&str; 22] = [
+const DATA_LIBRARIES: [&str; 26] = [
     "base64",
     "chrono",
     "csv",
     "encoding_rs",
+    "flate2",
     "hdrhistogram",
     "html5gum",
     "httpdate",
@@ -20,6 +21,9 @@ const DATA_LIBRARIES: [&str; 22] = [
     "md-5",
     "memchr",
     "percent-encoding",
+    "prost",
+    "prost-reflect",
+    "protox",
     "regex",
     "regex-syntax",
     "roxmltree",
