@@ -48,6 +48,12 @@ pub struct ReflectionRequest {
 /// Response of reflection.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct ReflectionResponse {
+    /// Host of the request.
+    #[prost(string, tag = "1")]
+    pub valid_host: String,
+    /// The request.
+    #[prost(message, optional, tag = "2")]
+    pub original_request: Option<ReflectionRequest>,
     /// Descriptions of files.
     #[prost(message, optional, tag = "4")]
     pub files: Option<FileDescriptions>,

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use prost_reflect::DescriptorPool;
+use prost_reflect::{DescriptorPool, FileDescriptor};
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use weir_base::nearest::nearest;
@@ -120,6 +120,34 @@ impl GrpcSchema {
     /// Full names of the services.
     pub fn services(&self) -> Vec<String> {
         self.pool.services().map(|service| service.full_name().to_owned()).collect()
+    }
+
+    /// Description of a file and of its imports, as bytes each; `None` if there is no file of this name.
+    pub fn file(&self, name: &str) -> Option<Vec<Vec<u8>>> {
+        let mut files = vec![self.pool.get_file_by_name(name)?];
+        let mut next = 0;
+        while let Some(file) = files.get(next).cloned() {
+            next += 1;
+            for import in file.dependencies() {
+                if files.iter().all(|known| known.name() != import.name()) {
+                    files.push(import);
+                }
+            }
+        }
+        Some(files.iter().map(FileDescriptor::encode_to_vec).collect())
+    }
+
+    /// Name of the file that has a service, a method or a type of this full name.
+    pub fn file_of(&self, symbol: &str) -> Option<String> {
+        let service = |name: &str| self.pool.get_service_by_name(name);
+        let of_method = || {
+            let (name, method) = symbol.rsplit_once('.')?;
+            service(name).filter(|service| service.methods().any(|it| it.name() == method))
+        };
+        let file = service(symbol).or_else(of_method).map(|service| service.parent_file());
+        let file = file.or_else(|| self.pool.get_message_by_name(symbol).map(|message| message.parent_file()));
+        let file = file.or_else(|| self.pool.get_enum_by_name(symbol).map(|one| one.parent_file()));
+        file.map(|file| file.name().to_owned())
     }
 
     /// Method of a name.

@@ -6,14 +6,16 @@
 use std::io;
 
 use super::http2::Http2Preference;
-use super::origin_addresses::ConnectAttempts;
+use super::origin_addresses::{ConnectAttempts, OriginAddresses};
 use super::plan::LoadPlan;
 use super::{LoadError, ProgressCallback};
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::system::Poller;
 use weir_measure::RunProgress;
+use weir_net::stream::Stream;
 use weir_net::target::SocketAddress;
+use weir_net::tls::Tls;
 
 /// Interval of checks for an interrupt.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
@@ -33,8 +35,9 @@ pub(super) fn probe(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result
             _ => Err(LoadError::Unreachable(plan.target.host.clone(), "it has no address".into())),
         };
     }
-    match connect_once(plan, watch) {
-        Ok(is_http2) => {
+    match connect(&plan.addresses, plan.tls.as_ref(), plan.timeout, watch) {
+        Ok((stream, _)) => {
+            let is_http2 = stream.is_http2();
             let preference = plan.http2.and_then(|http2| http2.over_tls).filter(|_| plan.tls.is_some());
             if preference == Some(Http2Preference::Required) && !is_http2 {
                 let why = "it does not offer HTTP/2 (ALPN); without 'only' HTTP/1.1 is used";
@@ -50,15 +53,20 @@ pub(super) fn probe(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result
     }
 }
 
-/// Connects; whether the service has chosen HTTP/2.
-fn connect_once(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> io::Result<bool> {
+/// Connects to one of the addresses, with TLS if it is given; returns the connection and the poller that it is added to.
+pub(super) fn connect(
+    addresses: &OriginAddresses,
+    tls: Option<&Tls>,
+    timeout: Nanos,
+    watch: &mut ProgressCallback<'_>,
+) -> io::Result<(Stream, Poller)> {
     let poller = Poller::new()?;
     let clock = Clock::starting_in(Nanos::ZERO);
-    let (mut stream, mut attempts) = ConnectAttempts::begin(&plan.addresses, false, clock.now())?;
+    let (mut stream, mut attempts) = ConnectAttempts::begin(addresses, false, clock.now())?;
     poller.add(&stream, 0)?;
     let mut waits = |pending: Option<&ConnectAttempts>| -> io::Result<()> {
         let elapsed = clock.now();
-        if elapsed >= plan.timeout {
+        if elapsed >= timeout {
             return Err(match pending {
                 Some(attempts) => io::Error::other(attempts.pending_text()),
                 None => io::ErrorKind::TimedOut.into(),
@@ -67,7 +75,7 @@ fn connect_once(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> io::Result
         if !watch(&RunProgress::default()) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        poller.wait(POLL_INTERVAL.min(plan.timeout - elapsed), &mut Vec::new())
+        poller.wait(POLL_INTERVAL.min(timeout - elapsed), &mut Vec::new())
     };
     loop {
         let is_connected = match &mut attempts {
@@ -82,13 +90,13 @@ fn connect_once(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> io::Result
         }
         waits(attempts.as_deref())?;
     }
-    if let Some(tls) = &plan.tls {
+    if let Some(tls) = tls {
         stream.start_tls(tls).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
         while !stream.handshake()? {
             waits(None)?;
         }
     }
-    Ok(stream.is_http2())
+    Ok((stream, poller))
 }
 
 /// Host, with its address if it has one alone or one has connected; what was attempted of several is in the reason.
@@ -103,7 +111,7 @@ fn format_address(plan: &LoadPlan) -> String {
 }
 
 /// TLS error, with a hint.
-fn describe_tls_error(error: &io::Error) -> String {
+pub(super) fn describe_tls_error(error: &io::Error) -> String {
     let why = error.to_string();
     let remedy = match &why {
         _ if why.contains("NoApplicationProtocol") => "; it does not offer HTTP/2, without 'only' HTTP/1.1 is used",
@@ -114,7 +122,7 @@ fn describe_tls_error(error: &io::Error) -> String {
     format!("{why}{remedy}")
 }
 
-fn describe_io_error(error: &io::Error) -> String {
+pub(super) fn describe_io_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => "no response in time".to_owned(),
         io::ErrorKind::UnexpectedEof => {
