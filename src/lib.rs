@@ -41,13 +41,14 @@
 //! ## Load: `crates/load`
 //!
 //! Measuring a service: what is sent when (`pace`), the engine (`load`), users and their steps (`scenario`, `lua`, `llm`,
-//! `replay`, `scripts`), files of other tools and recordings (`import`, `scenario_files`, `record`), what was measured and
-//! how far to trust it (`measure`), what readers get (`report`, `web`, `terminal`, `outputs`), and one load from its files to
-//! its exit code (`session`).
+//! `replay`, `scripts`), calls of gRPC (`grpc`), files of other tools and recordings (`import`, `scenario_files`,
+//! `record`), what was measured and how far to trust it (`measure`), what readers get (`report`, `web`, `terminal`,
+//! `outputs`), and one load from its files to its exit code (`session`).
 //!
 //! - [`agents`]: Several processes that generate one load together ──► load, measure, pace
 //! - [`capacity`]: Search for the highest load at which all objectives are met ──► agents, load, measure
 //! - [`events`], pure: Events of streamed responses: server-sent events, lines of JSON, chunks, and what those of language models hold ──► json
+//! - [`grpc`], pure: gRPC without sockets: descriptions of services, messages as JSON, framing, statuses, reflection ──► events
 //! - [`history`]: Store of saved runs: what was measured, of which commit, on which machine ──► measure, report
 //! - [`hurl`], pure: Parser and printer of .hurl files: requests with templates, captures, asserts and options
 //! - [`import`], pure: Readers of cURL, HAR, Postman, OpenAPI, .http, JMX and Bruno files; they become scenarios ──► hurl, scenario
@@ -120,6 +121,7 @@ pub use weir_delivery as delivery;
 pub use weir_document as document;
 pub use weir_events as events;
 pub use weir_gate as gate;
+pub use weir_grpc as grpc;
 pub use weir_histogram as histogram;
 pub use weir_history as history;
 pub use weir_http2 as http2;

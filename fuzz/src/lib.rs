@@ -34,6 +34,7 @@ macro_rules! each_target {
             dns,
             events,
             gate_config,
+            grpc,
             http2,
             hurl,
             import,

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use std::path::PathBuf;
 use weir::agents;
 use weir::base::Nanos;
+use weir::load::grpc::GrpcOptions;
 use weir::load::http2::{Http2Options, Http2Preference};
 use weir::load::program::{ProgramOptions, ScriptOptions};
 use weir::load::{Options, RequestBodySource};
@@ -93,6 +94,8 @@ impl LoadRequest {
                 window_bytes: form.take("h2_window")?,
             },
             streams: stream_options(&form)?,
+            websocket: weir::load::websocket::WebSocketOptions::default(),
+            grpc: GrpcOptions::default(),
             traces_requests: false,
             unix_socket: form.take("unix_socket")?,
             connect_to: form.take("connect_to")?,

@@ -10,7 +10,7 @@ use weir::machine::logger::Logger;
 use weir::serve::llm::TokenRange;
 use weir::serve::ratelimit::{OneWayDelay, RateLimitHeaderSet};
 use weir::serve::{
-    ServeOptions, TestService, functions, httpbin, llm, ratelimit, read_delay, shop, sleep, stream, work, ws,
+    ServeOptions, TestService, functions, grpc, httpbin, llm, ratelimit, read_delay, shop, sleep, stream, work, ws,
 };
 use weir::server::{AccessLogOptions, Options};
 use weir::workload::mix::Mix;
@@ -44,6 +44,7 @@ pub(crate) fn serve_options(service: &str, mut form: FlagForm, logger: Logger) -
         "sleep" => TestService::Sleep(sleep(&mut form)?),
         "stream" => TestService::Stream(stream(&mut form, seed)?),
         "llm" => TestService::Llm(llm(&mut form, seed)?),
+        "grpc" => TestService::Grpc(grpc(&mut form, seed)?),
         "httpbin" => {
             let mut options = httpbin::Options { seed, ..httpbin::Options::default() };
             form.set("max_body", &mut options.max_body_bytes, parsed)?;
@@ -51,7 +52,7 @@ pub(crate) fn serve_options(service: &str, mut form: FlagForm, logger: Logger) -
         }
         "ws" => TestService::Ws(ws(&mut form, seed)?),
         unknown => {
-            let known = "work, ratelimit, functions, shop, sleep, stream, llm, httpbin or ws";
+            let known = "work, ratelimit, functions, shop, sleep, stream, llm, grpc, httpbin or ws";
             return Err(errors::usage(&format!("unknown service '{unknown}'; choose {known}")));
         }
     };
@@ -71,6 +72,14 @@ fn server(form: &mut FlagForm, logger: Logger) -> PyResult<Options> {
     form.set("min_rate", &mut options.timeouts.min_bytes_per_s, parsed)?;
     form.set("max_head", &mut options.max_head_bytes, parsed)?;
     form.set("max_headers", &mut options.max_header_fields, parsed)?;
+    Ok(options)
+}
+
+fn grpc(form: &mut FlagForm, seed: u64) -> PyResult<grpc::Options> {
+    let mut options = grpc::Options { seed, ..grpc::Options::default() };
+    form.set("delay", &mut options.delay, read_delay)?;
+    form.set("unavailable", &mut options.unavailable, units::fraction)?;
+    options.has_reflection = !form.switch("no_reflection")?;
     Ok(options)
 }
 

@@ -58,7 +58,7 @@ class Service:
         self._handle.stop(self._grace_s if grace is None else grace)
 
     def stats(self) -> dict[str, Any]:
-        """Return the statistics of `llm`, `ratelimit`, `shop`, `stream` and `work`.
+        """Return the statistics of `grpc`, `llm`, `ratelimit`, `shop`, `stream` and `work`.
 
         Returns:
             The JSON of ``GET /stats``.
@@ -105,6 +105,7 @@ def serve(
         "stream",
         "llm",
         "sleep",
+        "grpc",
         "httpbin",
     ],
     *,
@@ -120,7 +121,7 @@ def serve(
         service: ``"work"``, unreliable upstream; ``"ratelimit"``, API with rate limits per key; ``"functions"``,
             thread-pool server of functions; ``"shop"``, shop with login, items, cart and purchase; ``"stream"``,
             events with known gaps; ``"llm"``, language model with the APIs of OpenAI and Anthropic; ``"sleep"``,
-            blocking and non-blocking delays; ``"httpbin"``, request and response bodies.
+            blocking and non-blocking delays; ``"grpc"``, calls of gRPC; ``"httpbin"``, request and response bodies.
         host: Listen address.
         port: Listen port; 0 picks a free one.
         seed: Seed of all random choices, per request number.

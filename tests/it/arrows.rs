@@ -8,7 +8,7 @@ use std::fs;
 use crate::workspace::{Crate, FAMILIES, Source, crates, root, sources, words};
 
 /// Libraries of pure crates: data, and no action.
-const DATA_LIBRARIES: [&str; 24] = [
+const DATA_LIBRARIES: [&str; 27] = [
     "base64",
     "chrono",
     "csv",
@@ -21,6 +21,9 @@ const DATA_LIBRARIES: [&str; 24] = [
     "md-5",
     "memchr",
     "percent-encoding",
+    "prost",
+    "prost-reflect",
+    "protox",
     "regex",
     "regex-syntax",
     "roxmltree",

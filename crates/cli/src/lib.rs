@@ -9,6 +9,7 @@ mod doctor;
 mod foreign_flags;
 mod form_args;
 mod gate;
+mod grpc_args;
 mod help;
 mod history;
 mod http2_args;

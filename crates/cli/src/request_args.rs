@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 
 use super::connection_args::{CONNECTION, ConnectionArgs};
+use super::grpc_args::GrpcArgs;
 use super::http2_args::Http2Args;
 use super::log_args::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
@@ -30,7 +31,7 @@ const SCENARIO: &str = "Scenario";
 #[derive(Clone, Debug, Args)]
 #[command(group = ArgGroup::new(EVENT_SOURCE).args(["stream", "listen"]).multiple(true))]
 pub(super) struct RequestArgs {
-    /// target URL, e.g. http://localhost:8080/path; a .hurl file is a scenario
+    /// target URL, e.g. http://localhost:8080/path, grpc://localhost:50051/pkg.Service/Method; a .hurl file is a scenario
     #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
     url: String,
 
@@ -96,6 +97,8 @@ pub(super) struct RequestArgs {
     #[command(flatten)]
     websocket_args: WebSocketArgs,
     #[command(flatten)]
+    grpc_args: GrpcArgs,
+    #[command(flatten)]
     connection_args: ConnectionArgs,
     /// TLS server name [default: the URL's host]
     #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
@@ -105,6 +108,21 @@ pub(super) struct RequestArgs {
 /// Command line for the manifest, without secrets in any notation (`-a X`, `-qaX`, `--auth=X`, `X@host`).
 pub(super) fn redacted(args: &[OsString], mask: &SecretMask) -> Vec<String> {
     mask.command(args.iter().map(|arg| arg.to_string_lossy()))
+}
+
+/// A body whose bytes are read now, if it is stdin.
+///
+/// # Errors
+/// One line, if stdin cannot be read.
+pub(super) fn whole_body(body: &RequestBodySource) -> Result<RequestBodySource, String> {
+    match body {
+        RequestBodySource::File(path) if path.as_os_str() == "-" => {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map_err(|e| format!("-b @-: cannot read stdin: {e}"))?;
+            Ok(RequestBodySource::Bytes(bytes))
+        }
+        body => Ok(body.clone()),
+    }
 }
 
 impl RequestArgs {
@@ -120,9 +138,7 @@ impl RequestArgs {
         if wanted.next().is_some() {
             return Err("-b @-: stdin can be read once; give it to one body".into());
         }
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map_err(|e| format!("-b @-: cannot read stdin: {e}"))?;
-        *body = RequestBodySource::Bytes(bytes);
+        *body = whole_body(body)?;
         Ok(())
     }
 
@@ -338,6 +354,7 @@ impl RequestArgs {
             http2: self.http2_args.into_options(),
             streams: self.stream_args.into_options(self.websocket_args.listen),
             websocket: self.websocket_args.into_options(),
+            grpc: self.grpc_args.into_options(),
             sni: self.sni,
             ..self.connection_args.into_options()
         }

@@ -8,6 +8,8 @@ use clap::{Args, ValueEnum};
 
 use weir_base::units;
 use weir_load::Options;
+use weir_load::grpc::is_grpc_url;
+use weir_load::options::RequestBodySource;
 use weir_load::steps::ScenarioSource;
 use weir_load::steps::Value;
 use weir_machine::input_file;
@@ -15,6 +17,8 @@ use weir_request::secret_mask::{SecretMask, shown_pair};
 use weir_request::url_text::UrlText;
 
 use super::connection_args::ConnectionArgs;
+use super::grpc_args::GrpcArgs;
+use super::request_args::whole_body;
 use weir_command::Messages;
 use weir_command::stdout::reserve_stdout;
 use weir_load::program::{ScriptOptions, is_python, is_script};
@@ -32,7 +36,7 @@ const REQUEST: &str = "Request";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {
-    /// scenario (hurl), or script (Python, Lua)
+    /// scenario (hurl), script (Python, Lua), or grpc URL
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// URL before paths of the file, such as GET /items
@@ -88,6 +92,11 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
     timeout: Option<Duration>,
 
+    /// message of a grpc URL, as JSON; @FILE or @-
+    #[arg(short, long, value_name = "JSON|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
+    body: Option<RequestBodySource>,
+    #[command(flatten)]
+    grpc_args: GrpcArgs,
     #[command(flatten)]
     connection_args: ConnectionArgs,
 }
@@ -105,6 +114,13 @@ pub(super) fn run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
+    if asked.is_call() {
+        let output = asked.output();
+        return play(&asked.into_call()?, &output, messages);
+    }
+    if asked.body.is_some() {
+        return Err("--body is for a grpc URL; the steps of a file have theirs".to_owned());
+    }
     if is_script(&asked.file) || is_python(&asked.file) {
         return asked.play_script(args, messages, host);
     }
@@ -120,6 +136,41 @@ pub(super) fn run(
 }
 
 impl RunArgs {
+    /// Whether the file is a URL of gRPC.
+    fn is_call(&self) -> bool {
+        self.file.to_str().is_some_and(is_grpc_url)
+    }
+
+    /// Options of a load of one call.
+    fn into_call(self) -> Result<Options, String> {
+        let url = self.file.to_string_lossy().into_owned();
+        let given = [
+            ("a base URL", !self.base_url.is_empty()),
+            ("arguments of a script", !self.script_args.is_empty()),
+            ("--user", self.user.is_some()),
+            ("--file-root", self.file_root.is_some()),
+        ];
+        if let Some((what, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            return Err(format!("{what} does not go with a grpc URL"));
+        }
+        let body = self.body.as_ref().map(whole_body).transpose()?;
+        let (request_scenario, redact) = self.variables()?;
+        Ok(Options {
+            url,
+            request_scenario,
+            headers: self.headers,
+            auth: self.auth,
+            redact,
+            timeout: self.timeout,
+            seed: Some(self.seed),
+            bodies: body.into_iter().collect(),
+            grpc: self.grpc_args.into_options(),
+            // So that it is a step, which is printed.
+            traces_requests: true,
+            ..self.connection_args.into_options()
+        })
+    }
+
     fn play_script(
         mut self,
         args: &[OsString],
@@ -184,6 +235,25 @@ impl RunArgs {
         self.secrets.iter().filter_map(|text| text.split_once('=')).map(|(_, value)| value.to_owned()).collect()
     }
 
+    /// Settings of a scenario with the variables of the flags, and names of secrets.
+    fn variables(&self) -> Result<(ScenarioSource, Vec<String>), String> {
+        let mut variables = Vec::new();
+        for path in &self.variable_files {
+            variables.extend(read_variables(path)?);
+        }
+        for (flag, pairs) in [("variable", &self.variables), ("secret", &self.secrets)] {
+            for pair in pairs {
+                let (name, value) = named_value(flag, pair)?;
+                // A secret is a text, whatever it looks like.
+                let value = if flag == "secret" { Value::quoted_text(&value) } else { value };
+                variables.push((name, value));
+            }
+        }
+        let names = self.secrets.iter().filter_map(|text| text.split_once('=')).map(|(name, _)| name.to_owned());
+        let redact = self.redact.iter().cloned().chain(names).collect();
+        Ok((ScenarioSource { variables, ..ScenarioSource::default() }, redact))
+    }
+
     /// Options of a load of one scenario.
     fn into_options(self) -> Result<Options, String> {
         let mut source = match import_scenarios(&self.file, self.file_root.as_deref())? {
@@ -191,19 +261,8 @@ impl RunArgs {
             None => read_scenario(&self.file)?,
         };
         source.file_root = self.file_root.clone().or(source.file_root);
-        for path in &self.variable_files {
-            source.variables.extend(read_variables(path)?);
-        }
-        for (flag, pairs) in [("variable", &self.variables), ("secret", &self.secrets)] {
-            for pair in pairs {
-                let (name, value) = named_value(flag, pair)?;
-                // A secret is a text, whatever it looks like.
-                let value = if flag == "secret" { Value::quoted_text(&value) } else { value };
-                source.variables.push((name, value));
-            }
-        }
-        let names = self.secrets.iter().filter_map(|text| text.split_once('=')).map(|(name, _)| name.to_owned());
-        let redact = self.redact.into_iter().chain(names).collect();
+        let (variables, redact) = self.variables()?;
+        source.variables.extend(variables.variables);
         Ok(Options {
             url: self.base_url,
             scenarios: vec![source],

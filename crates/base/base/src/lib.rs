@@ -5,6 +5,7 @@
 //! - [`decimal_seconds`]: seconds as digits
 //! - [`duration_text`], [`number_text`]: durations and numbers as text
 //! - [`failure`]: kinds of failures without a valid response
+//! - [`grpc_status`]: statuses of gRPC by name
 //! - [`key_name`]: names of keys for output
 //! - [`markup`]: text in HTML, XML and TOML
 //! - [`nanos`]: time since the start of a run
@@ -21,6 +22,7 @@ pub mod calendar;
 pub mod decimal_seconds;
 pub mod duration_text;
 pub mod failure;
+pub mod grpc_status;
 pub mod key_name;
 pub mod markup;
 pub mod nanos;

@@ -1,6 +1,7 @@
 //! Arguments of `weir serve`, and the service's process: it runs until a signal.
 
 mod functions;
+mod grpc;
 mod httpbin;
 mod llm;
 mod ratelimit;
@@ -51,6 +52,8 @@ enum Service {
     Stream(Box<stream::StreamArgs>),
     /// language model of known times, with the APIs of OpenAI and Anthropic: /v1/chat/completions /v1/messages ...
     Llm(Box<llm::LlmArgs>),
+    /// calls of gRPC with faults on purpose, and reflection: weir.test.v1.Test /stats
+    Grpc(grpc::GrpcArgs),
     /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
     Httpbin(httpbin::HttpbinArgs),
     /// WebSocket server with faults: /echo /push /silent /close/{code} /hostile/{name} /stats
@@ -92,6 +95,7 @@ impl ServeArgs {
             Service::Sleep(args) => args.into_options(),
             Service::Stream(args) => args.into_options(),
             Service::Llm(args) => args.into_options(),
+            Service::Grpc(args) => args.into_options(),
             Service::Httpbin(args) => args.into_options(),
             Service::Ws(args) => args.into_options(),
         };
@@ -124,7 +128,7 @@ pub(super) fn run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use weir_serve::{functions, httpbin, llm, ratelimit, shop, sleep, stream, work, ws};
+    use weir_serve::{functions, grpc, httpbin, llm, ratelimit, shop, sleep, stream, work, ws};
 
     #[derive(Parser)]
     struct ServeCommand {
@@ -144,6 +148,7 @@ mod tests {
             ("sleep", TestService::Sleep(sleep::Options::default())),
             ("stream", TestService::Stream(stream::Options::default())),
             ("llm", TestService::Llm(llm::Options::default())),
+            ("grpc", TestService::Grpc(grpc::Options::default())),
             ("httpbin", TestService::Httpbin(httpbin::Options::default())),
             ("ws", TestService::Ws(ws::Options::default())),
         ] {

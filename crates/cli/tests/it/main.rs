@@ -108,6 +108,7 @@ mod send_redis_address;
 mod send_tls;
 mod send_trouble;
 mod serve_functions;
+mod serve_grpc;
 mod serve_httpbin;
 mod serve_life;
 mod serve_llm;

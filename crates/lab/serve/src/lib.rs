@@ -7,6 +7,7 @@
 //! - [`sleep`]: blocking and non-blocking delays
 //! - [`httpbin`]: request and response bodies of all kinds
 //! - [`llm`]: language model of known times
+//! - [`grpc`]: calls of gRPC that end as the request asks for
 //! - [`stream`]: streams of events with known gaps
 //! - [`ws`]: WebSocket server
 //! - [`ServeOptions`]: a service with its server, checked and started; [`read_delay`]: delays as flags have them
@@ -27,6 +28,7 @@
 
 mod delay_text;
 pub mod functions;
+pub mod grpc;
 pub mod httpbin;
 pub mod llm;
 mod number_range;

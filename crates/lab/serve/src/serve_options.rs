@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::number_range::check_number;
-use crate::{functions, httpbin, llm, ratelimit, shop, sleep, stream, work, ws};
+use crate::{functions, grpc, httpbin, llm, ratelimit, shop, sleep, stream, work, ws};
 use weir_server::{self as server, MAX_WORKERS, Options, RunningServer};
 
 /// Options of a service and of its server.
@@ -33,6 +33,8 @@ pub enum TestService {
     Stream(stream::Options),
     /// Language model.
     Llm(llm::Options),
+    /// Calls of gRPC.
+    Grpc(grpc::Options),
     /// Request and response bodies.
     Httpbin(httpbin::Options),
     /// WebSocket server.
@@ -70,6 +72,7 @@ impl ServeOptions {
             TestService::Sleep(options) => options.check(),
             TestService::Stream(options) => options.check(),
             TestService::Llm(options) => options.check(),
+            TestService::Grpc(_) => Ok(()),
             TestService::Httpbin(options) => options.check(),
             TestService::Ws(options) => options.check(),
         }
@@ -93,6 +96,7 @@ impl ServeOptions {
             }
             TestService::Stream(options) => start(stream::Service::new(options)?, &server),
             TestService::Llm(options) => start(llm::Service::new(options)?, &server),
+            TestService::Grpc(options) => start(grpc::Service::new(options)?, &server),
             TestService::Httpbin(options) => start(text_of(httpbin::Service::new(options))?, &server),
             TestService::Ws(options) => start(ws::Service::new(options), &server),
         }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::Frame;
 
 use weir_server::{BodyError, ResponseBody};
@@ -21,7 +22,7 @@ pub(crate) struct BodyWriter {
     pieces: Rc<RefCell<VecDeque<Bytes>>>,
 }
 
-type WriteFuture = Pin<Box<dyn Future<Output = Result<(), BodyError>>>>;
+type WriteFuture = Pin<Box<dyn Future<Output = Result<Option<HeaderMap>, BodyError>>>>;
 
 /// Body that polls a future for its pieces.
 struct WrittenBody {
@@ -55,6 +56,17 @@ pub(crate) fn written<F>(write: impl FnOnce(BodyWriter) -> F) -> ResponseBody
 where
     F: Future<Output = Result<(), BodyError>> + 'static,
 {
+    written_to_end(|writer| {
+        let future = write(writer);
+        async move { future.await.map(|()| None) }
+    })
+}
+
+/// The same with trailers behind the last piece, if `write` returns some.
+pub(crate) fn written_to_end<F>(write: impl FnOnce(BodyWriter) -> F) -> ResponseBody
+where
+    F: Future<Output = Result<Option<HeaderMap>, BodyError>> + 'static,
+{
     let writer = BodyWriter::default();
     let future = write(writer.clone());
     ResponseBody::from_stream(WrittenBody { writer, future: Some(Box::pin(future)) })
@@ -75,21 +87,21 @@ impl http_body::Body for WrittenBody {
         let piece = piece.map(|piece| Ok(Frame::data(piece)));
         match polled {
             Poll::Pending => piece.map_or(Poll::Pending, |piece| Poll::Ready(Some(piece))),
-            Poll::Ready(Ok(())) => {
-                this.future = None;
-                Poll::Ready(piece)
-            }
-            Poll::Ready(Err(error)) => match piece {
-                // The error comes behind all pieces.
+            Poll::Ready(end @ (Err(_) | Ok(Some(_)))) => match piece {
+                // An error and trailers come behind all pieces.
                 Some(piece) => {
-                    this.future = Some(Box::pin(std::future::ready(Err(error))));
+                    this.future = Some(Box::pin(std::future::ready(end)));
                     Poll::Ready(Some(piece))
                 }
                 None => {
                     this.future = None;
-                    Poll::Ready(Some(Err(error)))
+                    Poll::Ready(end.map(|trailers| trailers.map(Frame::trailers)).transpose())
                 }
             },
+            Poll::Ready(Ok(None)) => {
+                this.future = None;
+                Poll::Ready(piece)
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::chunk_reader::ChunkReader;
 use super::document_reader::DocumentReader;
+use super::grpc_reader::GrpcReader;
 use super::json_line_reader::JsonLineReader;
 use super::sse_reader::SseReader;
 use super::stream_event::StreamEvent;
@@ -24,6 +25,7 @@ enum Kind {
     JsonLines(JsonLineReader),
     Chunks(ChunkReader),
     Json(DocumentReader),
+    Grpc(GrpcReader),
 }
 
 impl EventReader {
@@ -42,6 +44,7 @@ impl EventReader {
             StreamFormat::JsonLines => Kind::JsonLines(JsonLineReader::new(max_data_bytes)),
             StreamFormat::Chunks => Kind::Chunks(ChunkReader::default()),
             StreamFormat::Json => Kind::Json(DocumentReader::new(max_data_bytes)),
+            StreamFormat::Grpc => Kind::Grpc(GrpcReader::new(max_data_bytes)),
         };
         Self { kind, max_data_bytes }
     }
@@ -53,6 +56,7 @@ impl EventReader {
             Kind::JsonLines(_) => StreamFormat::JsonLines,
             Kind::Chunks(_) => StreamFormat::Chunks,
             Kind::Json(_) => StreamFormat::Json,
+            Kind::Grpc(_) => StreamFormat::Grpc,
         }
     }
 
@@ -67,6 +71,7 @@ impl EventReader {
             Kind::JsonLines(reader) => reader.restart(),
             Kind::Chunks(reader) => *reader = ChunkReader::default(),
             Kind::Json(reader) => reader.restart(),
+            Kind::Grpc(reader) => reader.restart(),
         }
     }
 
@@ -78,6 +83,7 @@ impl EventReader {
             Kind::Sse(reader) => reader.next_event(rest),
             Kind::JsonLines(reader) => reader.next_event(rest),
             Kind::Chunks(reader) => reader.next_event(rest),
+            Kind::Grpc(reader) => reader.next_event(rest),
             Kind::Json(reader) => {
                 reader.keep(std::mem::take(rest));
                 None
@@ -86,10 +92,10 @@ impl EventReader {
     }
 
     /// Event that the end of a whole body completes: a last line of JSON without its line end, or a text of
-    /// JSON. An unfinished server-sent event is discarded, as its standard demands.
+    /// JSON. An unfinished server-sent event is discarded, as its standard demands, and so is an unfinished message of gRPC.
     pub fn end(&mut self) -> Option<StreamEvent<'_>> {
         match &mut self.kind {
-            Kind::Sse(_) | Kind::Chunks(_) => None,
+            Kind::Sse(_) | Kind::Chunks(_) | Kind::Grpc(_) => None,
             Kind::JsonLines(reader) => reader.end(),
             Kind::Json(reader) => reader.end(),
         }
@@ -102,6 +108,7 @@ impl EventReader {
             Kind::JsonLines(reader) => reader.is_within_event(),
             Kind::Chunks(_) => false,
             Kind::Json(reader) => reader.is_within_event(),
+            Kind::Grpc(reader) => reader.is_within_event(),
         }
     }
 }

@@ -21,6 +21,7 @@
 mod chunk_reader;
 mod document_reader;
 pub mod event_reader;
+mod grpc_reader;
 mod json_line_reader;
 pub mod llm;
 mod sse_reader;

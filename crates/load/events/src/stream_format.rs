@@ -15,6 +15,10 @@ pub enum StreamFormat {
     Chunks,
     /// One text of JSON: the whole body is one event.
     Json,
+    /// Messages of gRPC, each behind a flag and its length; an event is a message. Its name is
+    /// [empty](Self::PLAIN_MESSAGE), [`compressed`](Self::COMPRESSED_MESSAGE) or
+    /// [`invalid`](Self::INVALID_MESSAGE), by the flag.
+    Grpc,
 }
 
 /// Content types of lines of JSON; no standard has one.
@@ -28,7 +32,14 @@ const JSON_LINE_TYPES: [&[u8]; 6] = [
 ];
 
 impl StreamFormat {
-    /// All formats.
+    /// Name of a message that is not compressed.
+    pub const PLAIN_MESSAGE: &'static [u8] = b"";
+    /// Name of a message that is compressed.
+    pub const COMPRESSED_MESSAGE: &'static [u8] = b"compressed";
+    /// Name of a message whose flag has no meaning.
+    pub const INVALID_MESSAGE: &'static [u8] = b"invalid";
+
+    /// Formats that options choose from. That of gRPC follows from the URL.
     pub const ALL: [Self; 4] = [Self::Sse, Self::JsonLines, Self::Chunks, Self::Json];
 
     /// Name in options.
@@ -38,6 +49,7 @@ impl StreamFormat {
             Self::JsonLines => "ndjson",
             Self::Chunks => "chunks",
             Self::Json => "json",
+            Self::Grpc => "grpc",
         }
     }
 

@@ -232,6 +232,13 @@ impl WorkerCounters {
         self.recorder.counts.details.entry(kind).or_insert_with(|| mask.shown(&words()));
     }
 
+    /// Stores the first message of each status of gRPC, without secrets.
+    #[cold]
+    pub(super) fn record_message(&mut self, status: u16, words: impl FnOnce() -> String) {
+        let mask = &self.mask;
+        self.recorder.counts.messages.entry(status).or_insert_with(|| mask.shown(&words()));
+    }
+
     /// Finds the `Server` header in the first head that comes in one piece; once.
     #[cold]
     pub(super) fn find_server(&mut self, bytes: &[u8]) {

@@ -6,6 +6,7 @@ use weir_base::Nanos;
 use weir_net::wire::{ResponseObserver, WireRequest};
 
 use crate::event_streams::{ArrivedEvents, StreamObserver};
+use crate::grpc::CallMessages;
 
 /// What a connection with HTTP/1.1, or a stream, has of its requests besides their times. `requests` are the plan's, and
 /// `nth` is the number that a [`Flight`](crate::flight::Flight) has of its request.
@@ -60,16 +61,30 @@ pub(crate) trait FlowExchange: Debug + Default + Send {
 
     /// Forgets what came of a response, before the request is sent again.
     fn prepare_again(&mut self) {}
+
+    /// What is wrong with the messages of a whole response to a call that has the status OK, as far as they were checked.
+    fn message_fault(&self, _is_stream: bool) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Requests of the plan: their bytes are the plan's.
 #[derive(Debug, Default)]
 pub(crate) struct PlanExchange {
+    /// Check of the messages, of a call of gRPC.
+    messages: Option<CallMessages>,
     observer: Option<Box<StreamObserver>>,
 }
 
+impl PlanExchange {
+    /// Exchange of a request; `is_call`: of a call of gRPC.
+    pub(crate) fn of_call(is_call: bool) -> Self {
+        Self { messages: is_call.then(CallMessages::default), observer: None }
+    }
+}
+
 impl FlowExchange for PlanExchange {
-    type Kept = ();
+    type Kept = CallMessages;
 
     const IS_ONE_PIECE: bool = false;
 
@@ -89,8 +104,8 @@ impl FlowExchange for PlanExchange {
     }
 
     #[inline]
-    fn kept(&mut self) -> Option<&mut ()> {
-        None
+    fn kept(&mut self) -> Option<&mut CallMessages> {
+        self.messages.as_mut()
     }
 
     fn looks_into_body(&self) -> bool {
@@ -107,5 +122,13 @@ impl FlowExchange for PlanExchange {
 
     fn put_observer(&mut self, observer: Box<StreamObserver>) {
         self.observer = Some(observer);
+    }
+
+    fn prepare_again(&mut self) {
+        self.messages = self.messages.map(|_| CallMessages::default());
+    }
+
+    fn message_fault(&self, is_stream: bool) -> Option<&'static str> {
+        self.messages.and_then(|messages| messages.fault(is_stream))
     }
 }

@@ -6,6 +6,7 @@
 //! - [`program`]: programs that drive users in place of compiled steps
 //! - [`objectives`]: what a run has to meet, and the condition that ends it early; [`mix_file`]: several scenarios
 //! - [`setup`]: setup before a load, and teardown after it
+//! - [`grpc`]: calls of gRPC: what becomes of their URL, JSON to messages
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
 //! - [`event_streams`]: responses that are streams of events: options, and what is observed of each
 //! - [`websocket`]: messages over WebSocket
@@ -20,6 +21,7 @@ mod drive;
 pub mod event_streams;
 mod exchange;
 mod flight;
+pub mod grpc;
 mod headers;
 pub mod http2;
 mod load_control;

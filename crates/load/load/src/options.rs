@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::base64_bytes;
 use super::event_streams::StreamOptions;
+use super::grpc::GrpcOptions;
 use super::http2::Http2Options;
 use super::program::ProgramOptions;
 use super::steps::ScenarioSource;
@@ -83,6 +84,9 @@ pub struct Options {
     /// HTTP/2, in place of HTTP/1.1.
     #[serde(default)]
     pub http2: Http2Options,
+    /// Description of the service of a grpc URL.
+    #[serde(default, skip_serializing_if = "GrpcOptions::is_empty")]
+    pub grpc: GrpcOptions,
     /// Responses as streams of events, if they are read as such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamOptions>,

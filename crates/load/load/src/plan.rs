@@ -23,6 +23,7 @@ use self::requests::{keeps_alive, requests};
 pub(crate) use self::requests::{typed_auth, weights};
 use self::run_length::{RunLength, check_warmup};
 use super::event_streams::StreamOptions;
+use super::grpc::{GrpcCall, with_grpc};
 use super::http2::Http2Plan;
 use super::load_control::LoadControl;
 use super::options::Options;
@@ -86,6 +87,8 @@ pub struct LoadPlan {
     pub pipeline: usize,
     /// HTTP/2, if it is requested.
     pub http2: Option<Http2Plan>,
+    /// Calls of gRPC, if requests are such.
+    pub grpc: Option<GrpcCall>,
     /// Responses as streams of events, if they are read as such.
     pub streams: Option<StreamOptions>,
     /// Number of connections opened before the start.
@@ -176,10 +179,12 @@ impl LoadPlan {
             return Ok(plan);
         }
         check_conflicts(options)?;
+        let options = &*with_grpc(options)?;
         let options = &*with_single_request(options)?;
         if !options.scenarios.is_empty() {
             return Self::of_scenarios(options, position);
         }
+        let grpc = options.grpc.call()?;
         let target = Target::parse(&options.url)?;
         check_tls(options, &target)?;
         let addresses = match &options.unix_socket {
@@ -194,7 +199,7 @@ impl LoadPlan {
         let keep_alive = keeps_alive(options);
         let method =
             options.method.clone().unwrap_or_else(|| if options.bodies.is_empty() { "GET" } else { "POST" }.into());
-        let requests = requests(options, &target, &method, keep_alive)?;
+        let requests = requests(options, &target, &method, keep_alive, grpc.as_ref())?;
         if http2.is_some() {
             check_heads(&requests)?;
         }
@@ -208,7 +213,7 @@ impl LoadPlan {
         let connections = deal.count(connections);
         let threads = threads(options, &pace, connections, position)?;
         Self {
-            target,
+            target: Target { url: options.grpc.shown_url(target.url), ..target },
             addresses: addresses.into(),
             tls,
             method,
@@ -225,7 +230,8 @@ impl LoadPlan {
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
-            http2,
+            http2: http2.map(|http2| http2.for_calls(grpc.is_some())),
+            grpc,
             streams: options.streams,
             preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.has_connections() {
                 connections

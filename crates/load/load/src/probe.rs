@@ -7,7 +7,7 @@
 use std::io;
 
 use super::http2::Http2Preference;
-use super::origin_addresses::ConnectAttempts;
+use super::origin_addresses::{ConnectAttempts, OriginAddresses};
 use super::plan::LoadPlan;
 use super::websocket::{UpgradeRefusal, upgrade_once};
 use super::{LoadError, ProgressCallback};
@@ -15,7 +15,9 @@ use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::system::Poller;
 use weir_measure::RunProgress;
+use weir_net::stream::Stream;
 use weir_net::target::SocketAddress;
+use weir_net::tls::Tls;
 
 /// Interval of checks for an interrupt.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
@@ -57,24 +59,48 @@ fn is_refusal(error: &io::Error) -> bool {
     error.get_ref().and_then(|inner| inner.downcast_ref::<UpgradeRefusal>()).is_some()
 }
 
-/// Connects; whether the service has chosen HTTP/2.
+/// Connects as requests of the plan do; whether the service has chosen HTTP/2.
 fn connect_once(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> io::Result<bool> {
+    let (mut stream, poller) = connect(&plan.addresses, plan.tls.as_ref(), plan.timeout, watch)?;
+    if let Some(messages) = &plan.messages {
+        let clock = Clock::starting_in(Nanos::ZERO);
+        let mut waits = || match clock.now() {
+            elapsed if elapsed >= plan.timeout => Err(io::ErrorKind::TimedOut.into()),
+            elapsed => wait(&poller, plan.timeout - elapsed, watch),
+        };
+        upgrade_once(&mut stream, messages, plan.seed, &mut waits)?;
+    }
+    Ok(stream.is_http2())
+}
+
+/// Waits for something to happen, at most for an interval of checks.
+fn wait(poller: &Poller, left: Nanos, watch: &mut ProgressCallback<'_>) -> io::Result<()> {
+    if !watch(&RunProgress::default()) {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
+    poller.wait(POLL_INTERVAL.min(left), &mut Vec::new())
+}
+
+/// Connects to one of the addresses, with TLS if it is given; returns the connection and the poller that it is added to.
+pub(super) fn connect(
+    addresses: &OriginAddresses,
+    tls: Option<&Tls>,
+    timeout: Nanos,
+    watch: &mut ProgressCallback<'_>,
+) -> io::Result<(Stream, Poller)> {
     let poller = Poller::new()?;
     let clock = Clock::starting_in(Nanos::ZERO);
-    let (mut stream, mut attempts) = ConnectAttempts::begin(&plan.addresses, false, clock.now())?;
+    let (mut stream, mut attempts) = ConnectAttempts::begin(addresses, false, clock.now())?;
     poller.add(&stream, 0)?;
     let mut waits = |pending: Option<&ConnectAttempts>| -> io::Result<()> {
         let elapsed = clock.now();
-        if elapsed >= plan.timeout {
+        if elapsed >= timeout {
             return Err(match pending {
                 Some(attempts) => io::Error::other(attempts.pending_text()),
                 None => io::ErrorKind::TimedOut.into(),
             });
         }
-        if !watch(&RunProgress::default()) {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        poller.wait(POLL_INTERVAL.min(plan.timeout - elapsed), &mut Vec::new())
+        wait(&poller, timeout - elapsed, watch)
     };
     loop {
         let is_connected = match &mut attempts {
@@ -89,16 +115,13 @@ fn connect_once(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> io::Result
         }
         waits(attempts.as_deref())?;
     }
-    if let Some(tls) = &plan.tls {
+    if let Some(tls) = tls {
         stream.start_tls(tls).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
         while !stream.handshake()? {
             waits(None)?;
         }
     }
-    if let Some(messages) = &plan.messages {
-        upgrade_once(&mut stream, messages, plan.seed, &mut || waits(None))?;
-    }
-    Ok(stream.is_http2())
+    Ok((stream, poller))
 }
 
 /// Host, with its address if it has one alone or one has connected; what was attempted of several is in the reason.
@@ -113,7 +136,7 @@ fn format_address(plan: &LoadPlan) -> String {
 }
 
 /// TLS error, with a hint.
-fn describe_tls_error(error: &io::Error) -> String {
+pub(super) fn describe_tls_error(error: &io::Error) -> String {
     let why = error.to_string();
     let remedy = match &why {
         _ if why.contains("NoApplicationProtocol") => "; it does not offer HTTP/2, without 'only' HTTP/1.1 is used",
@@ -124,7 +147,7 @@ fn describe_tls_error(error: &io::Error) -> String {
     format!("{why}{remedy}")
 }
 
-fn describe_io_error(error: &io::Error) -> String {
+pub(super) fn describe_io_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => "no response in time".to_owned(),
         io::ErrorKind::UnexpectedEof => {

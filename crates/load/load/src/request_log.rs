@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use weir_base::grpc_status::status_text;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -152,7 +153,7 @@ impl ThreadLog {
         let us = |n: Nanos| (n.0 + 500) / 1_000;
         let (code, response_message) = match outcome.end {
             RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
-                (status.to_string(), reason(status).to_owned())
+                (status_text(status).into_owned(), reason(status).to_owned())
             }
             RequestEnd::Failed(kind) => failure_columns(kind),
         };

@@ -23,7 +23,7 @@ merged! {
     pub struct Counts {
         /// Requests that ended, without dropped and unfinished ones.
         pub requests: u64 => sum,
-        /// Whole responses with a status below 400.
+        /// Whole responses with a status below 400, or OK of gRPC.
         pub ok: u64 => sum,
         /// Responses that ended within the window, the numerator of the rate.
         pub responses_in_window: u64 => sum,
@@ -92,9 +92,12 @@ merged! {
         pub began: Nanos => maximum,
         /// Responses whose success is not that of their status.
         pub unexpected: CheckedResponses => sum,
-        /// Successes with a status of 400 and above, which their step or a program accepts; none without any.
+        /// Successes whose status is one of failures, which their step or a program accepts; none without any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub accepted: Option<Box<StatusCounts>> => sum,
+        /// Message of the first response of each status of gRPC other than OK.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "texts::serialize_each")]
+        pub messages: BTreeMap<u16, String> => first_of_each,
         /// Iterations of each scenario, in order; empty without scenarios.
         pub scenarios: Vec<IterationCounts> => sum,
         /// Steps of the scenarios, in order; empty without scenarios.

@@ -226,6 +226,16 @@ impl PeerValue for BTreeMap<FailureKind, String> {
     }
 }
 
+/// Texts by status.
+impl PeerValue for BTreeMap<u16, String> {
+    fn check(&self) -> Result<(), String> {
+        if self.len() > MAX_PARTS {
+            return Err(format!("{} texts", self.len()));
+        }
+        self.values().try_for_each(PeerValue::check)
+    }
+}
+
 /// Texts as a peer accepts them: cut after the maximum length.
 pub(super) mod texts {
     use std::collections::BTreeMap;

@@ -2,15 +2,16 @@
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_base::grpc_status::is_success_status;
 
 /// How a request ended: with a whole response, or a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestEnd {
-    /// Whole response with this status (100..=999).
+    /// Whole response with this status: of HTTP (100..=999), or of gRPC (0..=16).
     Response(u16),
     /// Whole response to a step of a scenario: its status, and whether it is what the step expects.
     Checked {
-        /// Status (100..=999).
+        /// Status, as in [`Self::Response`].
         status: u16,
         /// Whether all checks and captures hold.
         passed: bool,
@@ -73,10 +74,10 @@ impl Outcome {
         self.sent - self.ready
     }
 
-    /// Whether it is a whole response with a status below 400, or one that its step expects.
+    /// Whether it is a whole response with a status below 400, or OK of gRPC, or one that its step expects.
     pub fn is_ok(&self) -> bool {
         match self.end {
-            RequestEnd::Response(status) => status < 400,
+            RequestEnd::Response(status) => is_success_status(status),
             RequestEnd::Checked { passed, .. } => passed,
             RequestEnd::Failed(_) => false,
         }

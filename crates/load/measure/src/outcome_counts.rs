@@ -15,13 +15,16 @@ merged! {
     pub struct OutcomeCounts {
         /// Number of responses by status.
         pub statuses: StatusCounts => sum,
-        /// Successes with a status of 400 and above, by status.
+        /// Successes whose status is one of failures, by status.
         pub accepted: StatusCounts => sum,
         /// Requests without a response, by kind.
         pub failures: [u64; FailureKind::ALL.len()] => sum,
         /// Message of the first failure of each kind, in the interval in which it occurs.
         #[serde(serialize_with = "texts::serialize_each")]
         pub details: BTreeMap<FailureKind, String> => first_of_each,
+        /// Message of the first response of each status of gRPC, in the interval in which it occurs.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "texts::serialize_each")]
+        pub messages: BTreeMap<u16, String> => first_of_each,
         /// First failure of each step by the step's index, in the interval in which it occurs.
         pub samples: BTreeMap<u32, FailureSample> => first_of_each,
     }

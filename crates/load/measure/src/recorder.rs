@@ -1,6 +1,7 @@
 //! Recorder of outcomes: counts and the current interval. Each thread has its own; nothing is shared or locked.
 
 use serde::{Deserialize, Serialize};
+use weir_base::grpc_status::is_success_status;
 
 use super::counts::Counts;
 use super::merge::{at, merged};
@@ -140,10 +141,12 @@ impl Recorder {
                 accepted: self.counts.accepted.as_deref().cloned().unwrap_or_default(),
                 failures: self.counts.failures,
                 details: self.counts.details.clone(),
+                messages: self.counts.messages.clone(),
                 samples: (0..).zip(&self.counts.steps).filter_map(first).collect(),
             };
             let mut new = now.clone();
             new.details.retain(|kind, _| !reported.details.contains_key(kind));
+            new.messages.retain(|status, _| !reported.messages.contains_key(status));
             new.samples.retain(|step, _| !reported.samples.contains_key(step));
             new.statuses.subtract(&reported.statuses);
             new.accepted.subtract(&reported.accepted);
@@ -207,7 +210,7 @@ impl Recorder {
             RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
                 counts.statuses.record(status);
                 counts.unexpected.record(outcome.end);
-                if ok && status >= 400 {
+                if ok && !is_success_status(status) {
                     counts.accepted.get_or_insert_default().record(status);
                 }
                 if ok { &mut counts.good } else { &mut counts.bad }.record(outcome);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use weir_base::failure::FailureKind;
+use weir_base::grpc_status::{GRPC_STATUS_NAMES, is_success_status};
 
 use super::merge::{AddPart, PeerValue, merged};
 use super::outcome::RequestEnd;
@@ -77,12 +78,15 @@ merged! {
     /// Responses to steps of scenarios whose success is not that of their status.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub struct CheckedResponses {
-        /// Responses with a status below 400 that failed a check or capture.
+        /// Responses with a status of success that failed a check or capture.
         pub failed: u64 => sum,
         /// Responses of class 4xx that their step expects.
         pub expected_4xx: u64 => sum,
         /// Responses with a status of 500 and above that their step expects.
         pub expected_5xx: u64 => sum,
+        /// Responses that their step expects, by their status of gRPC.
+        #[serde(default)]
+        pub expected_grpc: [u64; GRPC_STATUS_NAMES.len()] => sum,
     }
 }
 
@@ -91,9 +95,12 @@ impl CheckedResponses {
     #[inline]
     pub fn record(&mut self, end: RequestEnd) {
         match end {
-            RequestEnd::Checked { status: 0..400, passed: false } => self.failed += 1,
+            RequestEnd::Checked { status, passed: false } if is_success_status(status) => self.failed += 1,
             RequestEnd::Checked { status: 400..500, passed: true } => self.expected_4xx += 1,
             RequestEnd::Checked { status: 500.., passed: true } => self.expected_5xx += 1,
+            RequestEnd::Checked { status, passed: true } => {
+                self.expected_grpc.get_mut(usize::from(status)).into_iter().for_each(|count| *count += 1);
+            }
             _ => {}
         }
     }
@@ -151,6 +158,10 @@ pub(super) fn failed_by_kind(
     checked: CheckedResponses,
     dropped: u64,
 ) -> BTreeMap<String, u64> {
+    // Behind OK.
+    let grpc = GRPC_STATUS_NAMES.iter().enumerate().skip(1);
+    let grpc =
+        grpc.map(|(code, name)| (*name, statuses.sum(code..code + 1).saturating_sub(checked.expected_grpc[code])));
     FailureKind::ALL
         .iter()
         .map(|kind| (kind.name(), failures[*kind as usize]))
@@ -160,6 +171,7 @@ pub(super) fn failed_by_kind(
             ("check", checked.failed),
             ("dropped", dropped),
         ])
+        .chain(grpc)
         .filter(|(_, n)| *n > 0)
         .map(|(name, n)| (name.to_owned(), n))
         .collect()

@@ -1,6 +1,7 @@
 //! Result of a load test: one documented, versioned object (`docs/schema/run.schema.json`).
 
 use std::collections::BTreeMap;
+use weir_base::grpc_status::{GRPC_OK, status_text};
 
 use serde::{Deserialize, Serialize};
 
@@ -60,9 +61,9 @@ pub struct Run {
     pub connect_ms: Percentiles,
     /// Bytes transferred.
     pub bytes: Bytes,
-    /// Number of responses by status.
+    /// Number of responses by status: digits of HTTP, or a name of gRPC.
     pub status: BTreeMap<String, u64>,
-    /// Successes with a status of 400 and above, which their step or a script accepts, by status.
+    /// Successes whose status is one of failures, which their step or a script accepts, by status.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub accepted: BTreeMap<String, u64>,
     /// Failed requests by kind; their sum is `requests.failed`.
@@ -336,7 +337,7 @@ impl Run {
 
     /// Number of responses with a status that are failures by their status.
     pub fn failed_by_status(&self, status: &str) -> u64 {
-        if matches!(status.as_bytes().first(), Some(b'1'..=b'3')) {
+        if matches!(status.as_bytes().first(), Some(b'1'..=b'3')) || status == status_text(GRPC_OK) {
             return 0;
         }
         let of = |counts: &BTreeMap<String, u64>| counts.get(status).copied().unwrap_or(0);

@@ -1,5 +1,7 @@
 //! Assembly of a [`Run`] from counts, and from facts that are not counted.
 
+use std::collections::BTreeMap;
+
 use super::agent_counts::{Agent, AgentCounts};
 use super::counts::Counts;
 use super::end_reason::EndReason;
@@ -19,6 +21,7 @@ use super::stolen_time::StolenTime;
 use super::stream_counts::StreamCounts;
 use super::trust::{Evidence, Trust};
 use weir_base::Nanos;
+use weir_base::grpc_status::status_text;
 
 /// Facts of a run that are not counted: of its plan and of its end.
 #[derive(Clone, Debug, Default)]
@@ -119,7 +122,7 @@ impl RunFacts {
             other_lengths: counts.other_lengths(),
             tls: counts.tls.clone(),
             http: counts.http.clone(),
-            failure_details: counts.details.iter().map(|(kind, text)| (kind.name().into(), text.clone())).collect(),
+            failure_details: failure_details(counts),
             ..self.target
         }
     }
@@ -175,12 +178,12 @@ impl Run {
             responses: Responses::of(counts),
             connect_ms: counts.connect.percentiles(),
             bytes: Bytes { read: counts.bytes_in, written: counts.bytes_out, body_in: counts.body_in },
-            status: counts.statuses.iter().map(|(status, n)| (status.to_string(), n)).collect(),
+            status: counts.statuses.iter().map(|(status, n)| (status_text(status).into_owned(), n)).collect(),
             accepted: counts
                 .accepted
                 .iter()
                 .flat_map(|all| all.iter())
-                .map(|(status, n)| (status.to_string(), n))
+                .map(|(status, n)| (status_text(status).into_owned(), n))
                 .collect(),
             failures: counts.by_failure(),
             connections: Connections {
@@ -217,6 +220,13 @@ impl Run {
             manifest,
         }
     }
+}
+
+/// First message of each kind of failures, and of each status of gRPC.
+fn failure_details(counts: &Counts) -> BTreeMap<String, String> {
+    let kinds = counts.details.iter().map(|(kind, text)| (kind.name().to_owned(), text.clone()));
+    let statuses = counts.messages.iter().map(|(status, text)| (status_text(*status).into_owned(), text.clone()));
+    kinds.chain(statuses).collect()
 }
 
 impl Responses {

@@ -1,6 +1,7 @@
 //! Scenarios of a [`Run`](super::Run): iterations and steps.
 
 use std::collections::BTreeMap;
+use weir_base::grpc_status::status_text;
 
 use serde::{Deserialize, Serialize};
 
@@ -193,7 +194,7 @@ impl RunStep {
             response_ms: counts.response.percentiles(),
             service_ms: counts.service.percentiles(),
             failed_ms: counts.failed_response.percentiles(),
-            status: counts.statuses.iter().map(|(status, n)| (status.to_string(), n)).collect(),
+            status: counts.statuses.iter().map(|(status, n)| (status_text(status).into_owned(), n)).collect(),
             failures: counts.by_failure(),
             checks: checks.collect(),
             samples: counts.samples.clone(),

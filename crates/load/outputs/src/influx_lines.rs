@@ -1,6 +1,7 @@
 //! Intervals in InfluxDB's line protocol. Values are those of each interval, not sums.
 
 use std::fmt::Write;
+use weir_base::grpc_status::status_text;
 
 use super::interval_sample::IntervalSample;
 use super::output_subject::OutputSubject;
@@ -28,7 +29,7 @@ pub(crate) fn lines(sample: &IntervalSample, subject: &OutputSubject) -> String 
     }));
     lines.push("weir_load", &[], fields, &[("", &sample.times), ("failed_", &sample.failed_times)]);
     for (status, n) in &sample.statuses {
-        lines.push("weir_load_status", &[("status", &status.to_string())], vec![("responses", int(*n))], &[]);
+        lines.push("weir_load_status", &[("status", &status_text(*status))], vec![("responses", int(*n))], &[]);
     }
     for (kind, n) in &sample.failures {
         lines.push("weir_load_failures", &[("kind", kind)], vec![("requests", int(*n))], &[]);

@@ -1,6 +1,7 @@
 //! A run as JSON lines: its start, a line for each interval, and the summary; `docs/schema/outputs.schema.json`.
 
 use serde_json::{Map, Value, json};
+use weir_base::grpc_status::status_text;
 
 use super::interval_sample::IntervalSample;
 use super::output_subject::OutputSubject;
@@ -31,7 +32,7 @@ pub(crate) fn start(subject: &OutputSubject, started_unix_s: f64) -> String {
 /// Line of an interval.
 pub(crate) fn interval(sample: &IntervalSample) -> String {
     let statuses: Map<String, Value> =
-        sample.statuses.iter().map(|(status, n)| (status.to_string(), (*n).into())).collect();
+        sample.statuses.iter().map(|(status, n)| (status_text(*status).into_owned(), (*n).into())).collect();
     let failures: Map<String, Value> =
         sample.failures.iter().map(|(kind, n)| ((*kind).to_owned(), (*n).into())).collect();
     let mut value = json!({

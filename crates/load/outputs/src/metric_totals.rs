@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use weir_base::grpc_status::status_text;
 
 use super::cumulative_times::CumulativeTimes;
 use super::interval_sample::{IntervalSample, StepName, step_name};
@@ -160,8 +161,10 @@ impl MetricTotals {
         let requests = vec![of_result(OK, Count(self.ok)), of_result(FAILED, Count(self.failed))];
         all.push(MetricFamily { info: &metrics::REQUESTS, points: requests });
         let statuses = self.statuses.iter();
-        let statuses =
-            statuses.map(|(status, n)| MetricPoint { labels: vec![status.to_string().into()], value: Count(*n) });
+        let statuses = statuses.map(|(status, n)| MetricPoint {
+            labels: vec![status_text(*status).into_owned().into()],
+            value: Count(*n),
+        });
         all.push(MetricFamily { info: &metrics::RESPONSES, points: statuses.collect() });
         let failures = self.failures.iter().map(|(kind, n)| of_result(kind, Count(*n)));
         all.push(MetricFamily { info: &metrics::FAILURES, points: failures.collect() });

@@ -3,6 +3,7 @@
 use super::interval_sample::IntervalSample;
 use super::output_subject::OutputSubject;
 use super::time_counts::TimeCounts;
+use weir_base::grpc_status::status_text;
 use weir_pace::live_load::LevelKind;
 
 /// Maximum size of a datagram, in bytes: an Ethernet frame without the headers of IPv6 and UDP.
@@ -32,7 +33,7 @@ pub(crate) fn lines(sample: &IntervalSample, subject: &OutputSubject) -> String 
     }));
     lines.extend(times("response", &sample.times));
     lines.extend(times("failed_response", &sample.failed_times));
-    lines.extend(sample.statuses.iter().map(|(status, n)| counter(&format!("status.{status}"), *n)));
+    lines.extend(sample.statuses.iter().map(|(status, n)| counter(&format!("status.{}", status_text(*status)), *n)));
     lines.extend(sample.failures.iter().map(|(kind, n)| counter(&format!("failures.{kind}"), *n)));
     if !sample.steps.is_empty() {
         lines.push(counter("iterations", sample.iterations));

@@ -74,7 +74,8 @@ fn counts(run: &Run) -> String {
     let exceptions = of(&["timeout", "protocol"]);
     let length = run.target.other_lengths;
     let failed = connect + receive + length + exceptions;
-    let other_status: u64 = run.status.iter().filter(|(s, _)| !s.starts_with('2')).map(|(_, n)| n).sum();
+    let other_status: u64 =
+        run.status.iter().filter(|(s, _)| !s.starts_with('2') && s.as_str() != "OK").map(|(_, n)| n).sum();
     let kept = kept_alive(run);
 
     let mut text = field("Concurrency Level", run.connections.max);

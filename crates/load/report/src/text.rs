@@ -9,6 +9,7 @@ use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, percent, percenta
 use super::times_table::{cells, heading, percentiles};
 use super::{agents, bars, http2, replay, steps, streams, websocket};
 use weir_base::Nanos;
+use weir_base::grpc_status::{is_grpc_status, parse_status};
 use weir_measure::end_reason::EndReason;
 use weir_measure::run_changes::RunChanges;
 use weir_measure::{LoadModel, Run};
@@ -257,20 +258,26 @@ fn shape(run: &Run, paint: AnsiPaint) -> Vec<String> {
 }
 
 pub(super) fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    // Names of gRPC are longer than what HTTP has.
+    let names =
+        run.status.keys().chain(run.failures.keys()).filter(|name| parse_status(name).is_some_and(is_grpc_status));
+    let width = names.map(String::len).fold(10, usize::max);
     let rows = |section: &str, kind: &str, n: u64, words: &str, failed: bool| {
         let percentage = percent(n as f64 / run.requests.total.max(1) as f64);
-        let first = format!("{section:<LABEL_WIDTH$}{:<10}{:>11}  {percentage:>7}  ", truncate(kind, 10), count(n));
+        let first =
+            format!("{section:<LABEL_WIDTH$}{:<width$}{:>11}  {percentage:>7}  ", truncate(kind, width), count(n));
         let lines = wrap(&first, words).into_iter();
         lines.map(move |line| if failed { paint.red(line.trim_end()) } else { line.trim_end().to_owned() })
     };
     let statuses = run.status.iter().enumerate().flat_map(|(i, (status, n))| {
         let is_failed = run.failed_by_status(status) > 0;
-        rows(if i == 0 { "status" } else { "" }, status, *n, &accepted_text(run, status, *n), is_failed)
-            .collect::<Vec<_>>()
+        let words = accepted_text(run, status, *n);
+        let words = run.target.failure_details.get(status).cloned().unwrap_or(words);
+        rows(if i == 0 { "status" } else { "" }, status, *n, &words, is_failed).collect::<Vec<_>>()
     });
-    // The classes of statuses are in the rows above.
-    let without_response =
-        run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx") && *kind != "check").enumerate();
+    // Classes and names of statuses are in the rows above.
+    let is_status = |kind: &str| kind.ends_with("xx") || kind == "check" || run.status.contains_key(kind);
+    let without_response = run.failures.iter().filter(|(kind, _)| !is_status(kind)).enumerate();
     let failures = without_response.flat_map(|(i, (kind, n))| {
         let words = run.target.failure_details.get(kind).map_or("", String::as_str);
         rows(if i == 0 { "no response" } else { "" }, kind, *n, words, true)

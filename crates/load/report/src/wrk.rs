@@ -11,6 +11,7 @@
 
 use super::number_format::{sanitize, zero_if_not_measured};
 use weir_base::Nanos;
+use weir_base::grpc_status::GRPC_STATUS_NAMES;
 use weir_histogram::Histogram;
 use weir_measure::Run;
 
@@ -41,7 +42,7 @@ fn errors(run: &Run) -> String {
     let connect = of(&["connect", "tls", "dropped"]);
     let read = of(&["closed", "reset", "protocol"]);
     let timeout = of(&["timeout"]);
-    let status = of(&["4xx", "5xx"]);
+    let status = of(&["4xx", "5xx"]) + of(&GRPC_STATUS_NAMES[1..]);
     let mut text = String::new();
     if connect + read + timeout > 0 {
         text += &format!("  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}\n");

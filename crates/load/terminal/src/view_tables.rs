@@ -4,6 +4,7 @@ use ratatui::layout::{Constraint, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Row, Table};
+use weir_base::grpc_status::{is_success_status, status_text};
 
 use super::run_view::RunView;
 use super::view_head::{bold, cut, dim, failed_style, three_digits};
@@ -118,9 +119,13 @@ fn failures(view: &RunView) -> Vec<FailureRow> {
         Some(FailureRow { kind: "step".to_owned(), count: step.failed, sample })
     });
     let failed = |(status, n): (&u16, &u64)| (*status, n - view.accepted.get(status).copied().unwrap_or(0).min(*n));
-    let statuses = view.statuses.iter().filter(|(status, _)| **status >= 400).map(failed).filter(|(_, n)| *n > 0);
     let statuses =
-        statuses.map(|(status, n)| FailureRow { kind: format!("status {status}"), count: n, sample: String::new() });
+        view.statuses.iter().filter(|(status, _)| !is_success_status(**status)).map(failed).filter(|(_, n)| *n > 0);
+    let statuses = statuses.map(|(status, n)| FailureRow {
+        kind: format!("status {}", status_text(status)),
+        count: n,
+        sample: String::new(),
+    });
     let sorted = |mut rows: Vec<FailureRow>| {
         rows.sort_by_key(|row| std::cmp::Reverse(row.count));
         rows

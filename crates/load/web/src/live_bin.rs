@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_base::grpc_status::status_text;
 use weir_histogram::Histogram;
 use weir_measure::recorder::Interval;
 use weir_measure::stream_interval::StreamInterval;
@@ -35,8 +36,10 @@ pub(crate) struct LiveBin {
     /// Times of failures.
     pub(crate) failed_times: BinTimes,
     /// Number of responses by status.
+    #[serde(serialize_with = "by_text")]
     pub(crate) status: BTreeMap<u16, u64>,
-    /// Successes with a status of 400 and above, by status.
+    /// Successes whose status is one of failures, by status.
+    #[serde(serialize_with = "by_text")]
     pub(crate) accepted: BTreeMap<u16, u64>,
     /// Requests without a response, by kind.
     pub(crate) failures: BTreeMap<&'static str, u64>,
@@ -50,6 +53,11 @@ pub(crate) struct LiveBin {
     /// Streamed responses; none if responses are not read as streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) streams: Option<BinStreams>,
+}
+
+/// Serialises counts by the text of a status.
+fn by_text<S: Serializer>(counts: &BTreeMap<u16, u64>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(counts.iter().map(|(status, n)| (status_text(*status), n)))
 }
 
 /// Streamed responses of an interval.

@@ -37,7 +37,7 @@ impl EventText<'_> {
         let text = vocabulary::text(&self.words, n << 20, self.event_bytes);
         let mut bytes = Vec::new();
         match self.format {
-            StreamFormat::Chunks => bytes.extend_from_slice(text.as_bytes()),
+            StreamFormat::Chunks | StreamFormat::Grpc => bytes.extend_from_slice(text.as_bytes()),
             StreamFormat::JsonLines | StreamFormat::Json => {
                 bytes.extend_from_slice(format!("{{\"n\":{n},\"text\":\"{text}\"}}\n").as_bytes());
             }

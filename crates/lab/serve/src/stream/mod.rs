@@ -100,7 +100,7 @@ fn stream_response(format: StreamFormat, body: ResponseBody) -> Response<Respons
     let content_type = match format {
         StreamFormat::Sse => HeaderValue::from_static("text/event-stream"),
         StreamFormat::JsonLines => CONTENT_TYPE_JSON_LINES,
-        StreamFormat::Chunks => HeaderValue::from_static("application/octet-stream"),
+        StreamFormat::Chunks | StreamFormat::Grpc => HeaderValue::from_static("application/octet-stream"),
         StreamFormat::Json => CONTENT_TYPE_JSON,
     };
     let mut reply = Response::new(body);

@@ -97,6 +97,11 @@ impl Http2Options {
 }
 
 impl Http2Plan {
+    /// The same for calls of gRPC, whose trailers are wanted.
+    pub(crate) fn for_calls(self, are_calls: bool) -> Self {
+        Self { settings: ClientSettings { wants_trailers: are_calls, ..self.settings }, ..self }
+    }
+
     /// Whether connections with, or without, TLS begin with HTTP/2.
     pub(crate) fn applies(&self, is_tls: bool) -> bool {
         if is_tls { self.over_tls.is_some() } else { self.cleartext }

@@ -22,6 +22,8 @@ pub enum PlanError {
     Conflict(&'static str),
     /// Mistakes of a scenario, each with its line.
     Scenario(String),
+    /// A call of gRPC that cannot be made, with the remedy.
+    Grpc(String),
     /// A file that cannot be read.
     File(String, String),
 }
@@ -37,6 +39,7 @@ impl fmt::Display for PlanError {
             Self::Value(option, why) => write!(f, "--{option}: {why}"),
             Self::Conflict(why) => f.write_str(why),
             Self::Scenario(mistakes) => f.write_str(mistakes),
+            Self::Grpc(why) => f.write_str(why),
             Self::File(path, why) => write!(f, "cannot read body file '{path}': {why}"),
         }
     }

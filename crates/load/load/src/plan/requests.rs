@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::PlanError;
+use crate::grpc::GrpcCall;
 use crate::options::{Options, RequestBodySource};
 use weir_machine::input_file;
 use weir_net::target::Target;
@@ -15,6 +16,7 @@ pub(super) fn requests(
     target: &Target,
     method: &str,
     keep_alive: bool,
+    grpc: Option<&GrpcCall>,
 ) -> Result<Vec<WireRequest>, PlanError> {
     let mut headers = options.headers.clone();
     if let Some(authorization) = authorization(options, target)? {
@@ -23,6 +25,10 @@ pub(super) fn requests(
     let bodies = options.bodies.iter().map(read_body).collect::<Result<Vec<_>, _>>()?;
     let weights = weights(options, bodies.len())?;
     let bodies = if bodies.is_empty() { vec![Vec::new()] } else { bodies };
+    let bodies = match grpc {
+        Some(call) => bodies.iter().map(|body| call.message(body)).collect::<Result<_, _>>()?,
+        None => bodies,
+    };
     let host = target.host_header();
     let build = |(body, weight): (&Vec<u8>, f64)| {
         let request = WireRequest::build(method, &target.path, &host, &headers, body, keep_alive)?;

@@ -20,6 +20,7 @@ impl LoadPlan {
     /// Validates a load of scenarios: compiles them and resolves their hosts.
     pub(super) fn of_scenarios(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
+        let grpc = options.grpc.call()?;
         let seed = options.seed.unwrap_or(0);
         let keep_alive = keeps_alive(options);
         let mix = ScenarioMix::compile(options, keep_alive, seed)?;
@@ -59,7 +60,8 @@ impl LoadPlan {
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
             pipeline: 1,
-            http2: http2(options, None, true)?,
+            http2: http2(options, None, true)?.map(|http2| http2.for_calls(grpc.is_some())),
+            grpc,
             // A step that ends its response by its events needs them to be read.
             streams: options.streams.or_else(|| (!mix.stream_ends().is_empty()).then(StreamOptions::default)),
             preconnect: 0,
@@ -93,6 +95,9 @@ pub(super) fn data_end(mix: &ScenarioMix, pacing: &Pacing, requests: Option<u64>
 
 /// Scenarios and their host, for the result.
 fn shown_url(options: &Options, target: &Target) -> String {
+    if options.grpc.is_call() {
+        return options.grpc.shown_url(String::new());
+    }
     if let Some(source) = options.scenarios.iter().find(|source| source.request_line().is_some()) {
         return source.request_line().map_or_else(|| target.url.clone(), |(_, url)| without_user(url));
     }

@@ -1,6 +1,7 @@
 //! Request of a step on a connection, and what is kept of its response.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use weir_base::Nanos;
 use weir_http2::error_code::ErrorCode;
@@ -10,6 +11,7 @@ use weir_scenario::plan::{OriginId, RequestBytes};
 
 use super::kept_response::{KeptBody, KeptResponse};
 use crate::event_streams::{ArrivedEvents, StreamObserver, status_of};
+use crate::grpc::{CallMessages, JsonCodec};
 use crate::headers::with_headers;
 use crate::program::{KeptParts, PipelinedRequest};
 use crate::request_tracing::RequestSpan;
@@ -55,6 +57,10 @@ pub(crate) struct StepExchange {
     pub(crate) arrived: ArrivedEvents,
     /// Trace of the request, if it is sampled.
     pub(crate) span: Option<Box<RequestSpan>>,
+    /// Check of the messages, of a call of gRPC.
+    pub(crate) messages: Option<CallMessages>,
+    /// Coding of these messages.
+    pub(crate) codec: Option<Arc<JsonCodec>>,
     /// Code with which its stream ended without a whole response (HTTP/2).
     pub(crate) reset_code: Option<ErrorCode>,
 }
@@ -70,7 +76,7 @@ impl StepExchange {
     ) {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
         self.is_kept = keeps != KeptParts::Nothing;
-        (self.reset_code, self.span) = (None, None);
+        (self.reset_code, self.span, self.messages, self.codec) = (None, None, None, None);
         (self.released, self.is_shown) = (0, false);
         self.closes =
             (0..self.requests() as u32).any(|nth| closes_connection(self.request.parts_from(self.start_of(nth))[0]));
@@ -87,8 +93,23 @@ impl StepExchange {
         }
     }
 
+    /// Makes its request a call of gRPC.
+    pub(crate) fn begin_call(&mut self, codec: &Arc<JsonCodec>) {
+        (self.messages, self.codec) = (Some(CallMessages::default()), Some(Arc::clone(codec)));
+    }
+
+    /// Request as a person reads it: messages of gRPC as JSON.
+    pub(crate) fn shown_request(&self) -> Vec<u8> {
+        let bytes = self.request.to_vec();
+        match &self.codec {
+            Some(codec) => codec.shown_request(&bytes),
+            None => bytes,
+        }
+    }
+
     /// Prepares it for the response to the next request of the same send.
     pub(crate) fn prepare_next(&mut self) {
+        self.messages = self.messages.map(|_| CallMessages::default());
         self.notes = HeadNotes::default();
         self.kept.clear_same();
     }
@@ -186,11 +207,14 @@ impl StepExchange {
         self.kept.raw_body()
     }
 
-    /// Body of the response, decompressed.
+    /// Body of the response, decompressed; of a call of gRPC as JSON.
     ///
     /// # Errors
     /// Reason why the body cannot be looked into.
     pub(crate) fn decoded_body(&self) -> Result<Vec<u8>, String> {
+        if let Some(codec) = &self.codec {
+            return codec.response(self.head(), self.body());
+        }
         with_headers(self.head(), |headers| {
             let encoding = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
             self.kept.decoded_body(encoding.map(|(_, value)| *value)).map(Cow::into_owned)
@@ -202,9 +226,19 @@ impl ResponseObserver for StepExchange {
     fn head(&mut self, head: &[u8], notes: HeadNotes) {
         self.notes = notes;
         self.kept.set_head(head);
+        if let Some(messages) = &mut self.messages {
+            messages.head(head, notes);
+        }
     }
 
     fn body(&mut self, bytes: &[u8]) {
+        if let Some(messages) = &mut self.messages {
+            messages.body(bytes);
+        }
         self.kept.push_body(bytes);
+    }
+
+    fn trailers(&mut self, text: &[u8]) {
+        self.kept.push_trailers(text);
     }
 }

@@ -83,6 +83,15 @@ impl KeptResponse {
         }
     }
 
+    /// Adds trailers to the fields of the head.
+    pub(in crate::steps) fn push_trailers(&mut self, text: &[u8]) {
+        let fields = self.head.strip_suffix(b"\r\n").map_or(0, <[u8]>::len);
+        if fields > 0 {
+            self.head.truncate(fields);
+            self.head.extend_from_slice(text);
+        }
+    }
+
     /// Takes the next bytes of the body.
     pub(in crate::steps) fn push_body(&mut self, bytes: &[u8]) {
         let room = self.max_bytes.saturating_sub(self.body.len());

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use weir_base::Nanos;
 use weir_hurl::{Assertion, ErrorReport, ParseError};
@@ -14,7 +15,7 @@ use weir_request::url::HttpUrl;
 use weir_request::url_text::UrlText;
 use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
 use weir_scenario::plan::{
-    RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules, StreamEndRule, merge_missing_values,
+    BodyCodec, RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules, StreamEndRule, merge_missing_values,
 };
 use weir_scenario::value::Value;
 
@@ -23,6 +24,7 @@ use super::scenario_data::{ParsedData, ScenarioData};
 use super::single_request::{LITERAL_BRACES, mistake};
 use super::user_deal::UserDeal;
 use super::{OriginResolver, ResolvedOrigin, ScenarioSource, scenario_hook, without_user};
+use crate::grpc::JsonCodec;
 use crate::options::Options;
 use crate::plan::{PlanError, typed_auth};
 
@@ -41,6 +43,8 @@ pub struct ScenarioMix {
     pub(crate) resolver: OriginResolver,
     /// Secrets that results leave out.
     pub(crate) mask: SecretMask,
+    /// Coding of messages, if the steps are calls of gRPC.
+    pub(crate) codec: Option<Arc<JsonCodec>>,
     /// Settings without effect, for a person.
     pub warnings: Vec<String>,
 }
@@ -67,6 +71,7 @@ impl ScenarioMix {
     /// Compiles the scenarios of a load, and resolves their hosts.
     pub(crate) fn compile(options: &Options, keep_alive: bool, seed: u64) -> Result<Self, PlanError> {
         let resolver = OriginResolver::new(options)?;
+        let codec = options.grpc.call()?.map(|call| Arc::new(JsonCodec(call)));
         let (mut scenarios, mut warnings, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
         let mut homes = Vec::new();
         let mask = options.secret_mask();
@@ -74,6 +79,7 @@ impl ScenarioMix {
         let mut parsed = ParsedData::default();
         for source in &options.scenarios {
             let mut settings = settings(source, options, keep_alive)?;
+            settings.codec = codec.clone().map(|codec| codec as Arc<dyn BodyCodec>);
             let hooks = scenario_hook::check(source, &settings)?;
             homes.extend(hooks.homes);
             let data = source.data.as_ref().map(|data| parsed.parse(data)).transpose()?;
@@ -119,7 +125,7 @@ impl ScenarioMix {
         let choice = RequestSource::new(&weights, seed);
         let file = |scenario: &CompiledScenario| scenario.data.as_ref().map(|data| data.file);
         let has_one_file = scenarios.iter().all(|scenario| file(scenario) == Some(0));
-        Ok(Self { scenarios, choice, has_one_file, deal, resolver, mask, warnings })
+        Ok(Self { scenarios, choice, has_one_file, deal, resolver, mask, codec, warnings })
     }
 
     /// Scenario of the iteration of this number, of a user of a closed loop or of a free one.

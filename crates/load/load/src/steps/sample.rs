@@ -46,7 +46,7 @@ pub(crate) fn failure_message(
 
 /// Takes note of the secrets that were sent: a service may send them back under other names.
 fn add_secrets(exchange: &StepExchange, mask: &mut SecretMask) {
-    let request: Vec<u8> = exchange.request.to_vec();
+    let request: Vec<u8> = exchange.shown_request();
     let request = String::from_utf8_lossy(&request[..request.len().min(MAX_SEARCHED_BODY_BYTES)]).into_owned();
     let (head, body) = request.split_once("\r\n\r\n").unwrap_or((&request, ""));
     mask.add_head(head);

@@ -1,5 +1,7 @@
 //! Users of one thread that play compiled steps.
 
+use std::borrow::Cow;
+
 use weir_base::Nanos;
 use weir_net::tls::Tls;
 use weir_net::wire::HeadNotes;
@@ -64,6 +66,7 @@ impl<'a> StepFlows<'a> {
         let looks_at_headers = needs_headers
             || !(200..300).contains(&status)
             || exchange.notes != HeadNotes::default()
+            || self.mix.codec.is_some()
             || exchange.kept.has_other_charset();
         let ip = if needs_headers { self.origins.ip(self.scenario_of(user), exchange.origin) } else { String::new() };
         if !looks_at_headers {
@@ -84,7 +87,10 @@ impl<'a> StepFlows<'a> {
         buffers: CallBuffers<'_>,
     ) -> Option<FlowNext> {
         let encoding = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
-        let body = exchange.kept.decoded_body(encoding.map(|(_, value)| *value));
+        let body = match &self.mix.codec {
+            Some(codec) => codec.response(exchange.kept.head(), exchange.kept.raw_body()).map(Cow::Owned),
+            None => exchange.kept.decoded_body(encoding.map(|(_, value)| *value)),
+        };
         let view = ResponseView {
             version: version_of(exchange.kept.head()),
             status,

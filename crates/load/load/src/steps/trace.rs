@@ -2,6 +2,7 @@
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_base::grpc_status::status_text;
 use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_scenario::plan::{FlowFailure, StepVerdict};
 use weir_scenario::value::Value;
@@ -68,17 +69,23 @@ impl StepTrace {
             RequestEnd::Failed(kind) => trace.transfer_failure = Some(kind),
             // Nothing but the status says why.
             RequestEnd::Response(status) if trace.verdict == "failed" && users.has_passed() => {
-                trace.failures.push(format!("status {status}"));
+                trace.failures.push(format!("status {}", status_text(status)));
             }
             RequestEnd::Response(_) | RequestEnd::Checked { .. } => {}
         }
         if let Some(exchange) = exchange {
             trace.origin = users.flow.origin_name(users.scenario_of(user), exchange.origin);
-            trace.request = exchange.request.to_vec();
+            trace.request = exchange.shown_request();
             trace.head = exchange.head().to_vec();
             trace.raw_body_bytes = exchange.body().len();
             match exchange.decoded_body() {
-                Ok(body) => trace.body = body,
+                Ok(body) => {
+                    // JSON of messages is longer than they are, and not decompressed.
+                    if exchange.codec.is_some() {
+                        trace.raw_body_bytes = body.len();
+                    }
+                    trace.body = body;
+                }
                 Err(reason) => trace.failures.push(reason),
             }
         }

@@ -71,6 +71,10 @@ impl FlowExchange for UserExchange {
         }
     }
 
+    fn message_fault(&self, is_stream: bool) -> Option<&'static str> {
+        self.as_ref()?.messages?.fault(is_stream)
+    }
+
     fn prepare_again(&mut self) {
         if let Some(step) = self {
             step.prepare_next();

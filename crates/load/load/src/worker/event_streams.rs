@@ -10,6 +10,7 @@ use crate::flight::{Flight, ReadTimes};
 use crate::plan::LoadPlan;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_base::grpc_status::{GRPC_OK, is_grpc_status};
 use weir_http2::connection::ResponseNotes;
 use weir_http2::error_code::ErrorCode;
 use weir_measure::outcome::{Outcome, RequestEnd};
@@ -222,6 +223,8 @@ impl<F: Flow> Worker<'_, F> {
         observers.reads.record_response(outcome.service());
         let end = match outcome.end {
             RequestEnd::Failed(FailureKind::Timeout) => StreamEnd::TimedOut,
+            // A call that ends with another status than OK, behind some of its messages.
+            RequestEnd::Response(status) if is_grpc_status(status) && status != GRPC_OK => StreamEnd::BrokenOff,
             _ => StreamEnd::Complete,
         };
         let mut sinks = self.results.counters.stream_sinks(&observers.options, outcome.intended);

@@ -2,6 +2,7 @@
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_base::grpc_status::is_success_status;
 
 use super::credential_home::{CredentialHome, RenderedTarget};
 use super::digest::DigestRequest;
@@ -94,7 +95,7 @@ impl ScenarioUser {
             return self.fail_step(flow, now);
         }
         // As in a load: without an expectation of the step its status decides, and the user goes on.
-        let is_success = view.status < 400 || step.checks.expects_status();
+        let is_success = is_success_status(view.status) || step.checks.expects_status();
         flow.findings.verdict = Some(if is_success { StepVerdict::Passed } else { StepVerdict::Failed });
         self.place.is_ok &= is_success;
         self.place.repeats = self.place.repeats.saturating_add(1);

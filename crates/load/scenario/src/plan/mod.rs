@@ -10,6 +10,7 @@
 //! failure of the step. Options with a fixed value are [`StepRules`]; the others are evaluated before each execution.
 
 mod body;
+mod body_codec;
 mod checks;
 mod credential_home;
 mod credential_lines;
@@ -46,6 +47,7 @@ mod user;
 #[cfg(test)]
 mod tests;
 
+pub use self::body_codec::BodyCodec;
 pub use self::checks::StepChecks;
 pub use self::encoding::EncodingError;
 pub use self::files::FileContents;

@@ -58,6 +58,8 @@ pub enum RenderError {
         /// Place of the header.
         position: TextPosition,
     },
+    /// Body that cannot be sent in the form that the load has.
+    Body(String),
     /// Too many different hosts.
     Origins,
 }
@@ -75,6 +77,7 @@ impl fmt::Display for RenderError {
                 write!(f, "{position}: the value of '{name}' would change the host; {expected}")
             }
             Self::Framing { error, position } => write!(f, "{position}: {error}"),
+            Self::Body(why) => f.write_str(why),
             Self::Origins => f.write_str("too many different hosts"),
         }
     }

@@ -69,6 +69,7 @@ impl RequestCompiler<'_, '_, '_> {
             of_settings: CredentialLines::default(),
             content_headers: PieceList::default(),
             body: PieceList::default(),
+            codec: self.settings.codec.clone(),
             shared_body: None,
             given_length: None,
             fixed: None,
@@ -112,7 +113,9 @@ impl RequestCompiler<'_, '_, '_> {
             let expected = format!("the length of the body, {} bytes, or none", body.map_or(0, |body| body.len()));
             self.error(length.position, &expected, found);
         }
-        template.shared_body = template.body.as_fixed().and_then(RequestBytes::share);
+        // Another form of it would be made for each request.
+        let shared = template.body.as_fixed().filter(|_| template.codec.is_none());
+        template.shared_body = shared.and_then(RequestBytes::share);
         if template.shared_body.is_some() {
             template.body = PieceList::default();
         }

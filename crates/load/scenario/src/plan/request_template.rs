@@ -6,6 +6,7 @@ use weir_base::rng::SeededRng;
 use weir_hurl::TextPosition;
 use weir_request::request_framing::CallerFraming;
 
+use super::body_codec::BodyCodec;
 use super::credential_home::{CredentialHome, RenderedTarget};
 use super::credential_lines::CredentialLines;
 use super::encoding::PieceEncoding;
@@ -48,6 +49,8 @@ pub(super) struct RequestTemplate {
     /// Lines about the body.
     pub(super) content_headers: PieceList,
     pub(super) body: PieceList,
+    /// Coding of the body.
+    pub(super) codec: Option<Arc<dyn BodyCodec>>,
     /// Large body that never changes, in place of `body`.
     pub(super) shared_body: Option<Arc<[u8]>>,
     /// Length that the file gives.
@@ -212,6 +215,8 @@ impl RequestTemplate {
                 body.as_slice()
             }
         };
+        let encoded = self.codec.as_ref().map(|codec| codec.encode(body).map_err(RenderError::Body)).transpose()?;
+        let body = encoded.as_deref().unwrap_or(body);
         let framing = match &self.given_length {
             Some(length) => length.framing(source, out, (shape.method, body.len()))?,
             None => CallerFraming::default(),

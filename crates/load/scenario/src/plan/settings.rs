@@ -1,8 +1,11 @@
 //! Settings of a scenario besides its file.
 
+use std::sync::Arc;
+
 use weir_hurl::Assertion;
 use weir_request::secret_names::is_secret_name;
 
+use super::body_codec::BodyCodec;
 use super::rules::StepRules;
 use crate::data::ThinkTime;
 use crate::value::Value;
@@ -38,6 +41,8 @@ pub struct ScenarioSettings {
     /// Predicate that makes a response a success, of steps without one of their own (`# @success`); without any a
     /// status below 400 does.
     pub success: Option<Assertion>,
+    /// Coding of the bodies of all steps; they are sent as they are without one.
+    pub codec: Option<Arc<dyn BodyCodec>>,
     /// Whether an iteration goes on after a failed step.
     pub continue_on_error: bool,
     /// Whether a user's cookies are kept from one iteration to the next one.
@@ -69,6 +74,7 @@ impl Default for ScenarioSettings {
             think: ThinkTime::default(),
             rules: StepRules::default(),
             success: None,
+            codec: None,
             continue_on_error: false,
             keep_cookies: false,
         }

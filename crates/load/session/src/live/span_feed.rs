@@ -1,6 +1,7 @@
 //! Spans of sampled requests: from the load to collectors of traces.
 
 use std::time::Duration;
+use weir_base::grpc_status::{is_grpc_status, is_success_status, status_text};
 
 use super::out_options::{OutOptions, TraceCollector};
 use weir_command::Messages;
@@ -89,15 +90,20 @@ fn span(request: &SampledRequest, step: Option<&str>, is_tls: bool) -> TraceSpan
     attributes.push(("weir.wait_ms", AttributeValue::Int(millis(request.sent_unix_ns, request.intended_unix_ns))));
     let error = match request.end {
         RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
-            attributes.push(("http.response.status_code", status.into()));
+            attributes.push(match is_grpc_status(status) {
+                true => ("rpc.grpc.status_code", status.into()),
+                false => ("http.response.status_code", status.into()),
+            });
             let first_byte = millis(request.first_byte_unix_ns, request.sent_unix_ns);
             attributes.push(("weir.first_byte_ms", AttributeValue::Int(first_byte)));
             let is_failed = match request.end {
                 RequestEnd::Checked { passed, .. } => !passed,
-                _ => status >= 400,
+                _ => !is_success_status(status),
             };
             if is_failed {
-                attributes.push(("error.type", if status >= 400 { status.to_string().into() } else { "check".into() }));
+                let by_status = !is_success_status(status);
+                let kind = if by_status { status_text(status) } else { "check".into() };
+                attributes.push(("error.type", kind.into_owned().into()));
             }
             is_failed.then(|| truncate(&request.message).to_owned())
         }

@@ -88,7 +88,8 @@ function marksOf(changes, kind) {
 function classesOf(bin) {
   const classes = CLASSES.map(() => 0), other = CLASSES.findIndex(([, , from]) => from === null), none = other + 1;
   for (const [status, n] of Object.entries(bin.status)) {
-    const at = Math.floor(status / 100) - 2;
+    // A status of gRPC is a name: OK is as 2xx, and the others are as 5xx.
+    const at = Number(status) ? Math.floor(status / 100) - 2 : status === "OK" ? 0 : 3;
     classes[at >= 0 && at < other ? at : other] += n;
   }
   for (const n of Object.values(bin.failures)) classes[none] += n;

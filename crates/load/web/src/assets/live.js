@@ -55,7 +55,7 @@ function showFigures() {
     return [name, units.count.show(requests), per(requests), units.count.show(failed), units.count.show(checks), requests ? time(sum / requests / 1e6) : none];
   }));
   const failedOf = ([status, n]) => [status, n - (all.accepted[status] ?? 0)];
-  const statuses = Object.entries(all.status).filter(([status]) => status >= 400).map(failedOf).filter(([, n]) => n > 0);
+  const statuses = Object.entries(all.status).filter(([status]) => Number(status) ? status >= 400 : status !== "OK").map(failedOf).filter(([, n]) => n > 0);
   const failures = [...statuses, ...Object.entries(all.failures)];
   fill("failures", failures.sort((a, b) => b[1] - a[1]).map(([kind, n]) => [kind, units.count.show(n), units.fraction.show(n / ended), page.store.details[kind] ?? ""]), 1);
 }

@@ -19,6 +19,8 @@ pub struct ClientSettings {
     pub header_table_bytes: u32,
     /// Maximum size of a response's fields, in bytes, with 32 for each, at most 1 MiB.
     pub max_fields_bytes: u32,
+    /// Whether trailers are wanted as text.
+    pub wants_trailers: bool,
     /// Request fields to insert into the peer's table.
     pub indexing: IndexingPolicy,
 }
@@ -35,6 +37,7 @@ impl Default for ClientSettings {
             connection_window_bytes: 15 << 20,
             header_table_bytes: DEFAULT_TABLE_BYTES as u32,
             max_fields_bytes: 64 << 10,
+            wants_trailers: false,
             indexing: IndexingPolicy::default(),
         }
     }

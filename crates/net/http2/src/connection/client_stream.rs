@@ -25,6 +25,8 @@ pub(super) struct ClientStream {
     pub(super) body_sent: u64,
     /// Length of the response's content, if announced.
     pub(super) content_length: Option<u64>,
+    /// Code of gRPC of the last fields.
+    pub(super) grpc_status: Option<u16>,
     /// Bytes of the response's content so far.
     pub(super) body: u64,
     /// Bytes of the response's frames so far.
@@ -39,6 +41,7 @@ impl ClientStream {
 
     /// Sizes of the response.
     pub(super) fn totals(&self) -> ResponseTotals {
-        ResponseTotals { status: self.status, body: self.body, wire: self.wire, body_sent: self.body_sent }
+        let Self { status, grpc_status, body, wire, body_sent, .. } = *self;
+        ResponseTotals { status, grpc_status, body, wire, body_sent }
     }
 }

@@ -69,7 +69,7 @@ pub struct ResponseNotes {
     pub content_length: Option<u64>,
     /// Whether it sets a cookie.
     pub sets_cookie: bool,
-    /// Whether the content has a coding.
+    /// Whether the content, or the messages of gRPC in it, have a coding.
     pub is_encoded: bool,
 }
 
@@ -78,6 +78,8 @@ pub struct ResponseNotes {
 pub struct ResponseTotals {
     /// The final status.
     pub status: u16,
+    /// Code of gRPC that the last fields have, 0 to 16; one without a name is 2, UNKNOWN.
+    pub grpc_status: Option<u16>,
     /// Content in bytes, without framing.
     pub body: u64,
     /// All frames of the stream in bytes: heads (also interim ones), content, padding, trailers.

@@ -78,7 +78,7 @@ impl ClientConnection {
         };
         stream.wire += wire;
         let is_head_due = !stream.has_head();
-        let wants_text = is_head_due && stream.wants_head;
+        let wants_text = if is_head_due { stream.wants_head } else { self.settings.wants_trailers };
         let fields = self.responses.decode(block, wants_text)?;
         match fields.violation {
             Some(FieldViolation::Malformed(reason)) => {
@@ -100,7 +100,7 @@ impl ClientConnection {
             (true, None) => Err("a response has no :status"),
             (false, Some(_)) => Err("trailers have a :status"),
             (false, None) if !is_end => Err("fields behind the head do not end the response"),
-            (false, None) => self.end(&stream).map(Some),
+            (false, None) => self.end(&ClientStream { grpc_status: fields.grpc_status, ..stream }).map(Some),
         };
         Ok(event.unwrap_or_else(|reason| self.violation(number, ErrorCode::PROTOCOL_ERROR, reason)))
     }
@@ -125,6 +125,7 @@ impl ClientConnection {
         };
         let event = Event::Head { key: stream.key, head };
         if is_end {
+            stream.grpc_status = fields.grpc_status;
             let end = self.end(&stream)?;
             self.pending = Some((stream.number, end));
         } else if let Some(place) = self.streams.get_mut(stream.number) {

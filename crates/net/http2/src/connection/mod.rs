@@ -140,7 +140,8 @@ impl ClientConnection {
         self.output.advance(bytes);
     }
 
-    /// The last head of a stream that wanted its text, until the next call of [`Self::receive`].
+    /// The last head of a stream that wanted its text, or the last trailers if these are wanted, until the next call of
+    /// [`Self::receive`].
     pub fn head_text(&self) -> &[u8] {
         self.responses.text()
     }

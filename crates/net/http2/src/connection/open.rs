@@ -127,6 +127,7 @@ impl ClientConnection {
             body_left: request.body_length,
             body_sent: 0,
             content_length: None,
+            grpc_status: None,
             body: 0,
             wire: 0,
         });

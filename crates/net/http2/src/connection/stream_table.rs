@@ -165,6 +165,7 @@ mod tests {
             body_left: 0,
             body_sent: 0,
             content_length: None,
+            grpc_status: None,
             body: 0,
             wire: 0,
         }

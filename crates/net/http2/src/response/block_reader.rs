@@ -3,6 +3,11 @@
 use crate::field::{digits, is_field_value, is_lower_token, trim};
 use crate::hpack::{FieldSink, field_size};
 
+/// Number of codes of gRPC.
+const GRPC_CODES: u64 = 17;
+/// Code of UNKNOWN.
+const GRPC_UNKNOWN: u16 = 2;
+
 /// Reason why a message is malformed: an error of its stream alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldViolation {
@@ -21,8 +26,10 @@ pub struct ResponseFields {
     pub content_length: Option<u64>,
     /// Whether it sets a cookie.
     pub sets_cookie: bool,
-    /// Whether the content has a coding.
+    /// Whether the content, or the messages of gRPC in it, have a coding.
     pub is_encoded: bool,
+    /// Code of gRPC, 0 to 16; one without a name is 2, UNKNOWN.
+    pub grpc_status: Option<u16>,
     /// First violation.
     pub violation: Option<FieldViolation>,
 }
@@ -127,7 +134,11 @@ impl BlockReader<'_> {
                 }
             }
             b"set-cookie" => self.fields.sets_cookie = true,
-            b"content-encoding" => self.fields.is_encoded = true,
+            b"content-encoding" | b"grpc-encoding" => self.fields.is_encoded = true,
+            b"grpc-status" => {
+                let code = digits(value).filter(|code| *code < GRPC_CODES);
+                self.fields.grpc_status = Some(code.map_or(GRPC_UNKNOWN, |code| code as u16));
+            }
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
                 return Err("a response has a field about the connection, which HTTP/2 forbids");
             }

@@ -33,6 +33,9 @@ pub trait ResponseObserver {
 
     /// Takes the next bytes of its body, without framing.
     fn body(&mut self, _bytes: &[u8]) {}
+
+    /// Takes the trailers behind the body as text, if they are wanted: lines `name: value`, an empty line.
+    fn trailers(&mut self, _text: &[u8]) {}
 }
 
 /// Looks at nothing.

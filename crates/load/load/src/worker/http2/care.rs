@@ -35,7 +35,8 @@ impl<F: Flow> Worker<'_, F> {
     pub(in crate::worker) fn write_streams(&mut self, index: u32) {
         let now = self.clock.now();
         // A head that is observed is wanted as well.
-        let knows_server = self.results.counters.counts().server.is_some() && self.observers.is_none();
+        let is_called = self.shared.plan.grpc.is_some();
+        let knows_server = self.results.counters.counts().server.is_some() && self.observers.is_none() && !is_called;
         let requests = &self.shared.plan.requests;
         let Some(slot) = self.connections.get(index) else { return };
         let is_open = match slot.phase {

@@ -1,5 +1,6 @@
 //! Connections with HTTP/2: what their events mean for the requests on them.
 
+mod calls;
 mod care;
 mod ends;
 mod placing;
@@ -185,6 +186,10 @@ impl<F: Flow> Worker<'_, F> {
 
     /// Takes a whole response.
     pub(super) fn stream_ended(&mut self, index: u32, key: u32, totals: &ResponseTotals, at: Nanos, now: Nanos) {
+        let status = match &self.shared.plan.grpc {
+            None => Ok(totals.status),
+            Some(call) => self.call_ended(call, index, key, totals),
+        };
         let Some(slot) = self.connections.get(index) else { return };
         let Some(exchange) = slot.streams.as_mut().and_then(|streams| streams.take(key)) else { return };
         self.note_unused(index, now);
@@ -192,7 +197,17 @@ impl<F: Flow> Worker<'_, F> {
             self.retire(index);
         }
         let at = at.max(exchange.flight.sent.min(now));
-        let (status, body, wire) = (totals.status, totals.body, totals.wire);
+        let status = match status {
+            Ok(status) => status,
+            Err(kind) => {
+                let user = exchange.user;
+                if self.fail_exchange(exchange, kind, None, now) {
+                    F::continue_on_streams(self, index, user, at, now);
+                }
+                return;
+            }
+        };
+        let (body, wire) = (totals.body, totals.wire);
         let answer = DecodedResponse { status, body, wire, keep_alive: true };
         F::stream_responded(self, index, exchange, &answer, ReadTimes { at, now });
     }

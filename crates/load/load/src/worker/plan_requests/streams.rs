@@ -34,7 +34,8 @@ impl Worker<'_, PlanRequests> {
     fn plan_exchange(&self, start: &DueRequest, ready: Nanos, now: Nanos) -> StreamExchange<PlanExchange> {
         let plan = self.shared.plan;
         let flight = Flight::new(start, ready, plan.source.pick(start.arrival.number));
-        StreamExchange::new(flight, start.user, PlanExchange::default(), &plan.requests, now)
+        let inner = PlanExchange::of_call(plan.grpc.is_some());
+        StreamExchange::new(flight, start.user, inner, &plan.requests, now)
     }
 
     /// Fills a connection, whose service has said how many streams it permits.

@@ -22,10 +22,12 @@ pub(super) fn outcomes(run: &Run) -> Option<PageTable> {
     };
     for (status, n) in &run.status {
         let tone = if run.failed_by_status(status) > 0 { Tone::Bad } else { Tone::Good };
-        row(tone, status, *n, &accepted_text(run, status, *n));
+        let words = accepted_text(run, status, *n);
+        row(tone, status, *n, run.target.failure_details.get(status).unwrap_or(&words));
     }
-    // The classes of statuses are in the rows above.
-    for (kind, n) in run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx")) {
+    // Classes and names of statuses are in the rows above.
+    let is_status = |kind: &String| kind.ends_with("xx") || run.status.contains_key(kind);
+    for (kind, n) in run.failures.iter().filter(|(kind, _)| !is_status(kind)) {
         row(Tone::Bad, kind, *n, run.target.failure_details.get(kind).map_or("", String::as_str));
     }
     (!table.rows.is_empty()).then_some(table)

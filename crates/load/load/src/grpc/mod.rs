@@ -1,0 +1,26 @@
+//! Calls of gRPC as the requests of a load: one more scheme of URLs.
+//!
+//! A URL of gRPC becomes one of HTTP/2, and its JSON becomes messages; the schema is from files or from the server.
+//!
+//! - [`GrpcOptions`]: where the schema is from; [`GrpcCall`]: the method of all requests
+//! - `rewrite`: options of a grpc URL as those of requests
+//! - `reflection_call`: the schema from the server
+//! - `call_messages`: check of a response's framing; `call_end`: what its trailers mean
+//! - `json_codec`: JSON of scenarios to messages
+
+mod call;
+mod call_end;
+mod call_messages;
+mod json_codec;
+mod options;
+mod reflection_call;
+mod rewrite;
+mod schema_files;
+
+pub use self::call::GrpcCall;
+pub(crate) use self::call_end::CallEnd;
+pub(crate) use self::call_messages::CallMessages;
+pub(crate) use self::json_codec::JsonCodec;
+pub use self::options::GrpcOptions;
+pub use self::rewrite::is_grpc_url;
+pub(crate) use self::rewrite::with_grpc;

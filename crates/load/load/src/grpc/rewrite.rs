@@ -1,0 +1,139 @@
+//! Options of a grpc URL as those of requests over HTTP/2.
+
+use std::borrow::Cow;
+
+use weir_base::Nanos;
+use weir_events::StreamFormat;
+use weir_grpc::metadata::{CONTENT_TYPE, check_field, timeout_text};
+use weir_grpc::{GrpcSchema, MethodName};
+use weir_net::target::Target;
+use weir_net::wire::parse_header;
+
+use super::options::{GrpcOptions, GrpcTarget};
+use super::reflection_call::reflect;
+use super::schema_files::{SchemaBytes, schema_of_files};
+use crate::event_streams::StreamOptions;
+use crate::http2::{Http2Options, Http2Preference};
+use crate::options::Options;
+use crate::plan::PlanError;
+
+/// Schemes of gRPC, and those of HTTP that they become.
+const SCHEMES: [(&str, &str); 2] = [("grpc://", "http://"), ("grpcs://", "https://")];
+
+/// Fields of gRPC itself that users may set: the compression of messages.
+const ENCODING: &str = "grpc-encoding";
+const ACCEPT_ENCODING: &str = "grpc-accept-encoding";
+
+/// Whether a URL is one of gRPC.
+pub fn is_grpc_url(url: &str) -> bool {
+    SCHEMES.iter().any(|(scheme, _)| url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme)))
+}
+
+/// Options of a grpc URL as those of requests over HTTP/2; others as they are. Without files the schema is asked of the
+/// server.
+pub(crate) fn with_grpc(options: &Options) -> Result<Cow<'_, Options>, PlanError> {
+    if options.grpc.is_call() {
+        return Ok(Cow::Borrowed(options));
+    }
+    let Some((scheme, http)) = SCHEMES
+        .iter()
+        .find(|(scheme, _)| options.url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme)))
+    else {
+        let why =
+            "--proto, --proto-path and --protoset are for URLs of gRPC; write grpc://host:port/package.Service/Method";
+        return if options.grpc.is_empty() { Ok(Cow::Borrowed(options)) } else { Err(PlanError::Conflict(why)) };
+    };
+    check(options)?;
+    let url = format!("{http}{}", &options.url[scheme.len()..]);
+    let target = Target::parse(&url)?;
+    let name = MethodName::parse(&target.path).map_err(PlanError::Grpc)?;
+    let compresses = compression(options)?;
+    let schema = match schema_of_files(&options.grpc).map_err(PlanError::Grpc)? {
+        Some(schema) => schema,
+        None => reflect(options, &target, &name.service).map_err(PlanError::Grpc)?,
+    };
+    let method = schema.method(&name).map_err(PlanError::Grpc)?;
+    let path = method.path();
+    let origin = url.get(..url.len() - target.path.len()).unwrap_or_default();
+    let streams = options.streams.or_else(|| method.kind().has_response_stream().then(StreamOptions::default));
+    Ok(Cow::Owned(Options {
+        url: format!("{origin}{path}"),
+        method: Some("POST".to_owned()),
+        headers: headers(options),
+        http2: Http2Options {
+            over_tls: target.tls.then_some(Http2Preference::Required),
+            cleartext: !target.tls,
+            ..options.http2
+        },
+        streams: streams.map(|streams| StreamOptions { format: Some(StreamFormat::Grpc), ..streams }),
+        grpc: GrpcOptions { made_for: Some(made_for(&target, name, &schema, compresses)), ..options.grpc.clone() },
+        ..options.clone()
+    }))
+}
+
+fn made_for(target: &Target, name: MethodName, schema: &GrpcSchema, compresses: bool) -> GrpcTarget {
+    // Without user and password.
+    let shown = target.url.split_once("://").map_or(target.url.as_str(), |(_, rest)| rest);
+    GrpcTarget {
+        url: format!("{}://{shown}", if target.tls { "grpcs" } else { "grpc" }),
+        method: (name.service, name.method),
+        schema: SchemaBytes(schema.to_descriptor_set()),
+        compresses,
+    }
+}
+
+/// Rejects options that mean nothing for calls, and metadata that is gRPC's own.
+fn check(options: &Options) -> Result<(), PlanError> {
+    let rules = [
+        (options.method.is_some(), "--method is for HTTP; a call of gRPC has its method in the URL"),
+        (options.pipeline.unwrap_or(1) > 1, "--pipeline is for HTTP/1.1; calls of gRPC have --streams"),
+        (!options.scenarios.is_empty(), "a grpc URL is for one method; leave out the scenario"),
+        (options.program.is_some(), "a grpc URL is for one method; leave out the script"),
+        (
+            options.streams.is_some_and(|streams| streams.format.is_some()),
+            "--stream has no format with gRPC; its messages are the events",
+        ),
+    ];
+    if let Some((_, why)) = rules.into_iter().find(|(is_broken, _)| *is_broken) {
+        return Err(PlanError::Conflict(why));
+    }
+    for line in &options.headers {
+        let Ok((name, value)) = parse_header(line) else { continue };
+        if ![ENCODING, ACCEPT_ENCODING].iter().any(|own| name.eq_ignore_ascii_case(own)) && !value.contains("{{") {
+            check_field(name, value).map_err(|why| PlanError::Value("header", why))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether messages are compressed, by the metadata `grpc-encoding`.
+fn compression(options: &Options) -> Result<bool, PlanError> {
+    let mut given = options.headers.iter().filter_map(|line| parse_header(line).ok());
+    match given.rfind(|(name, _)| name.eq_ignore_ascii_case(ENCODING)) {
+        None | Some((_, "identity")) => Ok(false),
+        Some((_, "gzip")) => Ok(true),
+        Some((_, other)) => {
+            let why = format!("unknown {ENCODING} '{}'; choose gzip or identity", other.escape_debug());
+            Err(PlanError::Value("header", why))
+        }
+    }
+}
+
+/// Metadata of the calls, and what gRPC adds to it.
+fn headers(options: &Options) -> Vec<String> {
+    let mut all = options.headers.clone();
+    let has = |name: &str| {
+        options.headers.iter().any(|line| parse_header(line).is_ok_and(|(given, _)| given.eq_ignore_ascii_case(name)))
+    };
+    if !has(ACCEPT_ENCODING) {
+        all.push(format!("{ACCEPT_ENCODING}: gzip"));
+    }
+    // Of HTTP, and nothing that a service of gRPC looks at.
+    if !has("accept") {
+        all.push("Accept:".to_owned());
+    }
+    all.push(format!("Content-Type: {CONTENT_TYPE}"));
+    all.push("TE: trailers".to_owned());
+    all.extend(options.timeout.map(|timeout| format!("grpc-timeout: {}", timeout_text(Nanos::from(timeout)))));
+    all
+}
