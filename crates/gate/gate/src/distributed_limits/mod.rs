@@ -1,7 +1,7 @@
 //! Cluster-wide limits: this gateway's allocations, renewed by a thread through a Redis server.
 //!
 //! [`weir_resilience::ratelimit::split`] decides what is requested and when. Here is the rest: a thread that sends the
-//! requests ([`table`]), with the demand of rate limits and budgets, and applies the replies to them
+//! requests (`table`), with the demand of rate limits and budgets, and applies the replies to them
 //! ([`DistributedLimit`](super::distributed_limit::DistributedLimit)). No
 //! call and no event loop waits for it.
 
