@@ -17,11 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from conftest import wait_for
 from programs import finished, redis_server, start, started
 
 import weir
+import weir.httpx2
 
 KEY = "alpha-key-0123456789"
 
@@ -92,6 +94,25 @@ def test_two_processes_that_share_a_key_are_not_rejected(shared: str) -> None:
         stats = service.stats()
     assert stats["rejected"]["rate_limited"] == 0
     assert stats["accepted"] + stats["rejected"]["invalid_nonce"] == 80
+
+
+def test_transports_that_share_a_key_are_not_rejected(shared: str) -> None:
+    limits: dict[str, Any] = {"key": [KEY], "limit": ["20/500ms"], "block_after": 0}
+
+    async def run(url: str) -> None:
+        clients = [
+            httpx2.AsyncClient(transport=weir.httpx2.AsyncTransport(rate=limiter, keys=lambda _: KEY), timeout=None)
+            for limiter in (weir.Limiter("20/500ms", shared=shared), weir.Limiter("20/500ms", shared=shared))
+        ]
+        calls = (f"{url}/api/request?api_key={KEY}&nonce={n}&req_id={n}" for n in range(60))
+        await asyncio.gather(*(clients[n % 2].get(call) for n, call in enumerate(calls)))
+        await asyncio.gather(*(client.aclose() for client in clients))
+
+    with weir.serve("ratelimit", latency_in="0ms..20ms", latency_out="0ms..20ms", **limits) as service:
+        asyncio.run(run(service.url))
+        stats = service.stats()
+    assert stats["rejected"]["rate_limited"] == 0
+    assert stats["accepted"] + stats["rejected"]["invalid_nonce"] == 60
 
 
 def test_a_slot_of_one_limiter_is_missing_to_the_other_until_it_ends(shared: str) -> None:
@@ -251,6 +272,11 @@ def test_a_server_that_is_away_is_an_error_without_its_password() -> None:
     assert "secret" not in str(why.value)
     with pytest.raises(weir.LimiterError):
         asyncio.run(limiter.acquire_async("key"))
+    with httpx2.Client(transport=weir.httpx2.Transport(rate=limiter, retries=2)) as client:
+        with pytest.raises(httpx2.ConnectError, match=r"rate limit: redis://127.0.0.1:1/: unreachable") as why:
+            client.get("http://127.0.0.1:1/")
+        assert "secret" not in str(why.value)
+        assert len(weir.httpx2.attempts(why.value)) == 1
 
 
 def test_each_process_goes_on_alone_if_it_is_asked_to(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -42,7 +42,12 @@ def broken_off(call: TransportCall, chunk: tuple[str, str, str]) -> tuple[str, s
 
 
 #: Kinds of exceptions by what failed of the exchange, where it is not the outcome alone.
-_BY_POINT = {"connect_timeout": "ConnectTimeout", "write_timeout": "WriteTimeout", "stream": "RemoteProtocolError"}
+_BY_POINT = {
+    "connect_timeout": "ConnectTimeout",
+    "write_timeout": "WriteTimeout",
+    "stream": "RemoteProtocolError",
+    "rate_limit": "ConnectError",
+}
 
 #: Kinds of exceptions of a call without a response, by the outcome of its last attempt.
 _BY_OUTCOME = {

@@ -138,7 +138,7 @@ impl ResponseHandle {
     }
 
     /// What failed of the last attempt, where its outcome does not say it: `other`, `connect_timeout`, `write_timeout`,
-    /// `stream`, `content_length`, `body` or `too_long`.
+    /// `stream`, `content_length`, `body`, `too_long` or `rate_limit`.
     #[getter]
     fn failure_point(&self) -> &'static str {
         self.outcome.attempts.last().map_or(FailurePoint::Other, |attempt| attempt.end.failure_point()).name()

@@ -19,7 +19,7 @@ use weir_base::failure::FailureKind;
 use weir_machine::clock;
 use weir_machine::timer::Timer;
 use weir_net::client::buffered_body::{BufferedBody, read_body, too_long};
-use weir_net::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest, SendError, TimedBody};
+use weir_net::client::{Client, FailurePoint, IncomingBody, OutgoingBody, OutgoingRequest, SendError, TimedBody};
 use weir_retry::grpc::Codes;
 use weir_retry::policy::AttemptFailure;
 use weir_retry::retry_after::retry_after;
@@ -70,7 +70,7 @@ pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
     if let Some(fault) = fault {
         let failure = AttemptFailure::Kind(FailureKind::Request);
         host_permit.failed_by(failure, fault.clone().into());
-        return failed_outcome(failure, fault);
+        return failed_outcome(failure, AttemptCause { text: fault.into(), point: FailurePoint::RateLimit });
     }
     // In a bidirectional stream the response's first message may depend on the caller's next one.
     let may_wait = request.plan.policy.allows_extra_attempts() && !matches!(body, OutgoingBody::Stream(_));

@@ -35,6 +35,8 @@ pub enum FailurePoint {
     Body,
     /// The response is longer than its maximum.
     TooLong,
+    /// Nothing was sent, since the place of a rate limit was unreachable.
+    RateLimit,
 }
 
 impl FailurePoint {
@@ -48,6 +50,7 @@ impl FailurePoint {
             Self::ContentLength => "content_length",
             Self::Body => "body",
             Self::TooLong => "too_long",
+            Self::RateLimit => "rate_limit",
         }
     }
 }
