@@ -273,10 +273,10 @@ def test_a_server_that_is_away_is_an_error_without_its_password() -> None:
     with pytest.raises(weir.LimiterError):
         asyncio.run(limiter.acquire_async("key"))
     with httpx2.Client(transport=weir.httpx2.Transport(rate=limiter, retries=2)) as client:
-        with pytest.raises(httpx2.ConnectError, match=r"rate limit: redis://127.0.0.1:1/: unreachable") as why:
+        with pytest.raises(httpx2.ConnectError, match=r"rate limit: redis://127.0.0.1:1/: unreachable") as away:
             client.get("http://127.0.0.1:1/")
-        assert "secret" not in str(why.value)
-        assert len(weir.httpx2.attempts(why.value)) == 1
+        assert "secret" not in str(away.value)
+        assert len(weir.httpx2.attempts(away.value)) == 1
 
 
 def test_each_process_goes_on_alone_if_it_is_asked_to(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
