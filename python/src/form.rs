@@ -24,6 +24,7 @@ use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
 use crate::scenario_args::ScenarioArg;
 use crate::stream_args::stream_options;
+use crate::websocket_args::websocket_options;
 
 /// Options of a load, its objectives and agents.
 pub(crate) struct LoadRequest {
@@ -57,6 +58,7 @@ impl LoadRequest {
             mix_from: form.take("mix_from")?,
             log_pattern: form.take("log_pattern")?,
         };
+        let websocket = websocket_options(&form)?;
         let mut options = Options {
             url: form.take("url")?,
             scenarios: form.take::<Vec<ScenarioArg>>("scenario")?.into_iter().map(|scenario| scenario.0).collect(),
@@ -93,8 +95,8 @@ impl LoadRequest {
                 streams: form.take("streams")?,
                 window_bytes: form.take("h2_window")?,
             },
-            streams: stream_options(&form)?,
-            websocket: weir::load::websocket::WebSocketOptions::default(),
+            streams: stream_options(&form, websocket.listens)?,
+            websocket,
             grpc: GrpcOptions::default(),
             traces_requests: false,
             unix_socket: form.take("unix_socket")?,
@@ -194,7 +196,7 @@ impl FromPyObject<'_, '_> for LoadStagesArg {
 }
 
 /// Body: bytes, text, or the path of a file.
-struct BodyArg(RequestBodySource);
+pub(crate) struct BodyArg(pub(crate) RequestBodySource);
 
 impl FromPyObject<'_, '_> for BodyArg {
     type Error = PyErr;

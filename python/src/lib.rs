@@ -44,6 +44,7 @@ mod simulate;
 mod started_load;
 mod stream_args;
 mod transport;
+mod websocket_args;
 
 use pyo3::prelude::*;
 

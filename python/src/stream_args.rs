@@ -8,12 +8,13 @@ use weir::load::event_streams::StreamOptions;
 use crate::arguments::PythonArgs;
 use crate::errors;
 
-/// Responses as streams of events; `None` if they are not read as such.
-pub(crate) fn stream_options(form: &PythonArgs<'_>) -> PyResult<Option<StreamOptions>> {
+/// Responses as streams of events, or what connections listen to; `None` if they are not read as such.
+pub(crate) fn stream_options(form: &PythonArgs<'_>, listens: bool) -> PyResult<Option<StreamOptions>> {
     let choice: StreamArg = form.take("stream")?;
     let stall_timeout: Option<Duration> = form.time("stall_timeout")?;
     let max_events: Option<u64> = form.take("max_events")?;
-    let StreamArg(Some(format)) = choice else {
+    // Connections that listen need no format.
+    let Some(format) = choice.0.or(listens.then_some(None)) else {
         let needless = stall_timeout.map(|_| "stall_timeout").or(max_events.map(|_| "max_events"));
         return needless.map_or(Ok(None), |name| Err(errors::usage(&format!("{name} needs stream, e.g. stream=True"))));
     };

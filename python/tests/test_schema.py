@@ -31,6 +31,7 @@ OPTIONAL_FIELDS = {
     "http2",
     "streams",
     "llm",
+    "websocket",
     "replay",
     "changes",
     "iterations",
@@ -40,10 +41,10 @@ OPTIONAL_FIELDS = {
     "aborted",
     "lost_log_lines",
 }
-"""Fields that are absent without HTTP/2, streams or scenarios, and of runs that end in time, that replay no log, that
+"""Fields that are absent without HTTP/2, WebSocket, streams or scenarios, and of runs that end in time, that replay no log, that
 have lost no line of one, or that nothing has changed."""
-OPTIONAL_PARTS = {"interval": {"streams"}, "stream_point": {"llm"}}
-"""Fields of other objects that are absent without streams or without a language model."""
+OPTIONAL_PARTS = {"interval": {"streams", "websocket"}, "stream_point": {"llm"}}
+"""Fields of other objects that are absent without streams, without WebSocket or without a language model."""
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,7 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "http2": http2_run(),
         "streams": stream_run(),
         "llm": llm_run(),
+        "websocket": websocket_run(),
         "replay": replay_run(url),
         "changed": changed_run(url),
         "scenario": scenario_run(url),
@@ -87,6 +89,12 @@ def stream_run() -> weir.Run:
     """Run of a service whose responses are streams, some of which break off."""
     with weir.serve("stream", events=3, gap="1ms", first_delay="1ms", cut="20%") as service:
         return weir.load(service.url + "/sse", stream=True, connections=2, requests=20)
+
+
+def websocket_run() -> weir.Run:
+    """Run of messages over WebSocket, some of which close their connection."""
+    with weir.serve("ws", reject="20%", close="20%", seed=1) as service:
+        return weir.load(service.url.replace("http", "ws"), body="hello", connections=2, requests=40)
 
 
 def scenario_run(url: str) -> weir.Run:

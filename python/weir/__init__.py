@@ -95,6 +95,8 @@ _NAMES = {
         "Streams",
         "Target",
         "Trust",
+        "WebSocketPoint",
+        "WebSockets",
     ),
     "_scenario": ("Scenario", "Step"),
     "_sender": ("Sender",),

@@ -74,6 +74,8 @@ from weir._run import (
     Streams,
     Target,
     Trust,
+    WebSocketPoint,
+    WebSockets,
 )
 from weir._scenario import Scenario, Step
 from weir._sender import Sender
@@ -189,6 +191,8 @@ __all__ = [
     "UsageError",
     "User",
     "Verdict",
+    "WebSocketPoint",
+    "WebSockets",
     "WeirError",
     "__version__",
     "compare",

@@ -71,6 +71,13 @@ def load(
     stream: bool | Literal["sse", "ndjson", "chunks", "json"] = False,
     stall_timeout: Time | None = None,
     max_events: int | None = None,
+    binary: bool = False,
+    subprotocols: str | Sequence[str] = (),
+    first_message: _Body | Sequence[_Body] | None = None,
+    first_replies: int | None = None,
+    reply: str | None = None,
+    listen: bool = False,
+    ping_interval: Time | None = None,
     unix_socket: _Path | None = None,
     connect_to: str | None = None,
     cacert: _Path | None = None,
@@ -149,6 +156,14 @@ def load(
         stream: Reads responses as streams of events, by their Content-Type or as the format given; see `Run.streams`.
         stall_timeout: Longest time between two events; a response that stalls has failed.
         max_events: Events after which a response is ended.
+        binary: Messages over WebSocket, to a URL of ``ws://`` or ``wss://``, as binary frames; text, if they are UTF-8,
+            without it. Bodies are the messages.
+        subprotocols: Subprotocols that are offered, the preferred one first.
+        first_message: Message that each connection begins with, as `body` has them; or several, in order.
+        first_replies: Messages that are awaited after each of these (default 1).
+        reply: Part of a message that its reply repeats, such as ``'jsonpath "$.id"'``. Default: replies come in order.
+        listen: Connections that only listen to what the service pushes; see `Run.streams`.
+        ping_interval: Time between two pings of a connection; see `Run.websocket`. Default: no pings.
         unix_socket: Unix socket to connect to.
         connect_to: ``host:port`` to connect to, instead of the URL's.
         cacert: File of CA certificates to trust, instead of the system's (PEM).
@@ -224,7 +239,7 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     del form["host"]
     lines = _header_lines(headers)
     command = _call(name, load.__kwdefaults__ or {}, form | {"headers": list(lines) or None})
-    bodies = [] if body is None else [body] if isinstance(body, str | bytes | PathLike) else body
+    bodies = _bodies(body)
     if json is not None:
         if body is not None:
             raise UsageError("body and json do not go together; json is a body")
@@ -239,6 +254,8 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     form.update(
         headers=lines,
         body=bodies,
+        first_message=_bodies(arguments["first_message"]),
+        subprotocols=_texts(arguments["subprotocols"]),
         auth=_user_and_password(auth),
         slo=[] if slo is None else [slo] if isinstance(slo, str) else slo,
         redact=_texts(redact),
@@ -297,6 +314,12 @@ def _form(scenario: Scenario | None) -> dict[str, object] | None:
         for name, hook in (("setup", setup), ("teardown", teardown))
     }
     return {"name": scenario.name, "text": scenario.text, **scenario.settings, **hooks}
+
+
+def _bodies(given: _Body | Sequence[_Body] | None) -> Sequence[_Body]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, str | bytes | PathLike) else given
 
 
 def _texts(given: str | Sequence[str]) -> list[str]:

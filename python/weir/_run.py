@@ -30,7 +30,7 @@ from weir._run_parts import (
     Trust,
 )
 from weir._run_replay import Replay
-from weir._run_series import LlmPoint, PointTimes, StreamPoint
+from weir._run_series import LlmPoint, PointTimes, StreamPoint, WebSocketPoint
 from weir._run_steps import (
     Change,
     Changes,
@@ -43,6 +43,7 @@ from weir._run_steps import (
     StepResult,
 )
 from weir._run_streams import Llm, Streams
+from weir._run_websocket import WebSockets
 
 __all__ = [
     "Agent",
@@ -74,6 +75,8 @@ __all__ = [
     "Streams",
     "Target",
     "Trust",
+    "WebSocketPoint",
+    "WebSockets",
 ]
 
 
@@ -112,6 +115,7 @@ class Run:
         http2: HTTP/2 of these connections; None if it was not asked for.
         streams: Responses as streams of events; None if they were not read as such.
         llm: Requests to a language model; None if they were not such.
+        websocket: WebSocket, whose messages are the requests; None if it was not spoken.
         replay: Log that was replayed; None if there was none.
         lateness_ms: Lateness of the generator itself, in milliseconds.
         cpu_us_per_request: User and system time of the generator per request, in microseconds; None without requests.
@@ -158,6 +162,7 @@ class Run:
     http2: Http2 | None = None
     streams: Streams | None = None
     llm: Llm | None = None
+    websocket: WebSockets | None = None
     replay: Replay | None = None
     lateness_ms: Percentiles
     cpu_us_per_request: float | None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from weir._run_series import StreamPoint
+from weir._run_series import StreamPoint, WebSocketPoint
 
 __all__ = [
     "Agent",
@@ -269,6 +269,7 @@ class Interval:
         failed_max_ms: Maximum of these times, in milliseconds.
         failed_histogram: Histogram of these times, in the format of `histogram`; empty without any.
         streams: Streamed responses; None if responses are not read as streams.
+        websocket: Connections of WebSocket; None if it is not spoken.
     """
 
     t_s: float
@@ -289,6 +290,7 @@ class Interval:
     failed_max_ms: float | None
     failed_histogram: str = field(repr=False)
     streams: StreamPoint | None = None
+    websocket: WebSocketPoint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

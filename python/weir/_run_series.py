@@ -62,3 +62,16 @@ class StreamPoint:
     gap_ms: PointTimes
     gap_histogram: str = field(repr=False)
     llm: LlmPoint | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSocketPoint:
+    """Connections of WebSocket in an interval.
+
+    Attributes:
+        held: Connections that were open at the end of the interval.
+        upgraded: Connections whose upgrade succeeded in the interval.
+    """
+
+    held: int
+    upgraded: int

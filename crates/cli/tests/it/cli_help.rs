@@ -4,8 +4,8 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 36] = [
-    (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/"]),
+const COMMANDS: [(&[&str], &[&str]); 37] = [
+    (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/", "load/websocket.md"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["llm"], &["llm.md", "history.md", "live.md", "outputs.md", "agents.md"]),
     (&["replay"], &["replay.md", "load.md"]),
@@ -27,6 +27,7 @@ const COMMANDS: [(&[&str], &[&str]); 36] = [
     (&["serve", "stream"], &["serve.md", "serve/stream.md"]),
     (&["serve", "llm"], &["serve.md", "serve/llm.md"]),
     (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
+    (&["serve", "ws"], &["serve.md", "serve/ws.md"]),
     (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
     (&["gate"], &["gate.md"]),
     (&["gate", "check"], &["gate.md"]),

@@ -9,7 +9,7 @@ use std::io;
 use super::http2::Http2Preference;
 use super::origin_addresses::{ConnectAttempts, OriginAddresses};
 use super::plan::LoadPlan;
-use super::websocket::{UpgradeRefusal, upgrade_once};
+use super::websocket::{UpgradeRejection, upgrade_once};
 use super::{LoadError, ProgressCallback};
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
@@ -50,13 +50,13 @@ pub(super) fn probe(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result
         Err(e) if e.kind() == io::ErrorKind::InvalidData => {
             Err(LoadError::Handshake(format_address(plan), describe_tls_error(&e)))
         }
-        Err(e) if is_refusal(&e) => Err(LoadError::Upgrade(plan.shown_url(), e.to_string())),
+        Err(e) if is_rejection(&e) => Err(LoadError::Upgrade(plan.shown_url(), e.to_string())),
         Err(e) => Err(LoadError::Unreachable(format_address(plan), describe_io_error(&e))),
     }
 }
 
-fn is_refusal(error: &io::Error) -> bool {
-    error.get_ref().and_then(|inner| inner.downcast_ref::<UpgradeRefusal>()).is_some()
+fn is_rejection(error: &io::Error) -> bool {
+    error.get_ref().and_then(|inner| inner.downcast_ref::<UpgradeRejection>()).is_some()
 }
 
 /// Connects as requests of the plan do; whether the service has chosen HTTP/2.

@@ -15,7 +15,8 @@
 //! - `merge`: rules by which counts of threads, agents and intervals become one, and are checked
 //! - [`interval_merger`]: merger of the intervals of several threads or agents
 //! - [`agent_counts`]: figures of one agent of a run
-//! - [`series`]: time series of a run, in bounded memory; [`step_series`]: of its steps; [`stream_series`]: of streams
+//! - [`series`]: time series of a run, in bounded memory; [`step_series`]: of its steps; [`stream_series`]: of streams;
+//!   [`websocket_series`]: of connections of WebSocket
 //! - [`progress`]: progress of a run, for callbacks
 //! - [`live_marks`]: what happens to a run while it goes on: objectives missed, trust lost
 //! - [`rate`]: rate of requests or iterations
@@ -78,6 +79,7 @@ pub mod time_window;
 pub mod times;
 pub mod trust;
 pub mod websocket_counts;
+pub mod websocket_series;
 
 pub use counts::Counts;
 pub use load_model::LoadModel;

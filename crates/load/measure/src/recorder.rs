@@ -11,6 +11,7 @@ use super::response_counts::BodyLengths;
 use super::step_counts::{StepCounts, StepInterval};
 use super::stream_interval::StreamInterval;
 use super::time_window::TimeWindow;
+use super::websocket_series::WebSocketPoint;
 use weir_base::Nanos;
 use weir_histogram::histogram::{self, Histogram};
 
@@ -47,6 +48,9 @@ merged! {
         pub outcomes: Option<Box<OutcomeCounts>> => sum,
         /// Streamed responses; none if responses are not read as streams.
         pub streams: Option<Box<StreamInterval>> => sum,
+        /// Connections of WebSocket; none if it is not spoken.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub websocket: Option<Box<WebSocketPoint>> => sum,
         /// Counts of the interval for the result of the run; agents report them during the run.
         pub counts: Option<Box<Counts>> => sum,
     }
@@ -67,6 +71,7 @@ impl Default for Interval {
             iterations: 0,
             steps: Vec::new(),
             outcomes: None,
+            websocket: None,
             streams: None,
             counts: None,
         }

@@ -12,6 +12,7 @@ use super::packed_histogram::{packed_sum, unpacked};
 use super::recorder::Interval;
 use super::step_series::{StepPoint, StepSeries};
 use super::stream_series::{PackedStreamPoint, StreamPoint};
+use super::websocket_series::WebSocketPoint;
 use weir_base::Nanos;
 use weir_histogram::Histogram;
 use weir_histogram::percentiles::null_or_ms;
@@ -66,6 +67,9 @@ pub struct SeriesPoint {
     /// Streamed responses; `None` if responses are not read as streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamPoint>,
+    /// Connections of WebSocket; `None` if it is not spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub websocket: Option<WebSocketPoint>,
 }
 
 impl SeriesPoint {
@@ -92,6 +96,7 @@ struct PackedPoint {
     histogram: Vec<u8>,
     failed: Vec<u8>,
     streams: Option<Box<PackedStreamPoint>>,
+    websocket: Option<WebSocketPoint>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -160,7 +165,13 @@ impl RunSeries {
 
 impl PackedPoint {
     fn empty() -> Self {
-        Self { interval: IntervalCounts::default(), histogram: Vec::new(), failed: Vec::new(), streams: None }
+        Self {
+            interval: IntervalCounts::default(),
+            histogram: Vec::new(),
+            failed: Vec::new(),
+            streams: None,
+            websocket: None,
+        }
     }
 
     /// Histogram of successes.
@@ -183,6 +194,9 @@ impl PackedPoint {
         if let Some(streams) = &other.streams {
             self.streams.get_or_insert_default().add(streams);
         }
+        if let Some(websocket) = &other.websocket {
+            self.websocket.get_or_insert_default().follow(websocket);
+        }
     }
 
     fn merge(&mut self, later: &Self) {
@@ -197,6 +211,7 @@ impl PackedPoint {
             backlog: counts.backlog,
             in_flight: counts.in_flight,
             max_in_flight: counts.max_in_flight,
+            websocket: later.websocket.map(Box::new),
             ..Interval::default()
         });
         if let Some(streams) = &later.streams {
@@ -225,6 +240,7 @@ impl PackedPoint {
             failed_max_ms: failures.max_ms(),
             failed_histogram: failures.to_base64(),
             streams: self.streams.as_ref().map(|streams| streams.point()),
+            websocket: self.websocket,
         }
     }
 }

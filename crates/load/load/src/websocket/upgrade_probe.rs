@@ -12,11 +12,11 @@ use weir_websocket::handshake::HandshakeError;
 
 /// Error of an upgrade that no load would change, in one line.
 #[derive(Debug)]
-pub(crate) struct UpgradeRefusal(String);
+pub(crate) struct UpgradeRejection(String);
 
-impl std::error::Error for UpgradeRefusal {}
+impl std::error::Error for UpgradeRejection {}
 
-impl std::fmt::Display for UpgradeRefusal {
+impl std::fmt::Display for UpgradeRejection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
@@ -26,14 +26,14 @@ impl std::fmt::Display for UpgradeRefusal {
 /// upgrades as well (429, 5xx): that is a result, as in the load.
 ///
 /// # Errors
-/// The connection's; an [`UpgradeRefusal`] if the service does not speak WebSocket there.
+/// The connection's; an [`UpgradeRejection`] if the service does not speak WebSocket there.
 pub(crate) fn upgrade_once(
     stream: &mut Stream,
     plan: &MessagePlan,
     seed: u64,
     wait: &mut dyn FnMut() -> io::Result<()>,
 ) -> io::Result<()> {
-    let refused = |why: String| io::Error::other(UpgradeRefusal(why));
+    let rejected = |why: String| io::Error::other(UpgradeRejection(why));
     let (request, key) = plan.upgrade_request(seed, u64::MAX);
     let (mut response, mut left) = (UpgradeResponse::default(), request.as_slice());
     let mut buffer = [0; 4096];
@@ -55,7 +55,7 @@ pub(crate) fn upgrade_once(
             Err(error) => return Err(error),
         };
         if read == 0 {
-            return Err(refused("the connection was closed before a response to the upgrade".to_owned()));
+            return Err(rejected("the connection was closed before a response to the upgrade".to_owned()));
         }
         match response.take(&mut &buffer[..read], &plan.offer, &key) {
             Ok(None) => {}
@@ -69,10 +69,10 @@ pub(crate) fn upgrade_once(
                         Ok(())
                     }
                     Err(HandshakeError::Status(429 | 500..)) => Ok(()),
-                    Err(error) => Err(refused(format!("{error}; {}", remedy(&error)))),
+                    Err(error) => Err(rejected(format!("{error}; {}", remedy(&error)))),
                 };
             }
-            Err(why) => return Err(refused(format!("{why}; is it an HTTP service?"))),
+            Err(why) => return Err(rejected(format!("{why}; is it an HTTP service?"))),
         }
     }
 }

@@ -13,6 +13,7 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_http2::error_code::ErrorCode;
 use weir_machine::readiness_event::ReadinessEvent;
+use weir_measure::recorder::Interval;
 use weir_net::tls::Tls;
 use weir_net::wire::{DecodedResponse, HeadCache};
 use weir_pace::arrival_queue::ArrivalQueue;
@@ -201,6 +202,9 @@ pub(crate) trait Flow: Sized {
 
     /// Periodic work.
     fn tick(_worker: &mut Worker<'_, Self>, _now: Nanos) {}
+
+    /// Adds what it alone counts to an interval that ends.
+    fn add_to_interval(_worker: &mut Worker<'_, Self>, _interval: &mut Interval) {}
 
     /// Does what users do at their end.
     fn stop(_worker: &mut Worker<'_, Self>, _ready: &mut Vec<ReadinessEvent>) {}

@@ -68,6 +68,7 @@ impl<F: Flow> Worker<'_, F> {
 
     pub(super) fn publish(&mut self, backlog: u64) {
         let mut interval = self.results.counters.take_interval(backlog);
+        F::add_to_interval(self, &mut interval);
         if self.shared.per_interval {
             self.results.counters.take_offers(&mut self.feed);
             interval.counts = Some(self.results.counters.take_counts());

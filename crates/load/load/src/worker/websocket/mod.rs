@@ -27,7 +27,9 @@ use weir_base::failure::FailureKind;
 use weir_http2::error_code::ErrorCode;
 use weir_machine::readiness_event::ReadinessEvent;
 use weir_measure::outcome::Outcome;
+use weir_measure::recorder::Interval;
 use weir_measure::websocket_counts::WebSocketCounts;
+use weir_measure::websocket_series::WebSocketPoint;
 use weir_net::wire::DecodedResponse;
 use weir_pace::feed::Feed;
 use weir_websocket::frame::{Endpoint, Opcode};
@@ -53,6 +55,8 @@ pub(crate) struct WebSocketMessages<'a> {
     ready_since: Nanos,
     /// Earliest time of the next connection of an open loop, after one that has failed.
     reconnect_at: Nanos,
+    /// Connections whose upgrade succeeded since the last interval.
+    newly_upgraded: u64,
     has_begun: bool,
     is_stopping: bool,
 }
@@ -72,6 +76,7 @@ impl<'a> WebSocketMessages<'a> {
             ready: VecDeque::new(),
             ready_since: Nanos::ZERO,
             reconnect_at: Nanos::ZERO,
+            newly_upgraded: 0,
             has_begun: false,
             is_stopping: false,
         }
@@ -192,6 +197,12 @@ impl Flow for WebSocketMessages<'_> {
         worker.expire_openings(now);
         worker.send_pings(now);
         worker.end_listening(now);
+    }
+
+    fn add_to_interval(worker: &mut Worker<'_, Self>, interval: &mut Interval) {
+        let held = worker.connections.in_use().saturating_sub(worker.connections.connecting()) as u64;
+        let upgraded = std::mem::take(&mut worker.flow.newly_upgraded);
+        interval.websocket = Some(Box::new(WebSocketPoint { held, upgraded }));
     }
 
     fn stop(worker: &mut Worker<'_, Self>, ready: &mut Vec<ReadinessEvent>) {

@@ -90,6 +90,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
             }
         }
         self.websocket_counts().upgraded += 1;
+        self.flow.newly_upgraded += 1;
         self.send_first_message(index, times.now)
     }
 
