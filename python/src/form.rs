@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use std::path::PathBuf;
 use weir::agents;
 use weir::base::Nanos;
+use weir::load::grpc::GrpcOptions;
 use weir::load::http2::{Http2Options, Http2Preference};
 use weir::load::program::{ProgramOptions, ScriptOptions};
 use weir::load::{Options, RequestBodySource};
@@ -92,6 +93,7 @@ impl LoadRequest {
                 streams: form.take("streams")?,
                 window_bytes: form.take("h2_window")?,
             },
+            grpc: GrpcOptions::of_files(form.take("proto")?, form.take("proto_path")?, form.take("protoset")?),
             streams: stream_options(&form)?,
             traces_requests: false,
             unix_socket: form.take("unix_socket")?,

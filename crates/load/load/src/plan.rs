@@ -19,7 +19,7 @@ use self::conflicts::{check_conflicts, check_tls};
 pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
 use self::requests::{keeps_alive, requests};
-pub(crate) use self::requests::{typed_auth, weights};
+pub(crate) use self::requests::{read_body, typed_auth, weights};
 use self::run_length::{RunLength, check_warmup};
 use super::event_streams::StreamOptions;
 use super::grpc::{GrpcCall, with_grpc};
