@@ -132,9 +132,8 @@ impl BinTimes {
 fn named(outcomes: &OutcomeCounts) -> impl Iterator<Item = (&'static str, String)> {
     let kinds = outcomes.details.iter().map(|(kind, message)| (kind.name(), message.clone()));
     let messages = outcomes.messages.iter();
-    let statuses = messages.filter_map(|(status, text)| {
-        GRPC_STATUS_NAMES.get(usize::from(*status)).map(|name| (*name, text.clone()))
-    });
+    let statuses = messages
+        .filter_map(|(status, text)| GRPC_STATUS_NAMES.get(usize::from(*status)).map(|name| (*name, text.clone())));
     kinds.chain(statuses)
 }
 

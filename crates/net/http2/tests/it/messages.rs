@@ -39,7 +39,8 @@ fn a_status_of_grpc_is_that_of_the_last_fields_and_its_trailers_are_text_if_they
             let key = round * 9 + at as u32;
             let number = open(&mut one, key).number();
             let head = block(&[(":status", "200"), ("grpc-status", "5")]);
-            let bytes = [headers(number, 0, &head), data(number, 0, b"no"), headers(number, 1, &trailers(status))].concat();
+            let bytes =
+                [headers(number, 0, &head), data(number, 0, b"no"), headers(number, 1, &trailers(status))].concat();
             let seen = events(&mut one, &bytes);
             let Some(Seen::Other(Event::Ended { totals, .. })) = seen.last() else { panic!("{seen:?}") };
             assert_eq!((totals.status, totals.grpc_status), (200, Some(code)), "{status}");
@@ -47,7 +48,9 @@ fn a_status_of_grpc_is_that_of_the_last_fields_and_its_trailers_are_text_if_they
             assert_eq!(one.head_text() == text.as_bytes(), wants_trailers, "{:?}", str::from_utf8(one.head_text()));
         }
         // All of it in the head, and none of it at all.
-        for (fields, code) in [(&[(":status", "200"), ("grpc-status", "7")][..], Some(7)), (&[(":status", "200")], None)] {
+        for (fields, code) in
+            [(&[(":status", "200"), ("grpc-status", "7")][..], Some(7)), (&[(":status", "200")], None)]
+        {
             let number = open(&mut one, 99).number();
             let seen = events(&mut one, &headers(number, 1, &block(fields)));
             let Some(Seen::Other(Event::Ended { totals, .. })) = seen.last() else { panic!("{seen:?}") };
