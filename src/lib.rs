@@ -54,7 +54,7 @@
 //! - [`import`], pure: Readers of cURL, HAR, Postman, OpenAPI, .http, JMX and Bruno files; they become scenarios ──► hurl, scenario
 //! - [`json`], pure: JSONPath and a scanner of JSON texts, without a tree
 //! - [`llm`]: Load of language models: prompts from data sets and random words, bodies for each API, conversations as users ──► events, json, load, measure, net, pace
-//! - [`load`]: The load generator: one event loop per thread ──► events, http2, hurl, measure, net, pace, scenario, websocket
+//! - [`load`]: The load generator: one event loop per thread ──► events, grpc, http2, hurl, json, measure, net, pace, scenario, websocket
 //! - [`lua`]: Lua scripts with the interface of wrk as users of a load ──► load, measure, net, pace, scenario
 //! - [`measure`], pure: Records of requests, histograms, runs, trust, objectives, comparisons
 //! - [`outputs`]: Outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD ──► measure, net, pace, server, telemetry
@@ -94,7 +94,7 @@
 //! Services and worlds to try the others on: how a service behaves (`workload`), the test server (`serve`), studies of
 //! variants (`study`), overload in virtual time (`simulate`). It may name all products; none names it.
 //!
-//! - [`serve`]: The test server: services with fault injection ──► events, server, websocket, workload
+//! - [`serve`]: The test server: services with fault injection ──► events, grpc, server, websocket, workload
 //! - [`simulate`], pure: Overload in virtual time: callers, gateways, an upstream, published limiters ──► delivery, pace, resilience, workload
 //! - [`study`]: Studies: variants of a service started repeatedly, measured under the same load, compared ──► agents, load, measure, report
 //! - [`workload`], pure: Distributions of delays, mixes of responses, phases, and a service of limited capacity

@@ -21,6 +21,7 @@ use weir::pace::schedule::{Arrivals, LoadStage};
 use weir::replay::LogLoad;
 
 use crate::arguments::{PythonArgs, TimeArg};
+use crate::body_arg::BodyArg;
 use crate::errors;
 use crate::scenario_args::ScenarioArg;
 use crate::stream_args::stream_options;
@@ -97,7 +98,7 @@ impl LoadRequest {
             },
             streams: stream_options(&form, websocket.listens)?,
             websocket,
-            grpc: GrpcOptions::default(),
+            grpc: GrpcOptions::of_files(form.take("proto")?, form.take("proto_path")?, form.take("protoset")?),
             traces_requests: false,
             unix_socket: form.take("unix_socket")?,
             connect_to: form.take("connect_to")?,
@@ -192,26 +193,6 @@ impl FromPyObject<'_, '_> for LoadStagesArg {
             Ok(LoadStage { from_per_s, to_per_s, length: Nanos::from(length) })
         };
         stages.into_iter().map(stage).collect::<PyResult<_>>().map(|stages| Self(LevelKind::Rate, stages))
-    }
-}
-
-/// Body: bytes, text, or the path of a file.
-pub(crate) struct BodyArg(pub(crate) RequestBodySource);
-
-impl FromPyObject<'_, '_> for BodyArg {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        if let Ok(text) = value.cast::<PyString>() {
-            return Ok(Self(RequestBodySource::Bytes(text.to_cow()?.as_bytes().to_vec())));
-        }
-        if let Ok(bytes) = value.cast::<PyBytes>() {
-            return Ok(Self(RequestBodySource::Bytes(bytes.as_bytes().to_vec())));
-        }
-        let path: PathBuf = value
-            .extract()
-            .map_err(|_| PyTypeError::new_err(format!("a body is str, bytes or a path, not {}", value.get_type())))?;
-        Ok(Self(RequestBodySource::File(path)))
     }
 }
 

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use weir::load::websocket::WebSocketOptions;
 
 use crate::arguments::PythonArgs;
-use crate::form::BodyArg;
+use crate::body_arg::BodyArg;
 
 /// WebSocket as given.
 pub(crate) fn websocket_options(form: &PythonArgs<'_>) -> PyResult<WebSocketOptions> {

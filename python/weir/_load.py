@@ -68,6 +68,9 @@ def load(
     h2c: bool = False,
     streams: int | None = None,
     h2_window: int | None = None,
+    proto: _Path | Sequence[_Path] | None = None,
+    proto_path: _Path | Sequence[_Path] | None = None,
+    protoset: _Path | None = None,
     stream: bool | Literal["sse", "ndjson", "chunks", "json"] = False,
     stall_timeout: Time | None = None,
     max_events: int | None = None,
@@ -105,7 +108,7 @@ def load(
     The call blocks, with the GIL released. A failed request is not an exception but a count in the result.
 
     Args:
-        url: Target URL, e.g. ``http://localhost:8080/path?query``; http or https. With a scenario the URL before its
+        url: Target URL, e.g. ``http://localhost:8080/path?query``; http, https, grpc or grpcs. With a scenario the URL before its
             paths; left out if its steps have hosts. Or a class of users, or several of them: see `User`. Then
             `requests`, `rate` and `loops` are tasks, and `connections` are users.
         host: URL before the paths of a class of users. Default: that of the class.
@@ -153,6 +156,10 @@ def load(
         streams: Streams per connection (default 1): requests at a time with `connections`, users that share a
             connection with `users` and with scenarios.
         h2_window: Window of flow control of each stream, in bytes (default 6291456).
+        proto: ``.proto`` files of the service of a URL such as ``grpc://localhost:50051/shop.v1.Cart/Add``; without
+            them it is described by its reflection. `body` and `json` are messages, and `headers` is metadata.
+        proto_path: Folders of these files and of what they import (default the current one).
+        protoset: File with a descriptor set of the service, in place of `proto`.
         stream: Reads responses as streams of events, by their Content-Type or as the format given; see `Run.streams`.
         stall_timeout: Longest time between two events; a response that stalls has failed.
         max_events: Events after which a response is ended.
@@ -244,7 +251,8 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
         if body is not None:
             raise UsageError("body and json do not go together; json is a body")
         bodies = [_json_text(json)]
-        if not any(line.lower().startswith("content-type:") for line in lines):
+        is_grpc = isinstance(url, str) and url.lower().startswith(("grpc://", "grpcs://"))
+        if not is_grpc and not any(line.lower().startswith("content-type:") for line in lines):
             lines.append("Content-Type: application/json")
     has_rows = variables is not None or data is not None or data_order != "circular"
     rows = Scenario("", name="", variables=variables, data=data, data_order=data_order) if has_rows else None
@@ -261,6 +269,8 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
         redact=_texts(redact),
         rate_from=_paths(arguments["rate_from"]),
         mix_from=_paths(arguments["mix_from"]),
+        proto=_paths(arguments["proto"]),
+        proto_path=_paths(arguments["proto_path"]),
         check=[] if check is None else [check] if isinstance(check, str) else check,
         scenario=[_form(one) for one in _several(scenario)],
         request_scenario=_form(rows),

@@ -5,9 +5,9 @@ use std::ops::Range;
 /// Longest name that is examined, in bytes.
 pub(super) const MAX_NAME_BYTES: usize = 256;
 
-/// Offset of the next byte after white space.
+/// Offset of the next byte after white space; one behind the end stays.
 pub(super) fn skip_white(bytes: &[u8], at: usize) -> usize {
-    at + bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+    at + bytes[at.min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
 /// Content of a quoted text that begins here; one that is cut goes to the end.
@@ -31,4 +31,16 @@ pub(super) fn quoted_value(bytes: &[u8], at: usize) -> Option<Range<usize>> {
         end += 1;
     }
     Some(start..bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::secret_mask::SecretMask;
+
+    #[test]
+    fn a_text_that_ends_within_a_pair_is_read_to_its_end() {
+        for text in ["{\"text\": 1", "{\"value\": 1", "{\"value\": \"a", "{\"value\": 1,", "{\"value\": 1, \"name"] {
+            SecretMask::default().add_fields(text);
+        }
+    }
 }

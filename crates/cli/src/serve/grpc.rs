@@ -14,7 +14,7 @@ use weir_workload::delay::Delay;
   weir serve grpc --delay 5ms..50ms --unavailable 1%
 
 Reference: docs/serve/grpc.md")]
-pub(super) struct GrpcArgs {
+pub(super) struct GrpcServiceArgs {
     /// time before the first message of a response, e.g. 5ms, 5ms..20ms
     #[arg(long, value_name = "DELAY", default_value = "0ms", value_parser = read_delay, help_heading = CALLS)]
     delay: Delay,
@@ -32,7 +32,7 @@ pub(super) struct GrpcArgs {
 
 const CALLS: &str = "Calls";
 
-impl GrpcArgs {
+impl GrpcServiceArgs {
     pub(super) fn into_options(self) -> (TestService, ServiceArgs, usize) {
         let options = Options {
             seed: self.service_args.seed,

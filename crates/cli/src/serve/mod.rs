@@ -53,7 +53,7 @@ enum Service {
     /// language model of known times, with the APIs of OpenAI and Anthropic: /v1/chat/completions /v1/messages ...
     Llm(Box<llm::LlmArgs>),
     /// calls of gRPC with faults on purpose, and reflection: weir.test.v1.Test /stats
-    Grpc(grpc::GrpcArgs),
+    Grpc(grpc::GrpcServiceArgs),
     /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
     Httpbin(httpbin::HttpbinArgs),
     /// WebSocket server with faults: /echo /push /silent /close/{code} /hostile/{name} /stats

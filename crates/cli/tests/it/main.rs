@@ -55,6 +55,7 @@ mod load_ci;
 mod load_closed;
 mod load_failures;
 mod load_from_log;
+mod load_grpc;
 mod load_http2;
 mod load_http2_ends;
 mod load_http2_hostile;

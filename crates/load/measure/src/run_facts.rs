@@ -225,7 +225,10 @@ impl Run {
 /// First message of each kind of failures, and of each status of gRPC.
 fn failure_details(counts: &Counts) -> BTreeMap<String, String> {
     let kinds = counts.details.iter().map(|(kind, text)| (kind.name().to_owned(), text.clone()));
-    let statuses = counts.messages.iter().map(|(status, text)| (status_text(*status).into_owned(), text.clone()));
+    // A response that came after its timeout has a message, and does not count as one.
+    let has_counted = |status: &u16| counts.statuses.iter().any(|(counted, _)| counted == *status);
+    let statuses = counts.messages.iter().filter(|(status, _)| has_counted(status));
+    let statuses = statuses.map(|(status, text)| (status_text(*status).into_owned(), text.clone()));
     kinds.chain(statuses).collect()
 }
 

@@ -7,6 +7,7 @@ use super::view_history::ViewHistory;
 use super::view_key::ViewKey;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_base::grpc_status::GRPC_STATUS_NAMES;
 use weir_base::terminal_text::single_line;
 use weir_histogram::Histogram;
 use weir_measure::agent_counts::AgentCounts;
@@ -148,6 +149,11 @@ impl RunView {
             }
             for (kind, message) in &outcomes.details {
                 self.messages.entry(kind.name()).or_insert_with(|| single_line(message));
+            }
+            for (status, message) in &outcomes.messages {
+                if let Some(name) = GRPC_STATUS_NAMES.get(usize::from(*status)) {
+                    self.messages.entry(name).or_insert_with(|| single_line(message));
+                }
             }
             for (step, sample) in &outcomes.samples {
                 self.samples.entry(*step).or_insert_with(|| single_line(&sample.reason));

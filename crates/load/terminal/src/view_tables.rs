@@ -124,7 +124,7 @@ fn failures(view: &RunView) -> Vec<FailureRow> {
     let statuses = statuses.map(|(status, n)| FailureRow {
         kind: format!("status {}", status_text(status)),
         count: n,
-        sample: String::new(),
+        sample: view.messages.get(&*status_text(status)).cloned().unwrap_or_default(),
     });
     let sorted = |mut rows: Vec<FailureRow>| {
         rows.sort_by_key(|row| std::cmp::Reverse(row.count));

@@ -6,8 +6,9 @@ use serde::{Serialize, Serializer};
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_base::grpc_status::status_text;
+use weir_base::grpc_status::{GRPC_STATUS_NAMES, status_text};
 use weir_histogram::Histogram;
+use weir_measure::outcome_counts::OutcomeCounts;
 use weir_measure::recorder::Interval;
 use weir_measure::stream_interval::StreamInterval;
 
@@ -128,8 +129,12 @@ impl BinTimes {
     }
 }
 
-fn named(details: &BTreeMap<FailureKind, String>) -> impl Iterator<Item = (&'static str, String)> {
-    details.iter().map(|(kind, message)| (kind.name(), message.clone()))
+fn named(outcomes: &OutcomeCounts) -> impl Iterator<Item = (&'static str, String)> {
+    let kinds = outcomes.details.iter().map(|(kind, message)| (kind.name(), message.clone()));
+    let messages = outcomes.messages.iter();
+    let statuses = messages
+        .filter_map(|(status, text)| GRPC_STATUS_NAMES.get(usize::from(*status)).map(|name| (*name, text.clone())));
+    kinds.chain(statuses)
 }
 
 impl LiveBin {
@@ -153,7 +158,7 @@ impl LiveBin {
             status: outcomes.map(|outcomes| outcomes.statuses.iter().collect()).unwrap_or_default(),
             accepted: outcomes.map(|outcomes| outcomes.accepted.iter().collect()).unwrap_or_default(),
             failures: kinds.filter(|(_, n)| *n > 0).map(|(kind, n)| (kind.name(), n)).collect(),
-            details: outcomes.into_iter().flat_map(|outcomes| named(&outcomes.details)).collect(),
+            details: outcomes.into_iter().flat_map(named).collect(),
             steps: interval
                 .steps
                 .iter()

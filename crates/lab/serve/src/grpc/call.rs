@@ -25,7 +25,7 @@ const ECHO_PREFIX: &str = "x-echo-";
 const TRAILER_PREFIX: &str = "x-trailer-";
 
 /// End of a response: its trailers, or why it breaks off.
-pub(super) type CallEnd = Result<Option<HeaderMap>, BodyError>;
+pub(super) type ReplyEnd = Result<Option<HeaderMap>, BodyError>;
 
 /// One call.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Call {
     }
 
     /// Writes the last message of a response and ends it, with its fault if it has one.
-    pub(super) async fn finish(mut self, writer: &BodyWriter, reply: &EchoReply, request: &EchoRequest) -> CallEnd {
+    pub(super) async fn finish(mut self, writer: &BodyWriter, reply: &EchoReply, request: &EchoRequest) -> ReplyEnd {
         let message = reply.encode_to_vec();
         let fault = request.fault();
         let plain = self.framed(&message, request.compressed)?;
@@ -145,7 +145,7 @@ impl Call {
     }
 
     /// Ends a response by its trailers.
-    pub(super) fn end(mut self, error: Option<&CallError>) -> CallEnd {
+    pub(super) fn end(mut self, error: Option<&CallError>) -> ReplyEnd {
         Ok(Some(self.status_fields(error)))
     }
 

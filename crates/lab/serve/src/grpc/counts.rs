@@ -14,10 +14,10 @@ use weir_machine::lock::lock;
 
 /// Counts of all calls.
 #[derive(Debug, Default)]
-pub(super) struct ServedCalls(Mutex<CallCounts>);
+pub(super) struct ServedCalls(Mutex<ServedCounts>);
 
 #[derive(Debug, Default)]
-struct CallCounts {
+struct ServedCounts {
     calls: u64,
     in_flight: u64,
     /// Calls that have ended without a status: by a fault, or since the client has left.

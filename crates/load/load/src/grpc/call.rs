@@ -21,7 +21,7 @@ impl GrpcCall {
     /// Body of a request, from JSON.
     ///
     /// # Errors
-    /// One line: why the JSON is no message of the method.
+    /// One line: why the JSON is not a message of the method.
     pub(crate) fn encode(&self, json: &[u8]) -> Result<Vec<u8>, String> {
         let text = std::str::from_utf8(json).map_err(|_| "the message is not text; write it as JSON".to_owned())?;
         self.method.encode(text, self.compresses)

@@ -15,6 +15,7 @@ mod json_codec;
 mod options;
 mod reflection_call;
 mod rewrite;
+mod schema_bytes;
 mod schema_files;
 
 pub use self::call::GrpcCall;

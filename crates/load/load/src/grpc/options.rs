@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weir_grpc::{GrpcSchema, MethodName};
 
 use super::call::GrpcCall;
-use super::schema_files::SchemaBytes;
+use super::schema_bytes::SchemaBytes;
 use crate::plan::PlanError;
 
 /// Options of calls of gRPC: where the schema of the service is from. Without files it is from the server.

@@ -9,13 +9,15 @@ use weir_grpc::{GrpcSchema, MethodName};
 use weir_net::target::Target;
 use weir_net::wire::parse_header;
 
+use super::call::GrpcCall;
 use super::options::{GrpcOptions, GrpcTarget};
 use super::reflection_call::reflect;
-use super::schema_files::{SchemaBytes, schema_of_files};
+use super::schema_bytes::SchemaBytes;
+use super::schema_files::schema_of_files;
 use crate::event_streams::StreamOptions;
 use crate::http2::{Http2Options, Http2Preference};
-use crate::options::Options;
-use crate::plan::PlanError;
+use crate::options::{Options, RequestBodySource};
+use crate::plan::{PlanError, read_body};
 
 /// Schemes of gRPC, and those of HTTP that they become.
 const SCHEMES: [(&str, &str); 2] = [("grpc://", "http://"), ("grpcs://", "https://")];
@@ -53,6 +55,7 @@ pub(crate) fn with_grpc(options: &Options) -> Result<Cow<'_, Options>, PlanError
         None => reflect(options, &target, &name.service).map_err(PlanError::Grpc)?,
     };
     let method = schema.method(&name).map_err(PlanError::Grpc)?;
+    check_messages(options, &GrpcCall { method: method.clone(), compresses })?;
     let path = method.path();
     let origin = url.get(..url.len() - target.path.len()).unwrap_or_default();
     let streams = options.streams.or_else(|| method.kind().has_response_stream().then(StreamOptions::default));
@@ -101,6 +104,18 @@ fn check(options: &Options) -> Result<(), PlanError> {
         let Ok((name, value)) = parse_header(line) else { continue };
         if ![ENCODING, ACCEPT_ENCODING].iter().any(|own| name.eq_ignore_ascii_case(own)) && !value.contains("{{") {
             check_field(name, value).map_err(|why| PlanError::Value("header", why))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the messages that have no templates: others have values once they are sent.
+fn check_messages(options: &Options, call: &GrpcCall) -> Result<(), PlanError> {
+    for body in &options.bodies {
+        let bytes = read_body(body)?;
+        let has_template = matches!(body, RequestBodySource::Bytes(_)) && memchr::memmem::find(&bytes, b"{{").is_some();
+        if options.no_template || !has_template {
+            call.message(&bytes)?;
         }
     }
     Ok(())

@@ -2,16 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use weir_grpc::GrpcSchema;
 use weir_machine::input_file;
 
 use super::options::GrpcOptions;
-use crate::base64_bytes;
-
-/// Bytes of a descriptor set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SchemaBytes(#[serde(with = "base64_bytes")] pub(crate) Vec<u8>);
 
 /// Schema of the files that options name; `None` if they name none.
 ///

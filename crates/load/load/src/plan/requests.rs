@@ -77,7 +77,8 @@ pub(crate) fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, Plan
     Ok(given.clone())
 }
 
-pub(super) fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> {
+/// Bytes of a body; a file is read whole.
+pub(crate) fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> {
     match body {
         RequestBodySource::Bytes(bytes) => Ok(bytes.clone()),
         RequestBodySource::File(path) => {

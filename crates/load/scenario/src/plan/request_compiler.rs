@@ -113,7 +113,6 @@ impl RequestCompiler<'_, '_, '_> {
             let expected = format!("the length of the body, {} bytes, or none", body.map_or(0, |body| body.len()));
             self.error(length.position, &expected, found);
         }
-        // Another form of it would be made for each request.
         let shared = template.body.as_fixed().filter(|_| template.codec.is_none());
         template.shared_body = shared.and_then(RequestBytes::share);
         if template.shared_body.is_some() {

@@ -31,6 +31,36 @@ fn the_head_of_a_response_is_text_of_http_1() {
 }
 
 #[test]
+fn a_status_of_grpc_is_that_of_the_last_fields_and_its_trailers_are_text_if_they_are_wanted() {
+    let trailers = |status| block(&[("grpc-status", status), ("grpc-message", "no")]);
+    for (wants_trailers, round) in [false, true].into_iter().flat_map(|wants| (0..3).map(move |round| (wants, round))) {
+        let mut one = connection(&ClientSettings { wants_trailers, ..ClientSettings::default() }, &[]);
+        for (at, (status, code)) in [("0", 0), ("14", 14), ("17", 2), ("x", 2), ("14", 14)].into_iter().enumerate() {
+            let key = round * 9 + at as u32;
+            let number = open(&mut one, key).number();
+            let head = block(&[(":status", "200"), ("grpc-status", "5")]);
+            let bytes =
+                [headers(number, 0, &head), data(number, 0, b"no"), headers(number, 1, &trailers(status))].concat();
+            let seen = events(&mut one, &bytes);
+            let Some(Seen::Other(Event::Ended { totals, .. })) = seen.last() else { panic!("{seen:?}") };
+            assert_eq!((totals.status, totals.grpc_status), (200, Some(code)), "{status}");
+            let text = format!("grpc-status: {status}\r\ngrpc-message: no\r\n\r\n");
+            assert_eq!(one.head_text() == text.as_bytes(), wants_trailers, "{:?}", str::from_utf8(one.head_text()));
+        }
+        // All of it in the head, and none of it at all.
+        for (fields, code) in
+            [(&[(":status", "200"), ("grpc-status", "7")][..], Some(7)), (&[(":status", "200")], None)]
+        {
+            let number = open(&mut one, 99).number();
+            let seen = events(&mut one, &headers(number, 1, &block(fields)));
+            let Some(Seen::Other(Event::Ended { totals, .. })) = seen.last() else { panic!("{seen:?}") };
+            assert_eq!(totals.grpc_status, code);
+            assert!(one.head_text().starts_with(b"HTTP/2 200\r\n"));
+        }
+    }
+}
+
+#[test]
 fn a_long_head_is_split_into_continuations() {
     let mut one = connection(&ClientSettings::default(), &[]);
     let head = format!("GET / HTTP/1.1\r\nHost: h\r\nX-Long: {}\r\n\r\n", "\u{1}".repeat(40_000));

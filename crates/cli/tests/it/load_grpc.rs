@@ -1,0 +1,356 @@
+//! Calls of gRPC in `weir load` and `weir run`: what a server sees of them, what their trailers mean, and bad input.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use serde_json::{Value, json};
+use weir_serve::grpc::PROTO;
+use weir_testing::{Authority, Http2Reply, Http2Service, Output, Reply, Server, Serving, Weir, closed_address, load};
+
+fn url(serving: &Serving, method: &str) -> String {
+    format!("grpc://{}/weir.test.v1.Test/{method}", serving.address)
+}
+
+/// A load whose exit code and stderr do not matter.
+fn any_load(url: &str, args: &[&str]) -> Output {
+    Weir::new().run(&[&["load", url, "--format", "json"], args].concat())
+}
+
+#[test]
+fn calls_are_made_by_reflection_and_counted_as_the_server_counts_them() {
+    let serving = Serving::start(&["grpc"]);
+    let run =
+        load(&url(&serving, "Echo"), &["-b", r#"{"text": "hi"}"#, "-n", "500", "-c", "3", "--streams", "4", "-t", "2"]);
+    assert_eq!((run.requests.ok, run.requests.failed), (500, 0));
+    assert_eq!(run.status.iter().map(|(status, n)| (status.as_str(), *n)).collect::<Vec<_>>(), [("OK", 500)]);
+    assert_eq!((run.target.url.as_str(), run.target.http.as_deref()), (url(&serving, "Echo").as_str(), Some("HTTP/2")));
+    assert!(run.failures.is_empty() && run.streams.is_none());
+    let stats = serving.get("/stats").json();
+    // One is that of reflection.
+    assert_eq!((stats["calls"].as_u64(), stats["status"]["OK"].as_u64()), (Some(501), Some(501)), "{stats}");
+}
+
+#[test]
+fn a_status_is_a_failure_with_its_name_and_message_in_every_report() {
+    let serving = Serving::start(&["grpc"]);
+    let weir = Weir::new();
+    let body = json!({"status": {"code": 9, "message": "nicht möglich"}}).to_string();
+    let url = url(&serving, "Echo");
+    let args = ["-b", "{}", "-b", &body, "--weights", "3,1", "-n", "200", "-c", "2", "--seed", "5"];
+    let run =
+        weir.load(&url, &[&args[..], &["--html", "run.html", "--jtl", "run.jtl", "--out-jsonl", "run.jsonl"]].concat());
+    let failed = run.status["FAILED_PRECONDITION"];
+    assert_eq!(run.status["OK"] + failed, 200);
+    assert_eq!((run.requests.failed, run.failures["FAILED_PRECONDITION"]), (failed, failed));
+    assert_eq!(run.target.failure_details["FAILED_PRECONDITION"], "nicht möglich");
+    let stats = serving.get("/stats").json();
+    assert_eq!(stats["status"]["FAILED_PRECONDITION"].as_u64(), Some(failed), "{stats}");
+    let log = weir.read("run.jtl");
+    assert_eq!(log.lines().filter(|line| line.contains(",FAILED_PRECONDITION,")).count() as u64, failed, "{log}");
+    let intervals = weir.read("run.jsonl");
+    assert!(intervals.contains("\"FAILED_PRECONDITION\":"), "{intervals}");
+    let text = weir.run(&[&["load", &url], &args[..]].concat()).stdout;
+    for shown in [text, weir.read("run.html")] {
+        assert!(shown.contains("FAILED_PRECONDITION") && shown.contains("nicht möglich"), "{shown}");
+    }
+    let gate = weir.run(&[&["load", &url, "--slo", "errors<1%"], &args[..]].concat());
+    assert_eq!(gate.code, 1, "{gate:?}");
+}
+
+#[test]
+fn whatever_is_wrong_with_a_response_is_a_failure_of_its_kind() {
+    let serving = Serving::start(&["grpc"]);
+    for (fault, kind, words) in [
+        ("LENGTH_TOO_LONG", "body", "ends within a message"),
+        ("LENGTH_OF_4_GIB", "body", "ends within a message"),
+        ("COMPRESSED_WITHOUT_ENCODING", "body", "no grpc-encoding"),
+        ("INVALID_FLAG", "body", "other than 0 and 1"),
+        ("NO_MESSAGE", "body", "no message"),
+        ("TRAILERS_ONLY", "body", "no message"),
+        ("TWO_MESSAGES", "body", "more than one message"),
+        ("NO_TRAILERS", "protocol", "no grpc-status"),
+        ("NO_STATUS", "protocol", "no grpc-status"),
+        ("PAGE", "protocol", "no grpc-status"),
+        ("RESET", "reset", "INTERNAL_ERROR"),
+        ("RESET_AFTER_MESSAGE", "reset", "INTERNAL_ERROR"),
+        ("HTTP_503", "5xx", ""),
+    ] {
+        let body = json!({"fault": fault}).to_string();
+        // As requests of the plan, and as steps.
+        for further in [&[][..], &["--check", "bytes count >= 0"]] {
+            let args = [&["-n", "8", "-c", "2", "-b", &body], further].concat();
+            let output = any_load(&url(&serving, "Echo"), &args);
+            let run = output.json();
+            assert_eq!((output.code, run.requests.ok, run.failures.get(kind)), (3, 0, Some(&8)), "{fault} {run:?}");
+            let details = run.target.failure_details.get(kind).map_or("", String::as_str);
+            assert!(details.contains(words), "{fault}: {details}");
+        }
+    }
+    // A message of another type shows where it is looked into.
+    let body = json!({"fault": "INVALID_MESSAGE"}).to_string();
+    let run =
+        any_load(&url(&serving, "Echo"), &["-n", "4", "-b", &body, "--check", "jsonpath \"$.text\" == \"a\""]).json();
+    assert!(run.steps[0].samples[0].reason.contains("not a weir.test.v1.EchoReply"), "{:?}", run.steps[0].samples);
+}
+
+#[test]
+fn the_messages_of_a_stream_are_its_events() {
+    let serving = Serving::start(&["grpc"]);
+    let list = url(&serving, "List");
+    let run =
+        load(&list, &["-b", r#"{"count": 5, "gap": "0.002s", "echo": {"compressed": true}}"#, "-n", "20", "-c", "2"]);
+    let streams = run.streams.unwrap();
+    assert_eq!((run.requests.ok, streams.responses, streams.events), (20, 20, 100));
+    assert!(streams.gap_ms.p50.unwrap() > 1.0, "{streams:?}");
+    // A status behind some of the messages: the stream broke off.
+    let late = r#"{"count": 3, "echo": {"status": {"code": 14, "message": "gone"}}}"#;
+    let run = any_load(&list, &["-b", late, "-n", "10", "-c", "2"]).json();
+    assert_eq!((run.failures["UNAVAILABLE"], run.streams.unwrap().events), (10, 30));
+    assert_eq!(run.target.failure_details["UNAVAILABLE"], "gone");
+    // Ended on purpose, no status comes.
+    let run = load(
+        &list,
+        &["-b", r#"{"count": 50, "gap": "0.005s"}"#, "-n", "6", "-c", "2", "--stream", "--max-events", "4"],
+    );
+    assert_eq!((run.requests.ok, run.streams.unwrap().events), (6, 24));
+    let stalled =
+        any_load(&list, &["-b", r#"{"count": 2, "gap": "30s"}"#, "-n", "2", "--stream", "--stall-timeout", "50ms"])
+            .json();
+    assert_eq!(stalled.failures["stalled"], 2);
+    // Several messages each way.
+    for (method, body, events) in [
+        ("Collect", r#"[{"text": "a"}, {"text": "b"}]"#, None),
+        ("Chat", "{\"text\": \"a\"}\n{\"text\": \"b\"}", Some(20)),
+    ] {
+        let run = load(&url(&serving, method), &["-b", body, "-n", "10", "-c", "2"]);
+        assert_eq!((run.requests.ok, run.streams.map(|streams| streams.events)), (10, events), "{method}");
+    }
+}
+
+#[test]
+fn metadata_compression_and_deadline_reach_the_server() {
+    let serving = Serving::start(&["grpc"]);
+    let weir = Weir::new();
+    let body = json!({"metadata": true, "text": "a".repeat(5000)}).to_string();
+    let flags = ["-H", "x-trace: t7", "-H", "x-a-bin: q6s", "-H", "grpc-encoding: gzip", "--timeout", "7s"];
+    let output = weir.run(&[&["run", &url(&serving, "Echo"), "-b", &body, "-v", "--json"], &flags[..]].concat());
+    assert_eq!(output.code, 0, "{output:?}");
+    let played: Value = serde_json::from_str(&output.stdout).unwrap();
+    let request = &played["steps"][0]["requests"][0];
+    let reply: Value = serde_json::from_str(request["response"]["body"].as_str().unwrap()).unwrap();
+    let metadata = &reply["metadata"];
+    for (name, value) in [
+        ("x-trace", "t7"),
+        ("x-a-bin", "q6s"),
+        ("grpc-encoding", "gzip"),
+        ("grpc-accept-encoding", "gzip"),
+        ("grpc-timeout", "7000m"),
+        ("te", "trailers"),
+        ("content-type", "application/grpc"),
+    ] {
+        assert_eq!(metadata[name], value, "{metadata}");
+    }
+    assert!(
+        metadata["content-length"].as_str().unwrap().parse::<u64>().unwrap() < 200 && metadata.get("accept").is_none()
+    );
+    // The deadline is the server's as well: whichever ends first.
+    let late =
+        any_load(&url(&serving, "Echo"), &["-b", r#"{"delay": "60s"}"#, "--timeout", "100ms", "-n", "4", "-c", "2"])
+            .json();
+    let ended = ["timeout", "DEADLINE_EXCEEDED"].map(|kind| late.failures.get(kind).copied().unwrap_or(0));
+    assert_eq!(ended.iter().sum::<u64>(), 4, "{:?}", late.failures);
+}
+
+#[test]
+fn checks_templates_and_data_are_on_json() {
+    let serving = Serving::start(&["grpc"]);
+    let weir = Weir::new();
+    weir.write("rows.csv", "name,bytes\nana,1\nbob,2\n");
+    let args = [
+        "-b",
+        r#"{"text": "{{name}}", "replyBytes": {{bytes}}}"#,
+        "-H",
+        "x-echo-name: {{name}}",
+        "--data",
+        "rows.csv",
+        "--check",
+        "jsonpath \"$.text\" == \"{{name}}\"",
+        "--check",
+        "header \"x-echo-name\" == \"{{name}}\"",
+        "--check",
+        "header \"grpc-status\" == \"0\"",
+        "--check",
+        "status == 0",
+    ];
+    let run = weir.load(&url(&serving, "Echo"), &[&args[..], &["-n", "40", "-c", "2"]].concat());
+    assert_eq!((run.requests.ok, run.requests.failed, run.steps[0].checks.len()), (40, 0, 4));
+    // A check on the status decides.
+    let denied = r#"{"status": {"code": 7}}"#;
+    let run = weir.load(&url(&serving, "Echo"), &["-b", denied, "--check", "status == 7", "-n", "10", "-c", "2"]);
+    assert_eq!((run.requests.ok, run.status["PERMISSION_DENIED"], run.failures.len()), (10, 10, 0));
+    let wrong =
+        any_load(&url(&serving, "Echo"), &["-b", "{}", "--check", "jsonpath \"$.text\" == \"a\"", "-n", "4"]).json();
+    assert_eq!((wrong.requests.failed, wrong.failures["check"], wrong.status["OK"]), (4, 4, 4));
+    // What a template becomes may be no message.
+    let args = ["-b", r#"{"replyBytes": "{{n}}"}"#, "--variable", "n=x", "-n", "2"];
+    let sample = &any_load(&url(&serving, "Echo"), &args).json().steps[0].samples[0].reason.clone();
+    assert!(sample.contains("not a weir.test.v1.EchoRequest") && sample.contains("line 1 column"), "{sample}");
+}
+
+#[test]
+fn run_prints_messages_and_trailers() {
+    let serving = Serving::start(&["grpc"]);
+    let weir = Weir::new();
+    let played = weir.run(&["run", &url(&serving, "List"), "-b", r#"{"count": 2, "echo": {"text": "a"}}"#]);
+    assert_eq!(played.code, 0, "{played:?}");
+    for line in ["{\"count\":2,\"echo\":{\"text\":\"a\"}}", "{\"text\":\"a\",\"number\":\"2\"}", "< grpc-status: 0"] {
+        assert!(played.stdout.lines().any(|it| it == line), "{line}: {}", played.stdout);
+    }
+    let body = r#"{"status": {"code": 5, "message": "no such\nthing"}}"#;
+    let failed = weir.run(&["run", &url(&serving, "Echo"), "-b", body]);
+    assert_eq!(failed.code, 1, "{failed:?}");
+    for line in ["< grpc-status: 5", "< grpc-message: no such%0Athing", "  ✗ status NOT_FOUND"] {
+        assert!(failed.stdout.lines().any(|it| it == line), "{line}: {}", failed.stdout);
+    }
+}
+
+#[test]
+fn a_schema_is_from_files_where_the_server_has_no_reflection() {
+    let serving = Serving::start(&["grpc", "--no-reflection"]);
+    let weir = Weir::new();
+    let echo = url(&serving, "Echo");
+    let why = weir.run(&["load", &echo, "-n", "1"]);
+    let address = &serving.address;
+    let words = format!("the server {address} has no reflection; give the schema by --proto FILE or --protoset FILE");
+    assert_eq!((why.code, why.one_line()), (2, words.as_str()));
+    std::fs::create_dir_all(weir.path("api/weir")).unwrap();
+    weir.write("api/weir/test.proto", PROTO);
+    weir.write("set.bin", weir_serve::grpc::schema().unwrap().to_descriptor_set());
+    for flags in [
+        &["--proto", "weir/test.proto", "--proto-path", "api"][..],
+        &["--proto", "api/weir/test.proto", "--proto-path", "api"],
+        &["--proto", "api/weir/test.proto"],
+        &["--protoset", "set.bin"],
+    ] {
+        let run = weir.load(&echo, &[&["-b", r#"{"text": "a"}"#, "-n", "10", "-c", "2"], flags].concat());
+        assert_eq!(run.status["OK"], 10, "{flags:?}");
+    }
+    weir.write("broken.proto", "syntax = \"proto3\";\nmessage A { strin a = 1; }\n");
+    weir.write("lost.proto", "syntax = \"proto3\";\nimport \"other.proto\";\n");
+    for (flags, words) in [
+        (&["--proto", "none.proto"][..], "--proto: no file 'none.proto'; give the folder of imports with --proto-path"),
+        (&["--proto", "broken.proto"], "--proto: broken.proto:2:13"),
+        (&["--proto", "lost.proto"], "other.proto"),
+        (&["--protoset", "broken.proto"], "--protoset broken.proto: not a descriptor set"),
+        (&["--protoset", "none.bin"], "cannot read 'none.bin'"),
+        (&["--proto", "broken.proto", "--protoset", "set.bin"], "--proto and --protoset do not go together"),
+        (&["--proto-path", "api"], "--proto-path is for the files of --proto"),
+    ] {
+        let output = weir.run(&[&["load", &echo, "-n", "1"], flags].concat());
+        assert!(output.code == 2 && output.one_line().contains(words), "{words}: {output:?}");
+    }
+}
+
+#[test]
+fn bad_input_is_one_line_with_the_remedy() {
+    let serving = Serving::start(&["grpc"]);
+    let weir = Weir::new();
+    let (address, echo) = (&serving.address, url(&serving, "Echo"));
+    let web = Server::start(|_| Reply::ok("hello"));
+    let closed = closed_address();
+    for (url, flags, words) in [
+        (format!("grpc://{address}/weir.test.v1.Tst/Echo"), &[][..], "did you mean 'weir.test.v1.Test'?"),
+        (url(&serving, "Ecko"), &[], "did you mean 'Echo'? weir.test.v1.Test has Echo, List, Collect, Chat, Mirror"),
+        (format!("grpc://{address}"), &[], "write grpc://host:port/package.Service/Method"),
+        (format!("grpc://{closed}/a.B/C"), &[], "for its schema: "),
+        (format!("grpc://{}/a.B/C", web.address()), &[], "it speaks HTTP/1.1"),
+        (format!("grpcs://{address}/a.B/C"), &[], "Try grpc://"),
+        (format!("http://{address}/"), &["--proto", "a.proto"], "are for URLs of gRPC"),
+        (
+            echo.clone(),
+            &["-b", "{\"text\": \"a\",\n \"txt\": 1}"],
+            "--body: not a weir.test.v1.EchoRequest: unrecognized field name 'txt', at line 2",
+        ),
+        (echo.clone(), &["-b", "{\"text\": 1", "--check", "status == 0"], "--body: the message is not JSON"),
+        (echo.clone(), &["-b", "{} {}"], "takes one message"),
+        (echo.clone(), &["-m", "GET"], "--method is for HTTP"),
+        (echo.clone(), &["--pipeline", "2"], "calls of gRPC have --streams"),
+        (echo.clone(), &["-H", "grpc-timeout: 1S"], "'grpc-timeout' is set by gRPC itself"),
+        (echo.clone(), &["-H", "a-bin: ?"], "write the bytes as Base64"),
+        (echo.clone(), &["-H", "grpc-encoding: snappy"], "choose gzip or identity"),
+        (echo.clone(), &["--stream=sse"], "--stream has no format with gRPC"),
+    ] {
+        let output = weir.run(&[&["load", &url, "-n", "1"], flags].concat());
+        assert!(output.code == 2 && output.one_line().contains(words), "{words}: {output:?}");
+    }
+    let output = weir.run(&["run", "scenario.hurl", "-b", "{}"]);
+    assert!(output.code == 2 && output.one_line().contains("--body is for a grpc URL"), "{output:?}");
+}
+
+#[test]
+fn calls_go_over_tls_and_a_status_may_be_in_the_head() {
+    let (weir, authority) = (Weir::new(), Authority::new());
+    authority.file(&weir, "ca.pem");
+    weir.write("a.proto", "syntax = \"proto3\"; package a; message M {} service S { rpc Do(M) returns (M); }");
+    let server = Http2Service::build().tls(&authority.service("service.test")).start(|seen| {
+        let is_call = seen.path == "/a.S/Do" && seen.body == [0; 5] && seen.headers["te"] == "trailers";
+        let status = if is_call { "8" } else { "3" };
+        let headers = vec![("grpc-status", status.to_owned()), ("grpc-message", "slow%20down".to_owned())];
+        Http2Reply::Response { status: 200, headers, body: Vec::new(), after: std::time::Duration::ZERO }
+    });
+    let to = ["--connect-to", &server.address(), "--cacert", "ca.pem", "--proto", "a.proto", "-n", "6", "-c", "2"];
+    let run = weir.run(&[&["load", "grpcs://service.test/a.S/Do", "--format", "json"], &to[..]].concat()).json();
+    assert_eq!((run.failures["RESOURCE_EXHAUSTED"], run.status["RESOURCE_EXHAUSTED"]), (6, 6));
+    assert_eq!(run.target.failure_details["RESOURCE_EXHAUSTED"], "slow down");
+    assert!(run.target.url.starts_with("grpcs://service.test") && run.target.tls.is_some(), "{:?}", run.target);
+}
+
+#[test]
+fn agents_and_a_search_take_calls_as_any_load() {
+    let serving = Serving::start(&["grpc"]);
+    let run = load(&url(&serving, "Echo"), &["-b", "{}", "-n", "60", "-c", "4", "--on", "local", "--agents", "2"]);
+    assert_eq!((run.requests.ok, run.status["OK"], run.agents.len()), (60, 60, 2));
+    let body = json!({"status": {"code": 14}}).to_string();
+    let output = Weir::new().run(&["capacity", &url(&serving, "Echo"), "-b", &body, "--slo", "p99 < 1s"]);
+    assert!(output.code != 0 && output.stderr.contains("UNAVAILABLE"), "{output:?}");
+}
+
+/// Commands of a page with a grpc URL of the test server, in a form that takes a second.
+fn commands_of_page(page: &str, serving: &Serving) -> Vec<String> {
+    let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap().replace("\\\n", " ");
+    let ours = text.lines().filter_map(|line| line.strip_prefix("$ ")).filter(|line| line.contains("weir.test.v1"));
+    let short = |line: &str| {
+        let line = line.replace("localhost:50051", &serving.address);
+        [
+            ("-d 30s", "-d 300ms"),
+            ("--users 100", "--users 4 -d 300ms"),
+            ("--users 20", "--users 4 -d 300ms"),
+            (" p99<50ms", " p99<50s"),
+        ]
+        .iter()
+        .fold(line, |line, (long, short)| line.replace(long, short))
+    };
+    ours.map(short).filter(|line| line.starts_with("weir ")).collect()
+}
+
+#[test]
+fn the_commands_of_the_page_work() {
+    let serving = Serving::start(&["grpc"]);
+    let weir = Weir::new();
+    weir.write("names.csv", "name\nana\nbob\n");
+    let commands = commands_of_page("load/grpc.md", &serving);
+    assert!(commands.len() >= 4, "{commands:?}");
+    for command in commands {
+        // Arguments in single quotes hold no other ones.
+        let words = command.split('\'').enumerate().flat_map(|(at, part)| match at % 2 {
+            1 => vec![part.to_owned()],
+            _ => part.split_whitespace().map(|word| word.trim_matches('"').to_owned()).collect(),
+        });
+        let words: Vec<String> = words.skip(1).collect();
+        let output = weir.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(matches!(output.code, 0 | 1) && !output.stdout.contains("failed in"), "{command}: {output:?}");
+        assert!(
+            output.stdout.contains(" 0 failed") || output.stdout.contains("passed: 1 step"),
+            "{command}: {output:?}"
+        );
+    }
+}
