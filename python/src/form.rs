@@ -3,16 +3,14 @@
 //! `weir/_load.py` has the signature and passes its arguments as a dictionary, by name. Each is removed from it when
 //! read; one that is left over is a bug and fails every call.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
-use std::path::PathBuf;
+use pyo3::types::{PyDict, PyString};
 use weir::agents;
 use weir::base::Nanos;
+use weir::load::Options;
 use weir::load::grpc::GrpcOptions;
 use weir::load::http2::{Http2Options, Http2Preference};
 use weir::load::program::{ProgramOptions, ScriptOptions};
-use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
 use weir::net::tls::TlsOptions;
 use weir::pace::live_load::LevelKind;

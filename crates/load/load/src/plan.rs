@@ -15,8 +15,8 @@ mod scenarios;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use self::conflicts::{check_conflicts, check_tls};
 pub use self::agent_position::AgentPosition;
+use self::conflicts::{check_conflicts, check_tls};
 pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
 use self::requests::{keeps_alive, requests};
@@ -117,82 +117,6 @@ pub struct LoadPlan {
     pub mask: SecretMask,
     /// Traces of sampled requests, if there are any; of scenarios and programs.
     pub tracing: Option<RequestTracing>,
-}
-
-/// Start times of requests.
-    pub pacing: Pacing,
-    /// Part of all requests that this process sends.
-    pub shard: Shard,
-    /// Maximum number of connections of this process.
-    pub connections: u64,
-    /// Maximum number of users of scenarios of this process.
-    pub users: u64,
-    /// Number of generator threads.
-    pub threads: u64,
-    /// Length of the run: no request starts later, and iterations are cut off.
-    pub until: Nanos,
-    /// Maximum number of requests of all agents together.
-    pub limit: Option<u64>,
-    /// File of data whose rows the limit is, if it is.
-    pub data_end: Option<String>,
-    /// Warm-up: requests with an earlier intended start are excluded from the result.
-    pub warmup: Nanos,
-    /// Timeout of a request, and of waiting for a connection.
-    pub timeout: Nanos,
-    /// Whether connections are reused.
-    pub keep_alive: bool,
-    /// Requests in flight per connection.
-    pub pipeline: usize,
-    /// HTTP/2, if it is requested.
-    pub http2: Option<Http2Plan>,
-    /// Calls of gRPC, if requests are such.
-    pub grpc: Option<GrpcCall>,
-    /// Responses as streams of events, if they are read as such.
-    pub streams: Option<StreamOptions>,
-    /// Number of connections opened before the start.
-    pub preconnect: u64,
-    /// Whether threads busy-wait instead of sleeping.
-    pub spin: bool,
-    /// Seed of arrivals and body choices.
-    pub seed: u64,
-    /// Interval of worker reports and of the time series.
-    pub interval: Nanos,
-    /// Messages over WebSocket in place of requests.
-    pub messages: Option<MessagePlan>,
-    /// Scenarios in place of one request.
-    pub scenarios: Option<ScenarioMix>,
-    /// Program that drives the users, in place of one request.
-    pub program: Option<ProgramPlan>,
-    /// Number of users over time, if it is one of stages; empty otherwise.
-    pub user_stages: Vec<LoadStage>,
-    /// Whether arrivals at a rate end with their number, and not at a time.
-    pub ends_with_requests: bool,
-    /// Control of the load while it runs, if it may be changed.
-    pub control: Option<LoadControl>,
-    /// Listener of requests and responses of steps; for few of them.
-    pub trace: Option<Sender<StepTrace>>,
-    /// Secrets that results leave out.
-    pub mask: SecretMask,
-    /// Traces of sampled requests, if there are any; of scenarios and programs.
-    pub tracing: Option<RequestTracing>,
-}
-
-/// Position of an agent among all agents of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentPosition {
-    /// Number of the agent, from 0.
-    pub index: u64,
-    /// Number of agents; >= 1.
-    #[serde(rename = "of")]
-    pub count: u64,
-    /// Number of agents on the same machine, itself included; >= 1.
-    #[serde(rename = "here")]
-    pub on_host: u64,
-}
-
-impl AgentPosition {
-    /// Position without other agents.
-    pub const SINGLE: Self = Self { index: 0, count: 1, on_host: 1 };
 }
 
 /// Start times of requests.
