@@ -313,6 +313,61 @@ fn agents_and_a_search_take_calls_as_any_load() {
     assert!(output.code != 0 && output.stderr.contains("UNAVAILABLE"), "{output:?}");
 }
 
+#[test]
+fn a_mix_has_several_methods_with_their_shares_and_data() {
+    let serving = Serving::start(&["grpc"]);
+    let weir = Weir::new();
+    weir.write("names.csv", "name\nana\nbob\n");
+    let mix = |scenarios: &str| {
+        format!("[load]\nbase_url = \"grpc://{}\"\nusers = 3\nrequests = 60\n{scenarios}", serving.address)
+    };
+    let echo = "[[scenario]]\ncall = \"/weir.test.v1.Test/Echo\"\nmessage = '{\"text\": \"{{name}}\"}'\ndata = \"names.csv\"\n";
+    let denied =
+        "[[scenario]]\ncall = \"weir.test.v1.Test/Echo\"\nmessage = '{\"status\": {\"code\": 7}}'\nname = \"denied\"\n";
+    let mirror = "[[scenario]]\ncall = \"/weir.test.v1.Test/Mirror\"\nweight = 2\n";
+    weir.write("calls.toml", mix(&[echo, denied, mirror].concat()));
+    let output = weir.run(&["load", "-s", "calls.toml", "--format", "json"]);
+    let run = output.json();
+    let names: Vec<&str> = run.steps.iter().map(|step| step.scenario.as_str()).collect();
+    assert_eq!(names, ["Echo", "denied", "Mirror"]);
+    assert!(
+        run.steps.iter().all(|step| step.requests > 0) && run.steps[2].requests > run.steps[0].requests,
+        "{:?}",
+        run.steps
+    );
+    let denials = run.steps[1].requests;
+    assert_eq!((run.steps[1].status["PERMISSION_DENIED"], run.failures["PERMISSION_DENIED"]), (denials, denials));
+    assert_eq!((run.requests.ok, run.status["OK"]), (60 - denials, 60 - denials));
+    assert!(run.target.url.ends_with(&format!(" at grpc://{}", serving.address)), "{}", run.target.url);
+    // One of reflection: a load asks once for a service, however many of its methods it calls.
+    assert_eq!(serving.get("/stats").json()["calls"].as_u64(), Some(61));
+    let streams = "[[scenario]]\ncall = \"/weir.test.v1.Test/List\"\nmessage = '{\"count\": 4}'\n";
+    weir.write("streams.toml", mix(&[streams, mirror].concat()));
+    let run = weir.run(&["load", "-s", "streams.toml", "--format", "json"]).json();
+    assert_eq!((run.requests.ok, run.streams.unwrap().events), (60, 4 * run.steps[0].requests + run.steps[1].requests));
+    weir.write("visit.hurl", "GET /\n");
+    for (scenarios, words) in [
+        ("[[scenario]]\ncall = \"/weir.test.v1.Test/Ecko\"\n", "did you mean 'Echo'?"),
+        (
+            "[[scenario]]\ncall = \"/weir.test.v1.Test/Echo\"\nmessage = '{\"txt\": 1}'\n",
+            "unrecognized field name 'txt'",
+        ),
+        ("[[scenario]]\ncall = \"/a.B/C\"\nfile = \"visit.hurl\"\n", "file and call do not go together"),
+        ("[[scenario]]\nmessage = \"{}\"\nfile = \"visit.hurl\"\n", "a message without call"),
+        (
+            "[[scenario]]\ncall = \"/weir.test.v1.Test/Echo\"\n[[scenario]]\nfile = \"visit.hurl\"\n",
+            "write a file for each",
+        ),
+    ] {
+        weir.write("wrong.toml", mix(scenarios));
+        let output = weir.run(&["load", "-s", "wrong.toml"]);
+        assert!(output.code == 2 && output.stderr.contains(words), "{words}: {output:?}");
+    }
+    weir.write("nowhere.toml", "[[scenario]]\ncall = \"/a.B/C\"\n");
+    let output = weir.run(&["load", "-s", "nowhere.toml", "-n", "1"]);
+    assert!(output.code == 2 && output.one_line().contains("has no host"), "{output:?}");
+}
+
 /// Commands of a page with a grpc URL of the test server, in a form that takes a second.
 fn commands_of_page(page: &str, serving: &Serving) -> Vec<String> {
     let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
