@@ -228,6 +228,8 @@ fn a_schema_is_from_files_where_the_server_has_no_reflection() {
         &["--proto", "weir/test.proto", "--proto-path", "api"][..],
         &["--proto", "api/weir/test.proto", "--proto-path", "api"],
         &["--proto", "api/weir/test.proto"],
+        &["--proto", "./api/weir/../weir/test.proto"],
+        &["--proto", &weir.path("api/weir/test.proto").to_string_lossy()],
         &["--protoset", "set.bin"],
     ] {
         let run = weir.load(&echo, &[&["-b", r#"{"text": "a"}"#, "-n", "10", "-c", "2"], flags].concat());
