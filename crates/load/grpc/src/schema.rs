@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use prost::Message;
 use prost_reflect::{DescriptorPool, FileDescriptor};
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use weir_base::nearest::nearest;
 
+use super::file_set::FileSet;
 use super::method::GrpcMethod;
 
 /// Services and their messages.
@@ -70,16 +72,19 @@ impl MethodName {
 }
 
 impl GrpcSchema {
+    pub(super) fn new(pool: DescriptorPool) -> Self {
+        Self { pool }
+    }
+
     /// Schema of a descriptor set, as `protoc --descriptor_set_out --include_imports` writes it.
     ///
     /// # Errors
     /// One line: why it is none.
     pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self, String> {
-        let pool = DescriptorPool::decode(bytes).map_err(|error| {
-            let why = one_line(&error.to_string());
+        let set = FileSet::decode(bytes).map_err(|error| error.to_string()).and_then(|set| set.schema());
+        set.map_err(|why| {
             format!("not a descriptor set with all imports: {why}; write it by protoc --include_imports -o FILE")
-        })?;
-        Ok(Self { pool })
+        })
     }
 
     /// Schema of `.proto` files; `read` has their texts and those of their imports, by name.
