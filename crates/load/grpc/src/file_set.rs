@@ -6,8 +6,6 @@ use std::panic::catch_unwind;
 use prost::Message;
 use prost_reflect::DescriptorPool;
 
-use super::schema::GrpcSchema;
-
 /// What is needed of a file's description: its name, imports and syntax.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct FileHead {
@@ -27,11 +25,11 @@ pub(super) struct FileSet {
 }
 
 impl FileSet {
-    /// Schema of the files.
+    /// Descriptors of the files.
     ///
     /// # Errors
     /// What is wrong with them, within a line.
-    pub(super) fn schema(&self) -> Result<GrpcSchema, String> {
+    pub(super) fn pool(&self) -> Result<DescriptorPool, String> {
         let heads = self.files.iter().map(|bytes| FileHead::decode(bytes.as_slice())).collect::<Result<Vec<_>, _>>();
         let heads = heads.map_err(|error| error.to_string())?;
         let names: BTreeSet<&str> = heads.iter().map(|head| head.name.as_str()).collect();
@@ -49,7 +47,7 @@ impl FileSet {
         let bytes = self.encode_to_vec();
         // The library panics on some sets that a server may send, where it has to name the place of a mistake.
         match catch_unwind(|| DescriptorPool::decode(bytes.as_slice())) {
-            Ok(Ok(pool)) => Ok(GrpcSchema::new(pool)),
+            Ok(Ok(pool)) => Ok(pool),
             Ok(Err(error)) => Err(error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")),
             Err(_) => Err("it is invalid".to_owned()),
         }

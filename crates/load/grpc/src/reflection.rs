@@ -194,6 +194,6 @@ impl Reflection {
             return Err(in_part(""));
         }
         let set = FileSet { files: self.files.iter().map(|(_, bytes)| bytes.clone()).collect() };
-        set.schema().map_err(|why| in_part(&format!(", {why}")))
+        set.pool().map(GrpcSchema::new).map_err(|why| in_part(&format!(", {why}")))
     }
 }
