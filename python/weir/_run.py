@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from os import PathLike
 from types import MappingProxyType, UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from weir import _weir
 from weir._page import write_page
@@ -106,7 +106,7 @@ class Run:
         responses: Times of all responses, whatever their status, as ab and wrk count them.
         connect_ms: Time to connect, over the requests that waited for a connection to be made, in milliseconds.
         bytes: Bytes transferred.
-        status: Number of responses by status.
+        status: Number of responses by status: numbers of HTTP, names of gRPC such as ``"UNAVAILABLE"``.
         accepted: Successes with a status of 400 and above, which their step or a script accepts, by status.
         failures: Failed requests by kind: ``connect``, ``tls``, ``timeout``, ``closed``, ``reset``, ``protocol``,
             ``broken_off``, ``stalled``, ``body``, ``dropped`` (never sent, since no connection was free in time),
@@ -155,8 +155,8 @@ class Run:
     responses: Responses
     connect_ms: Percentiles
     bytes: Bytes
-    status: Mapping[int, int]
-    accepted: Mapping[int, int] = field(default_factory=dict)
+    status: Mapping[int | str, int]
+    accepted: Mapping[int | str, int] = field(default_factory=dict)
     failures: Mapping[str, int]
     connections: Connections
     http2: Http2 | None = None
@@ -321,6 +321,13 @@ def _read(kind: type[_T], data: Mapping[str, Any], **private: object) -> _T:
     return kind(**values, **private)
 
 
+def _key(kind: Any, name: str) -> int | str:
+    """Key of a mapping; of statuses a number where the name is one."""
+    if isinstance(kind, UnionType):
+        return int(name) if name.isdecimal() else name
+    return cast("int | str", kind(name))
+
+
 def _value(kind: Any, value: Any) -> Any:
     if value is None:
         return None
@@ -332,5 +339,5 @@ def _value(kind: Any, value: Any) -> Any:
         return tuple(_value(get_args(kind)[0], item) for item in value)
     if get_origin(kind) is Mapping:
         key, _ = get_args(kind)
-        return MappingProxyType({key(name): item for name, item in value.items()})
+        return MappingProxyType({_key(key, name): item for name, item in value.items()})
     return value

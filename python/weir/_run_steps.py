@@ -178,7 +178,7 @@ class StepResult:
         response_ms: Time from the intended start to the whole response, over successes, in milliseconds.
         service_ms: Time from the send to the whole response, over successes, in milliseconds.
         failed_ms: Time from the intended start to the end of failed requests, in milliseconds.
-        status: Number of responses by status.
+        status: Number of responses by status: numbers of HTTP, names of gRPC.
         failures: Failed requests by kind; their sum is `failed`.
         checks: Checks, in order.
         samples: First failures.
@@ -203,7 +203,7 @@ class StepResult:
     response_ms: Percentiles
     service_ms: Percentiles
     failed_ms: Percentiles
-    status: Mapping[int, int]
+    status: Mapping[int | str, int]
     failures: Mapping[str, int]
     checks: tuple[CheckResult, ...]
     samples: tuple[FailureSample, ...]

@@ -165,8 +165,6 @@ impl RunArgs {
             seed: Some(self.seed),
             bodies: body.into_iter().collect(),
             grpc: self.grpc_args.into_options(),
-            // So that it is a step, which is printed.
-            traces_requests: true,
             ..self.connection_args.into_options()
         })
     }

@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use serde_json::Value;
 use weir_grpc::messages::read_messages;
 use weir_grpc::metadata::{check_field, message_text};
 use weir_grpc::{GrpcMethod, GrpcSchema, MethodName, Reflection};
@@ -38,9 +39,11 @@ crate::target!(|input: &[u8]| {
                 let Ok(json) = method.decode(rest, b"gzip") else { continue };
                 let Some(line) = json.lines().next() else { continue };
                 if let Ok(body) = method.encode(line, true) {
-                    // A map or a float of another notation is the same from then on.
+                    // A float of another notation is the same from then on; a map has no order.
+                    let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
                     let again = method.decode(&body, b"gzip").expect("encoded");
-                    assert_eq!(method.encode(&again, false), method.encode(line, false));
+                    let body = method.encode(&again, false).expect("JSON of the type");
+                    assert_eq!(value(&method.decode(&body, b"").expect("encoded")), value(&again));
                 }
             }
         }

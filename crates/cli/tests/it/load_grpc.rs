@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use serde_json::{Value, json};
-use weir_serve::grpc::PROTO;
 use weir_testing::{Authority, Http2Reply, Http2Service, Output, Reply, Server, Serving, Weir, closed_address, load};
 
 fn url(serving: &Serving, method: &str) -> String {
@@ -204,48 +203,13 @@ fn run_prints_messages_and_trailers() {
     for line in ["{\"count\":2,\"echo\":{\"text\":\"a\"}}", "{\"text\":\"a\",\"number\":\"2\"}", "< grpc-status: 0"] {
         assert!(played.stdout.lines().any(|it| it == line), "{line}: {}", played.stdout);
     }
+    let once = weir.run(&["load", &url(&serving, "Echo"), "-b", r#"{"text": "a"}"#, "--once"]);
+    assert!(once.code == 0 && once.stdout.contains("< HTTP/2 200"), "{once:?}");
     let body = r#"{"status": {"code": 5, "message": "no such\nthing"}}"#;
     let failed = weir.run(&["run", &url(&serving, "Echo"), "-b", body]);
     assert_eq!(failed.code, 1, "{failed:?}");
     for line in ["< grpc-status: 5", "< grpc-message: no such%0Athing", "  ✗ status NOT_FOUND"] {
         assert!(failed.stdout.lines().any(|it| it == line), "{line}: {}", failed.stdout);
-    }
-}
-
-#[test]
-fn a_schema_is_from_files_where_the_server_has_no_reflection() {
-    let serving = Serving::start(&["grpc", "--no-reflection"]);
-    let weir = Weir::new();
-    let echo = url(&serving, "Echo");
-    let why = weir.run(&["load", &echo, "-n", "1"]);
-    let address = &serving.address;
-    let words = format!("the server {address} has no reflection; give the schema by --proto FILE or --protoset FILE");
-    assert_eq!((why.code, why.one_line()), (2, words.as_str()));
-    std::fs::create_dir_all(weir.path("api/weir")).unwrap();
-    weir.write("api/weir/test.proto", PROTO);
-    weir.write("set.bin", weir_serve::grpc::schema().unwrap().to_descriptor_set());
-    for flags in [
-        &["--proto", "weir/test.proto", "--proto-path", "api"][..],
-        &["--proto", "api/weir/test.proto", "--proto-path", "api"],
-        &["--proto", "api/weir/test.proto"],
-        &["--protoset", "set.bin"],
-    ] {
-        let run = weir.load(&echo, &[&["-b", r#"{"text": "a"}"#, "-n", "10", "-c", "2"], flags].concat());
-        assert_eq!(run.status["OK"], 10, "{flags:?}");
-    }
-    weir.write("broken.proto", "syntax = \"proto3\";\nmessage A { strin a = 1; }\n");
-    weir.write("lost.proto", "syntax = \"proto3\";\nimport \"other.proto\";\n");
-    for (flags, words) in [
-        (&["--proto", "none.proto"][..], "--proto: no file 'none.proto'; give the folder of imports with --proto-path"),
-        (&["--proto", "broken.proto"], "--proto: broken.proto:2:13"),
-        (&["--proto", "lost.proto"], "other.proto"),
-        (&["--protoset", "broken.proto"], "--protoset broken.proto: not a descriptor set"),
-        (&["--protoset", "none.bin"], "cannot read 'none.bin'"),
-        (&["--proto", "broken.proto", "--protoset", "set.bin"], "--proto and --protoset do not go together"),
-        (&["--proto-path", "api"], "--proto-path is for the files of --proto"),
-    ] {
-        let output = weir.run(&[&["load", &echo, "-n", "1"], flags].concat());
-        assert!(output.code == 2 && output.one_line().contains(words), "{words}: {output:?}");
     }
 }
 
@@ -311,46 +275,4 @@ fn agents_and_a_search_take_calls_as_any_load() {
     let body = json!({"status": {"code": 14}}).to_string();
     let output = Weir::new().run(&["capacity", &url(&serving, "Echo"), "-b", &body, "--slo", "p99 < 1s"]);
     assert!(output.code != 0 && output.stderr.contains("UNAVAILABLE"), "{output:?}");
-}
-
-/// Commands of a page with a grpc URL of the test server, in a form that takes a second.
-fn commands_of_page(page: &str, serving: &Serving) -> Vec<String> {
-    let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).unwrap().replace("\\\n", " ");
-    let ours = text.lines().filter_map(|line| line.strip_prefix("$ ")).filter(|line| line.contains("weir.test.v1"));
-    let short = |line: &str| {
-        let line = line.replace("localhost:50051", &serving.address);
-        [
-            ("-d 30s", "-d 300ms"),
-            ("--users 100", "--users 4 -d 300ms"),
-            ("--users 20", "--users 4 -d 300ms"),
-            (" p99<50ms", " p99<50s"),
-        ]
-        .iter()
-        .fold(line, |line, (long, short)| line.replace(long, short))
-    };
-    ours.map(short).filter(|line| line.starts_with("weir ")).collect()
-}
-
-#[test]
-fn the_commands_of_the_page_work() {
-    let serving = Serving::start(&["grpc"]);
-    let weir = Weir::new();
-    weir.write("names.csv", "name\nana\nbob\n");
-    let commands = commands_of_page("load/grpc.md", &serving);
-    assert!(commands.len() >= 4, "{commands:?}");
-    for command in commands {
-        // Arguments in single quotes hold no other ones.
-        let words = command.split('\'').enumerate().flat_map(|(at, part)| match at % 2 {
-            1 => vec![part.to_owned()],
-            _ => part.split_whitespace().map(|word| word.trim_matches('"').to_owned()).collect(),
-        });
-        let words: Vec<String> = words.skip(1).collect();
-        let output = weir.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(matches!(output.code, 0 | 1) && !output.stdout.contains("failed in"), "{command}: {output:?}");
-        assert!(
-            output.stdout.contains(" 0 failed") || output.stdout.contains("passed: 1 step"),
-            "{command}: {output:?}"
-        );
-    }
 }

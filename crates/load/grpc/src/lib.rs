@@ -5,6 +5,7 @@
 //! - [`messages`]: framing and compression of messages
 //! - [`metadata`]: fields of requests and trailers
 
+mod file_set;
 pub mod messages;
 pub mod metadata;
 pub mod method;

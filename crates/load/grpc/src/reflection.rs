@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use prost::Message;
 
+use super::file_set::{FileHead, FileSet};
 use super::schema::{GrpcSchema, unknown_service};
 
 /// Version of the reflection service.
@@ -100,22 +101,6 @@ pub struct ReflectionError {
     pub message: String,
 }
 
-/// What is needed of a file's description: its name and imports.
-#[derive(Clone, PartialEq, Eq, Message)]
-struct FileHead {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, repeated, tag = "3")]
-    imports: Vec<String>,
-}
-
-/// A descriptor set of files as bytes.
-#[derive(Clone, PartialEq, Eq, Message)]
-struct FileSet {
-    #[prost(bytes = "vec", repeated, tag = "1")]
-    files: Vec<Vec<u8>>,
-}
-
 /// Rounds of questions after which a server that always names further files is given up.
 const MAX_ROUNDS: usize = 32;
 /// Maximum number of files of a service.
@@ -203,11 +188,12 @@ impl Reflection {
         if let Some(why) = self.failure {
             return Err(format!("the server's reflection has no '{}': {}", self.service, why.escape_debug()));
         }
-        let in_part = || format!("the server's reflection describes '{}' in part; give --proto", self.service);
+        let in_part =
+            |why: &str| format!("the server's reflection describes '{}' in part{why}; give --proto", self.service);
         if self.files.is_empty() {
-            return Err(in_part());
+            return Err(in_part(""));
         }
         let set = FileSet { files: self.files.iter().map(|(_, bytes)| bytes.clone()).collect() };
-        GrpcSchema::from_descriptor_set(&set.encode_to_vec()).map_err(|_| in_part())
+        set.pool().map(GrpcSchema::new).map_err(|why| in_part(&format!(", {why}")))
     }
 }

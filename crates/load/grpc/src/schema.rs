@@ -1,13 +1,16 @@
 //! Descriptions of services.
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use prost::Message;
 use prost_reflect::{DescriptorPool, FileDescriptor};
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use weir_base::nearest::nearest;
 
+use super::file_set::FileSet;
 use super::method::GrpcMethod;
 
 /// Services and their messages.
@@ -70,16 +73,19 @@ impl MethodName {
 }
 
 impl GrpcSchema {
+    pub(super) fn new(pool: DescriptorPool) -> Self {
+        Self { pool }
+    }
+
     /// Schema of a descriptor set, as `protoc --descriptor_set_out --include_imports` writes it.
     ///
     /// # Errors
     /// One line: why it is none.
     pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self, String> {
-        let pool = DescriptorPool::decode(bytes).map_err(|error| {
-            let why = one_line(&error.to_string());
+        let set = FileSet::decode(bytes).map_err(|error| error.to_string()).and_then(|set| set.pool());
+        set.map(Self::new).map_err(|why| {
             format!("not a descriptor set with all imports: {why}; write it by protoc --include_imports -o FILE")
-        })?;
-        Ok(Self { pool })
+        })
     }
 
     /// Schema of `.proto` files; `read` has their texts and those of their imports, by name.
@@ -100,9 +106,14 @@ impl GrpcSchema {
             resolver.add(GoogleFileResolver::new());
             let mut compiler = Compiler::with_file_resolver(resolver);
             compiler.include_imports(true);
-            let error = match compiler.open_files(files) {
-                Ok(compiler) => return Ok(Self { pool: compiler.descriptor_pool() }),
-                Err(error) => error,
+            // As for sets: no text may end the process.
+            let compiled = catch_unwind(AssertUnwindSafe(|| {
+                compiler.open_files(files).map(|compiler| compiler.descriptor_pool())
+            }));
+            let error = match compiled {
+                Ok(Ok(pool)) => return Ok(Self { pool }),
+                Ok(Err(error)) => error,
+                Err(_) => return Err("the files cannot be compiled; give --protoset".to_owned()),
             };
             let name = missing.borrow_mut().take();
             match name.map(|name| read(&name).map(|text| (name, text))).transpose()? {

@@ -6,7 +6,7 @@ use weir_base::Nanos;
 use weir_net::wire::{ResponseObserver, WireRequest};
 
 use crate::event_streams::{ArrivedEvents, StreamObserver};
-use crate::grpc::CallMessages;
+use crate::grpc::{CallMessages, GrpcCalls};
 
 /// What a connection with HTTP/1.1, or a stream, has of its requests besides their times. `requests` are the plan's, and
 /// `nth` is the number that a [`Flight`](crate::flight::Flight) has of its request.
@@ -63,7 +63,7 @@ pub(crate) trait FlowExchange: Debug + Default + Send {
     fn prepare_again(&mut self) {}
 
     /// What is wrong with the messages of a whole response to a call that has the status OK, as far as they were checked.
-    fn message_fault(&self, _is_stream: bool) -> Option<&'static str> {
+    fn message_fault(&self) -> Option<&'static str> {
         None
     }
 }
@@ -77,9 +77,9 @@ pub(crate) struct PlanExchange {
 }
 
 impl PlanExchange {
-    /// Exchange of a request; `is_call`: of a call of gRPC.
-    pub(crate) fn of_call(is_call: bool) -> Self {
-        Self { messages: is_call.then(CallMessages::default), observer: None }
+    /// Exchange of a request, which may be a call of gRPC.
+    pub(crate) fn of_call(calls: Option<GrpcCalls>) -> Self {
+        Self { messages: calls.map(|calls| CallMessages::new(calls.are_streams)), observer: None }
     }
 }
 
@@ -125,10 +125,10 @@ impl FlowExchange for PlanExchange {
     }
 
     fn prepare_again(&mut self) {
-        self.messages = self.messages.map(|_| CallMessages::default());
+        self.messages = self.messages.map(CallMessages::restarted);
     }
 
-    fn message_fault(&self, is_stream: bool) -> Option<&'static str> {
-        self.messages.and_then(|messages| messages.fault(is_stream))
+    fn message_fault(&self) -> Option<&'static str> {
+        self.messages.and_then(|messages| messages.fault())
     }
 }

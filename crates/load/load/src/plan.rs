@@ -23,7 +23,7 @@ use self::requests::{keeps_alive, requests};
 pub(crate) use self::requests::{read_body, typed_auth, weights};
 use self::run_length::{RunLength, check_warmup};
 use super::event_streams::StreamOptions;
-use super::grpc::{GrpcCall, with_grpc};
+use super::grpc::{GrpcCalls, with_grpc};
 use super::http2::Http2Plan;
 use super::load_control::LoadControl;
 use super::options::Options;
@@ -88,7 +88,7 @@ pub struct LoadPlan {
     /// HTTP/2, if it is requested.
     pub http2: Option<Http2Plan>,
     /// Calls of gRPC, if requests are such.
-    pub grpc: Option<GrpcCall>,
+    pub grpc: Option<GrpcCalls>,
     /// Responses as streams of events, if they are read as such.
     pub streams: Option<StreamOptions>,
     /// Number of connections opened before the start.
@@ -213,7 +213,7 @@ impl LoadPlan {
             keep_alive,
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
             http2: http2.map(|http2| http2.for_calls(grpc.is_some())),
-            grpc,
+            grpc: grpc.map(|call| GrpcCalls::of(Some(&call))),
             streams: options.streams,
             preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.has_connections() {
                 connections

@@ -65,6 +65,24 @@ fn a_set_without_imports_is_rejected_with_the_remedy() {
     assert!(found.contains("--include_imports"), "{found}");
 }
 
+#[test]
+fn a_set_that_cannot_be_read_is_an_error_with_its_file() {
+    let file = |fields: &[(u8, &str)]| {
+        let fields =
+            fields.iter().flat_map(|(tag, text)| [&[tag << 3 | 2, text.len() as u8], text.as_bytes()].concat());
+        let fields: Vec<u8> = fields.collect();
+        [&[0x0a, fields.len() as u8], fields.as_slice()].concat()
+    };
+    for (set, why) in [
+        (file(&[(1, "a.proto"), (12, "editions")]), "'a.proto' has an edition of protobuf"),
+        (file(&[(1, "a.proto"), (12, "proto4")]), "'a.proto' has the unknown syntax 'proto4'"),
+        (file(&[(1, "a.proto"), (3, "b.proto")]), "'a.proto' imports 'b.proto', which is not in it"),
+    ] {
+        let found = GrpcSchema::from_descriptor_set(&set).expect_err(why);
+        assert!(found.contains(why) && found.lines().count() == 1, "{found}");
+    }
+}
+
 /// Responses of a server with the files of `schema`, of which it sends `per_response` at a time.
 fn served(request: &[u8], files: &[(String, Vec<u8>)], per_response: usize) -> ReflectionResponse {
     let request = ReflectionRequest::decode(request).expect("a request");

@@ -12,6 +12,20 @@ pub struct GrpcCall {
     pub(crate) compresses: bool,
 }
 
+/// What all calls of a load have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrpcCalls {
+    /// Whether responses to requests of the plan may have any number of messages.
+    pub(crate) are_streams: bool,
+}
+
+impl GrpcCalls {
+    /// Calls of a method; of scenarios without one, which have methods of their own.
+    pub(crate) fn of(call: Option<&GrpcCall>) -> Self {
+        Self { are_streams: call.is_some_and(|call| call.method.kind().has_response_stream()) }
+    }
+}
+
 impl GrpcCall {
     /// Body of a request, from JSON.
     pub(crate) fn message(&self, json: &[u8]) -> Result<Vec<u8>, PlanError> {

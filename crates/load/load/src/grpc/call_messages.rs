@@ -13,17 +13,29 @@ pub(crate) struct CallMessages {
     /// Number of whole messages.
     count: u64,
     is_encoded: bool,
+    /// Whether the response may have any number of messages.
+    is_stream: bool,
     fault: Option<&'static str>,
 }
 
 impl CallMessages {
-    /// What is wrong with a whole response that has the status OK; `is_stream`: whether it may have any number of messages.
-    pub(crate) fn fault(&self, is_stream: bool) -> Option<&'static str> {
+    /// Check of a response; `is_stream`: whether it may have any number of messages.
+    pub(crate) fn new(is_stream: bool) -> Self {
+        Self { is_stream, ..Self::default() }
+    }
+
+    /// The same for another response.
+    pub(crate) fn restarted(self) -> Self {
+        Self::new(self.is_stream)
+    }
+
+    /// What is wrong with a whole response that has the status OK.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
         match self.count {
             _ if self.fault.is_some() => self.fault,
             _ if self.prefix_bytes > 0 => Some("the response ends within a message"),
             1 => None,
-            _ if is_stream => None,
+            _ if self.is_stream => None,
             0 => Some("the response has the status OK and no message"),
             _ => Some("the response has more than one message, and the method returns one"),
         }
@@ -91,7 +103,7 @@ mod tests {
                 body.extend(data);
             }
             body.truncate(body.len().saturating_sub(lost));
-            let (mut check, mut reader, mut count) = (CallMessages::default(), EventReader::new(StreamFormat::Grpc), 0);
+            let (mut check, mut reader, mut count) = (CallMessages::new(true), EventReader::new(StreamFormat::Grpc), 0);
             check.head(b"", HeadNotes { sets_cookie: false, is_encoded });
             for piece in body.chunks(size) {
                 check.body(piece);
@@ -102,16 +114,16 @@ mod tests {
             }
             prop_assert_eq!((check.count, check.prefix_bytes > 0), (count, reader.is_within_event()));
             let has_other_flag = messages.iter().take(count as usize).any(|(flag, _)| *flag > u8::from(is_encoded));
-            prop_assert_eq!(check.fault(true).is_some(), has_other_flag || check.fault.is_some() || reader.is_within_event());
+            prop_assert_eq!(check.fault().is_some(), has_other_flag || check.fault.is_some() || reader.is_within_event());
         }
     }
 
     #[test]
     fn a_method_that_returns_one_message_needs_one() {
         let fault = |body: &[u8], is_stream| {
-            let mut check = CallMessages::default();
+            let mut check = CallMessages::new(is_stream);
             check.body(body);
-            check.fault(is_stream)
+            check.fault()
         };
         assert_eq!([fault(&[0; 5], false), fault(&[], true), fault(&[0; 10], true)], [None; 3]);
         assert!(fault(&[], false).is_some_and(|why| why.contains("no message")));

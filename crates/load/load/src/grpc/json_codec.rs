@@ -3,6 +3,7 @@
 use weir_scenario::plan::BodyCodec;
 
 use super::call::GrpcCall;
+use super::call_messages::CallMessages;
 use crate::headers::with_headers;
 
 /// JSON of scenarios to messages of a call, and back.
@@ -10,6 +11,11 @@ use crate::headers::with_headers;
 pub(crate) struct JsonCodec(pub(crate) GrpcCall);
 
 impl JsonCodec {
+    /// Check of the messages of a response.
+    pub(crate) fn messages(&self) -> CallMessages {
+        CallMessages::new(self.0.method.kind().has_response_stream())
+    }
+
     /// Messages of a response as JSON, one line each; `head` is its head.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //!
 //! - [`GrpcOptions`]: where the schema is from; [`GrpcCall`]: the method of all requests
 //! - `rewrite`: options of a grpc URL as those of requests
+//! - [`CallSource`]: a call as a scenario of a mix
 //! - `reflection_call`: the schema from the server
 //! - `call_messages`: check of a response's framing; `call_end`: what its trailers mean
 //! - `json_codec`: JSON of scenarios to messages
@@ -11,17 +12,21 @@
 mod call;
 mod call_end;
 mod call_messages;
+mod call_source;
 mod json_codec;
 mod options;
 mod reflection_call;
 mod rewrite;
 mod schema_bytes;
 mod schema_files;
+mod target;
 
-pub use self::call::GrpcCall;
+pub use self::call::{GrpcCall, GrpcCalls};
 pub(crate) use self::call_end::CallEnd;
 pub(crate) use self::call_messages::CallMessages;
+pub use self::call_source::CallSource;
 pub(crate) use self::json_codec::JsonCodec;
 pub use self::options::GrpcOptions;
 pub use self::rewrite::is_grpc_url;
 pub(crate) use self::rewrite::with_grpc;
+pub use self::target::GrpcTarget;

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use weir_grpc::{GrpcSchema, MethodName};
 
 use super::call::GrpcCall;
-use super::schema_bytes::SchemaBytes;
+use super::target::GrpcTarget;
 use crate::plan::PlanError;
 
 /// Options of calls of gRPC: where the schema of the service is from. Without files it is from the server.
@@ -21,19 +20,6 @@ pub struct GrpcOptions {
     pub protoset: Option<PathBuf>,
     /// The call that the options of requests were made for.
     pub(crate) made_for: Option<GrpcTarget>,
-}
-
-/// A call whose schema is known.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GrpcTarget {
-    /// URL of gRPC.
-    pub(crate) url: String,
-    /// Full name of the service, and name of the method.
-    pub(crate) method: (String, String),
-    /// Descriptor set.
-    pub(crate) schema: SchemaBytes,
-    /// Whether messages are compressed.
-    pub(crate) compresses: bool,
 }
 
 impl GrpcOptions {
@@ -52,6 +38,11 @@ impl GrpcOptions {
         self.made_for.is_some()
     }
 
+    /// The call that the options of requests were made for.
+    pub(crate) fn target(&self) -> Option<&GrpcTarget> {
+        self.made_for.as_ref()
+    }
+
     /// URL for results; `of_requests` if there are no calls.
     pub(crate) fn shown_url(&self, of_requests: String) -> String {
         self.made_for.as_ref().map_or(of_requests, |target| target.url.clone())
@@ -62,10 +53,6 @@ impl GrpcOptions {
     /// # Errors
     /// The schema does not have it.
     pub(crate) fn call(&self) -> Result<Option<GrpcCall>, PlanError> {
-        let Some(target) = &self.made_for else { return Ok(None) };
-        let schema = GrpcSchema::from_descriptor_set(&target.schema.0).map_err(PlanError::Grpc)?;
-        let (service, method) = target.method.clone();
-        let method = schema.method(&MethodName { service, method }).map_err(PlanError::Grpc)?;
-        Ok(Some(GrpcCall { method, compresses: target.compresses }))
+        self.made_for.as_ref().map(|target| target.call().map_err(PlanError::Grpc)).transpose()
     }
 }

@@ -10,14 +10,16 @@ use weir_net::target::Target;
 use weir_net::wire::parse_header;
 
 use super::call::GrpcCall;
-use super::options::{GrpcOptions, GrpcTarget};
+use super::options::GrpcOptions;
 use super::reflection_call::reflect;
 use super::schema_bytes::SchemaBytes;
 use super::schema_files::schema_of_files;
+use super::target::GrpcTarget;
 use crate::event_streams::StreamOptions;
 use crate::http2::{Http2Options, Http2Preference};
 use crate::options::{Options, RequestBodySource};
 use crate::plan::{PlanError, read_body};
+use crate::steps::{ScenarioSource, as_single_step};
 
 /// Schemes of gRPC, and those of HTTP that they become.
 const SCHEMES: [(&str, &str); 2] = [("grpc://", "http://"), ("grpcs://", "https://")];
@@ -34,9 +36,70 @@ pub fn is_grpc_url(url: &str) -> bool {
 /// Options of a grpc URL as those of requests over HTTP/2; others as they are. Without files the schema is asked of the
 /// server.
 pub(crate) fn with_grpc(options: &Options) -> Result<Cow<'_, Options>, PlanError> {
-    if options.grpc.is_call() {
+    if options.grpc.is_call() || options.scenarios.iter().any(|source| source.made_for.is_some()) {
         return Ok(Cow::Borrowed(options));
     }
+    if options.scenarios.iter().any(|source| source.call.is_some()) {
+        return mixed_calls(options).map(Cow::Owned);
+    }
+    call_options(options, &mut Vec::new())
+}
+
+/// Schemas that are known, by origin and service.
+type KnownSchemas = Vec<(String, GrpcSchema)>;
+
+/// Options of a mix of calls as those of scenarios over HTTP/2.
+fn mixed_calls(options: &Options) -> Result<Options, PlanError> {
+    let mut schemas = KnownSchemas::new();
+    let mut mix = Options { scenarios: Vec::new(), url: String::new(), ..options.clone() };
+    for source in &options.scenarios {
+        let Some(call) = &source.call else {
+            let why = "a mix has calls of gRPC or .hurl files; write a file for each";
+            return Err(PlanError::Conflict(why));
+        };
+        let one = Options {
+            url: url_of(&options.url, &call.url)?,
+            scenarios: Vec::new(),
+            checks: Vec::new(),
+            bodies: vec![RequestBodySource::Bytes(call.message.clone().into())],
+            ..options.clone()
+        };
+        let one = call_options(&one, &mut schemas)?;
+        let made_for = one.grpc.target().cloned();
+        let Options { scenarios, headers, auth, http2, streams, .. } = as_single_step(&one)?;
+        mix.http2.cleartext |= http2.cleartext;
+        mix.http2.over_tls = mix.http2.over_tls.or(http2.over_tls);
+        (mix.headers, mix.auth, mix.streams) = (headers, auth, mix.streams.or(streams));
+        let method = made_for.as_ref().map_or("", |target| target.method.1.as_str());
+        let title = if source.title.is_empty() { method.to_owned() } else { source.title.clone() };
+        mix.scenarios.extend(scenarios.into_iter().map(|step| ScenarioSource {
+            name: step.name,
+            text: step.text,
+            line_origins: step.line_origins,
+            title: title.clone(),
+            made_for: made_for.clone(),
+            ..source.clone()
+        }));
+    }
+    mix.streams = mix.streams.map(|streams| StreamOptions { format: Some(StreamFormat::Grpc), ..streams });
+    Ok(mix)
+}
+
+/// URL of a call of a mix: its own, or its path behind the base URL.
+fn url_of(base: &str, call: &str) -> Result<String, PlanError> {
+    if is_grpc_url(call) {
+        return Ok(call.to_owned());
+    }
+    if is_grpc_url(base) {
+        return Ok(format!("{}/{}", base.trim_end_matches('/'), call.trim_start_matches('/')));
+    }
+    let why =
+        format!("the call '{}' has no host; write base_url = \"grpc://host:port\" in [load]", call.escape_debug());
+    Err(PlanError::Grpc(why))
+}
+
+/// Options of one grpc URL as those of requests over HTTP/2.
+fn call_options<'o>(options: &'o Options, known: &mut KnownSchemas) -> Result<Cow<'o, Options>, PlanError> {
     let Some((scheme, http)) = SCHEMES
         .iter()
         .find(|(scheme, _)| options.url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme)))
@@ -50,10 +113,15 @@ pub(crate) fn with_grpc(options: &Options) -> Result<Cow<'_, Options>, PlanError
     let target = Target::parse(&url)?;
     let name = MethodName::parse(&target.path).map_err(PlanError::Grpc)?;
     let compresses = compression(options)?;
-    let schema = match schema_of_files(&options.grpc).map_err(PlanError::Grpc)? {
-        Some(schema) => schema,
-        None => reflect(options, &target, &name.service).map_err(PlanError::Grpc)?,
+    let schema_name = format!("{} {}", target.origin(), name.service);
+    let schema = match known.iter().find(|(known, _)| *known == schema_name) {
+        Some((_, schema)) => schema.clone(),
+        None => match schema_of_files(&options.grpc).map_err(PlanError::Grpc)? {
+            Some(schema) => schema,
+            None => reflect(options, &target, &name.service).map_err(PlanError::Grpc)?,
+        },
     };
+    known.push((schema_name, schema.clone()));
     let method = schema.method(&name).map_err(PlanError::Grpc)?;
     check_messages(options, &GrpcCall { method: method.clone(), compresses })?;
     let path = method.path();

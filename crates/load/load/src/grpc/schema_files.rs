@@ -1,6 +1,6 @@
 //! The schema of a service from files.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use weir_grpc::GrpcSchema;
 use weir_machine::input_file;
@@ -26,9 +26,11 @@ pub(super) fn schema_of_files(options: &GrpcOptions) -> Result<Option<GrpcSchema
             None => Ok(None),
         };
     }
-    let here = [PathBuf::from(".")];
-    let folders = if options.proto_paths.is_empty() { here.as_slice() } else { options.proto_paths.as_slice() };
-    let names: Vec<String> = options.protos.iter().map(|path| name_within(path, folders)).collect();
+    let mut folders = options.proto_paths.clone();
+    if folders.is_empty() {
+        folders.push(".".into());
+    }
+    let names: Vec<String> = options.protos.iter().map(|path| place(path, &mut folders)).collect();
     let mut read_source = |name: &str| {
         let found = folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
         found.map(|path| read(&path).and_then(|bytes| text_of(&path, bytes))).transpose()
@@ -37,10 +39,21 @@ pub(super) fn schema_of_files(options: &GrpcOptions) -> Result<Option<GrpcSchema
     schema.map(Some).map_err(|why| format!("--proto: {why}{}", remedy(&why)))
 }
 
-/// Name by which a file is imported: its path within one of the folders.
-fn name_within(path: &Path, folders: &[PathBuf]) -> String {
-    let within = folders.iter().find_map(|folder| path.strip_prefix(folder).ok());
-    within.unwrap_or(path).to_string_lossy().into_owned()
+/// Name by which a file is imported: its path within one of the folders. A file that is in none of them has its own
+/// folder, which is added.
+fn place(path: &Path, folders: &mut Vec<PathBuf>) -> String {
+    let name = folders.iter().find_map(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
+    let is_name = name.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let is_found = is_name && folders.iter().any(|folder| folder.join(name).is_file());
+    if !is_found
+        && path.is_file()
+        && let (Some(folder), Some(file)) = (path.parent(), path.file_name())
+    {
+        folders.push(folder.to_owned());
+        return file.to_string_lossy().into_owned();
+    }
+    let parts = name.components().filter(|part| *part != Component::CurDir);
+    parts.collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
 fn remedy(why: &str) -> &'static str {

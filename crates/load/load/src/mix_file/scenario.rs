@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::grpc::CallSource;
 use crate::program::is_script;
 use crate::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, ThinkTime};
 use weir_base::units;
@@ -41,10 +42,18 @@ impl MixEntry {
     /// Reads a `[[scenario]]` and its files; `None`, with errors, if it has no readable file.
     pub(super) fn read(node: &DocumentNode<'_>, folder: &Path, variables: &[(String, String)]) -> Option<Self> {
         let table = node.table()?;
-        let file = match table.get("file") {
-            Some(node) => scenario_file(&node, folder),
-            None => {
-                table.error("a scenario without file", r#"write file = "shop.hurl""#);
+        let call = call(&table);
+        let file = match (table.get("file"), &call) {
+            (Some(node), None) => scenario_file(&node, folder),
+            (None, Some(call)) => {
+                Some(ScenarioFile { name: call.url.clone(), text: String::new(), folder: folder.to_owned() })
+            }
+            (Some(_), Some(_)) => {
+                table.error("file and call do not go together", "write a [[scenario]] for each");
+                None
+            }
+            (None, None) => {
+                table.error("a scenario without file", r#"write file = "shop.hurl", or call = "/shop.v1.Cart/Add""#);
                 None
             }
         };
@@ -63,6 +72,7 @@ impl MixEntry {
             teardown: table.get("teardown").and_then(|node| scenario_file(&node, folder)),
             continue_on_error: flag("continue_on_error"),
             keep_cookies: flag("keep_cookies"),
+            call,
             max_redirects: table.get("max_redirects").and_then(|node| node.integer(0..=1000)),
             ..ScenarioSource::default()
         };
@@ -70,6 +80,17 @@ impl MixEntry {
         let ScenarioFile { name, text, folder } = file?;
         Some(Self { source: ScenarioSource { name, text, folder, ..source }, kind })
     }
+}
+
+/// Call of gRPC in place of a file.
+fn call(table: &DocumentTable<'_>) -> Option<CallSource> {
+    let text = |key| table.get(key).and_then(|node| node.string().map(str::to_owned));
+    let message = text("message");
+    let call = text("call").map(|url| CallSource { url, message: message.clone().unwrap_or_default() });
+    if message.is_some() && call.is_none() {
+        table.error("a message without call", r#"write call = "/shop.v1.Cart/Add""#);
+    }
+    call
 }
 
 /// Kind and size of the share of a scenario.

@@ -111,7 +111,6 @@ impl LoadPlan {
             target: self.target.clone(),
             addresses: self.addresses.clone(),
             tls: self.tls.clone(),
-            grpc: self.grpc.clone(),
             method: self.method.clone(),
             mask: self.mask.clone(),
             requests: self.requests.clone(),

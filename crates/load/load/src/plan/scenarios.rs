@@ -5,6 +5,7 @@ use super::requests::keeps_alive;
 use super::run_length::{RunLength, check_warmup};
 use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, pacing, positive_time, threads};
 use crate::event_streams::StreamOptions;
+use crate::grpc::GrpcCalls;
 use crate::options::Options;
 use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource, target_of, without_user};
 use weir_base::Nanos;
@@ -20,7 +21,8 @@ impl LoadPlan {
     /// Validates a load of scenarios: compiles them and resolves their hosts.
     pub(super) fn of_scenarios(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
-        let grpc = options.grpc.call()?;
+        let are_calls = options.grpc.is_call() || options.scenarios.iter().any(|source| source.made_for.is_some());
+        let grpc = are_calls.then(|| GrpcCalls::of(None));
         let seed = options.seed.unwrap_or(0);
         let keep_alive = keeps_alive(options);
         let mix = ScenarioMix::compile(options, keep_alive, seed)?;
@@ -97,6 +99,12 @@ pub(super) fn data_end(mix: &ScenarioMix, pacing: &Pacing, requests: Option<u64>
 fn shown_url(options: &Options, target: &Target) -> String {
     if options.grpc.is_call() {
         return options.grpc.shown_url(String::new());
+    }
+    let calls = options.scenarios.iter().filter(|source| source.made_for.is_some());
+    let calls: Vec<&str> = calls.map(ScenarioSource::scenario_name).collect();
+    if !calls.is_empty() {
+        let scheme = if target.tls { "grpcs" } else { "grpc" };
+        return format!("{} at {scheme}://{}", calls.join(", "), target.host_header());
     }
     if let Some(source) = options.scenarios.iter().find(|source| source.request_line().is_some()) {
         return source.request_line().map_or_else(|| target.url.clone(), |(_, url)| without_user(url));

@@ -95,7 +95,7 @@ impl StepExchange {
 
     /// Makes its request a call of gRPC.
     pub(crate) fn begin_call(&mut self, codec: &Arc<JsonCodec>) {
-        (self.messages, self.codec) = (Some(CallMessages::default()), Some(Arc::clone(codec)));
+        (self.messages, self.codec) = (Some(codec.messages()), Some(Arc::clone(codec)));
     }
 
     /// Request as a person reads it: messages of gRPC as JSON.
@@ -109,7 +109,7 @@ impl StepExchange {
 
     /// Prepares it for the response to the next request of the same send.
     pub(crate) fn prepare_next(&mut self) {
-        self.messages = self.messages.map(|_| CallMessages::default());
+        self.messages = self.messages.map(CallMessages::restarted);
         self.notes = HeadNotes::default();
         self.kept.clear_same();
     }

@@ -43,8 +43,6 @@ pub struct ScenarioMix {
     pub(crate) resolver: OriginResolver,
     /// Secrets that results leave out.
     pub(crate) mask: SecretMask,
-    /// Coding of messages, if the steps are calls of gRPC.
-    pub(crate) codec: Option<Arc<JsonCodec>>,
     /// Settings without effect, for a person.
     pub warnings: Vec<String>,
 }
@@ -63,6 +61,8 @@ pub(crate) struct CompiledScenario {
     pub(crate) data: Option<ScenarioData>,
     /// Minimum time between the starts of two iterations of a user.
     pub(crate) pacing: Option<Nanos>,
+    /// Coding of messages, if the steps are calls of gRPC.
+    pub(crate) codec: Option<Arc<JsonCodec>>,
     has_setup: bool,
     steps: Vec<StepFacts>,
 }
@@ -71,7 +71,6 @@ impl ScenarioMix {
     /// Compiles the scenarios of a load, and resolves their hosts.
     pub(crate) fn compile(options: &Options, keep_alive: bool, seed: u64) -> Result<Self, PlanError> {
         let resolver = OriginResolver::new(options)?;
-        let codec = options.grpc.call()?.map(|call| Arc::new(JsonCodec(call)));
         let (mut scenarios, mut warnings, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
         let mut homes = Vec::new();
         let mask = options.secret_mask();
@@ -79,6 +78,9 @@ impl ScenarioMix {
         let mut parsed = ParsedData::default();
         for source in &options.scenarios {
             let mut settings = settings(source, options, keep_alive)?;
+            let target = source.made_for.as_ref().or(options.grpc.target());
+            let codec = target.map(|target| target.call().map(|call| Arc::new(JsonCodec(call))));
+            let codec = codec.transpose().map_err(PlanError::Grpc)?;
             settings.codec = codec.clone().map(|codec| codec as Arc<dyn BodyCodec>);
             let hooks = scenario_hook::check(source, &settings)?;
             homes.extend(hooks.homes);
@@ -106,7 +108,17 @@ impl ScenarioMix {
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
             let pacing = source.pacing.map(Nanos::from);
             let has_setup = source.setup.is_some();
-            scenarios.push(CompiledScenario { name, plan, first_step, addresses, data, pacing, has_setup, steps });
+            scenarios.push(CompiledScenario {
+                name,
+                plan,
+                first_step,
+                addresses,
+                data,
+                pacing,
+                codec,
+                has_setup,
+                steps,
+            });
             first_step += count;
         }
         if !mistakes.is_empty() {
@@ -125,7 +137,7 @@ impl ScenarioMix {
         let choice = RequestSource::new(&weights, seed);
         let file = |scenario: &CompiledScenario| scenario.data.as_ref().map(|data| data.file);
         let has_one_file = scenarios.iter().all(|scenario| file(scenario) == Some(0));
-        Ok(Self { scenarios, choice, has_one_file, deal, resolver, mask, codec, warnings })
+        Ok(Self { scenarios, choice, has_one_file, deal, resolver, mask, warnings })
     }
 
     /// Scenario of the iteration of this number, of a user of a closed loop or of a free one.

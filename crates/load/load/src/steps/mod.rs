@@ -46,7 +46,7 @@ pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin, target_of
 pub(super) use self::program_flows::ProgramFlows;
 pub use self::program_flows::ProgramPlan;
 pub(super) use self::sample::{failure_message, failure_sample};
-pub(super) use self::single_request::with_single_request;
+pub(super) use self::single_request::{as_single_step, with_single_request};
 pub(crate) use self::source::without_user;
 pub use self::source::{ScenarioFile, ScenarioSource};
 pub(super) use self::step_flows::StepFlows;

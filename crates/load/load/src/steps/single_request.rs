@@ -34,8 +34,12 @@ pub(crate) fn with_single_request(options: &Options) -> Result<Cow<'_, Options>,
     if !needs_scenario(options) {
         return Ok(Cow::Borrowed(options));
     }
-    let writer = TextWriter { is_template: !options.no_template, ..TextWriter::default() };
-    writer.options(options).map(Cow::Owned)
+    as_single_step(options).map(Cow::Owned)
+}
+
+/// The options of a single request as those of a scenario of one step, whether it needs one or not.
+pub(crate) fn as_single_step(options: &Options) -> Result<Options, PlanError> {
+    TextWriter { is_template: !options.no_template, ..TextWriter::default() }.options(options)
 }
 
 fn needs_scenario(options: &Options) -> bool {

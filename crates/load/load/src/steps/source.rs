@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use weir_request::url_text::UrlText;
 
 use super::DataSource;
+use crate::grpc::{CallSource, GrpcTarget};
 use weir_machine::input_file;
 
 /// Scenario as given, not yet compiled.
@@ -58,6 +59,12 @@ pub struct ScenarioSource {
     /// Users of the closed loop that have this scenario for the whole run; all scenarios of a load have some, or none.
     #[serde(default)]
     pub users: Option<u64>,
+    /// Call of gRPC that is its one step, in place of a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallSource>,
+    /// The call that the text was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_for: Option<GrpcTarget>,
     /// Option that each line of the text is from, for messages; empty for the text of a file.
     #[serde(default)]
     pub line_origins: Vec<String>,

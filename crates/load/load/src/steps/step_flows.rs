@@ -66,7 +66,7 @@ impl<'a> StepFlows<'a> {
         let looks_at_headers = needs_headers
             || !(200..300).contains(&status)
             || exchange.notes != HeadNotes::default()
-            || self.mix.codec.is_some()
+            || exchange.codec.is_some()
             || exchange.kept.has_other_charset();
         let ip = if needs_headers { self.origins.ip(self.scenario_of(user), exchange.origin) } else { String::new() };
         if !looks_at_headers {
@@ -87,7 +87,7 @@ impl<'a> StepFlows<'a> {
         buffers: CallBuffers<'_>,
     ) -> Option<FlowNext> {
         let encoding = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
-        let body = match &self.mix.codec {
+        let body = match &exchange.codec {
             Some(codec) => codec.response(exchange.kept.head(), exchange.kept.raw_body()).map(Cow::Owned),
             None => exchange.kept.decoded_body(encoding.map(|(_, value)| *value)),
         };

@@ -71,8 +71,8 @@ impl FlowExchange for UserExchange {
         }
     }
 
-    fn message_fault(&self, is_stream: bool) -> Option<&'static str> {
-        self.as_ref()?.messages?.fault(is_stream)
+    fn message_fault(&self) -> Option<&'static str> {
+        self.as_ref()?.messages?.fault()
     }
 
     fn prepare_again(&mut self) {

@@ -4,6 +4,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use weir_base::failure::FailureKind;
+use weir_load::grpc::is_grpc_url;
 use weir_load::setup;
 use weir_load::steps::StepTrace;
 use weir_load::{self as load, LoadPlan, Options};
@@ -32,7 +33,9 @@ struct Printed {
 /// # Errors
 /// One line, if the options are invalid or the service cannot be reached.
 pub fn play(options: &Options, output: &PlayOutput, messages: &Messages) -> Result<u8, String> {
-    let options = options.single_iteration(options.scenarios.clone());
+    let mut options = options.single_iteration(options.scenarios.clone());
+    // So that a call is a step, which is printed.
+    options.traces_requests |= is_grpc_url(&options.url);
     let mut plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     let Some(mix) = &plan.scenarios else {
         return Err("--once plays a scenario; name one with -s FILE, or a --check".to_owned());
@@ -43,7 +46,8 @@ pub fn play(options: &Options, output: &PlayOutput, messages: &Messages) -> Resu
     if plan.has_setup() {
         plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     }
-    let name = options.scenarios.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = options.scenarios.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
+    let name = if names.is_empty() { plan.mask.shown(&options.url) } else { names };
     let played = play_plan(plan, &name, output, &interrupt, messages);
     if let Err(why) = setup::tear_down(&options, &mut || true) {
         messages.error(&why.to_string());

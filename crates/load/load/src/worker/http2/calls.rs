@@ -3,7 +3,7 @@
 use super::super::{Flow, Worker};
 use crate::event_streams::StreamObserver;
 use crate::exchange::FlowExchange;
-use crate::grpc::{CallEnd, GrpcCall};
+use crate::grpc::CallEnd;
 use weir_base::failure::FailureKind;
 use weir_base::grpc_status::{GRPC_OK, is_grpc_status};
 use weir_http2::connection::ResponseTotals;
@@ -13,13 +13,7 @@ impl<F: Flow> Worker<'_, F> {
     ///
     /// # Errors
     /// Kind of failure of a response that has no status of gRPC, or invalid messages.
-    pub(super) fn call_ended(
-        &mut self,
-        call: &GrpcCall,
-        index: u32,
-        key: u32,
-        totals: &ResponseTotals,
-    ) -> Result<u16, FailureKind> {
+    pub(super) fn call_ended(&mut self, index: u32, key: u32, totals: &ResponseTotals) -> Result<u16, FailureKind> {
         let Self { connections, results, .. } = self;
         let streams = connections.get(index).and_then(|slot| slot.streams.as_mut());
         let Some((fields, Some(exchange))) = streams.map(|streams| streams.head_text_and(key)) else {
@@ -34,7 +28,7 @@ impl<F: Flow> Worker<'_, F> {
         }
         let has_stopped = exchange.inner.observer().is_some_and(StreamObserver::has_stopped);
         match CallEnd::of(totals, has_stopped) {
-            CallEnd::Status(GRPC_OK) => match exchange.inner.message_fault(call.method.kind().has_response_stream()) {
+            CallEnd::Status(GRPC_OK) => match exchange.inner.message_fault() {
                 // The rest of a message does not come once the response is ended on purpose.
                 Some(fault) if !has_stopped => {
                     results.counters.record_detail(FailureKind::Body, || fault.to_owned());

@@ -188,7 +188,7 @@ impl<F: Flow> Worker<'_, F> {
     pub(super) fn stream_ended(&mut self, index: u32, key: u32, totals: &ResponseTotals, at: Nanos, now: Nanos) {
         let status = match &self.shared.plan.grpc {
             None => Ok(totals.status),
-            Some(call) => self.call_ended(call, index, key, totals),
+            Some(_) => self.call_ended(index, key, totals),
         };
         let Some(slot) = self.connections.get(index) else { return };
         let Some(exchange) = slot.streams.as_mut().and_then(|streams| streams.take(key)) else { return };

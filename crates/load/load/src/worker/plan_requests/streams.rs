@@ -34,7 +34,7 @@ impl Worker<'_, PlanRequests> {
     fn plan_exchange(&self, start: &DueRequest, ready: Nanos, now: Nanos) -> StreamExchange<PlanExchange> {
         let plan = self.shared.plan;
         let flight = Flight::new(start, ready, plan.source.pick(start.arrival.number));
-        let inner = PlanExchange::of_call(plan.grpc.is_some());
+        let inner = PlanExchange::of_call(plan.grpc);
         StreamExchange::new(flight, start.user, inner, &plan.requests, now)
     }
 

@@ -96,7 +96,8 @@ impl Worker<'_, UserRequests<'_>> {
         std::mem::swap(&mut step.pipelined, &mut users.pipelined);
         let keeps = if self.flow.trace.is_some() { KeptParts::HeadAndBody } else { send.keeps };
         step.prepare((send.step, send.origin), send.is_bodyless, keeps, send.timeout);
-        if let Some(codec) = self.shared.plan.scenarios.as_ref().and_then(|mix| mix.codec.as_ref()) {
+        let scenario = self.shared.plan.scenarios.as_ref().and_then(|mix| mix.scenarios.get(send.scenario as usize));
+        if let Some(codec) = scenario.and_then(|scenario| scenario.codec.as_ref()) {
             step.begin_call(codec);
         }
         if send.keeps == KeptParts::Events {
