@@ -1,5 +1,10 @@
 //! Messages over WebSocket: what weir counts is what the service has counted, per message.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails, and has a clock"
+)]
 
 use serde_json::Value;
 use weir_measure::Run;
@@ -244,6 +249,7 @@ fn what_does_not_go_with_websocket_is_named() {
             "--listen sends no messages; write one that each connection begins with",
         ),
         (&["ws://127.0.0.1:9/", "--listen", "--rate", "5"], "--listen is a closed loop of connections"),
+        (&["ws://127.0.0.1:9/", "-b", "x", "--ping-interval", "0s"], "--ping-interval: invalid time 0; write e.g. 10s"),
         (&["http://h/", "--listen"], "--listen: it is for WebSocket; write a ws:// or wss:// URL"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--first-replies", "2"], "--first-replies needs --first-message"),
         (&["ws://127.0.0.1:9/", "-b", "x", "-s", "a.hurl"], "cannot read"),
@@ -382,4 +388,61 @@ fn agents_send_the_messages_together() {
     let run = load(&url(&serving, "/"), &["-c", "4", "-n", "200", "-b", "hello", "--on", "local", "--agents", "2"]);
     assert_eq!((run.requests.ok, stats(&serving)["received"].as_u64()), (200, Some(200)));
     assert_eq!(websocket(&run).upgraded, run.connections.opened);
+}
+
+#[test]
+fn messages_are_compressed_if_the_service_agrees() {
+    let body = "again and again and again and again and again and again";
+    for (serve, flag) in [
+        (&["ws", "--deflate"][..], "--deflate"),
+        (&["ws", "--deflate", "--no-context"], "--deflate"),
+        (&["ws", "--deflate", "--fragments", "3"], "--deflate=no-context"),
+    ] {
+        let serving = Serving::start(serve);
+        for message in [body, "{{seq}} again and again and again and again and again"] {
+            let run = load(&url(&serving, "/"), &["-c", "2", "-n", "100", "-b", message, flag]);
+            assert_eq!(run.requests.ok, 100, "{serve:?} {:?}", run.failures);
+            assert!(run.bytes.read < run.bytes.body_in, "{:?}", run.bytes);
+            assert!(run.bytes.written < run.bytes.body_in, "{:?}", run.bytes);
+        }
+        assert_eq!(stats(&serving)["violations"], serde_json::json!({}));
+    }
+    let plain = Serving::start(&["ws"]);
+    let run = load(&url(&plain, "/"), &["-c", "1", "-n", "10", "-b", body, "--deflate"]);
+    assert_eq!((run.requests.ok, run.bytes.body_in), (10, 10 * body.len() as u64), "the service has declined");
+    let hostile = Serving::start(&["ws", "--deflate"]);
+    let run = failed_load(&url(&hostile, "/hostile/deflate"), &["-c", "1", "-n", "2", "-b", "x", "--deflate"]);
+    assert_eq!(run.target.failure_details["protocol"], "a compressed message that cannot be decompressed");
+}
+
+/// What judges a duration, and runs alone.
+mod timed {
+    use std::time::{Duration, Instant};
+
+    use rustix::process::Signal;
+    use weir_testing::until;
+
+    use super::*;
+
+    #[test]
+    fn a_freeze_of_the_service_shows_in_full_in_an_open_loop_of_messages() {
+        let serving = Serving::start(&["ws"]);
+        let weir = Weir::new();
+        let address = url(&serving, "/");
+        let running =
+            weir.start(&["load", &address, "-c", "4", "--rate", "500", "-d", "4s", "-b", "x", "--format", "json"]);
+        until("messages", Duration::from_secs(20), || stats(&serving)["received"].as_u64() > Some(300));
+        let begun = Instant::now();
+        serving.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(200));
+        serving.signal(Signal::CONT);
+        let frozen_ms = begun.elapsed().as_secs_f64() * 1e3;
+        let run = running.finish().json();
+        assert_eq!(run.requests.ok, 2000, "{:?}", run.failures);
+        // A hundred messages were due within it, each of which waited for its end: 20 of 2,000 for longer than this.
+        let truth = frozen_ms - 20.0 / 500.0 * 1e3;
+        let noise = run.lateness_ms.max.unwrap().max(5.0);
+        let p99 = run.response_ms.p99.unwrap();
+        assert!((p99 - truth).abs() <= truth * 0.01 + noise, "{p99} ms, not {truth}; late {noise}");
+    }
 }
