@@ -13,7 +13,6 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_machine::readiness_event::ReadinessEvent;
 use weir_pace::feed::DueRequest;
-use weir_websocket::deflate::Deflater;
 
 impl Worker<'_, WebSocketMessages<'_>> {
     /// Whether a message can be started now.
