@@ -53,7 +53,7 @@
 //! - [`import`], pure: Readers of cURL, HAR, Postman, OpenAPI, .http, JMX and Bruno files; they become scenarios ──► hurl, scenario
 //! - [`json`], pure: JSONPath and a scanner of JSON texts, without a tree
 //! - [`llm`]: Load of language models: prompts from data sets and random words, bodies for each API, conversations as users ──► events, json, load, measure, net, pace
-//! - [`load`]: The load generator: one event loop per thread ──► events, http2, hurl, measure, net, pace, scenario, websocket
+//! - [`load`]: The load generator: one event loop per thread ──► events, http2, hurl, json, measure, net, pace, scenario, websocket
 //! - [`lua`]: Lua scripts with the interface of wrk as users of a load ──► load, measure, net, pace, scenario
 //! - [`measure`], pure: Records of requests, histograms, runs, trust, objectives, comparisons
 //! - [`outputs`]: Outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD ──► measure, net, pace, server, telemetry

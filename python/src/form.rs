@@ -3,15 +3,13 @@
 //! `weir/_load.py` has the signature and passes its arguments as a dictionary, by name. Each is removed from it when
 //! read; one that is left over is a bug and fails every call.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
-use std::path::PathBuf;
+use pyo3::types::{PyDict, PyString};
 use weir::agents;
 use weir::base::Nanos;
+use weir::load::Options;
 use weir::load::http2::{Http2Options, Http2Preference};
 use weir::load::program::{ProgramOptions, ScriptOptions};
-use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
 use weir::net::tls::TlsOptions;
 use weir::pace::live_load::LevelKind;
@@ -20,6 +18,7 @@ use weir::pace::schedule::{Arrivals, LoadStage};
 use weir::replay::LogLoad;
 
 use crate::arguments::{PythonArgs, TimeArg};
+use crate::body_arg::BodyArg;
 use crate::errors;
 use crate::scenario_args::ScenarioArg;
 use crate::stream_args::stream_options;
@@ -190,26 +189,6 @@ impl FromPyObject<'_, '_> for LoadStagesArg {
             Ok(LoadStage { from_per_s, to_per_s, length: Nanos::from(length) })
         };
         stages.into_iter().map(stage).collect::<PyResult<_>>().map(|stages| Self(LevelKind::Rate, stages))
-    }
-}
-
-/// Body: bytes, text, or the path of a file.
-pub(crate) struct BodyArg(pub(crate) RequestBodySource);
-
-impl FromPyObject<'_, '_> for BodyArg {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        if let Ok(text) = value.cast::<PyString>() {
-            return Ok(Self(RequestBodySource::Bytes(text.to_cow()?.as_bytes().to_vec())));
-        }
-        if let Ok(bytes) = value.cast::<PyBytes>() {
-            return Ok(Self(RequestBodySource::Bytes(bytes.as_bytes().to_vec())));
-        }
-        let path: PathBuf = value
-            .extract()
-            .map_err(|_| PyTypeError::new_err(format!("a body is str, bytes or a path, not {}", value.get_type())))?;
-        Ok(Self(RequestBodySource::File(path)))
     }
 }
 

@@ -22,6 +22,7 @@
 //! - [`errors`]: Rust errors -> Python exceptions
 
 mod arguments;
+mod body_arg;
 mod client;
 mod compare;
 mod decisions;

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use weir::load::websocket::{DeflateChoice, WebSocketOptions};
 
 use crate::arguments::PythonArgs;
+use crate::body_arg::BodyArg;
 use crate::errors;
-use crate::form::BodyArg;
 
 /// WebSocket as given.
 pub(crate) fn websocket_options(form: &PythonArgs<'_>) -> PyResult<WebSocketOptions> {
