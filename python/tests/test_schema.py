@@ -41,8 +41,8 @@ OPTIONAL_FIELDS = {
     "aborted",
     "lost_log_lines",
 }
-"""Fields that are absent without HTTP/2, WebSocket, streams or scenarios, and of runs that end in time, that replay no log, that
-have lost no line of one, or that nothing has changed."""
+"""Fields that are absent without HTTP/2, WebSocket, streams or scenarios, and of runs that end in time, that replay no
+log, that have lost no line of one, or that nothing has changed."""
 OPTIONAL_PARTS = {"interval": {"streams", "websocket"}, "stream_point": {"llm"}}
 """Fields of other objects that are absent without streams, without WebSocket or without a language model."""
 
