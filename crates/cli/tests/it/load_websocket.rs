@@ -224,6 +224,15 @@ fn a_service_without_websocket_is_one_line_with_the_remedy() {
 }
 
 #[test]
+fn a_search_needs_messages() {
+    let output = Weir::new().run(&["capacity", "ws://127.0.0.1:9/", "--listen", "--slo", "p99<1s"]);
+    assert_eq!(
+        (output.code, output.one_line()),
+        (2, "--listen does not go with weir capacity; what listens lasts as long as its load")
+    );
+}
+
+#[test]
 fn what_does_not_go_with_websocket_is_named() {
     for (args, words) in [
         (&["ws://127.0.0.1:9/"][..], "a ws:// URL needs a message; write e.g. -b"),
