@@ -52,6 +52,7 @@ macro_rules! each_target {
             study_file,
             target,
             upstream,
+            websocket,
             words,
         }
     };

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, Thread
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -95,10 +96,18 @@ def test_arguments_are_those_of_the_flags(service: weir.Service) -> None:
 
 @pytest.mark.wide
 @pytest.mark.parametrize("rate", [None, 400])
-def test_another_library_counts_the_same_messages(rate: float | None) -> None:
-    with counting() as counted:
-        length = {"requests": 400} if rate is None else {"rate": rate, "duration": "1s"}
-        run = weir.load(counted.url, body='{"id":"{{newUuid}}"}', reply="$.id", connections=4, **length)  # type: ignore[arg-type]
+@pytest.mark.parametrize("deflate", [False, True, "no-context"])
+def test_another_library_counts_the_same_messages(rate: float | None, deflate: bool | Literal["no-context"]) -> None:
+    with counting("deflate" if deflate else None) as counted:
+        run = weir.load(
+            counted.url,
+            body='{"id":"{{newUuid}}"}',
+            reply="$.id",
+            connections=4,
+            deflate=deflate,
+            rate=rate,
+            requests=400,
+        )
         assert (run.requests.ok, run.requests.failed, len(counted.messages)) == (400, 0, 400)
         assert len({json.loads(message)["id"] for message in counted.messages}) == 400
     # With the connection of the check before the load.

@@ -41,8 +41,8 @@ OPTIONAL_FIELDS = {
     "aborted",
     "lost_log_lines",
 }
-"""Fields that are absent without HTTP/2, WebSocket, streams or scenarios, and of runs that end in time, that replay no log, that
-have lost no line of one, or that nothing has changed."""
+"""Fields that are absent without HTTP/2, WebSocket, streams or scenarios, and of runs that end in time, that replay no
+log, that have lost no line of one, or that nothing has changed."""
 OPTIONAL_PARTS = {"interval": {"streams", "websocket"}, "stream_point": {"llm"}}
 """Fields of other objects that are absent without streams, without WebSocket or without a language model."""
 
@@ -93,8 +93,9 @@ def stream_run() -> weir.Run:
 
 def websocket_run() -> weir.Run:
     """Run of messages over WebSocket, some of which close their connection."""
-    with weir.serve("ws", reject="20%", close="20%", seed=1) as service:
-        return weir.load(service.url.replace("http", "ws"), body="hello", connections=2, requests=40)
+    with weir.serve("ws", delay="20ms", reject="20%", close="20%", seed=1) as service:
+        url = service.url.replace("http", "ws")
+        return weir.load(url, body="hello", connections=2, requests=40, ping_interval="10ms")
 
 
 def scenario_run(url: str) -> weir.Run:

@@ -76,6 +76,7 @@ def load(
     max_events: int | None = None,
     binary: bool = False,
     subprotocols: str | Sequence[str] = (),
+    deflate: bool | Literal["no-context"] = False,
     first_message: _Body | Sequence[_Body] | None = None,
     first_replies: int | None = None,
     reply: str | None = None,
@@ -166,6 +167,7 @@ def load(
         binary: Messages over WebSocket, to a URL of ``ws://`` or ``wss://``, as binary frames; text, if they are UTF-8,
             without it. Bodies are the messages.
         subprotocols: Subprotocols that are offered, the preferred one first.
+        deflate: Offers compression (permessage-deflate); ``"no-context"``: each message of the service by itself.
         first_message: Message that each connection begins with, as `body` has them; or several, in order.
         first_replies: Messages that are awaited after each of these (default 1).
         reply: Part of a message that its reply repeats, such as ``'jsonpath "$.id"'``. Default: replies come in order.

@@ -107,6 +107,7 @@ def serve(
         "sleep",
         "grpc",
         "httpbin",
+        "ws",
     ],
     *,
     host: str = "127.0.0.1",
@@ -121,7 +122,8 @@ def serve(
         service: ``"work"``, unreliable upstream; ``"ratelimit"``, API with rate limits per key; ``"functions"``,
             thread-pool server of functions; ``"shop"``, shop with login, items, cart and purchase; ``"stream"``,
             events with known gaps; ``"llm"``, language model with the APIs of OpenAI and Anthropic; ``"sleep"``,
-            blocking and non-blocking delays; ``"grpc"``, calls of gRPC; ``"httpbin"``, request and response bodies.
+            blocking and non-blocking delays; ``"grpc"``, calls of gRPC; ``"httpbin"``, request and response bodies;
+            ``"ws"``, WebSocket.
         host: Listen address.
         port: Listen port; 0 picks a free one.
         seed: Seed of all random choices, per request number.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use weir_base::units;
 use weir_load::options::RequestBodySource;
-use weir_load::websocket::WebSocketOptions;
+use weir_load::websocket::{DeflateChoice, WebSocketOptions};
 
 /// Heading of these flags in the help.
 const WEBSOCKET: &str = "WebSocket";
@@ -20,6 +20,18 @@ pub(super) struct WebSocketArgs {
     /// offered subprotocol, e.g. graphql-transport-ws; repeatable
     #[arg(long = "subprotocol", value_name = "NAME", help_heading = WEBSOCKET)]
     subprotocols: Vec<String>,
+    /// offer compression; =no-context: each message of the service by itself
+    #[arg(
+        long,
+        value_name = DeflateChoice::NO_CONTEXT,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "context",
+        value_parser = deflate,
+        hide_possible_values = true,
+        help_heading = WEBSOCKET
+    )]
+    deflate: Option<DeflateChoice>,
     /// message that each connection begins with; @FILE; repeatable
     #[arg(long = "first-message", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = WEBSOCKET)]
     first_messages: Vec<RequestBodySource>,
@@ -43,11 +55,20 @@ impl WebSocketArgs {
         WebSocketOptions {
             is_binary: self.binary,
             subprotocols: self.subprotocols,
+            deflate: self.deflate,
             first_messages: self.first_messages,
             first_replies: self.first_replies,
             reply: self.reply,
             listens: self.listen,
             ping_interval: self.ping_interval.map(Into::into),
         }
+    }
+}
+
+fn deflate(text: &str) -> Result<DeflateChoice, String> {
+    match text {
+        "context" => Ok(DeflateChoice::Context),
+        DeflateChoice::NO_CONTEXT => Ok(DeflateChoice::NoContext),
+        _ => Err(format!("write --deflate or --deflate={}", DeflateChoice::NO_CONTEXT)),
     }
 }

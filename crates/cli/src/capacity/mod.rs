@@ -124,6 +124,9 @@ pub(super) fn run(
     let command = redacted(args, &asked.request_args.secret_mask().with_values(&out.secrets()));
     let agents = asked.agent_args.agent_spec(args, None)?;
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
+    if asked.options.websocket.listens {
+        return Err("--listen does not go with weir capacity; what listens lasts as long as its load".to_owned());
+    }
     asked.options.program = script.options().map(ProgramOptions::of_script);
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     // Mistakes are found before the setup is played.

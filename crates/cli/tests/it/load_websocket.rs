@@ -1,31 +1,36 @@
 //! Messages over WebSocket: what weir counts is what the service has counted, per message.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails, and has a clock"
+)]
 
 use serde_json::Value;
 use weir_measure::Run;
 use weir_measure::run_websocket::RunWebSocket;
 use weir_testing::{Reply, Server, Serving, Weir, load};
 
-fn url(serving: &Serving, path: &str) -> String {
+pub(super) fn url(serving: &Serving, path: &str) -> String {
     format!("ws://{}{path}", serving.address)
 }
 
-fn stats(serving: &Serving) -> Value {
+pub(super) fn stats(serving: &Serving) -> Value {
     serving.get("/stats").json()
 }
 
 /// Run of a load of which no message succeeds.
-fn failed_load(url: &str, flags: &[&str]) -> Run {
+pub(super) fn failed_load(url: &str, flags: &[&str]) -> Run {
     let output = Weir::new().run(&[&["load", url, "--format", "json"], flags].concat());
     assert_eq!(output.code, 3);
     output.json()
 }
 
-fn websocket(run: &Run) -> &RunWebSocket {
+pub(super) fn websocket(run: &Run) -> &RunWebSocket {
     run.websocket.as_ref().unwrap()
 }
 
-fn failures(run: &Run, kind: &str) -> u64 {
+pub(super) fn failures(run: &Run, kind: &str) -> u64 {
     run.failures.get(kind).copied().unwrap_or(0)
 }
 
@@ -219,6 +224,15 @@ fn a_service_without_websocket_is_one_line_with_the_remedy() {
 }
 
 #[test]
+fn a_search_needs_messages() {
+    let output = Weir::new().run(&["capacity", "ws://127.0.0.1:9/", "--listen", "--slo", "p99<1s"]);
+    assert_eq!(
+        (output.code, output.one_line()),
+        (2, "--listen does not go with weir capacity; what listens lasts as long as its load")
+    );
+}
+
+#[test]
 fn what_does_not_go_with_websocket_is_named() {
     for (args, words) in [
         (&["ws://127.0.0.1:9/"][..], "a ws:// URL needs a message; write e.g. -b"),
@@ -244,6 +258,7 @@ fn what_does_not_go_with_websocket_is_named() {
             "--listen sends no messages; write one that each connection begins with",
         ),
         (&["ws://127.0.0.1:9/", "--listen", "--rate", "5"], "--listen is a closed loop of connections"),
+        (&["ws://127.0.0.1:9/", "-b", "x", "--ping-interval", "0s"], "--ping-interval: invalid time 0; write e.g. 10s"),
         (&["http://h/", "--listen"], "--listen: it is for WebSocket; write a ws:// or wss:// URL"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--first-replies", "2"], "--first-replies needs --first-message"),
         (&["ws://127.0.0.1:9/", "-b", "x", "-s", "a.hurl"], "cannot read"),
@@ -296,76 +311,6 @@ fn a_message_that_cannot_be_rendered_is_a_failure_and_others_go_on() {
     let run = weir.load(&url(&serving, "/"), &flags);
     assert_eq!((run.requests.ok, failures(&run, "request")), (3, 3), "{:?}", run.target.failure_details);
     assert_eq!(stats(&serving)["received"], 3);
-}
-
-#[test]
-fn first_messages_come_one_after_the_other_before_all_others() {
-    let serving = Serving::start(&["ws", "--delay", "20ms"]);
-    let first = ["--first-message", "hello", "--first-message", "subscribe"];
-    let run = load(&url(&serving, "/"), &[&["-c", "2", "-n", "10", "-b", "x"], &first[..]].concat());
-    assert_eq!((run.requests.ok, websocket(&run).unmatched), (10, 0));
-    assert_eq!(stats(&serving)["received_bytes"], 2 * 14 + 10);
-    // A connection is made once both have their replies.
-    assert!(run.connect_ms.min.unwrap() >= 39.9, "{:?}", run.connect_ms);
-    let run =
-        load(&url(&serving, "/"), &[&["-c", "1", "-n", "2", "-b", "x", "--first-replies", "0"], &first[..]].concat());
-    assert_eq!(run.requests.ok, 2);
-    assert!(run.connect_ms.max.unwrap() < 39.9 || websocket(&run).unmatched > 0, "{:?}", run.connect_ms);
-}
-
-#[test]
-fn what_the_service_pushes_is_heard_as_a_stream_of_events() {
-    let serving = Serving::start(&["ws", "--gap", "10ms", "--messages", "7"]);
-    let run = load(&url(&serving, "/push"), &["--listen", "-c", "3", "-n", "12"]);
-    let streams = run.streams.clone().unwrap();
-    assert_eq!((run.requests.ok, streams.complete, streams.events), (12, 12, 84), "{:?}", run.failures);
-    assert_eq!(stats(&serving)["sent"], 84);
-    assert!(streams.first_event_ms.min.unwrap() >= 9.9, "{streams:?}");
-    assert!(run.response_ms.min.unwrap() >= 69.9, "{:?}", run.response_ms);
-    assert_eq!(websocket(&run).closes["1000"], 12);
-    let run = load(&url(&serving, "/push"), &["--listen", "-c", "3", "-n", "6", "--max-events", "2"]);
-    let streams = run.streams.unwrap();
-    assert_eq!((run.requests.ok, streams.stopped, streams.events), (6, 6, 12));
-}
-
-#[test]
-fn connections_that_listen_end_with_the_load_and_stall_without_messages() {
-    let serving = Serving::start(&["ws", "--gap", "20ms"]);
-    let run = load(&url(&serving, "/push"), &["--listen", "-c", "4", "-d", "1s", "--timeout", "200ms"]);
-    let streams = run.streams.clone().unwrap();
-    assert_eq!((run.requests.ok, streams.stopped, run.requests.unfinished), (4, 4, 0), "{:?}", run.failures);
-    assert!(streams.events > 40 && streams.gap_ms.p50.unwrap() > 10.0, "{streams:?}");
-    let hello = ["--first-message", "hello", "--first-replies", "0"];
-    let run =
-        load(&url(&serving, "/echo"), &[&["--listen", "-c", "2", "-n", "2", "--max-events", "1"], &hello[..]].concat());
-    assert_eq!((run.requests.ok, run.streams.as_ref().unwrap().events), (2, 2), "what follows a subscription");
-    let flags = ["--listen", "-c", "2", "-n", "2", "--stall-timeout", "200ms"];
-    let run = failed_load(&url(&serving, "/echo"), &[&flags[..], &hello].concat());
-    assert_eq!((failures(&run, "stalled"), run.streams.as_ref().unwrap().stalled), (2, 2), "{:?}", run.failures);
-    let run = failed_load(&url(&serving, "/silent"), &["--listen", "-c", "1", "-n", "1", "--timeout", "200ms"]);
-    assert_eq!(failures(&run, "timeout"), 1, "no first message: {:?}", run.failures);
-    let cut = Serving::start(&["ws", "--close", "100%", "--close-code", "1011"]);
-    let run = failed_load(&url(&cut, "/echo"), &[&["--listen", "-c", "1", "-n", "2"], &hello[..]].concat());
-    assert_eq!((failures(&run, "broken_off"), run.streams.as_ref().unwrap().broken_off), (2, 2), "{:?}", run.failures);
-    assert_eq!(websocket(&run).closes["1011"], 2);
-}
-
-#[test]
-fn pings_have_their_round_trip_times_and_those_of_the_service_their_pongs() {
-    let serving = Serving::start(&["ws", "--fragments", "2", "--pings"]);
-    let flags = ["-c", "2", "--rate", "50", "-d", "1s", "-b", "hello", "--ping-interval", "100ms"];
-    let run = load(&url(&serving, "/"), &flags);
-    let (stats, websocket) = (stats(&serving), websocket(&run));
-    assert_eq!(stats["pings"].as_u64(), Some(websocket.pings_sent));
-    assert!(websocket.pings_sent >= 4 && websocket.ping_ms.min.unwrap() > 0.0, "{websocket:?}");
-    assert_eq!((websocket.pings, stats["pongs"].as_u64()), (50, Some(50)));
-}
-
-#[test]
-fn connections_of_an_open_loop_are_made_over_the_ramp() {
-    let serving = Serving::start(&["ws"]);
-    let run = load(&url(&serving, "/"), &["-c", "10", "--ramp-up", "1s", "--rate", "100", "-d", "2s", "-b", "x"]);
-    assert_eq!((run.requests.ok, run.connections.opened, websocket(&run).upgraded), (200, 10, 10));
 }
 
 #[test]

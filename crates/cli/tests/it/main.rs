@@ -70,6 +70,7 @@ mod load_tls;
 mod load_traces;
 mod load_tui;
 mod load_websocket;
+mod load_websocket_connections;
 mod lua_agents;
 mod lua_errors;
 mod lua_scripts;

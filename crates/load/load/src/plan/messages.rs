@@ -88,7 +88,7 @@ fn first_messages(options: &Options) -> Result<Vec<PlannedMessage>, PlanError> {
     let WebSocketOptions { is_binary, first_messages, .. } = &options.websocket;
     let planned = |body: &RequestBodySource| {
         let data = read_body(body)?;
-        Ok(PlannedMessage { opcode: opcode_of(&data, *is_binary), data, key: None })
+        Ok(PlannedMessage { opcode: opcode_of(&data, *is_binary), data, compressed: Vec::new(), key: None })
     };
     first_messages.iter().map(planned).collect()
 }

@@ -20,6 +20,8 @@ pub(crate) struct WebSocketExchange {
     /// What comes before its messages, until it is over.
     pub(crate) opening: Option<Box<ConnectionOpening>>,
     pub(crate) reader: WebSocketReader,
+    /// Whether compression was agreed on.
+    pub(crate) is_deflated: bool,
     pub(crate) close: CloseHandshake,
     /// Messages in flight that are framed, in the order of the flights.
     pub(crate) sent: VecDeque<SentMessage>,
@@ -73,6 +75,7 @@ impl Default for WebSocketExchange {
         Self {
             opening: None,
             reader: WebSocketReader::new(Endpoint::Client, MAX_MESSAGE_BYTES),
+            is_deflated: false,
             close: CloseHandshake::default(),
             sent: VecDeque::new(),
             unsent: 0,

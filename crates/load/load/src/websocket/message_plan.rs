@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::options::WebSocketOptions;
+use super::options::{DeflateChoice, WebSocketOptions};
 use super::reply_query::ReplyQuery;
 use crate::event_streams::StreamOptions;
 use crate::options::Options;
@@ -13,6 +13,7 @@ use weir_base::rng::SeededRng;
 use weir_net::target::Target;
 use weir_net::wire::{RequestError, WireRequest, parse_header};
 use weir_request::url_text::UrlText;
+use weir_websocket::deflate::{DeflateAgreement, Deflater};
 use weir_websocket::frame::Opcode;
 use weir_websocket::handshake::{HandshakeKey, HandshakeOffer, KEY_TEXT_BYTES};
 
@@ -52,6 +53,8 @@ pub struct PlannedMessage {
     pub opcode: Opcode,
     /// Content.
     pub data: Vec<u8>,
+    /// The same, compressed; empty without compression.
+    pub compressed: Vec<u8>,
     /// Key that its reply repeats.
     pub key: Option<u64>,
 }
@@ -87,7 +90,14 @@ impl MessagePlan {
     pub(crate) fn new(options: &Options, target: &Target, headers: &[String]) -> Result<Self, PlanError> {
         check(options)?;
         let own = &options.websocket;
-        let offer = HandshakeOffer { subprotocols: own.subprotocols.clone(), deflate: None };
+        let offer = HandshakeOffer {
+            subprotocols: own.subprotocols.clone(),
+            // A compressor for each connection would take hundreds of KiB: each message is compressed by itself.
+            deflate: own.deflate.map(|choice| DeflateAgreement {
+                server_no_context: choice == DeflateChoice::NoContext,
+                client_no_context: true,
+            }),
+        };
         let (request, key_at) = upgrade_request(&offer, target, headers)?;
         let reply = own.reply.as_deref().map(ReplyQuery::parse).transpose();
         Ok(Self {
@@ -113,7 +123,8 @@ impl MessagePlan {
     pub(crate) fn add_messages(&mut self, messages: Vec<Vec<u8>>) -> Result<(), PlanError> {
         for data in messages {
             let key = self.reply.as_ref().map(|query| self.key_of(query, &data)).transpose()?;
-            self.messages.push(PlannedMessage { opcode: opcode_of(&data, self.is_binary), data, key });
+            let compressed = self.offer.deflate.map(|_| compressed(&data)).unwrap_or_default();
+            self.messages.push(PlannedMessage { opcode: opcode_of(&data, self.is_binary), data, compressed, key });
         }
         Ok(())
     }
@@ -137,6 +148,13 @@ impl MessagePlan {
         request[self.key_at..self.key_at + KEY_TEXT_BYTES].copy_from_slice(key.text());
         (request, key)
     }
+}
+
+/// Content compressed by itself.
+fn compressed(data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Deflater::new(false).deflate(data, &mut out);
+    out
 }
 
 /// Request of the upgrade, and the position of its key.
@@ -194,6 +212,7 @@ fn check(options: &Options) -> Result<(), PlanError> {
         ),
         (reply.is_some() && *listens, "--reply and --listen do not go together; what is pushed is not a reply"),
         (has_rate && *listens, "--listen is a closed loop of connections; make them over time with --ramp-up"),
+        (options.websocket.ping_interval == Some(Nanos::ZERO), "--ping-interval: invalid time 0; write e.g. 10s"),
         (first_messages.is_empty() && first_replies.is_some(), "--first-replies needs --first-message"),
     ];
     if let Some((_, why)) = rules.into_iter().find(|(is_broken, _)| *is_broken) {

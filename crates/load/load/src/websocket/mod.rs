@@ -20,6 +20,6 @@ pub(crate) use self::exchange::{ConnectionOpening, SentMessage, WebSocketExchang
 pub use self::message_plan::{MessagePlan, PlannedMessage};
 pub(crate) use self::message_plan::{http_url, is_websocket_url, opcode_of};
 pub(crate) use self::message_renderer::MessageRenderer;
-pub use self::options::WebSocketOptions;
+pub use self::options::{DeflateChoice, WebSocketOptions};
 pub(crate) use self::upgrade_probe::{UpgradeRejection, upgrade_once};
 pub(crate) use self::upgrade_response::UpgradeResponse;

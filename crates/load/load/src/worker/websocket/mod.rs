@@ -32,6 +32,7 @@ use weir_measure::websocket_counts::WebSocketCounts;
 use weir_measure::websocket_series::WebSocketPoint;
 use weir_net::wire::DecodedResponse;
 use weir_pace::feed::Feed;
+use weir_websocket::deflate::Deflater;
 use weir_websocket::frame::{Endpoint, Opcode};
 use weir_websocket::frame_writer::FrameWriter;
 
@@ -46,6 +47,9 @@ pub(crate) struct WebSocketMessages<'a> {
     /// Renderer of messages with templates, and the text of the last one.
     renderer: Option<MessageRenderer<'a>>,
     text: Vec<u8>,
+    /// Compressor of these, and the last one compressed.
+    deflater: Option<Deflater>,
+    compressed: Vec<u8>,
     /// Number of upgrades of this thread so far, and the salt of their keys.
     upgrades: u64,
     salt: u64,
@@ -71,6 +75,9 @@ impl<'a> WebSocketMessages<'a> {
             writer: FrameWriter::new(Endpoint::Client, load.seed ^ salt.rotate_left(20)),
             renderer: plan.templates.as_ref().map(renderer),
             text: Vec::new(),
+            // Made here, since it would not fit on the stack of a thread of the load.
+            deflater: (plan.templates.is_some() && plan.offer.deflate.is_some()).then(|| Deflater::new(false)),
+            compressed: Vec::new(),
             upgrades: 0,
             salt,
             ready: VecDeque::new(),

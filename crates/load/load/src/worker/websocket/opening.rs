@@ -10,7 +10,8 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_measure::stream_timeline::StreamTimeline;
 use weir_net::wire::DecodedResponse;
-use weir_websocket::handshake::HandshakeError;
+use weir_websocket::deflate::Inflater;
+use weir_websocket::handshake::{HandshakeAgreement, HandshakeError};
 
 impl Worker<'_, WebSocketMessages<'_>> {
     /// Time at which the next missing connection of an open loop may be made.
@@ -77,8 +78,11 @@ impl Worker<'_, WebSocketMessages<'_>> {
         if let Some(heard) = &mut slot.exchange.heard {
             heard.0.record_bytes(times.at);
         }
-        self.results.counters.counts().server.get_or_insert(result.server);
         match result.agreement {
+            Ok(HandshakeAgreement { deflate: Some(deflate), .. }) => {
+                slot.exchange.is_deflated = true;
+                slot.exchange.reader.set_inflater(Inflater::new(!deflate.server_no_context));
+            }
             Ok(_) => {}
             Err(HandshakeError::Status(status)) => {
                 self.rejected(index, status, result.head_bytes as u64, times);
@@ -89,6 +93,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
                 return false;
             }
         }
+        self.results.counters.counts().server.get_or_insert(result.server);
         self.websocket_counts().upgraded += 1;
         self.flow.newly_upgraded += 1;
         self.send_first_message(index, times.now)

@@ -113,7 +113,10 @@ impl Worker<'_, WebSocketMessages<'_>> {
         for flight in slot.flights.iter_mut().skip(exchange.sent.len()) {
             let Some(message) = plan.messages.get(flight.request as usize) else { continue };
             let before = exchange.out.len();
-            writer.write(message.opcode, &message.data, &mut exchange.out);
+            match exchange.is_deflated {
+                true => writer.write_compressed(message.opcode, &message.compressed, &mut exchange.out),
+                false => writer.write(message.opcode, &message.data, &mut exchange.out),
+            }
             let key = message.key.unwrap_or_default();
             let sent = SentMessage {
                 start: exchange.written + before as u64,
@@ -130,7 +133,10 @@ impl Worker<'_, WebSocketMessages<'_>> {
     fn frame_rendered(&mut self, index: u32, now: Nanos) {
         loop {
             let Self { flow, connections, .. } = self;
-            let WebSocketMessages { plan, writer, renderer: Some(renderer), text, .. } = flow else { return };
+            let WebSocketMessages { plan, writer, renderer: Some(renderer), text, deflater, compressed, .. } = flow
+            else {
+                return;
+            };
             let Some(slot) = connections.get(index) else { return };
             let exchange = &mut slot.exchange;
             let Some(flight) = slot.flights.get_mut(exchange.sent.len()) else { return };
@@ -151,7 +157,15 @@ impl Worker<'_, WebSocketMessages<'_>> {
                 }
             };
             let before = exchange.out.len();
-            writer.write(opcode_of(text, plan.is_binary), text, &mut exchange.out);
+            let opcode = opcode_of(text, plan.is_binary);
+            match deflater.as_mut().filter(|_| exchange.is_deflated) {
+                Some(deflater) => {
+                    compressed.clear();
+                    deflater.deflate(text, compressed);
+                    writer.write_compressed(opcode, compressed, &mut exchange.out);
+                }
+                None => writer.write(opcode, text, &mut exchange.out),
+            }
             let bytes = u32::try_from(exchange.out.len() - before).unwrap_or(u32::MAX);
             exchange.sent.push_back(SentMessage { start: exchange.written + before as u64, key, bytes });
             exchange.unsent += 1;
