@@ -116,6 +116,9 @@ def test_repr_is_one_line(run: weir.Run) -> None:
     assert repr(run).startswith("<weir.Run closed GET http://127.0.0.1:")
     assert "200 requests, 0 failed" in repr(run)
     assert "\n" not in repr(run)
+    with weir.serve("httpbin") as service:
+        failed = weir.load(f"{service.url}/status/503", requests=3)
+    assert repr(failed).endswith(", no response times>")
 
 
 def test_nothing_can_be_changed(run: weir.Run) -> None:

@@ -296,9 +296,11 @@ class Run:
     def __repr__(self) -> str:
         """Return model, target and main figures in one line."""
         target = f"{self.target.method} {_weir.without_secrets(self.target.url)}"
+        p99 = self.response_ms.p99
+        times = "no response times" if p99 is None else f"p99 {p99:.3g} ms"
         return (
             f"<weir.Run {self.model} {target}: {self.requests.total} requests, "
-            f"{self.requests.failed} failed, {self.rate_per_s.achieved:.1f}/s, p99 {self.response_ms.p99:.3g} ms>"
+            f"{self.requests.failed} failed, {self.rate_per_s.achieved:.1f}/s, {times}>"
         )
 
     def __reduce__(self) -> tuple[Callable[[str], "Run"], tuple[str]]:

@@ -118,7 +118,8 @@ pub(super) fn run(
         let output = asked.output();
         return play(&asked.into_call()?, &output, messages);
     }
-    if asked.body.is_some() {
+    let is_url = asked.file.to_str().is_some_and(|text| UrlText::of(text).is_url());
+    if asked.body.is_some() && !is_url {
         return Err("--body is for a grpc URL; the steps of a file have theirs".to_owned());
     }
     if is_script(&asked.file) || is_python(&asked.file) {
