@@ -38,7 +38,7 @@ fn an_invalid_url_is_named() {
         let line = rejected(&["load", url, "-n", "1"]);
         assert!(line.contains("URL") && line.contains(url), "{url}: {line}");
     }
-    for scheme in ["ftp", "ws", "file"] {
+    for scheme in ["ftp", "mqtt", "file"] {
         let line = rejected(&["load", &format!("{scheme}://h/x"), "-n", "1"]);
         assert!(line.contains(scheme) && line.contains("https"), "{line}");
     }
