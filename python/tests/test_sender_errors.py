@@ -25,7 +25,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"order": "random"}, "unknown order 'random'; choose deadline or arrival"),
     ({"renew_expired": True}, "renew_expired: no ttl to renew"),
     ({"max_queue": 0}, "invalid max_queue 0; give 1 or more"),
-    ({"success": "good"}, "success: unknown failure 'good'"),
+    ({"success": "good"}, "success: unknown status 'good'"),
     ({"method": "GET /"}, 'invalid method "GET /"'),
     ({"headers": {"a b": "c"}}, "invalid header name"),
     ({"headers": {"a": "{user}"}}, "header: unknown field '{user}'"),
