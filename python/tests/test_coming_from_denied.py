@@ -43,7 +43,7 @@ DENIED = {
     },
 }
 
-SCHEMES = {"WebSocket": "ws://127.0.0.1:9/", "gRPC": "grpc://127.0.0.1:9/a.B/c"}
+SCHEMES = {"JMS": "jms://127.0.0.1:9/", "MQTT": "mqtt://127.0.0.1:9/"}
 """Protocols that pages deny, with a URL that would have them."""
 
 SECTION = {
