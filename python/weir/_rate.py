@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from weir._errors import UsageError
 from weir._limiter import Limiter
 
 if TYPE_CHECKING:
@@ -56,5 +57,8 @@ def rate_of(rate: Rate | None, keys: Keys | None) -> KeyedRate | None:
     if not isinstance(rate, Limiter):
         if not isinstance(rate, str | Iterable):
             raise TypeError(f"rate: text such as '20/1s', or a weir.Limiter, not {type(rate).__name__}")
-        rate = Limiter(*([rate] if isinstance(rate, str) else rate))
+        try:
+            rate = Limiter(*([rate] if isinstance(rate, str) else rate))
+        except UsageError as error:
+            raise UsageError(f"rate: {str(error).removeprefix('limits: ')}") from None
     return KeyedRate(rate, keys)

@@ -197,6 +197,9 @@ _OTHER_NAMES = {
     "pool_block": "limit",
     "max_connections": "limit",
     "ssl_context": "verify, with a PEM file",
+    "limiter": "rate",
+    "rate_limit": "rate",
+    "shared": "rate=weir.Limiter('20/1s', shared=...)",
 }
 
 

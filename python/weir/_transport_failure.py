@@ -16,6 +16,8 @@ def failure_kind(handle: _weir.ResponseHandle) -> tuple[str, str]:
     """Name the kind of exception of a failed call, and its message."""
     if handle.ended == "no_permit":
         return "PoolTimeout", "no permit for another concurrent call in time"
+    if handle.ended == "deadline_exceeded" and not handle.attempt_count:
+        return "PoolTimeout", "the deadline passed in the wait for a slot of rate, or for a permit; nothing was sent"
     if handle.ended == "deadline_exceeded":
         return "ReadTimeout", "the deadline passed"
     if handle.is_too_large:

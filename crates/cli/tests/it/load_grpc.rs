@@ -14,6 +14,13 @@ fn any_load(url: &str, args: &[&str]) -> Output {
 }
 
 #[test]
+fn a_fragment_is_not_sent() {
+    let serving = Serving::start(&["grpc"]);
+    let output = Weir::new().run(&["run", &format!("{}#fragment", url(&serving, "Echo"))]);
+    assert!(output.code == 0 && output.stdout.contains("> POST /weir.test.v1.Test/Echo HTTP/2\n"), "{output:?}");
+}
+
+#[test]
 fn calls_are_made_by_reflection_and_counted_as_the_server_counts_them() {
     let serving = Serving::start(&["grpc"]);
     let run =

@@ -9,7 +9,7 @@
 use serde_json::Value;
 use weir_measure::Run;
 use weir_measure::run_websocket::RunWebSocket;
-use weir_testing::{Reply, Server, Serving, Weir, load};
+use weir_testing::{Authority, Reply, Server, Serving, Weir, load};
 
 pub(super) fn url(serving: &Serving, path: &str) -> String {
     format!("ws://{}{path}", serving.address)
@@ -243,7 +243,10 @@ fn what_does_not_go_with_websocket_is_named() {
         (&["wss://127.0.0.1:9/", "-b", "x", "--http2"], "--http2 and --h2c do not go with a ws:// URL"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--stream"], "--stream does not go with a ws:// URL"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--check", "status == 101"], "--check does not go with a ws:// URL"),
-        (&["ws://127.0.0.1:9/", "-b", "x", "-H", "Sec-WebSocket-Key: x"], "invalid header 'Sec-WebSocket-Key"),
+        (
+            &["ws://127.0.0.1:9/", "-b", "x", "-H", "Sec-WebSocket-Key: x"],
+            "'Sec-WebSocket-Key' is set by WebSocket itself; leave it out",
+        ),
         (&["ws://127.0.0.1:9/", "-b", "x", "-H", "Sec-WebSocket-Protocol: x"], "write subprotocols with --subprotocol"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--subprotocol", "a b"], "invalid subprotocol 'a b'"),
         (&["ws://127.0.0.1:9/", "-b", "{{x}}"], "-b '{{x}}': expected a variable that is defined before, found 'x'"),
@@ -258,6 +261,7 @@ fn what_does_not_go_with_websocket_is_named() {
             "--listen sends no messages; write one that each connection begins with",
         ),
         (&["ws://127.0.0.1:9/", "--listen", "--rate", "5"], "--listen is a closed loop of connections"),
+        (&["ws://127.0.0.1:9/", "--listen", "--warmup", "1s"], "--warmup and --listen do not go together"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--ping-interval", "0s"], "--ping-interval: invalid time 0; write e.g. 10s"),
         (&["http://h/", "--listen"], "--listen: it is for WebSocket; write a ws:// or wss:// URL"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--first-replies", "2"], "--first-replies needs --first-message"),
@@ -318,6 +322,28 @@ fn a_gate_relays_the_messages() {
     let serving = Serving::start(&["ws"]);
     let gate = Serving::gate(&["--upstream", &serving.url]);
     let run = load(&url(&gate, "/echo"), &["-c", "3", "-n", "300", "-b", "hello"]);
+    assert_eq!((run.requests.ok, stats(&serving)["received"].as_u64()), (300, Some(300)));
+}
+
+#[test]
+fn messages_go_over_tls() {
+    let serving = Serving::start(&["ws"]);
+    let (weir, authority) = (Weir::new(), Authority::new());
+    authority.file(&weir, "ca.pem");
+    authority.issue("127.0.0.1").files(&weir, "site");
+    weir.write(
+        "gate.toml",
+        format!(
+            "[[listeners]]\naddress = \"127.0.0.1:0\"\ntls = {{ certificates = [{{ cert = \"site.pem\", key = \
+             \"site-key.pem\" }}] }}\n[upstreams.a]\nurls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n\
+             upstream = \"a\"\n",
+            serving.url
+        ),
+    );
+    let gate = Serving::gate_file(weir, &[]);
+    let url = format!("wss://{}/echo", gate.address);
+    let flags = ["load", &url, "--cacert", "ca.pem", "-b", "hello", "-c", "3", "-n", "300", "--format", "json"];
+    let run: Run = gate.weir.run(&flags).json();
     assert_eq!((run.requests.ok, stats(&serving)["received"].as_u64()), (300, Some(300)));
 }
 

@@ -91,7 +91,8 @@ pub struct Evidence<'a> {
 impl Trust {
     /// Applies every rule.
     pub fn judge(evidence: &Evidence<'_>) -> Self {
-        let rules = [too_few_samples, late_sends, late_first_tokens, saturated, littles_law, no_response];
+        let rules =
+            [too_few_samples, late_sends, late_first_tokens, saturated, littles_law, no_response, mixed_up_replies];
         let reasons: Vec<String> = rules.iter().filter_map(|rule| rule(evidence)).collect();
         Self { ok: reasons.is_empty(), reasons }
     }
@@ -100,7 +101,9 @@ impl Trust {
     /// each agent.
     pub fn judge_agents(whole: &Evidence<'_>, agents: &[AgentCounts], figures: &[Agent]) -> Self {
         let mut reasons: Vec<String> = failed_agents(agents).into_iter().chain(skewed_start(figures)).collect();
-        reasons.extend([too_few_samples, littles_law, no_response].iter().filter_map(|rule| rule(whole)));
+        reasons.extend(
+            [too_few_samples, littles_law, no_response, mixed_up_replies].iter().filter_map(|rule| rule(whole)),
+        );
         for rule in [late_sends, late_first_tokens, saturated] {
             let of = |(index, agent): (usize, &AgentCounts)| {
                 let why = rule(&Evidence { counts: &agent.counts, ..*whole })?;
@@ -196,7 +199,9 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
             "none of {all} requests succeeded: there is no response time of a success. See first why they failed."
         ));
     }
-    if let Some(why) = few_successes(good) {
+    // Connections that only listen are measured by their messages.
+    let listened = e.counts.websocket.as_ref().and(e.counts.streams.as_ref());
+    if let Some(why) = few_successes(listened.map_or(good, |streams| good.max(streams.gaps.count()))) {
         return Some(why);
     }
     (e.duration_s < MIN_DURATION_S)
@@ -305,6 +310,25 @@ fn littles_law(e: &Evidence<'_>) -> Option<String> {
                 e.in_flight_mean
             )
         })
+}
+
+/// Replies of WebSocket that may be those of other messages.
+fn mixed_up_replies(e: &Evidence<'_>) -> Option<String> {
+    let websocket = e.counts.websocket.as_ref()?;
+    let missing = e.counts.failures[FailureKind::Timeout as usize];
+    if websocket.repeated_ids > 0 {
+        return Some(format!(
+            "{} messages had the ID of one in flight, so that their replies may be mixed up. Give each an ID of its own, \
+             such as {{{{seq}}}}.",
+            websocket.repeated_ids
+        ));
+    }
+    (missing > 0 && websocket.matched_in_order > 0).then(|| {
+        format!(
+            "{missing} messages had no reply in time, and replies are matched in order, so that those behind may have \
+             had the replies of others. Write an ID into each message, and name it with --reply."
+        )
+    })
 }
 
 fn no_response(e: &Evidence<'_>) -> Option<String> {

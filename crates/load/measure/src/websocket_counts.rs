@@ -21,6 +21,12 @@ merged! {
         pub closes: CodeCounts => sum,
         /// Connections that ended by a breach of the protocol.
         pub violations: u64 => sum,
+        /// Replies that were matched in order while other messages of their connection were in flight.
+        #[serde(default)]
+        pub matched_in_order: u64 => sum,
+        /// Messages with the ID of the one sent before them, which was in flight.
+        #[serde(default)]
+        pub repeated_ids: u64 => sum,
         /// Messages of the service that are not replies.
         pub unmatched: u64 => sum,
         /// Pings of the service, which have had their pongs.

@@ -109,7 +109,9 @@ fn call_options<'o>(options: &'o Options, known: &mut KnownSchemas) -> Result<Co
         return if options.grpc.is_empty() { Ok(Cow::Borrowed(options)) } else { Err(PlanError::Conflict(why)) };
     };
     check(options)?;
-    let url = format!("{http}{}", &options.url[scheme.len()..]);
+    // A fragment is not sent (RFC 9110, 4.2.5).
+    let rest = options.url[scheme.len()..].split('#').next().unwrap_or_default();
+    let url = format!("{http}{rest}");
     let target = Target::parse(&url)?;
     let name = MethodName::parse(&target.path).map_err(PlanError::Grpc)?;
     let compresses = compression(options)?;

@@ -11,7 +11,7 @@ use crate::steps::ScenarioMix;
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_net::target::Target;
-use weir_net::wire::{RequestError, WireRequest, parse_header};
+use weir_net::wire::{WireRequest, parse_header};
 use weir_request::url_text::UrlText;
 use weir_websocket::deflate::{DeflateAgreement, Deflater};
 use weir_websocket::frame::Opcode;
@@ -164,7 +164,8 @@ fn upgrade_request(offer: &HandshakeOffer, target: &Target, headers: &[String]) 
     for line in headers {
         let (name, _) = parse_header(line)?;
         if own.iter().any(|own| name.eq_ignore_ascii_case(own)) {
-            return Err(RequestError::Header(line.clone()).into());
+            let why = format!("'{name}' is set by WebSocket itself; leave it out");
+            return Err(PlanError::Value("header", why));
         }
         if name.eq_ignore_ascii_case("sec-websocket-protocol") {
             return Err(PlanError::Conflict("write subprotocols with --subprotocol, not with -H"));
@@ -214,6 +215,10 @@ fn check(options: &Options) -> Result<(), PlanError> {
         (has_rate && *listens, "--listen is a closed loop of connections; make them over time with --ramp-up"),
         (options.websocket.ping_interval == Some(Nanos::ZERO), "--ping-interval: invalid time 0; write e.g. 10s"),
         (first_messages.is_empty() && first_replies.is_some(), "--first-replies needs --first-message"),
+        (
+            options.warmup.is_some() && *listens,
+            "--warmup and --listen do not go together; a connection that listens is one request",
+        ),
     ];
     if let Some((_, why)) = rules.into_iter().find(|(is_broken, _)| *is_broken) {
         return Err(PlanError::Conflict(why));

@@ -36,7 +36,8 @@ pub(crate) fn upgrade_once(
     let rejected = |why: String| io::Error::other(UpgradeRejection(why));
     let (request, key) = plan.upgrade_request(seed, u64::MAX);
     let (mut response, mut left) = (UpgradeResponse::default(), request.as_slice());
-    let mut buffer = [0; 4096];
+    // A record of TLS has up to 16 KiB.
+    let mut buffer = vec![0; 64 * 1024];
     while !left.is_empty() {
         match stream.write(&[IoSlice::new(left)]) {
             Ok(bytes) => left = &left[bytes..],

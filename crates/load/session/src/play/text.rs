@@ -34,7 +34,11 @@ impl TraceText {
         let is_whole = self.detail != PlayDetail::Short || matches!(step.verdict, "failed" | "retried");
         let mut text = format!("{}  {}\n", self.paint(BOLD, &shown(&step.step)), self.paint(DIM, &shown(&step.origin)));
         if !step.request.is_empty() {
-            let (head, body) = split(&step.request);
+            let (mut head, body) = split(&step.request);
+            if step.head.starts_with(b"HTTP/2") {
+                // Requests are kept as text of HTTP/1.1.
+                head = head.replacen(" HTTP/1.1\r\n", " HTTP/2\r\n", 1);
+            }
             self.push_message("> ", CYAN, &head, body, is_whole, mask, &mut text);
             if step.head.is_empty() {
                 text.push_str("< no response\n");

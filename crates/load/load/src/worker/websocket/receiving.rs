@@ -9,6 +9,9 @@ use weir_websocket::frame::Opcode;
 use weir_websocket::message_reader::Received;
 use weir_websocket::violation::Violation;
 
+/// Bytes that wait to be written above which pings get no pongs.
+const MAX_PENDING_BYTES: usize = 64 * 1024;
+
 /// What has been received, without its content.
 enum Arrived {
     /// A message: bytes of its frames, and of its content, and the key that it repeats.
@@ -40,7 +43,10 @@ impl Worker<'_, WebSocketMessages<'_>> {
                     Arrived::Message(message.wire_bytes, message.data.len() as u64, key)
                 }
                 Ok(Some(Received::Ping(payload))) => {
-                    flow.writer.write(Opcode::Pong, payload, &mut exchange.out);
+                    // A peer that pings and reads nothing gets none while that many bytes wait.
+                    if exchange.out.len() - exchange.offset < MAX_PENDING_BYTES {
+                        flow.writer.write(Opcode::Pong, payload, &mut exchange.out);
+                    }
                     Arrived::Ping
                 }
                 Ok(Some(Received::Pong(_))) => Arrived::Pong,
@@ -113,6 +119,9 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let bytes_out = slot.exchange.sent.remove(nth).map_or(0, |sent| sent.bytes as usize);
         slot.exchange.has_replied = true;
         let user = slot.user;
+        if !by_key && !slot.exchange.sent.is_empty() {
+            self.websocket_counts().matched_in_order += 1;
+        }
         // A timestamp may be older than the send by the clocks' difference; a reply never precedes its message.
         let at = at.max(flight.sent.min(now));
         flight.first_byte = Some(began.unwrap_or(at).max(flight.sent.min(now)));

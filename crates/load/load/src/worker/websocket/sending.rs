@@ -110,6 +110,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let Self { flow: WebSocketMessages { plan, writer, .. }, connections, .. } = self;
         let Some(slot) = connections.get(index) else { return };
         let exchange = &mut slot.exchange;
+        let mut repeated_ids = 0;
         for flight in slot.flights.iter_mut().skip(exchange.sent.len()) {
             let Some(message) = plan.messages.get(flight.request as usize) else { continue };
             let before = exchange.out.len();
@@ -123,9 +124,14 @@ impl Worker<'_, WebSocketMessages<'_>> {
                 key,
                 bytes: u32::try_from(exchange.out.len() - before).unwrap_or(u32::MAX),
             };
+            let is_repeated = plan.reply.is_some() && exchange.sent.back().is_some_and(|sent| sent.key == key);
+            repeated_ids += u64::from(is_repeated);
             exchange.sent.push_back(sent);
             exchange.unsent += 1;
             flight.sent = now;
+        }
+        if repeated_ids > 0 {
+            self.websocket_counts().repeated_ids += repeated_ids;
         }
     }
 
@@ -167,9 +173,13 @@ impl Worker<'_, WebSocketMessages<'_>> {
                 None => writer.write(opcode, text, &mut exchange.out),
             }
             let bytes = u32::try_from(exchange.out.len() - before).unwrap_or(u32::MAX);
+            let is_repeated = plan.reply.is_some() && exchange.sent.back().is_some_and(|sent| sent.key == key);
             exchange.sent.push_back(SentMessage { start: exchange.written + before as u64, key, bytes });
             exchange.unsent += 1;
             flight.sent = now;
+            if is_repeated {
+                self.websocket_counts().repeated_ids += 1;
+            }
         }
     }
 

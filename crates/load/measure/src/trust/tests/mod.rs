@@ -8,6 +8,7 @@ use super::super::run::{Manifest, Run};
 use super::super::run_facts::RunFacts;
 use super::super::run_steps::StepFacts;
 use super::super::series::RunSeries;
+use super::super::websocket_counts::WebSocketCounts;
 use super::*;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -47,6 +48,33 @@ fn reasons(e: &Evidence<'_>) -> Vec<String> {
 fn a_sound_run_is_trusted() {
     let counts = counts(1000, 10, 30);
     assert_eq!(Trust::judge(&evidence(&counts)), Trust { ok: true, reasons: vec![] });
+}
+
+#[test]
+fn connections_that_listen_are_measured_by_their_messages() {
+    let mut streams = super::super::stream_counts::StreamCounts::default();
+    (0..99).for_each(|_| streams.record_gap(Nanos::from_millis(20)));
+    let few = Counts { websocket: Some(Box::default()), streams: Some(Box::new(streams.clone())), ..counts(5, 10, 30) };
+    assert!(reasons(&evidence(&few)).iter().any(|why| why.contains("too few")));
+    streams.record_gap(Nanos::from_millis(20));
+    let enough = Counts { streams: Some(Box::new(streams)), ..few };
+    assert_eq!(reasons(&evidence(&enough)), Vec::<String>::new());
+    let http = Counts { websocket: None, ..enough };
+    assert!(reasons(&evidence(&http)).iter().any(|why| why.contains("too few")));
+}
+
+#[test]
+fn replies_that_may_be_mixed_up_are_named() {
+    let sound = counts(1000, 10, 30);
+    let with = |matched_in_order, repeated_ids, timeouts| {
+        let websocket = WebSocketCounts { matched_in_order, repeated_ids, ..WebSocketCounts::default() };
+        let mut counts = Counts { websocket: Some(Box::new(websocket)), ..sound.clone() };
+        counts.failures[FailureKind::Timeout as usize] = timeouts;
+        reasons(&evidence(&counts))
+    };
+    assert_eq!([with(500, 0, 0), with(0, 0, 1)], [[], []] as [[String; 0]; 2]);
+    assert!(with(500, 0, 1)[0].contains("name it with --reply"));
+    assert!(with(0, 3, 0)[0].contains("such as {{seq}}."));
 }
 
 #[test]
