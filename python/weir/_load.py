@@ -110,8 +110,8 @@ def load(
 
     Args:
         url: Target URL, e.g. ``http://localhost:8080/path?query``; http, https, grpc, grpcs, ws or wss. With a
-            scenario the URL before its paths; left out if its steps have hosts. Or a class of users, or several of them: see `User`.
-            Then `requests`, `rate` and `loops` are tasks, and `connections` are users.
+            scenario the URL before its paths; left out if its steps have hosts. Or a class of users, or several of
+            them: see `User`. Then `requests`, `rate` and `loops` are tasks, and `connections` are users.
         host: URL before the paths of a class of users. Default: that of the class.
         scenario: What users do in place of one request: a `Scenario`, or several that are chosen by weight. `requests`,
             `rate` and `loops` are then iterations, and `connections` are users.
