@@ -42,7 +42,7 @@ pub(crate) struct WebSocketExchange {
     /// Time of the next ping, and the send of the last one that has no pong.
     pub(crate) next_ping: Nanos,
     pub(crate) pinged_at: Option<Nanos>,
-    /// Times and bytes of what it hears, if it only listens.
+    /// Times and bytes of what it receives, if it only listens.
     pub(crate) heard: Option<Box<(StreamTimeline, u64)>>,
 }
 

@@ -1,4 +1,4 @@
-//! Connections that only listen: each is a request, and what it hears is a stream of events.
+//! Connections that only listen: each is a request, and what it receives is a stream of events.
 
 use super::{WebSocketMessages, Worker};
 use crate::flight::ReadTimes;
@@ -8,7 +8,7 @@ use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
 use weir_websocket::close_code::CloseCode;
 
 impl Worker<'_, WebSocketMessages<'_>> {
-    /// Takes a message that a listening connection has heard; false if the connection has ended with it.
+    /// Takes a message that a listening connection has received; false if the connection has ended with it.
     pub(super) fn hear(&mut self, index: u32, body: u64, ReadTimes { at, now }: ReadTimes) -> bool {
         let Self { flow, connections, results, .. } = self;
         let (Some(options), Some(slot)) = (flow.plan.listens, connections.get(index)) else { return true };
@@ -48,7 +48,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
         self.start_anew(user, now);
     }
 
-    /// Records what a listening connection has heard that has failed.
+    /// Records what a listening connection has received before it failed.
     pub(super) fn record_heard(&mut self, timeline: &StreamTimeline, bytes: u64, kind: FailureKind) {
         let end = match kind {
             FailureKind::Stalled => StreamEnd::Stalled,
@@ -92,7 +92,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
         if is_heard { FailureKind::BrokenOff } else { kind }
     }
 
-    /// Whether a close with this code is the end of what a listening connection hears.
+    /// Whether a close with this code is the end of what a listening connection receives.
     pub(super) fn ends_listening(&mut self, index: u32, code: CloseCode) -> bool {
         let is_heard = self.connections.get(index).is_some_and(|slot| slot.exchange.heard.is_some());
         is_heard && matches!(code, CloseCode::NORMAL | CloseCode::GOING_AWAY | CloseCode::ABSENT)
