@@ -22,7 +22,7 @@ const ALWAYS_PRINTED: &str = "leave it out; percentiles are always printed";
 
 /// Flags of ab, wrk, wrk2, hey, oha, bombardier, vegeta, k6, Locust, JMeter and autocannon,
 /// and of load generators for language models.
-const FOREIGN_FLAGS: [ForeignFlag; 59] = [
+const FOREIGN_FLAGS: [ForeignFlag; 57] = [
     foreign("-R", "wrk2", "--rate"),
     foreign("-L", "wrk2", ALWAYS_PRINTED),
     foreign("--latency", "wrk", ALWAYS_PRINTED),
@@ -45,7 +45,6 @@ const FOREIGN_FLAGS: [ForeignFlag; 59] = [
     foreign("-C", "ab", "--header 'Cookie: NAME=VALUE'"),
     foreign("-A", "ab", "--auth"),
     foreign("-g", "ab", "--jtl"),
-    foreign("-e", "ab", "--csv"),
     foreign("-w", "ab", "--html"),
     foreign("-i", "k6, and in ab HEAD", "--requests, or --method HEAD"),
     foreign("-u", "k6 and Locust", "--users"),
@@ -53,7 +52,6 @@ const FOREIGN_FLAGS: [ForeignFlag; 59] = [
     foreign("--stage", "k6", "--stages"),
     foreign("--iterations", "k6", "--requests"),
     foreign("--rps", "k6", "--rate"),
-    foreign("--env", "k6", "--variable NAME=VALUE"),
     foreign("--no-connection-reuse", "k6", "--no-keepalive"),
     foreign("--insecure-skip-tls-verify", "k6", "--insecure"),
     foreign("--summary-export", "k6", "--out"),

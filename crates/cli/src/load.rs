@@ -1,6 +1,7 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
 mod defaults;
+mod k6_flags;
 mod load_check;
 mod script_args;
 mod script_flags;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 pub(super) use self::defaults::SearchDefaults;
+use self::k6_flags::K6Flags;
 use self::load_check::parse_flags;
 pub(super) use self::load_check::{check, command};
 pub(super) use self::load_check::{check_flags, flags, parse};
@@ -95,6 +97,8 @@ pub(super) struct LoadArgs {
     script_args: ScriptArgs,
     #[command(flatten)]
     python_args: PythonFlags,
+    #[command(flatten)]
+    k6_flags: K6Flags,
     #[command(flatten)]
     agent_args: AgentArgs,
     #[command(flatten)]
@@ -191,10 +195,12 @@ pub(super) fn run(
         traces_requests,
         ..asked.into_options()
     };
+    let mut options = options;
+    script.apply(&mut options);
     if let Some(output) = once {
         return play(&options, &output, messages);
     }
-    if session.files.csv_steps.is_some() && options.scenarios.is_empty() && !script.is_python() {
+    if session.files.csv_steps.is_some() && options.scenarios.is_empty() && !script.has_steps() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
     }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
@@ -205,7 +211,11 @@ pub(super) fn run(
     objectives.check(&plan)?;
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let load = SessionLoad { options, plan, objectives, command, agents, samplers: None, extent: None };
-    let Some(mut measured) = running.run(load, &mut || Ok(()))? else { return Ok(exit::INTERRUPTED) };
+    let run_options = load.options.clone();
+    let Some(mut measured) = running.run(load, &mut || script.begin(&run_options))? else {
+        return Ok(exit::INTERRUPTED);
+    };
+    script.complete(&run_options, &mut measured.run, messages);
     running.report(&mut measured, |run, colors| {
         if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
             // Reports of other tools have no field for these.

@@ -18,7 +18,7 @@ use weir_base::units;
 use weir_load::Options;
 use weir_load::mix_file::{FlagCheck, MixFile};
 use weir_load::options::RequestBodySource;
-use weir_load::program::{is_python, is_script, take_script};
+use weir_load::program::{is_javascript, is_python, is_script, take_script};
 use weir_load::steps::{ScenarioFile, ScenarioSource};
 use weir_request::secret_mask::{SecretMask, shown_pair};
 use weir_request::url_text::UrlText;
@@ -253,6 +253,36 @@ impl RequestArgs {
     /// Sets the URL.
     pub(super) fn set_url(&mut self, url: String) {
         self.url = url;
+    }
+
+    /// Takes the script of k6 out of the scenarios; braces are then text.
+    ///
+    /// # Errors
+    /// One line, if something does not go with it.
+    pub(super) fn take_javascript(&mut self) -> Result<Option<PathBuf>, String> {
+        let Some(at) = self.scenarios.iter().position(|path| is_javascript(path)) else { return Ok(None) };
+        let name = self.scenarios[at].display();
+        if self.scenarios.len() > 1 {
+            return Err(format!("a k6 script is given alone; leave out {name} or the other scenarios"));
+        }
+        let given = [
+            ("--check", !self.checks.is_empty(), "write check() in it"),
+            ("--success", self.success.is_some(), "write responseCallback in it"),
+            ("--variable", !self.variables.is_empty(), "write -e NAME=VALUE"),
+            ("--think", self.think.is_some(), "write sleep() in it"),
+            ("--method", self.method.is_some(), "its requests have theirs"),
+            ("--body", !self.bodies.is_empty(), "its requests have theirs"),
+            ("--weights", !self.weights.is_empty(), "choose in the script"),
+            ("--pipeline", self.pipeline.is_some(), "a user waits for each response"),
+        ];
+        if let Some((flag, _, remedy)) = given.iter().find(|(_, is_given, _)| *is_given) {
+            return Err(format!("{flag} does not go with a k6 script; {remedy}"));
+        }
+        if let Some(flag) = self.scenario_args.first_given() {
+            return Err(format!("{flag} does not go with a k6 script; it is for scenarios"));
+        }
+        self.no_template = true;
+        Ok(Some(self.scenarios.remove(at)))
     }
 
     /// Takes the Lua script out of the scenarios; braces are then text.

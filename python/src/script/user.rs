@@ -206,7 +206,7 @@ impl TaskExchange {
         let history = self.history.iter().map(|one| one.clone_ref(py)).collect();
         let (request, from, method) = (self.request.clone_ref(py), self.url.clone(), self.method.clone());
         let head = (response.head, response.body);
-        let made = ScriptResponse::new((response.status, method), request, from, head, response.service, history);
+        let made = ScriptResponse::new((response.status, method), request, from, head, response.times.service, history);
         self.history.push(Py::new(py, made)?);
         self.has_left_origin |= !self.url.credential_origin().shares_credentials_with(&url.credential_origin());
         self.sends_body &= keeps_body(response.status);
@@ -219,7 +219,7 @@ impl TaskExchange {
     pub(super) fn into_response(self, response: &ProgramResponse<'_>) -> ScriptResponse {
         let head = (response.head, response.body);
         let Self { request, method, url, history, .. } = self;
-        ScriptResponse::new((response.status, method), request, url, head, response.service, history)
+        ScriptResponse::new((response.status, method), request, url, head, response.times.service, history)
     }
 
     /// Response whose body is to come, as the task gets it.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::LoadArgs;
+use super::k6_flags::k6_script;
 use crate::agent_args::AgentArgs;
 use crate::request_args::RequestArgs;
 use weir_load::program::ScriptOptions;
@@ -96,6 +97,10 @@ pub(super) fn load_script(
     if let Some(python) = python_load(asked, args, host)? {
         return asked.script_args.check_unused().map(|()| LoadScript::Python(python));
     }
+    if let Some(script) = k6_script(asked)? {
+        return asked.script_args.check_unused().map(|()| LoadScript::JavaScript(script));
+    }
+    asked.k6_flags.check_unused()?;
     let Some(path) = asked.request_args.take_script()? else {
         return asked.script_args.check_unused().map(|()| LoadScript::Nothing);
     };

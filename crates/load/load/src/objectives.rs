@@ -114,7 +114,9 @@ impl Objectives {
         if state.reason.is_some() && !is_interrupted {
             (run.aborted, run.interrupted) = (state.reason, false);
         }
-        run.slo = self.slos.iter().map(|objective| objective.slo.check(run)).collect();
+        let own: Vec<_> = self.slos.iter().map(|objective| objective.slo.check(run)).collect();
+        // After those of a script.
+        run.slo.extend(own);
     }
 }
 

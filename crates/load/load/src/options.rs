@@ -110,6 +110,9 @@ pub struct Options {
     /// Whether requests are traced, so that each is made for itself.
     #[serde(default)]
     pub traces_requests: bool,
+    /// Name of a script that names the hosts of its requests, in place of a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script_name: Option<String>,
     /// Program whose users agents drive, in place of one request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramOptions>,

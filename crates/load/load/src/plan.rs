@@ -167,10 +167,17 @@ impl LoadPlan {
             return Self::of_scenarios(options, position);
         }
         let grpc = options.grpc.call()?;
-        let target = Target::parse(&options.url)?;
+        let target = match &options.script_name {
+            // Its requests name hosts: whether they respond shows in the run.
+            Some(name) if options.url.is_empty() => {
+                Target { url: name.clone(), ..Target::of_host(false, "localhost", 80) }
+            }
+            _ => Target::parse(&options.url)?,
+        };
         check_tls(options, &target)?;
         let addresses = match &options.unix_socket {
             Some(path) => vec![SocketAddress::Unix(path.clone())],
+            None if options.url.is_empty() => Vec::new(),
             None => target.resolve(options.connect_to.as_deref())?,
         };
         let http2 = http2(options, Some(&target), options.users.is_some())?;

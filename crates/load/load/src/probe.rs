@@ -34,6 +34,8 @@ pub(super) fn probe(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result
     if plan.addresses.all().is_empty() {
         return match &plan.scenarios {
             Some(mix) if mix.origins().next().is_none() => Ok(Reachable { is_http1: false }),
+            // Its requests name their hosts.
+            None if plan.program.is_some() => Ok(Reachable { is_http1: false }),
             _ => Err(LoadError::Unreachable(plan.target.host.clone(), "it has no address".into())),
         };
     }

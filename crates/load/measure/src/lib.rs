@@ -60,6 +60,7 @@ pub mod run_facts;
 pub mod run_http2;
 pub mod run_llm;
 pub mod run_replay;
+pub mod run_script;
 pub mod run_steps;
 pub mod run_streams;
 mod run_trust;

@@ -15,6 +15,7 @@ use super::run_changes::RunChanges;
 use super::run_http2::RunHttp2;
 use super::run_llm::RunLlm;
 use super::run_replay::RunReplay;
+use super::run_script::RunScript;
 use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::run_streams::RunStreams;
 use super::run_websocket::RunWebSocket;
@@ -82,6 +83,9 @@ pub struct Run {
     /// WebSocket, whose messages are the requests; `None` if it was not spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub websocket: Option<RunWebSocket>,
+    /// What a script has measured itself; `None` without such a script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<RunScript>,
     /// Log that was replayed; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<RunReplay>,

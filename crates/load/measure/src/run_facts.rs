@@ -195,6 +195,7 @@ impl Run {
             streams: facts.run_streams(counts),
             llm: facts.run_llm(counts),
             websocket: counts.websocket.as_deref().map(RunWebSocket::of),
+            script: None,
             replay: None,
             lateness_ms: counts.lateness.percentiles(),
             cpu_us_per_request: counts.cpu_us_per(total),

@@ -8,6 +8,7 @@
 //! - [`clock_offset`]: offset between two machines' clocks
 //! - [`arrival_queue`]: arrivals that come from somewhere else, such as a log
 //! - [`user_stages`]: number of users of a closed loop over time
+//! - [`scenario_pace`]: iterations of one of several scenarios
 //! - [`live_load`]: changes of a load that runs, as stages
 //! - [`feed`]: what a free connection sends now
 
@@ -16,6 +17,7 @@ pub mod clock_offset;
 pub mod feed;
 pub mod live_load;
 pub mod notation;
+pub mod scenario_pace;
 pub mod schedule;
 pub mod shard;
 pub mod source;

@@ -43,6 +43,7 @@ pub mod page;
 pub mod plot;
 pub mod read;
 pub mod replay;
+mod script;
 mod steps;
 mod streams;
 pub mod summary;

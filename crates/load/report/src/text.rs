@@ -7,7 +7,7 @@
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, percent, percentage, rate, truncate, wrap};
 use super::times_table::{cells, heading, percentiles};
-use super::{agents, bars, http2, replay, steps, streams, websocket};
+use super::{agents, bars, http2, replay, script, steps, streams, websocket};
 use weir_base::Nanos;
 use weir_base::grpc_status::{is_grpc_status, parse_status};
 use weir_measure::end_reason::EndReason;
@@ -25,6 +25,7 @@ pub fn render(run: &Run, color: bool) -> String {
         replay::lines(run, paint),
         steps::table(run, paint),
         steps::checks(run, paint),
+        script::lines(run, paint),
         clocks(run, paint),
         streams::lines(run, paint),
         shape(run, paint),

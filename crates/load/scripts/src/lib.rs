@@ -1,11 +1,13 @@
-//! Scripts in Lua and Python that drive users.
+//! Scripts in Lua, Python and JavaScript that drive users.
 //!
 //! - [`PythonHost`]: seam to a Python interpreter that this process has; [`replace_process`]: another process that has one
 //! - [`LuaLoad`]: scripts of wrk, as far as this build has them
+//! - [`K6Script`]: scripts of k6
 //! - [`LoadScript`], [`SearchScript`], [`StudyScripts`]: scripts of a load, of a search, of a study; [`play_script`]: one
 //!   iteration; [`run_agent`]: those of an agent
 
 mod hosted_scripts;
+mod k6_script;
 mod load_script;
 mod lua_script;
 mod played_script;
@@ -15,6 +17,7 @@ mod search_script;
 mod study_scripts;
 
 pub use self::hosted_scripts::run_agent;
+pub use self::k6_script::K6Script;
 pub use self::load_script::{LoadScript, PythonLoad, WrkScript};
 pub use self::lua_script::{LuaLoad, LuaRole};
 pub use self::played_script::play_script;

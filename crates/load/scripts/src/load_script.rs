@@ -1,5 +1,6 @@
-//! Script of a load, in Lua or Python.
+//! Script of a load, in Lua, Python or JavaScript.
 
+use crate::k6_script::K6Script;
 use crate::lua_script::{LuaLoad, LuaRole};
 use crate::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole, open_script};
 use weir_command::Messages;
@@ -7,7 +8,7 @@ use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options};
 use weir_measure::Run;
 
-/// Script of a load, in Lua or Python.
+/// Script of a load, in Lua, Python or JavaScript.
 #[derive(Debug)]
 pub enum LoadScript {
     /// There is none.
@@ -16,6 +17,8 @@ pub enum LoadScript {
     Python(PythonLoad),
     /// Of Lua.
     Lua(WrkScript),
+    /// Of JavaScript.
+    JavaScript(K6Script),
 }
 
 /// Lua script of a load.
@@ -42,9 +45,27 @@ impl LoadScript {
         !matches!(self, Self::Nothing)
     }
 
-    /// Whether there is one in Python, whose steps are known at the end.
-    pub fn is_python(&self) -> bool {
-        matches!(self, Self::Python(_))
+    /// Whether there is one whose steps are known at the end.
+    pub fn has_steps(&self) -> bool {
+        matches!(self, Self::Python(_) | Self::JavaScript(_))
+    }
+
+    /// Adds to the options of a load what the script says about them.
+    pub fn apply(&self, options: &mut Options) {
+        if let Self::JavaScript(script) = self {
+            script.apply(options);
+        }
+    }
+
+    /// Does what the script does before the load.
+    ///
+    /// # Errors
+    /// One line with the script's error.
+    pub fn begin(&self, options: &Options) -> Result<(), String> {
+        match self {
+            Self::JavaScript(script) => script.set_up(options),
+            _ => Ok(()),
+        }
     }
 
     /// The script for agents, if they drive the users.
@@ -65,6 +86,17 @@ impl LoadScript {
             Self::Nothing => Ok(plan),
             Self::Python(python) => python.prepare(options, plan),
             Self::Lua(lua) => lua.prepare(options, plan),
+            Self::JavaScript(script) => script.prepare(options, plan),
+        }
+    }
+
+    /// Does what the script does after the load, and adds to the result what it has measured itself.
+    pub fn complete(&self, options: &Options, run: &mut Run, messages: &Messages) {
+        if let Self::JavaScript(script) = self {
+            if let Err(why) = script.tear_down(options) {
+                messages.error(&why);
+            }
+            script.complete(run);
         }
     }
 
@@ -75,6 +107,7 @@ impl LoadScript {
             Self::Nothing => return None,
             Self::Python(python) => python.script.done(run, reports),
             Self::Lua(lua) => lua.load.as_ref().map_or(Ok(()), |load| load.done(run)).map(|()| None),
+            Self::JavaScript(script) => script.done(run),
         };
         code.unwrap_or_else(|why| Some(messages.usage_error(&why)))
     }

@@ -50,6 +50,10 @@ pub fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u
     if strict && !run.trust.ok {
         return exit::UNTRUSTED;
     }
+    if let Some(why) = run.script.as_ref().and_then(|script| script.failure.as_ref()) {
+        messages.error(why);
+        return exit::OBJECTIVE;
+    }
     if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
 }
 

@@ -26,7 +26,11 @@ impl LoadPlan {
         // A run limited by a count ends with its last response, one limited by time at that time.
         let until = self.end();
         let by_count = self.limit.is_some() || matches!(self.pacing, Pacing::Closed(users) if users.loops.is_some());
-        let natural = if by_count || until == Nanos::NEVER { last_done } else { until };
+        let natural = match () {
+            () if self.has_own_pace() => ended_at.min(until),
+            () if by_count || until == Nanos::NEVER => last_done,
+            () => until,
+        };
         let is_early = stopped_at.is_none() && ended_at < until;
         let end = stopped_at.map_or(natural, |at| at.min(until));
         RunFacts {

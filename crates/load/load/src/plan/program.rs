@@ -67,6 +67,11 @@ impl LoadPlan {
         self.scenarios.is_some() || self.program.is_some()
     }
 
+    /// Whether a program decides when the load is over.
+    pub(crate) fn has_own_pace(&self) -> bool {
+        self.program.as_ref().is_some_and(|program| program.program.has_own_pace())
+    }
+
     /// Replaces the request of the load.
     pub fn with_request(self, request: WireRequest) -> Self {
         let keep_alive = self.keep_alive && !closes_connection(&request.bytes);

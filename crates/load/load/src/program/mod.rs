@@ -25,10 +25,10 @@ pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend, 
 pub use self::program_options::{BuiltInProgram, ProgramOptions};
 pub(crate) use self::remote_program::RemoteProgram;
 pub use self::script_options::ScriptOptions;
-pub use self::script_path::{is_python, is_script, take_script};
+pub use self::script_path::{is_javascript, is_python, is_script, take_script};
 pub use self::step_names::StepNames;
 pub use self::user_program::{
-    ProgramCall, ProgramOrigin, ProgramResponse, ProgramThread, StreamPart, ThreadProgram, UserProgram,
+    ProgramCall, ProgramOrigin, ProgramResponse, ProgramThread, ResponseTimes, StreamPart, ThreadProgram, UserProgram,
 };
 pub use self::user_shape::UserShape;
 pub use crate::event_streams::{ArrivedEvent, ArrivedEvents};

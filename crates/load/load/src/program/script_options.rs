@@ -36,6 +36,15 @@ pub struct ScriptOptions {
     pub counts_errors: bool,
     /// Maximum duration of a call, if it is given.
     pub timeout: Option<Duration>,
+    /// Variables of the environment of a script in JavaScript, beside those of the process.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
+    /// Folder in place of the site of k6's libraries.
+    #[serde(default)]
+    pub js_lib: Option<PathBuf>,
+    /// Memory of the interpreter of each user of a script in JavaScript, in bytes.
+    #[serde(default)]
+    pub js_heap: Option<u64>,
 }
 
 impl ScriptOptions {

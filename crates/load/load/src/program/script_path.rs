@@ -20,6 +20,11 @@ pub fn is_script(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "lua")
 }
 
+/// Whether a path is that of a script in JavaScript or TypeScript, by its extension.
+pub fn is_javascript(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| ["js", "mjs", "cjs", "ts"].iter().any(|known| extension == *known))
+}
+
 /// Whether a path is that of a Python script, by its extension.
 pub fn is_python(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "py")

@@ -44,6 +44,12 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         "the script".to_owned()
     }
 
+    /// Whether the program decides when its users begin their iterations, and when the load is over: then it cannot be
+    /// changed while it runs.
+    fn has_own_pace(&self) -> bool {
+        false
+    }
+
     /// Whether a user may send again as soon as a response has come, within the same iteration.
     fn has_follow_ups(&self) -> bool {
         true
@@ -72,6 +78,9 @@ pub struct ProgramThread {
 /// Users of one thread: events in, actions out. An iteration begins with [`begin`](Self::begin); after each action
 /// other than an end the event that it leads to follows.
 pub trait ThreadProgram: fmt::Debug + Send {
+    /// Makes users before the load begins, of at most `count`: what takes time would make their first requests late.
+    fn make_users(&mut self, _count: usize) {}
+
     /// Begins an iteration of a user.
     fn begin(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction;
 
@@ -186,13 +195,24 @@ impl ProgramCall<'_> {
     }
 }
 
+/// Times of a request with a whole response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseTimes {
+    /// From the send to the whole response.
+    pub service: Nanos,
+    /// From the send to the first byte.
+    pub first_byte: Nanos,
+    /// Time that the request has waited for its connection to be made.
+    pub connect: Nanos,
+}
+
 /// Whole response to a request of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramResponse<'a> {
     /// Status.
     pub status: u16,
-    /// Time from the send to the whole response.
-    pub service: Nanos,
+    /// Times of the request.
+    pub times: ResponseTimes,
     /// Head as it came, if it is kept.
     pub head: &'a [u8],
     /// Body as it came, without framing, if it is kept.

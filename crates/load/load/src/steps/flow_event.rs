@@ -5,7 +5,7 @@ use weir_base::failure::FailureKind;
 use weir_scenario::plan::OriginId;
 
 use super::StepExchange;
-use crate::program::KeptParts;
+use crate::program::{KeptParts, ResponseTimes};
 
 /// Event of a user.
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub(crate) enum FlowEvent<'a> {
     Failed { step: u32, kind: FailureKind, remaining: usize },
     /// The head or events of a response that is read as a stream, `service` after its send.
     Events { exchange: &'a StepExchange, status: u16, service: Nanos },
-    /// A whole response, which took `service`; `remaining` further ones of the same send are to come.
-    Response { exchange: &'a StepExchange, status: u16, service: Nanos, remaining: usize },
+    /// A whole response with its times; `remaining` further ones of the same send are to come.
+    Response { exchange: &'a StepExchange, status: u16, times: ResponseTimes, remaining: usize },
 }
 
 impl FlowEvent<'_> {

@@ -16,7 +16,7 @@ use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::user_flow::{CallBuffers, CallSubject, ScriptTime, UserFlow};
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
-    ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, StreamPart, ThreadProgram, UserProgram,
+    ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, ResponseTimes, StreamPart, ThreadProgram, UserProgram,
 };
 
 /// Program of a load, and the way to its hosts.
@@ -137,8 +137,8 @@ impl UserFlow for ProgramFlows<'_> {
                 let (head, events) = (exchange.head(), &exchange.arrived);
                 self.program.events(&StreamPart { status: *status, service: *service, head, events }, &mut call)
             }
-            FlowEvent::Response { exchange, status, service, remaining } => {
-                let response = response(exchange, *status, *service, *remaining);
+            FlowEvent::Response { exchange, status, times, remaining } => {
+                let response = response(exchange, *status, *times, *remaining);
                 self.program.response(&response, &mut call)
             }
         };
@@ -205,6 +205,10 @@ impl UserFlow for ProgramFlows<'_> {
         self.program.next_start(user)
     }
 
+    fn make_users(&mut self, count: usize) {
+        self.program.make_users(count);
+    }
+
     fn refill(&mut self, queue: &mut ArrivalQueue) {
         self.program.refill(queue);
     }
@@ -246,8 +250,8 @@ impl UserFlow for ProgramFlows<'_> {
     }
 }
 
-fn response(exchange: &StepExchange, status: u16, service: Nanos, remaining: usize) -> ProgramResponse<'_> {
+fn response(exchange: &StepExchange, status: u16, times: ResponseTimes, remaining: usize) -> ProgramResponse<'_> {
     let (head, body) = (exchange.head(), exchange.body());
     let llm = exchange.observer.as_ref().map(|observer| *observer.llm_timeline());
-    ProgramResponse { status, service, head, body, remaining, llm, events: &exchange.arrived }
+    ProgramResponse { status, times, head, body, remaining, llm, events: &exchange.arrived }
 }

@@ -187,8 +187,8 @@ impl UserFlow for StepFlows<'_> {
             FlowEvent::Failed { kind, .. } => {
                 self.step(user, buffers, |flow, context| flow.failed(context, *kind, now))
             }
-            FlowEvent::Response { exchange, status, service, .. } => {
-                self.response(user, exchange, (*status, *service), now, buffers)
+            FlowEvent::Response { exchange, status, times, .. } => {
+                self.response(user, exchange, (*status, times.service), now, buffers)
             }
         }
     }

@@ -107,6 +107,9 @@ pub(crate) trait UserFlow: Debug + Send {
     /// Takes note that an iteration is cut off.
     fn cut(&mut self, _user: u32) {}
 
+    /// Makes users before the load begins, of at most `count`.
+    fn make_users(&mut self, _count: usize) {}
+
     /// Moves arrivals from outside into the queue.
     fn refill(&mut self, queue: &mut ArrivalQueue) {
         queue.close();

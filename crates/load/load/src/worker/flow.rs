@@ -55,6 +55,9 @@ pub(crate) trait Flow: Sized {
     /// Does what is due; a limited number at a time, since responses must be read too.
     fn start_due(worker: &mut Worker<'_, Self>);
 
+    /// Makes users before the load begins, of at most `count`.
+    fn make_users(&mut self, _count: usize) {}
+
     /// Moves arrivals that come from outside into the queue.
     fn refill(&mut self, _queue: &mut ArrivalQueue) {}
 

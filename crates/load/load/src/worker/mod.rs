@@ -111,7 +111,10 @@ impl<'a, F: Flow> Worker<'a, F> {
             next_tick: Nanos::ZERO,
             until: plan.until,
             version: 0,
-            may_change_until: plan.control.as_ref().map_or(Nanos::ZERO, |control| control.load().until()),
+            may_change_until: match &plan.control {
+                Some(control) if !plan.has_own_pace() => control.load().until(),
+                _ => Nanos::ZERO,
+            },
         })
     }
 
@@ -119,6 +122,8 @@ impl<'a, F: Flow> Worker<'a, F> {
     pub(super) fn run(mut self) {
         minimize_timer_slack();
         self.preconnect();
+        let users = self.shared.plan.users_of(self.index);
+        self.flow.make_users(users);
         self.start_together();
         self.results.counters.counts().began = self.clock.now();
         if let Some(log) = &mut self.results.log {

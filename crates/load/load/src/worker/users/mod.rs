@@ -103,6 +103,10 @@ impl Flow for UserRequests<'_> {
         worker.start_users();
     }
 
+    fn make_users(&mut self, count: usize) {
+        self.table.flow.make_users(count);
+    }
+
     fn refill(&mut self, queue: &mut ArrivalQueue) {
         self.table.flow.refill(queue);
     }

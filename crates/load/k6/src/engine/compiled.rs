@@ -1,0 +1,80 @@
+//! Modules as byte code: compiled by the first interpreter that imports them, and loaded by the others.
+#![allow(unsafe_code, reason = "byte code is loaded as its writer has left it")]
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use rquickjs::loader::{ImportAttributes, Loader};
+use rquickjs::module::{Declared, WriteOptions};
+use rquickjs::{Ctx, Exception, Module, Result};
+use weir_machine::input_file;
+use weir_machine::lock::lock;
+
+use super::module_files::ModuleFiles;
+use crate::host::Native;
+use crate::{modules, source_text};
+
+/// Modules of a script, shared by all users.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CompiledModules {
+    files: Arc<ModuleFiles>,
+    /// Byte code by names.
+    byte_code: Arc<Mutex<HashMap<String, Arc<[u8]>>>>,
+}
+
+impl CompiledModules {
+    /// Modules of these files; none is compiled yet.
+    pub(crate) fn new(files: ModuleFiles) -> Self {
+        Self { files: Arc::new(files), byte_code: Arc::default() }
+    }
+
+    /// Where modules come from.
+    pub(crate) fn files(&self) -> Arc<ModuleFiles> {
+        Arc::clone(&self.files)
+    }
+
+    fn load<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js, Declared>> {
+        if name == modules::NATIVE {
+            return Module::declare_def::<Native, _>(ctx.clone(), name);
+        }
+        let known = lock(&self.byte_code).get(name).cloned();
+        if let Some(bytes) = known {
+            // SAFETY: they are what `Module::write` has returned, in this process.
+            return unsafe { Module::load(ctx.clone(), &bytes) };
+        }
+        let text = match modules::source(name) {
+            Some(text) => text.to_owned(),
+            None => {
+                let read = input_file::read(name);
+                let bytes = read.map_err(|error| Exception::throw_reference(ctx, &format!("{name}: {error}")))?;
+                source_text::prepared(name, bytes).map_err(|why| Exception::throw_syntax(ctx, &why))?
+            }
+        };
+        let module = Module::declare(ctx.clone(), name, text)?;
+        let bytes = module.write(WriteOptions::default())?;
+        lock(&self.byte_code).insert(name.to_owned(), bytes.into());
+        Ok(module)
+    }
+}
+
+/// Loader of an interpreter.
+#[derive(Debug)]
+pub(crate) struct ModuleLoader(CompiledModules);
+
+impl ModuleLoader {
+    /// Loader of these modules.
+    pub(crate) fn new(modules: &CompiledModules) -> Self {
+        Self(modules.clone())
+    }
+}
+
+impl Loader for ModuleLoader {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>> {
+        self.0.load(ctx, name)
+    }
+}

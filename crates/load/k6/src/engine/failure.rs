@@ -1,0 +1,127 @@
+//! Exceptions as one line.
+
+use rquickjs::{CatchResultExt as _, CaughtError, Ctx, Value};
+
+/// Exception of a script.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ScriptFailure {
+    /// Message with the kind of the error: `TypeError: x is not a function`.
+    pub(crate) message: String,
+    /// Place of the innermost line of a file of the script: `login.js:7`.
+    pub(crate) place: Option<String>,
+    /// Calls that led to it, one to a line.
+    pub(crate) stack: String,
+}
+
+impl ScriptFailure {
+    /// Failure without a place.
+    pub(crate) fn of_message(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// As one line with its place.
+    pub(crate) fn line(&self) -> String {
+        let message = self.message.replace('\n', " ");
+        match &self.place {
+            Some(place) => format!("{place}: {message}"),
+            None => message,
+        }
+    }
+}
+
+/// Result of a call as the script's failure.
+pub(crate) fn caught<'js, T>(ctx: &Ctx<'js>, result: rquickjs::Result<T>) -> Result<T, ScriptFailure> {
+    result.catch(ctx).map_err(|error| match error {
+        CaughtError::Error(error) => ScriptFailure::of_message(error.to_string()),
+        CaughtError::Exception(exception) => of_value(exception.into_object().into_value()),
+        CaughtError::Value(value) => of_value(value),
+    })
+}
+
+/// Failure of a thrown value.
+pub(crate) fn of_value(value: Value<'_>) -> ScriptFailure {
+    let Some(object) = value.as_object().filter(|object| object.get::<_, String>("message").is_ok()) else {
+        return ScriptFailure::of_message(shown(value));
+    };
+    let text = |name: &str| object.get::<_, Option<String>>(name).ok().flatten().unwrap_or_default();
+    let (name, message, stack) = (text("name"), text("message"), text("stack"));
+    let message = match (name.is_empty(), message.is_empty()) {
+        (true, _) => message,
+        (false, true) => name,
+        (false, false) => format!("{name}: {message}"),
+    };
+    let place = stack.lines().find_map(place_of);
+    ScriptFailure { message, place, stack: shown_stack(&stack) }
+}
+
+/// Text of a value that is no error.
+fn shown(value: Value<'_>) -> String {
+    let ctx = value.ctx().clone();
+    if let Some(text) = value.as_string().and_then(|text| text.to_string().ok()) {
+        return text;
+    }
+    let json = ctx.json_stringify(value).ok().flatten().and_then(|text| text.to_string().ok());
+    json.unwrap_or_else(|| "undefined".to_owned())
+}
+
+/// Prefix of the names of modules that are weir's own.
+const OWN_PREFIXES: [&str; 2] = ["weir:", "k6"];
+
+/// Place of a line of a stack, if it is in a file of the script: `    at login (/home/me/login.js:7:15)`.
+fn place_of(line: &str) -> Option<String> {
+    let (name, rest) = place_parts(line)?;
+    let number = rest.split(':').next().unwrap_or(rest);
+    Some(format!("{}:{number}", shown_name(name)))
+}
+
+fn place_parts(line: &str) -> Option<(&str, &str)> {
+    let place = line.trim().strip_prefix("at ")?;
+    let place = match place.rsplit_once('(') {
+        Some((_, inner)) => inner.trim_end_matches(')'),
+        None => place,
+    };
+    // The name, the line, and in most cases the column.
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut end = place.len();
+    while let Some(colon) = place[..end].rfind(':').filter(|colon| digits(&place[colon + 1..end])) {
+        end = colon;
+    }
+    let (name, rest) = (&place[..end], place.get(end + 1..)?);
+    let is_own = OWN_PREFIXES.iter().any(|own| name.starts_with(own)) || name == "native" || name.is_empty();
+    (!is_own).then_some((name, rest))
+}
+
+/// Lines of a stack that are the script's.
+fn shown_stack(stack: &str) -> String {
+    let lines = stack.lines().filter_map(|line| {
+        let (name, rest) = place_parts(line)?;
+        let function = line.trim().strip_prefix("at ")?.split(" (").next().filter(|_| line.contains(" ("));
+        let function = function.filter(|name| !name.starts_with('<')).map(|name| format!(" in {name}"));
+        Some(format!("{}:{rest}{}", shown_name(name), function.unwrap_or_default()))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Path of a module as messages have it: its file's name with the folder before it.
+fn shown_name(name: &str) -> &str {
+    let cwd = std::env::current_dir().ok();
+    let inside = cwd.and_then(|folder| {
+        let folder = folder.to_str()?.trim_end_matches('/').to_owned();
+        name.strip_prefix(folder.as_str())?.strip_prefix('/')
+    });
+    inside.unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_that_of_the_innermost_line_of_the_script() {
+        let stack = "    at get (k6/http:12:3)\n    at login (/x/login.js:7:15)\n    at <anonymous> (/x/main.js:3:1)\n";
+        assert_eq!(stack.lines().find_map(place_of).as_deref(), Some("/x/login.js:7"));
+        assert_eq!(shown_stack(stack), "/x/login.js:7:15 in login\n/x/main.js:3:1");
+        assert_eq!(place_of("    at /x/y:z.js:4:2").as_deref(), Some("/x/y:z.js:4"));
+        assert_eq!(place_of("    at call (native)"), None);
+    }
+}

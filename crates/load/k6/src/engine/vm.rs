@@ -1,0 +1,46 @@
+//! Interpreter of a user.
+
+use std::rc::Rc;
+
+use rquickjs::{Context, Runtime};
+
+use super::compiled::{CompiledModules, ModuleLoader};
+use super::fiber::SCRIPT_STACK_BYTES;
+use super::interrupt::Interruption;
+use super::module_files::ModuleResolver;
+use crate::host::UserState;
+
+/// Interpreter of a user.
+pub(crate) struct Vm {
+    pub(crate) context: Context,
+}
+
+impl std::fmt::Debug for Vm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vm").finish_non_exhaustive()
+    }
+}
+
+impl Vm {
+    /// Interpreter with the host's functions, on the stack that calls this. `heap_bytes`: its memory.
+    ///
+    /// # Errors
+    /// One line, if there is no memory.
+    pub(crate) fn new(state: &Rc<UserState>, modules: &CompiledModules, heap_bytes: usize) -> Result<Self, String> {
+        let no_memory = |error: rquickjs::Error| format!("no interpreter for a user: {error}");
+        let runtime = Runtime::new().map_err(no_memory)?;
+        runtime.set_memory_limit(heap_bytes);
+        runtime.set_max_stack_size(SCRIPT_STACK_BYTES);
+        let watched = Rc::clone(state);
+        runtime.set_interrupt_handler(Some(Box::new(move || match watched.compute.look() {
+            Interruption::None => false,
+            Interruption::End => true,
+            Interruption::Turn => watched.give_turn(),
+        })));
+        runtime.set_loader(ModuleResolver::new(modules.files()), ModuleLoader::new(modules));
+        let context = Context::full(&runtime).map_err(no_memory)?;
+        let shared = Rc::clone(state);
+        context.with(|ctx| ctx.store_userdata(shared).map(drop)).map_err(|error| error.to_string())?;
+        Ok(Self { context })
+    }
+}

@@ -1,0 +1,167 @@
+//! Arguments of requests, and their results as a script's modules take them.
+#![allow(unsafe_code, reason = "bytes of buffers are copied while no script runs")]
+#![allow(clippy::needless_pass_by_value, reason = "arguments of functions of JavaScript are values")]
+
+use rquickjs::function::Opt;
+use rquickjs::module::Exports;
+use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, Object, Result, TypedArray, Value};
+use weir_base::Nanos;
+use weir_request::url::HttpUrl;
+
+use super::exchange::{ExpectedStatuses, HttpEnd, HttpRequest, HttpResult, error_code};
+use super::state::{Pause, Resume};
+use super::user_of;
+
+/// Default timeout of a request, as k6 has it.
+const DEFAULT_TIMEOUT: Nanos = Nanos(60_000_000_000);
+
+pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    exports.export("send", Function::new(ctx.clone(), send)?)?;
+    exports.export("sleep", Function::new(ctx.clone(), sleep)?)?;
+    exports.export("parseUrl", Function::new(ctx.clone(), parse_url)?)?;
+    Ok(())
+}
+
+/// Sends a request and waits for its end: `send(method, url, body, headers, options)`.
+fn send<'js>(
+    ctx: Ctx<'js>,
+    method: String,
+    url: String,
+    body: Value<'js>,
+    headers: Opt<Option<Array<'js>>>,
+    options: Opt<Option<Object<'js>>>,
+) -> Result<Array<'js>> {
+    let user = user_of(&ctx)?;
+    let invalid = |why: String| Exception::throw_type(&ctx, &why);
+    let url = user.script.absolute(&url).map_err(|why| invalid(format!("'{url}': {why}")))?;
+    let mut request = HttpRequest {
+        method,
+        url,
+        name: None,
+        headers: header_fields(headers.0.flatten())?,
+        body: body_bytes(&body),
+        timeout: DEFAULT_TIMEOUT,
+        max_redirects: user.script.options.max_redirects,
+        jar: 0,
+        expected: ExpectedStatuses::Usual,
+        discards_body: user.script.options.discards_bodies,
+        tags: Vec::new(),
+    };
+    let mut is_binary = false;
+    if let Some(options) = options.0.flatten() {
+        is_binary = apply(&mut request, &options)?;
+    }
+    let resumed = user.pause(&ctx, Pause::Send(Box::new(request)), "a request")?;
+    let Resume::Result(result) = resumed else { return Err(Exception::throw_internal(&ctx, "no result")) };
+    result_array(&ctx, *result, is_binary)
+}
+
+/// Takes the options of a request; returns whether its response is bytes.
+fn apply(request: &mut HttpRequest, options: &Object<'_>) -> Result<bool> {
+    request.name = options.get("name")?;
+    if let Some(timeout_ms) = options.get::<_, Option<f64>>("timeout")? {
+        request.timeout = Nanos((timeout_ms.clamp(0.001, 1e12) * 1e6) as u64);
+    }
+    if let Some(redirects) = options.get::<_, Option<u32>>("redirects")? {
+        request.max_redirects = redirects;
+    }
+    if let Some(jar) = options.get::<_, Option<usize>>("jar")? {
+        request.jar = jar;
+    }
+    if let Some(ranges) = options.get::<_, Option<Vec<u16>>>("expected")? {
+        request.expected = match ranges.is_empty() {
+            true => ExpectedStatuses::Any,
+            false => ExpectedStatuses::Ranges(ranges.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()),
+        };
+    }
+    if let Some(tags) = options.get::<_, Option<Vec<String>>>("tags")? {
+        request.tags = tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    }
+    let kind: Option<String> = options.get("responseType")?;
+    match kind.as_deref() {
+        Some("none") => request.discards_body = true,
+        Some(_) => request.discards_body = false,
+        None => {}
+    }
+    Ok(kind.as_deref() == Some("binary"))
+}
+
+fn header_fields(headers: Option<Array<'_>>) -> Result<Vec<(String, Option<String>)>> {
+    let Some(headers) = headers else { return Ok(Vec::new()) };
+    let mut texts = headers.iter::<String>();
+    let mut fields = Vec::with_capacity(headers.len() / 2);
+    while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
+        fields.push((name?, Some(value?)));
+    }
+    Ok(fields)
+}
+
+/// Bytes of a body: a text, a buffer or a view of one.
+pub(super) fn body_bytes(body: &Value<'_>) -> Option<Vec<u8>> {
+    if let Some(text) = body.as_string() {
+        return text.to_string().ok().map(String::into_bytes);
+    }
+    let object = body.as_object()?;
+    if let Some(buffer) = ArrayBuffer::from_object(object.clone()) {
+        // SAFETY: no script runs while they are copied.
+        return unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec);
+    }
+    let view = TypedArray::<u8>::from_object(object.clone()).ok();
+    // SAFETY: as above.
+    view.and_then(|view| unsafe { view.as_bytes() }.map(<[u8]>::to_vec))
+}
+
+/// A result as an array: status, URL, head, body, error, its code, method, times in milliseconds (whole, first byte,
+/// connection), protocol.
+fn result_array<'js>(ctx: &Ctx<'js>, result: HttpResult, is_binary: bool) -> Result<Array<'js>> {
+    let array = Array::new(ctx.clone())?;
+    let times = result.times;
+    let ms = |time: Nanos| time.0 as f64 / 1e6;
+    array.set(1, result.url.to_string())?;
+    match result.end {
+        HttpEnd::Response(status, head, body) => {
+            array.set(0, status)?;
+            array.set(2, String::from_utf8_lossy(&head).into_owned())?;
+            match is_binary {
+                true => array.set(3, ArrayBuffer::new(ctx.clone(), body)?)?,
+                // What is no text is shown as such, and not lost without a sign.
+                false => match String::from_utf8(body) {
+                    Ok(text) => array.set(3, text)?,
+                    Err(error) => array.set(3, String::from_utf8_lossy(error.as_bytes()).into_owned())?,
+                },
+            }
+            array.set(4, "")?;
+            array.set(5, if status >= 400 { 1000 + u32::from(status) } else { 0 })?;
+        }
+        HttpEnd::Failed(kind, why) => {
+            array.set(0, 0)?;
+            array.set(2, "")?;
+            array.set(3, Value::new_null(ctx.clone()))?;
+            array.set(4, why)?;
+            array.set(5, error_code(kind))?;
+        }
+    }
+    array.set(6, result.method)?;
+    array.set(7, ms(times.service))?;
+    array.set(8, ms(times.first_byte))?;
+    array.set(9, ms(times.connect))?;
+    Ok(array)
+}
+
+/// Waits: `sleep(seconds)`.
+fn sleep(ctx: Ctx<'_>, seconds: f64) -> Result<()> {
+    let user = user_of(&ctx)?;
+    let wait = Nanos((seconds.clamp(0.0, 3e9) * 1e9) as u64);
+    user.pause(&ctx, Pause::WaitUntil(user.now.get() + wait), "sleep()").map(drop)
+}
+
+/// Parts of a URL, or `undefined`: `[scheme, host, port, path and query]`.
+fn parse_url<'js>(ctx: Ctx<'js>, text: String) -> Result<Value<'js>> {
+    let Ok(url) = HttpUrl::parse(text.as_bytes()) else { return Ok(Value::new_undefined(ctx)) };
+    let parts = Array::new(ctx.clone())?;
+    parts.set(0, if url.is_tls() { "https" } else { "http" })?;
+    parts.set(1, url.host())?;
+    parts.set(2, url.port())?;
+    parts.set(3, String::from_utf8_lossy(url.target()).into_owned())?;
+    Ok(parts.into_value())
+}

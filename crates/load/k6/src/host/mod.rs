@@ -1,0 +1,79 @@
+//! What the modules of a script reach of weir: the module `weir:native`, and the state of a user behind it.
+//!
+//! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
+//! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
+//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings
+
+mod bytes;
+mod context;
+mod cookies;
+pub(crate) mod exchange;
+mod http;
+mod samples;
+pub(crate) mod state;
+
+use std::rc::Rc;
+
+use rquickjs::module::{Declarations, Exports, ModuleDef};
+use rquickjs::{Ctx, Exception, Result};
+
+pub(crate) use self::state::UserState;
+
+/// Module `weir:native`.
+pub(crate) struct Native;
+
+/// Names of its functions.
+const NAMES: &[&str] = &[
+    "abort",
+    "arrayGet",
+    "arrayMake",
+    "base64Decode",
+    "base64Encode",
+    "check",
+    "cookieClear",
+    "cookieGet",
+    "cookieJar",
+    "cookieSet",
+    "environment",
+    "facts",
+    "failTest",
+    "groupEnter",
+    "groupLeave",
+    "hex",
+    "log",
+    "metric",
+    "now",
+    "open",
+    "options",
+    "parseUrl",
+    "random",
+    "sample",
+    "seed",
+    "send",
+    "setTags",
+    "sleep",
+    "utf8Decode",
+    "utf8Encode",
+];
+
+impl ModuleDef for Native {
+    fn declare(declare: &Declarations<'_>) -> Result<()> {
+        NAMES.iter().try_for_each(|name| declare.declare(*name).map(drop))
+    }
+
+    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        bytes::export(ctx, exports)?;
+        context::export(ctx, exports)?;
+        cookies::export(ctx, exports)?;
+        http::export(ctx, exports)?;
+        samples::export(ctx, exports)
+    }
+}
+
+/// State of the user whose script calls.
+pub(crate) fn user_of(ctx: &Ctx<'_>) -> Result<Rc<UserState>> {
+    match ctx.userdata::<Rc<UserState>>() {
+        Some(state) => Ok(Rc::clone(&state)),
+        None => Err(Exception::throw_internal(ctx, "no user")),
+    }
+}

@@ -1,0 +1,209 @@
+//! A user, as the functions of the host see it.
+#![allow(unsafe_code, reason = "a type without values of the interpreter may be kept in it")]
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rquickjs::{Ctx, Exception, JsLifetime, Result};
+use weir_base::Nanos;
+use weir_base::rng::SeededRng;
+use weir_scenario::cookie_jar::CookieJar;
+
+use super::exchange::{HttpRequest, HttpResult};
+use crate::engine::fiber::Pauses;
+use crate::engine::interrupt::ComputeTime;
+use crate::metrics::ThreadMetrics;
+use crate::script::Script;
+use weir_machine::clock;
+
+/// Longest time that the file itself may run.
+const INIT_TIMEOUT: Nanos = Nanos(60_000_000_000);
+
+/// What a user's stack is resumed with.
+#[derive(Debug)]
+pub(crate) enum Resume {
+    /// Runs the script's file.
+    Load,
+    /// Begins an iteration.
+    Begin(IterationFacts),
+    /// A wait is over.
+    Woken,
+    /// The request that was sent has ended.
+    Result(Box<HttpResult>),
+    /// The iteration is cut off.
+    Cut,
+    /// The user ends.
+    Stop,
+}
+
+/// Why a user's stack pauses.
+#[derive(Debug)]
+pub(crate) enum Pause {
+    /// The script's file has run.
+    Loaded,
+    /// A request.
+    Send(Box<HttpRequest>),
+    /// A wait until this time.
+    WaitUntil(Nanos),
+    /// The iteration has ended.
+    End(IterationEnd),
+}
+
+/// How an iteration has ended.
+#[derive(Debug)]
+pub(crate) enum IterationEnd {
+    /// Its function has returned.
+    Returned,
+    /// It has thrown, as one line; with the lines that led to it.
+    Threw(crate::engine::failure::ScriptFailure),
+    /// It was cut off.
+    Cut,
+    /// The script ends the run, with its reason.
+    Aborted(String),
+}
+
+/// An iteration that begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IterationFacts {
+    /// Index of the scenario.
+    pub(crate) scenario: usize,
+    /// Number of the user's iteration in its scenario, from 0.
+    pub(crate) of_user: u64,
+    /// Number of the iteration in its scenario, over all users.
+    pub(crate) in_scenario: u64,
+}
+
+/// Part of a script's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The file itself runs.
+    #[default]
+    Init,
+    /// A function of it runs.
+    Run,
+}
+
+/// A user.
+#[derive(Debug)]
+pub(crate) struct UserState {
+    pub(crate) script: Arc<Script>,
+    pub(crate) pauses: Rc<Pauses<Resume, Pause>>,
+    pub(crate) compute: ComputeTime,
+    pub(crate) phase: Cell<Phase>,
+    /// Number of the user in the whole load, from 1; 0 for none of it.
+    pub(crate) number: u64,
+    /// Time of the load, as of the last event.
+    pub(crate) now: Cell<Nanos>,
+    pub(crate) iteration: Cell<IterationFacts>,
+    /// Cookie jars; the first is that of all requests without another.
+    pub(crate) jars: RefCell<Vec<CookieJar>>,
+    pub(crate) metrics: Rc<ThreadMetrics>,
+    /// Group that the script is in, with two colons before each name.
+    pub(crate) group: RefCell<String>,
+    /// Tags of all samples of the user.
+    pub(crate) tags: RefCell<Vec<(String, String)>>,
+    pub(crate) rng: RefCell<SeededRng>,
+    /// Reason of the script to end the run.
+    pub(crate) abort: RefCell<Option<String>>,
+    /// Whether the present iteration is cut off.
+    pub(crate) is_cut: Cell<bool>,
+    /// Place where the last iteration that was cut off was.
+    pub(crate) cut_place: RefCell<Option<String>>,
+    /// Value that the function of the last iteration has returned, as JSON, if it is kept.
+    pub(crate) result: RefCell<Option<String>>,
+    pub(crate) keeps_result: Cell<bool>,
+}
+
+// SAFETY: it holds no value of an interpreter.
+unsafe impl JsLifetime<'_> for UserState {
+    type Changed<'to> = UserState;
+}
+
+impl UserState {
+    /// User number `number`, from 1, of a script; its values are those of `metrics`.
+    pub(crate) fn new(script: Arc<Script>, number: u64, metrics: Rc<ThreadMetrics>) -> Self {
+        let compute = ComputeTime::default();
+        compute.set_until(clock::monotonic() + INIT_TIMEOUT);
+        let rng = SeededRng::new(script.seed.wrapping_add(number), Self::RANDOM_SALT);
+        Self {
+            script,
+            pauses: Rc::default(),
+            compute,
+            phase: Cell::default(),
+            number,
+            now: Cell::default(),
+            iteration: Cell::default(),
+            jars: RefCell::new(vec![CookieJar::default()]),
+            metrics,
+            group: RefCell::default(),
+            tags: RefCell::default(),
+            rng: RefCell::new(rng),
+            abort: RefCell::default(),
+            is_cut: Cell::new(false),
+            cut_place: RefCell::default(),
+            result: RefCell::default(),
+            keeps_result: Cell::new(false),
+        }
+    }
+
+    /// Whether the present iteration is not to go on.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_cut.get() || self.compute.is_ending() || self.abort.borrow().is_some()
+    }
+
+    /// Pauses the script of this user.
+    ///
+    /// # Errors
+    /// An exception that nothing catches, if the script is to end; one that `what` is not there in the init context.
+    pub(crate) fn pause(&self, ctx: &Ctx<'_>, pause: Pause, what: &str) -> Result<Resume> {
+        if self.phase.get() == Phase::Init {
+            return Err(Exception::throw_type(ctx, &format!("{what} is not available in the init context")));
+        }
+        let resumed = self.pauses.pause(pause);
+        self.compute.begin_turn();
+        match resumed {
+            None => Err(Exception::throw_type(ctx, &format!("{what} is not available here"))),
+            Some(Resume::Stop) => {
+                self.compute.end();
+                Err(uncatchable(ctx, "the user ends"))
+            }
+            Some(Resume::Cut) => {
+                self.is_cut.set(true);
+                Err(uncatchable(ctx, "the iteration is cut off"))
+            }
+            Some(resumed) => Ok(resumed),
+        }
+    }
+
+    /// Lets other users have their turn, while the script computes; true if it is to end.
+    pub(crate) fn give_turn(&self) -> bool {
+        if self.phase.get() == Phase::Init {
+            return false;
+        }
+        let resumed = self.pauses.pause(Pause::WaitUntil(self.now.get()));
+        self.compute.begin_turn();
+        match resumed {
+            Some(Resume::Stop) => {
+                self.compute.end();
+                true
+            }
+            Some(Resume::Cut) => {
+                self.is_cut.set(true);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Exception that the script cannot catch.
+pub(crate) fn uncatchable(ctx: &Ctx<'_>, why: &str) -> rquickjs::Error {
+    let Ok(exception) = rquickjs::Exception::from_message(ctx.clone(), why) else {
+        return Exception::throw_internal(ctx, why);
+    };
+    let value = exception.into_object().into_value();
+    // SAFETY: both belong to this interpreter, which marks the error object.
+    unsafe { rquickjs::qjs::JS_SetUncatchableError(ctx.as_raw().as_ptr(), value.as_raw()) };
+    ctx.throw(value)
+}

@@ -1,0 +1,280 @@
+//! A load of a script, from its file to its result.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_base::Nanos;
+use weir_load::program::ScriptOptions;
+use weir_load::{LoadPlan, Options, Pacing};
+use weir_machine::clock;
+use weir_machine::lock::lock;
+use weir_measure::Run;
+use weir_measure::end_reason::EndReason;
+use weir_net::target::Target;
+use weir_scenario::plan::RequestOrigin;
+
+use crate::engine::module_files::ModuleFiles;
+use crate::init::initialize;
+use crate::metrics::MetricPlan;
+use crate::options::K6Options;
+use crate::program::{K6Program, ProgramParts};
+use crate::results::{add_counts, judged, results};
+use crate::script::{ScenarioFacts, Script, ScriptFile, ScriptInput};
+
+/// A load of a script.
+#[derive(Debug)]
+pub struct K6Load {
+    script: Arc<Script>,
+    options: ScriptOptions,
+    /// Names of the functions that the file exports.
+    functions: std::collections::BTreeSet<String>,
+    program: Option<Arc<K6Program>>,
+}
+
+/// Who calls the functions of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum K6Role {
+    /// This process, with all users.
+    Single,
+    /// This process, for one iteration that is shown.
+    Played,
+}
+
+/// Memory of a user's interpreter, by default.
+const HEAP_BYTES: usize = 256 * 1024 * 1024;
+/// Names of the functions before and after the load.
+const SETUP: &str = "setup";
+const TEARDOWN: &str = "teardown";
+/// Name of the function of an iteration.
+const DEFAULT: &str = "default";
+
+impl K6Load {
+    /// Opens a script: its file runs once.
+    ///
+    /// # Errors
+    /// One line with its mistake.
+    pub fn open(options: &ScriptOptions) -> Result<Self, String> {
+        let path = std::fs::canonicalize(&options.path);
+        let name = options.path.display();
+        let path = path.map_err(|error| format!("cannot read the script '{name}': {error}"))?;
+        let main = path.to_str().ok_or_else(|| format!("cannot read the script '{name}': its path is not UTF-8"))?;
+        let input = ScriptInput {
+            main: main.to_owned(),
+            url: options.url.clone(),
+            environment: environment(&options.environment),
+            files: ModuleFiles { js_lib: options.js_lib.clone() },
+            heap_bytes: options.js_heap.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(HEAP_BYTES),
+        };
+        let mut script = Script::new(Arc::new(ScriptFile::new(input)));
+        let found = initialize(&Arc::new(script.clone()))?;
+        let value = serde_json::from_str(&found.options).map_err(|error| format!("{name}: options: {error}"))?;
+        script.options = K6Options::read(&value).map_err(|why| format!("{name}: {why}"))?;
+        script.options_json = found.options;
+        let selectors = script.options.thresholds.iter().map(|threshold| threshold.selector.clone()).collect();
+        let plan = MetricPlan::new(script.file.registry.all(), selectors);
+        script.metrics = Arc::new(plan.map_err(|why| format!("{name}: options.thresholds: {why}"))?);
+        for scenario in &script.options.scenarios {
+            if !found.functions.contains(&scenario.exec) {
+                return Err(format!(
+                    "{name}: the scenario '{}' needs the function '{}', which is not exported",
+                    scenario.name, scenario.exec
+                ));
+            }
+        }
+        Ok(Self { script: Arc::new(script), options: options.clone(), functions: found.functions, program: None })
+    }
+
+    /// Users of the script's options, if these are the short form of one scenario.
+    pub fn users_of_short_form(&self) -> Option<u64> {
+        match &self.script.options.scenarios[..] {
+            [only] if only.name == DEFAULT => Some(only.pace.users()),
+            _ => None,
+        }
+    }
+
+    /// Does what the script does before the load.
+    ///
+    /// # Errors
+    /// One line with its mistake.
+    pub fn set_up(&self, options: &Options) -> Result<(), String> {
+        let Some(program) = &self.program else { return Ok(()) };
+        if !self.functions.contains(SETUP) {
+            return Ok(());
+        }
+        let result = self.call_hook(SETUP, options, self.script.options.setup_timeout)?;
+        // It is set once: a load runs once.
+        let _ = program.script.setup_data.set(result.unwrap_or_else(|| "null".to_owned()));
+        Ok(())
+    }
+
+    /// Does what the script does after the load.
+    ///
+    /// # Errors
+    /// One line with its mistake.
+    pub fn tear_down(&self, options: &Options) -> Result<(), String> {
+        if !self.functions.contains(TEARDOWN) {
+            return Ok(());
+        }
+        self.call_hook(TEARDOWN, options, self.script.options.teardown_timeout).map(drop)
+    }
+
+    /// Calls a function once, on a user of its own; returns its value as JSON.
+    fn call_hook(&self, name: &str, options: &Options, timeout: Nanos) -> Result<Option<String>, String> {
+        let Some(program) = &self.program else { return Ok(None) };
+        let options = options.single_iteration(Vec::new());
+        let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
+        let mut script = (*program.script).clone();
+        script.scenarios = vec![ScenarioFacts::of_command_line(name, "shared-iterations", timeout)];
+        script.scenarios[0].exec = name.to_owned();
+        let hook = K6Program::new(ProgramParts {
+            script: Arc::new(script),
+            paces: Vec::new(),
+            stops_at_exceptions: true,
+            keeps_result: true,
+            target: program.target().cloned(),
+            is_closed: true,
+        });
+        let plan = plan.driven_by(Arc::<K6Program>::clone(&hook), &options).map_err(|error| error.to_string())?;
+        let begun = clock::monotonic();
+        let is_in_time = || clock::monotonic() - begun < timeout;
+        let run = weir_load::run(&plan, &[], &mut |_| is_in_time(), None).map_err(|error| error.to_string())?;
+        if !is_in_time() {
+            return Err(format!("{name}() has not returned within {timeout}"));
+        }
+        match run.ended_by {
+            Some(EndReason::ScriptError(why)) => Err(format!("{name}(): {why}")),
+            _ => Ok(hook.take_result()),
+        }
+    }
+
+    /// Whether the options of the script describe a load.
+    pub fn has_load(&self) -> bool {
+        !self.script.options.scenarios.is_empty()
+    }
+
+    /// The options of a load with what the script's options say; those that are given win.
+    pub fn apply(&self, options: &mut Options, has_own_load: bool) {
+        let own = &self.script.options;
+        options.tls.insecure |= own.skips_tls_verification;
+        options.no_keepalive |= own.no_connection_reuse;
+        if !has_own_load && self.has_load() {
+            options.users = Some(self.users());
+            options.duration = Some(Duration::from_nanos(self.until().0));
+        }
+        if !has_own_load && !self.has_load() {
+            // As in k6, one iteration of one user.
+            (options.connections, options.requests) = (Some(1), Some(1));
+        }
+        options.script_name = Some(self.options.path.display().to_string());
+    }
+
+    fn users(&self) -> u64 {
+        self.script.options.scenarios.iter().map(|scenario| scenario.pace.users()).sum()
+    }
+
+    fn until(&self) -> Nanos {
+        let ends = self.script.options.scenarios.iter().map(|scenario| scenario.pace.until());
+        ends.max().unwrap_or(Nanos::ZERO)
+    }
+
+    /// The load with the script's users. `has_own_load`: the command line has the load, and not the script's options.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn prepare(
+        &mut self,
+        options: &Options,
+        plan: LoadPlan,
+        has_own_load: bool,
+        role: K6Role,
+    ) -> Result<LoadPlan, String> {
+        let name = self.options.path.display().to_string();
+        let mut script = (*self.script).clone();
+        let has_paces = !has_own_load && self.has_load() && role == K6Role::Single;
+        let has_arrivals = has_paces && script.options.scenarios.iter().any(|it| it.executor.ends_with("arrival-rate"));
+        let paces = match has_paces {
+            true => {
+                script.scenarios = script.options.scenarios.iter().map(ScenarioFacts::of).collect();
+                let paces = script.options.scenarios.iter().map(|scenario| scenario.pace.clone().sharded(plan.shard));
+                paces.collect()
+            }
+            false => {
+                if !self.functions.contains(DEFAULT) {
+                    return Err(format!(
+                        "{name}: no function is exported by default; add e.g. export default function () {{ ... }}"
+                    ));
+                }
+                let executor = match plan.pacing {
+                    Pacing::Closed(_) => "constant-vus",
+                    Pacing::Open(_) | Pacing::Recorded => "constant-arrival-rate",
+                };
+                script.scenarios = vec![ScenarioFacts::of_command_line(DEFAULT, executor, plan.until)];
+                Vec::new()
+            }
+        };
+        script.users = plan.users;
+        script.seed = plan.seed;
+        script.head = head(&script, &plan.script_headers(options).map_err(|error| error.to_string())?);
+        let program = K6Program::new(ProgramParts {
+            script: Arc::new(script),
+            paces,
+            stops_at_exceptions: false,
+            keeps_result: false,
+            target: (!options.url.is_empty()).then(|| origin(&plan.target)),
+            is_closed: matches!(plan.pacing, Pacing::Closed(_)) && !has_arrivals,
+        });
+        self.program = Some(Arc::clone(&program));
+        // Its requests have their own methods.
+        let plan = LoadPlan { method: String::new(), ..plan };
+        plan.driven_by(program, options).map_err(|error| error.to_string())
+    }
+
+    /// Adds to the result what the script has measured itself.
+    pub fn complete(&self, run: &mut Run) {
+        let Some(program) = &self.program else { return };
+        let script = &program.script;
+        let mut sums = program.sums();
+        add_counts(&mut sums, run);
+        let seconds = run.duration_s;
+        let mut results = results((&script.metrics, &sums), &script.options, &program.notes(), seconds);
+        results.failure = lock(&script.file.failure).take();
+        run.slo = judged(&script.options, &script.metrics, &sums, seconds);
+        run.script = Some(results);
+        if let Some(target) = program.target() {
+            run.target.url = format!("{} at {target}", self.options.path.display());
+        }
+    }
+
+    /// Passes the result to the script; returns the exit code that it sets.
+    ///
+    /// # Errors
+    /// One line with the script's error.
+    pub fn done(&self, _run: &Run) -> Result<Option<u8>, String> {
+        Ok(None)
+    }
+}
+
+/// Variables of `__ENV`: those of the process, and those that are given, which win.
+fn environment(given: &[(String, String)]) -> Vec<(String, String)> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).chain(given.iter().cloned()).collect()
+}
+
+/// Header lines of all requests.
+fn head(script: &Script, given: &[(String, String)]) -> Vec<u8> {
+    let default_agent = concat!("weir/", env!("CARGO_PKG_VERSION"));
+    let agent = script.options.user_agent.as_deref().unwrap_or(default_agent);
+    let has_agent = given.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent"));
+    let mut head = if has_agent { String::new() } else { format!("User-Agent: {agent}\r\n") };
+    for (name, value) in given {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.into_bytes()
+}
+
+fn origin(target: &Target) -> RequestOrigin {
+    let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
+    RequestOrigin { is_tls: target.tls, host, port: target.port }
+}

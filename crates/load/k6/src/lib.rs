@@ -1,0 +1,24 @@
+//! Scripts of k6, in JavaScript, as users of a load.
+//!
+//! - `engine`: an interpreter for each user, on a stack of its own
+//! - `modules`: the modules of k6, in JavaScript; `host`: what they reach of weir
+//! - `options`: the object `options`; `metrics`: values, in all and by tags
+//! - `program`: the users of a load; [`K6Load`]: a load from its file to its result
+
+#![allow(dead_code)]
+mod engine;
+mod host;
+mod init;
+mod k6_load;
+mod metrics;
+mod modules;
+mod notes;
+mod options;
+mod program;
+mod results;
+mod samples;
+mod script;
+mod shared_arrays;
+mod source_text;
+
+pub use self::k6_load::{K6Load, K6Role};

@@ -1,0 +1,198 @@
+//! What is kept of the values of a metric.
+
+use weir_base::Nanos;
+use weir_histogram::Histogram;
+
+use super::registry::MetricKind;
+
+/// Values of one are kept in millionths.
+const PARTS_PER_ONE: f64 = 1e6;
+
+/// What is kept of the values of a metric.
+#[derive(Clone, Debug)]
+pub(crate) enum Sink {
+    /// Their sum.
+    Counter(f64),
+    /// The last one, the smallest and the largest; none yet.
+    Gauge(Option<GaugeValues>),
+    /// How many are not 0, of how many.
+    Rate { passed: u64, all: u64 },
+    /// Their distribution.
+    Trend(Box<TrendValues>),
+}
+
+/// Values of a gauge.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct GaugeValues {
+    pub(crate) last: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+}
+
+/// Distribution of values, with three significant digits; the smallest and the largest are exact.
+#[derive(Clone, Debug)]
+pub(crate) struct TrendValues {
+    above: Histogram,
+    /// Absolute values of those below 0.
+    below: Option<Histogram>,
+    pub(crate) count: u64,
+    pub(crate) sum: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+}
+
+impl Default for TrendValues {
+    fn default() -> Self {
+        let above = Histogram::coarse();
+        Self { above, below: None, count: 0, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
+    }
+}
+
+impl TrendValues {
+    fn add(&mut self, value: f64) {
+        self.count += 1;
+        self.sum += value;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        let parts = Nanos((value.abs() * PARTS_PER_ONE).round() as u64);
+        match value < 0.0 {
+            true => self.below.get_or_insert_with(Histogram::coarse).record(parts),
+            false => self.above.record(parts),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.above.add(&other.above);
+        if let Some(below) = &other.below {
+            self.below.get_or_insert_with(Histogram::coarse).add(below);
+        }
+    }
+
+    /// Quantile from 0 to 1; 0 without a value.
+    pub(crate) fn quantile(&self, q: f64) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        let below = self.below.as_ref().map_or(0, Histogram::count);
+        let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
+        let parts = match (rank <= below, &self.below) {
+            // The largest absolute value is the smallest.
+            (true, Some(histogram)) => {
+                let from_top = (below - rank + 1) as f64 / below as f64;
+                histogram.quantile(from_top).map(|parts| -(parts.0 as f64))
+            }
+            _ => {
+                let above = (self.count - below).max(1);
+                self.above.quantile((rank - below) as f64 / above as f64).map(|parts| parts.0 as f64)
+            }
+        };
+        (parts.unwrap_or(0.0) / PARTS_PER_ONE).clamp(self.min, self.max)
+    }
+
+    /// Mean; 0 without a value.
+    pub(crate) fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
+    }
+}
+
+impl Sink {
+    /// Sink without a value.
+    pub(crate) fn of(kind: MetricKind) -> Self {
+        match kind {
+            MetricKind::Counter => Self::Counter(0.0),
+            MetricKind::Gauge => Self::Gauge(None),
+            MetricKind::Rate => Self::Rate { passed: 0, all: 0 },
+            MetricKind::Trend => Self::Trend(Box::default()),
+        }
+    }
+
+    /// Takes a value; one that is no number is left out.
+    pub(crate) fn add(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        match self {
+            Self::Counter(sum) => *sum += value,
+            Self::Gauge(values) => {
+                let (min, max) = values.map_or((value, value), |values| (values.min, values.max));
+                *values = Some(GaugeValues { last: value, min: min.min(value), max: max.max(value) });
+            }
+            Self::Rate { passed, all } => {
+                *passed += u64::from(value != 0.0);
+                *all += 1;
+            }
+            Self::Trend(values) => values.add(value),
+        }
+    }
+
+    /// Adds the values of another thread.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Counter(sum), Self::Counter(more)) => *sum += more,
+            (Self::Gauge(values), Self::Gauge(Some(more))) => {
+                let (min, max) =
+                    values.map_or((more.min, more.max), |own| (own.min.min(more.min), own.max.max(more.max)));
+                *values = Some(GaugeValues { last: more.last, min, max });
+            }
+            (Self::Rate { passed, all }, Self::Rate { passed: more_passed, all: more }) => {
+                *passed += more_passed;
+                *all += more;
+            }
+            (Self::Trend(values), Self::Trend(more)) => values.merge(more),
+            _ => {}
+        }
+    }
+
+    /// Whether it has no value.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Counter(sum) => *sum == 0.0,
+            Self::Gauge(values) => values.is_none(),
+            Self::Rate { all, .. } => *all == 0,
+            Self::Trend(values) => values.count == 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quantiles_are_near_those_of_the_sorted_values(
+            values in prop::collection::vec(-1000.0..1000.0_f64, 1..200), q in 0.0..=1.0_f64, cut in 0..200_usize
+        ) {
+            let mut halves = [Sink::of(MetricKind::Trend), Sink::of(MetricKind::Trend)];
+            for (index, value) in values.iter().enumerate() {
+                halves[usize::from(index < cut)].add(*value);
+            }
+            let [mut all, other] = halves;
+            all.merge(&other);
+            let Sink::Trend(trend) = all else { unreachable!() };
+            let mut sorted = values.clone();
+            sorted.sort_by(f64::total_cmp);
+            let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
+            let exact = sorted[rank - 1];
+            let found = trend.quantile(q);
+            prop_assert!((found - exact).abs() <= exact.abs() * 0.01 + 1e-5, "{found} beside {exact}");
+            prop_assert_eq!(trend.min, sorted[0]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_left_out() {
+        let mut sink = Sink::of(MetricKind::Trend);
+        sink.add(f64::NAN);
+        sink.add(f64::INFINITY);
+        assert!(sink.is_empty());
+        let mut gauge = Sink::of(MetricKind::Gauge);
+        [3.0, 1.0, 2.0].into_iter().for_each(|value| gauge.add(value));
+        assert!(matches!(gauge, Sink::Gauge(Some(values)) if values == GaugeValues { last: 2.0, min: 1.0, max: 3.0 }));
+    }
+}

@@ -1,0 +1,61 @@
+// k6/execution: facts of the user, the scenario and the run.
+import * as native from 'weir:native';
+import { flat } from 'weir:values';
+
+const fact = (number) => native.facts()[number];
+const users = () => fact(8);
+
+let options;
+const readOptions = () => (options ??= JSON.parse(native.options()));
+
+const tags = new Proxy({}, {
+  set(target, name, value) {
+    if (typeof value === 'object' || typeof value === 'function' || value === undefined) {
+      throw new TypeError(`the tag '${String(name)}' is neither a text, a number nor a flag`);
+    }
+    target[name] = String(value);
+    native.setTags(flat(target) ?? []);
+    return true;
+  },
+  deleteProperty(target, name) {
+    delete target[name];
+    native.setTags(flat(target) ?? []);
+    return true;
+  },
+});
+
+const metrics = { tags, metadata: {} };
+
+export const vu = {
+  get idInInstance() { return fact(0); },
+  get idInTest() { return fact(0); },
+  get iterationInInstance() { return fact(1); },
+  get iterationInScenario() { return fact(1); },
+  get metrics() { return metrics; },
+  get tags() { return tags; },
+};
+
+export const scenario = {
+  get name() { return fact(3); },
+  get executor() { return fact(4); },
+  get startTime() { return Date.now() - fact(7) + fact(5); },
+  get progress() { return fact(6); },
+  get iterationInInstance() { return fact(2); },
+  get iterationInTest() { return fact(2); },
+};
+
+export const instance = {
+  get iterationsInterrupted() { return 0; },
+  get iterationsCompleted() { return fact(10); },
+  get vusActive() { return users(); },
+  get vusInitialized() { return users(); },
+  get currentTestRunDuration() { return fact(7); },
+};
+
+export const test = {
+  abort(reason) { native.abort(reason === undefined ? 'test aborted' : `test aborted: ${String(reason)}`); },
+  fail(reason) { native.failTest(reason === undefined ? 'the test failed' : String(reason)); },
+  get options() { return readOptions(); },
+};
+
+export default { vu, scenario, instance, test };

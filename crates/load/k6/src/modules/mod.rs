@@ -1,0 +1,54 @@
+//! Modules that scripts import by name: those of k6, written in JavaScript over `weir:native`.
+
+/// Module of the host's functions, for the others alone.
+pub(crate) const NATIVE: &str = "weir:native";
+/// Module that every interpreter runs first.
+pub(crate) const BOOT: &str = "weir:boot";
+
+/// Sources by names.
+const SOURCES: &[(&str, &str)] = &[
+    (NATIVE, ""),
+    (BOOT, include_str!("boot.js")),
+    ("weir:values", include_str!("values.js")),
+    ("weir:response", include_str!("response.js")),
+    ("weir:cookies", include_str!("cookies.js")),
+    ("weir:forms", include_str!("forms.js")),
+    ("k6", include_str!("k6.js")),
+    ("k6/http", include_str!("http.js")),
+    ("k6/metrics", include_str!("metrics.js")),
+    ("k6/data", include_str!("data.js")),
+    ("k6/encoding", include_str!("encoding.js")),
+    ("k6/execution", include_str!("execution.js")),
+    ("k6/timers", include_str!("timers.js")),
+];
+
+/// Beginnings of names of modules that weir does not have, and why.
+const REFUSED: &[(&str, &str)] = &[
+    ("k6/browser", "weir does not drive a browser; measure the requests that the page sends"),
+    ("k6/experimental/browser", "weir does not drive a browser; measure the requests that the page sends"),
+    ("k6/x/", "extensions of k6 (xk6) are not supported"),
+    ("k6/secrets", "secret sources are not supported; pass the value by -e NAME=VALUE"),
+];
+
+/// Source of a module of weir.
+pub(crate) fn source(name: &str) -> Option<&'static str> {
+    SOURCES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// Whether a module is for those of weir alone.
+pub(crate) fn is_internal(name: &str) -> bool {
+    name.starts_with("weir:")
+}
+
+/// Whether a module is one of weir, or none imports.
+pub(crate) fn is_own(name: &str) -> bool {
+    name.is_empty() || source(name).is_some()
+}
+
+/// Why a name of a module of k6 is refused, as one line.
+pub(crate) fn refusal(name: &str) -> Option<String> {
+    if let Some((_, why)) = REFUSED.iter().find(|(begin, _)| name.starts_with(begin)) {
+        return Some(format!("'{name}' is not supported: {why}"));
+    }
+    (name == "k6" || name.starts_with("k6/")).then(|| format!("'{name}' is not a module of weir; remove its import"))
+}

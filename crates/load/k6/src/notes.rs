@@ -1,0 +1,57 @@
+//! What a script has done that no request shows: exceptions, and iterations that were cut off.
+
+/// Most different exceptions that are kept.
+const MAX_MESSAGES: usize = 20;
+
+/// Exceptions and iterations that were cut off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ScriptNotes {
+    /// Exceptions as one line each, with their numbers, in the order of the first ones.
+    pub(crate) exceptions: Vec<(String, u64)>,
+    /// Number of all exceptions.
+    pub(crate) exception_count: u64,
+    /// Number of iterations that were cut off.
+    pub(crate) cuts: u64,
+    /// Places where iterations computed when they were cut off.
+    pub(crate) cut_places: Vec<String>,
+}
+
+impl ScriptNotes {
+    /// Adds an exception; whether it is the first of its kind.
+    pub(crate) fn add_exception(&mut self, line: &str) -> bool {
+        self.exception_count += 1;
+        if let Some((_, count)) = self.exceptions.iter_mut().find(|(known, _)| known == line) {
+            *count += 1;
+            return false;
+        }
+        let is_kept = self.exceptions.len() < MAX_MESSAGES;
+        if is_kept {
+            self.exceptions.push((line.to_owned(), 1));
+        }
+        is_kept
+    }
+
+    /// Adds an iteration that was cut off, at a place if it computed.
+    pub(crate) fn add_cut(&mut self, place: Option<String>) {
+        self.cuts += 1;
+        if let Some(place) = place.filter(|place| !self.cut_places.contains(place)) {
+            self.cut_places.truncate(MAX_MESSAGES);
+            self.cut_places.push(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_are_counted_and_the_first_of_each_kind_is_told() {
+        let mut notes = ScriptNotes::default();
+        assert!(notes.add_exception("a.js:1: x"));
+        assert!(!notes.add_exception("a.js:1: x"));
+        assert_eq!((notes.exception_count, notes.exceptions.len()), (2, 1));
+        (0..100).for_each(|number| drop(notes.add_exception(&number.to_string())));
+        assert_eq!(notes.exceptions.len(), MAX_MESSAGES);
+    }
+}

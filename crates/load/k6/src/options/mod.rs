@@ -1,0 +1,173 @@
+//! PURE. The object `options` of a script.
+//!
+//! - [`scenarios`]: scenarios and their executors; [`thresholds`]: limits of metrics
+//! - [`reader`]: values of the object, by their places; [`duration`]: `1m30s`
+
+pub(crate) mod duration;
+mod reader;
+pub(crate) mod scenarios;
+pub(crate) mod thresholds;
+
+use serde_json::Value;
+use weir_base::Nanos;
+
+use self::reader::OptionReader;
+use self::scenarios::{ScenarioOptions, read_scenarios};
+use self::thresholds::{Threshold, read_thresholds};
+
+/// Options of a script, as weir uses them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct K6Options {
+    /// Scenarios in the order of their names; none: the load is that of the command line.
+    pub(crate) scenarios: Vec<ScenarioOptions>,
+    pub(crate) thresholds: Vec<Threshold>,
+    /// Maximum number of redirects of a request.
+    pub(crate) max_redirects: u32,
+    /// Whether bodies of responses are not kept.
+    pub(crate) discards_bodies: bool,
+    /// Whether a failed request is an exception.
+    pub(crate) throws: bool,
+    pub(crate) user_agent: Option<String>,
+    /// Whether each iteration makes its connections anew.
+    pub(crate) no_connection_reuse: bool,
+    pub(crate) keeps_cookies: bool,
+    pub(crate) skips_tls_verification: bool,
+    /// Addresses in place of those of hosts, as `host` or `host:port`, and `ip` or `ip:port`.
+    pub(crate) hosts: Vec<(String, String)>,
+    /// Most requests of `http.batch` at a time, and those to one host.
+    pub(crate) batch: usize,
+    pub(crate) batch_per_host: usize,
+    /// Tags of all values.
+    pub(crate) tags: Vec<(String, String)>,
+    /// Shortest duration of an iteration.
+    pub(crate) min_iteration: Nanos,
+    pub(crate) setup_timeout: Nanos,
+    pub(crate) teardown_timeout: Nanos,
+    /// Columns of trends in the summary.
+    pub(crate) trend_stats: Vec<String>,
+}
+
+/// Columns of trends in k6's summary.
+const TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
+/// Default of `setupTimeout` and `teardownTimeout`.
+const HOOK_TIMEOUT: Nanos = Nanos(60_000_000_000);
+
+/// Options that change nothing here: of k6's own reports, usage statistics and process.
+const WITHOUT_EFFECT: [&str; 9] = [
+    "noUsageReport",
+    "summaryTimeUnit",
+    "systemTags",
+    "ext",
+    "cloud",
+    "linger",
+    "consoleOutput",
+    "httpDebug",
+    "noVUConnectionReuse",
+];
+/// Options that weir does not have, and what to do instead.
+const REJECTED: [(&str, &str); 9] = [
+    ("blacklistIPs", "leave it out"),
+    ("blockHostnames", "leave it out"),
+    ("dns", "a host's addresses are resolved once; leave it out"),
+    ("executionSegment", "use --on local --agents N"),
+    ("executionSegmentSequence", "use --on local --agents N"),
+    ("localIPs", "leave it out"),
+    ("paused", "start it with --web"),
+    ("tlsCipherSuites", "leave it out"),
+    ("rps", "use an executor with an arrival rate, or --rate"),
+];
+
+impl K6Options {
+    /// Options without a value.
+    pub(crate) fn none() -> Self {
+        Self {
+            max_redirects: 10,
+            batch: 20,
+            batch_per_host: 6,
+            setup_timeout: HOOK_TIMEOUT,
+            teardown_timeout: HOOK_TIMEOUT,
+            trend_stats: TREND_STATS.map(str::to_owned).to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// One line that names the option, and what to write.
+    pub(crate) fn read(value: &Value) -> Result<Self, String> {
+        let mut options = Self::none();
+        let mut reader = OptionReader::new(value, "options")?;
+        options.scenarios = read_scenarios(&mut reader)?;
+        if let Some(thresholds) = reader.take("thresholds") {
+            options.thresholds = read_thresholds(&thresholds)?;
+        }
+        let redirects = reader.number("maxRedirects")?.unwrap_or(10.0);
+        options.max_redirects = redirects.clamp(0.0, 1000.0) as u32;
+        options.discards_bodies = reader.flag("discardResponseBodies")?;
+        options.throws = reader.flag("throw")?;
+        options.user_agent = reader.text("userAgent")?;
+        options.no_connection_reuse = reader.flag("noConnectionReuse")?;
+        options.keeps_cookies = reader.flag("noCookiesReset")?;
+        options.skips_tls_verification = reader.flag("insecureSkipTLSVerify")?;
+        options.hosts = reader.texts("hosts")?;
+        options.tags = reader.texts("tags")?;
+        options.batch = reader.count("batch")?.unwrap_or(20).max(1) as usize;
+        options.batch_per_host = reader.count("batchPerHost")?.unwrap_or(6).max(1) as usize;
+        options.min_iteration = reader.duration("minIterationDuration")?.unwrap_or(Nanos::ZERO);
+        options.setup_timeout = reader.duration("setupTimeout")?.unwrap_or(HOOK_TIMEOUT);
+        options.teardown_timeout = reader.duration("teardownTimeout")?.unwrap_or(HOOK_TIMEOUT);
+        if let Some(columns) = reader.list("summaryTrendStats")? {
+            options.trend_stats = columns;
+        }
+        if let Some(version) = reader.take("tlsVersion")
+            && !version.is_null()
+        {
+            return Err("options.tlsVersion is not supported; the version is negotiated".to_owned());
+        }
+        if reader.take("tlsAuth").is_some_and(|auth| auth.as_array().is_some_and(|auth| !auth.is_empty())) {
+            return Err("options.tlsAuth is not supported; give the certificate by --cert and --key".to_owned());
+        }
+        for (name, remedy) in REJECTED {
+            if reader.take(name).is_some_and(|value| !is_empty(&value)) {
+                return Err(format!("options.{name} is not supported; {remedy}"));
+            }
+        }
+        for name in WITHOUT_EFFECT {
+            let _ = reader.take(name);
+        }
+        reader.finish()?;
+        Ok(options)
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(values) => values.is_empty(),
+        Value::Object(values) => values.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn options_are_read_and_unknown_ones_are_named() {
+        let read = |value: Value| K6Options::read(&value);
+        let options =
+            read(json!({ "maxRedirects": 2, "throw": true, "tags": { "a": "b" }, "hosts": { "x.test": "1.2.3.4" } }));
+        let options = options.expect("valid");
+        assert_eq!((options.max_redirects, options.throws, options.batch), (2, true, 20));
+        assert_eq!(options.tags, [("a".to_owned(), "b".to_owned())]);
+        let rejected = |value: Value| read(value).map(drop).expect_err("invalid");
+        assert!(rejected(json!({ "vuss": 1 })).contains("'vuss'"));
+        assert!(rejected(json!({ "rps": 5 })).contains("options.rps"));
+        assert!(rejected(json!({ "throw": 1 })).contains("options.throw"));
+        assert!(read(json!({ "rps": null, "noUsageReport": true })).is_ok());
+        assert!(rejected(json!(3)).contains("options"));
+    }
+}

@@ -1,0 +1,238 @@
+//! Program of a load that a script of k6 drives.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use weir_base::Nanos;
+use weir_load::program::{ProgramThread, StepNames, ThreadProgram, UserProgram};
+use weir_machine::lock::lock;
+use weir_measure::run_steps::StepFacts;
+use weir_pace::scenario_pace::{GivenIteration, ScenarioPace};
+use weir_request::url::HttpUrl;
+use weir_scenario::plan::{OriginId, OriginTable, RequestOrigin};
+
+use super::thread::K6Thread;
+use crate::engine::failure::ScriptFailure;
+use crate::host::exchange::HttpRequest;
+use crate::metrics::{MetricSums, ThreadMetrics};
+use crate::notes::ScriptNotes;
+use crate::script::Script;
+
+/// Program of a load that a script of k6 drives.
+#[derive(Debug)]
+pub(crate) struct K6Program {
+    pub(crate) script: Arc<Script>,
+    names: StepNames,
+    /// Paces of the scenarios; none if the command line has the load.
+    paces: Vec<Mutex<ScenarioPace>>,
+    /// First user of each scenario, by the numbers of all users.
+    first_users: Vec<u64>,
+    /// Whether an exception ends the run.
+    stops_at_exceptions: bool,
+    keeps_result: bool,
+    /// Origin of the load's own URL; without one that of the first request.
+    target: OnceLock<RequestOrigin>,
+    is_closed: bool,
+    sums: Mutex<Vec<Arc<Mutex<MetricSums>>>>,
+    notes: Mutex<ScriptNotes>,
+    result: Mutex<Option<String>>,
+    /// The program itself, for its threads.
+    own: std::sync::Weak<K6Program>,
+}
+
+/// What a program is made of.
+#[derive(Debug)]
+pub(crate) struct ProgramParts {
+    pub(crate) script: Arc<Script>,
+    /// Paces of the scenarios; none if the command line has the load.
+    pub(crate) paces: Vec<ScenarioPace>,
+    /// Whether an exception ends the run.
+    pub(crate) stops_at_exceptions: bool,
+    /// Whether the value that a function returns is kept.
+    pub(crate) keeps_result: bool,
+    /// Origin of the load's own URL, if it has one.
+    pub(crate) target: Option<RequestOrigin>,
+    /// Whether a user begins the next iteration when one has ended.
+    pub(crate) is_closed: bool,
+}
+
+impl K6Program {
+    /// Program of these parts.
+    pub(crate) fn new(parts: ProgramParts) -> Arc<Self> {
+        let ProgramParts { script, paces, stops_at_exceptions, keeps_result, target, is_closed } = parts;
+        let first_users = paces.iter().scan(0, |next, pace| {
+            let first = *next;
+            *next += pace.users();
+            Some(first)
+        });
+        let first_users = first_users.collect();
+        Arc::new_cyclic(|own| Self {
+            script,
+            names: StepNames::default(),
+            first_users,
+            paces: paces.into_iter().map(Mutex::new).collect(),
+            stops_at_exceptions,
+            keeps_result,
+            target: target.map_or_else(OnceLock::new, OnceLock::from),
+            is_closed,
+            sums: Mutex::default(),
+            notes: Mutex::default(),
+            result: Mutex::default(),
+            own: own.clone(),
+        })
+    }
+
+    /// Metrics of a thread that begins.
+    pub(super) fn thread_metrics(&self) -> ThreadMetrics {
+        let metrics = ThreadMetrics::new(Arc::clone(&self.script.metrics));
+        lock(&self.sums).push(metrics.shared());
+        metrics
+    }
+
+    /// Values of the metrics of all threads so far.
+    pub(crate) fn sums(&self) -> MetricSums {
+        let mut all = MetricSums::new(&self.script.metrics);
+        lock(&self.sums).iter().for_each(|sums| all.merge(&lock(sums)));
+        all
+    }
+
+    /// Whether the scenarios have paces of their own.
+    pub(super) fn has_paces(&self) -> bool {
+        !self.paces.is_empty()
+    }
+
+    /// Index of the scenario of a user, by its number in the whole load.
+    pub(super) fn scenario_of(&self, user: u64) -> usize {
+        self.first_users.partition_point(|first| *first <= user).saturating_sub(1)
+    }
+
+    /// Next iteration of a user, by its number in the whole load.
+    pub(super) fn next_iteration(&self, user: u64, done: u64, now: Nanos) -> Option<GivenIteration> {
+        let scenario = self.scenario_of(user);
+        let first = self.first_users.get(scenario).copied().unwrap_or(0);
+        lock(self.paces.get(scenario)?).next(user - first, done, now)
+    }
+
+    /// Whether an exception ends the run.
+    pub(super) fn stops_at_exceptions(&self) -> bool {
+        self.stops_at_exceptions
+    }
+
+    /// Whether the value that a function returns is kept.
+    pub(super) fn keeps_result(&self) -> bool {
+        self.keeps_result
+    }
+
+    /// Keeps the value that a function has returned.
+    pub(super) fn put_result(&self, result: Option<String>) {
+        if result.is_some() {
+            *lock(&self.result) = result;
+        }
+    }
+
+    /// Value that a function has returned, as JSON.
+    pub(crate) fn take_result(&self) -> Option<String> {
+        lock(&self.result).take()
+    }
+
+    /// Takes note of an exception that has ended an iteration.
+    pub(super) fn note_exception(&self, failure: &ScriptFailure) {
+        let is_first = lock(&self.notes).add_exception(&failure.line());
+        if is_first {
+            let lines: Vec<&str> = failure.stack.lines().skip(1).collect();
+            let from = if lines.is_empty() { String::new() } else { format!("\n  {}", lines.join("\n  ")) };
+            self.script.file.log("error", &format!("{}{from}", failure.line()));
+        }
+    }
+
+    /// Takes note of an iteration that was cut off, at a place of the script if it computed.
+    pub(super) fn note_cut(&self, place: Option<String>) {
+        lock(&self.notes).add_cut(place);
+    }
+
+    /// Exceptions and iterations that were cut off.
+    pub(crate) fn notes(&self) -> ScriptNotes {
+        lock(&self.notes).clone()
+    }
+
+    /// Name of the step of a request: as it is given, or its method and URL without its query.
+    pub(super) fn step_name(&self, request: &HttpRequest) -> String {
+        if let Some(name) = &request.name {
+            return name.clone();
+        }
+        let url = &request.url;
+        let of_url = || RequestOrigin { is_tls: url.is_tls(), host: url.host().to_owned(), port: url.port() };
+        let target = self.target.get_or_init(of_url);
+        match url.host() == target.host && url.port() == target.port {
+            true => format!("{} {}", request.method, url.path()),
+            false => format!("{} {}{}", request.method, of_url(), url.path()),
+        }
+    }
+
+    /// Origin whose requests are named by their paths.
+    pub(crate) fn target(&self) -> Option<&RequestOrigin> {
+        self.target.get()
+    }
+
+    /// Whether a user begins the next iteration when one has ended, and not when one arrives.
+    pub(super) fn has_closed_loop(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Index of a step of a scenario.
+    pub(super) fn step_index(&self, scenario: usize, name: &str) -> u32 {
+        self.names.index(&self.script.scenario(scenario).name, name)
+    }
+
+    /// Index of the origin of a URL; `None` if there are too many.
+    pub(super) fn origin_of(&self, origins: &mut OriginTable, url: &HttpUrl) -> Option<OriginId> {
+        origins.intern(url.is_tls(), url.host(), url.port())
+    }
+
+    /// Address that the options have for an origin.
+    pub(super) fn address_of(&self, origin: &RequestOrigin) -> Option<SocketAddr> {
+        let named = |host: &str| {
+            let (name, port) =
+                host.rsplit_once(':').map_or((host, None), |(name, port)| (name, port.parse::<u16>().ok()));
+            let is_host = match name.strip_prefix("*.") {
+                Some(domain) => origin.host.ends_with(&format!(".{domain}")),
+                None => name == origin.host,
+            };
+            is_host && port.is_none_or(|port| port == origin.port)
+        };
+        let (_, address) = self.script.options.hosts.iter().find(|(host, _)| named(host))?;
+        let with_port = address.parse::<SocketAddr>().ok();
+        with_port.or_else(|| address.parse().ok().map(|ip| SocketAddr::new(ip, origin.port)))
+    }
+}
+
+impl UserProgram for K6Program {
+    fn scenarios(&self) -> Vec<String> {
+        self.script.scenarios.iter().map(|scenario| scenario.name.clone()).collect()
+    }
+
+    fn steps(&self) -> Vec<StepFacts> {
+        self.names.facts()
+    }
+
+    fn connections_per_user(&self) -> u64 {
+        /// Connections of a user: one for each host, as those of k6's users are.
+        const MAX_HOSTS: u64 = 4;
+        MAX_HOSTS
+    }
+
+    fn has_own_pace(&self) -> bool {
+        self.has_paces()
+    }
+
+    fn thread(&self, thread: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {
+        let own = self.own.upgrade().ok_or("the script has run")?;
+        let mut origins = OriginTable::default();
+        // The first one is the load's own.
+        let _ = match self.target.get() {
+            Some(RequestOrigin { is_tls, host, port }) => origins.intern(*is_tls, host, *port),
+            None => origins.intern(false, "", 0),
+        };
+        Ok(Box::new(K6Thread::new(own, thread.users, origins)))
+    }
+}

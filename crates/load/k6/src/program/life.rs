@@ -1,0 +1,183 @@
+//! What runs on the stack of a user: the script's file, then iterations.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use rquickjs::promise::PromiseState;
+use rquickjs::{Ctx, Function, Module, Object, Value};
+use weir_base::Nanos;
+
+use crate::engine::failure::{ScriptFailure, caught};
+use crate::engine::vm::Vm;
+use crate::host::UserState;
+use crate::host::state::{IterationEnd, Pause, Phase, Resume};
+use crate::modules;
+
+/// Runs a user: its interpreter, the script's file, and iterations until it stops.
+pub(crate) fn run_user(state: &Rc<UserState>) {
+    let ended = |why: String| {
+        state.pauses.pause(Pause::End(IterationEnd::Aborted(why)));
+    };
+    let file = &state.script.file;
+    let vm = match Vm::new(state, &file.modules, file.heap_bytes) {
+        Ok(vm) => vm,
+        Err(why) => return ended(why),
+    };
+    vm.context.with(|ctx| {
+        let loaded = match LoadedScript::load(&ctx, state) {
+            Ok(loaded) => loaded,
+            Err(failure) => return ended(failure.line()),
+        };
+        let mut input = state.pauses.pause(Pause::Loaded);
+        while let Some(Resume::Begin(facts)) = input {
+            state.iteration.set(facts);
+            state.is_cut.set(false);
+            if !state.script.options.keeps_cookies {
+                state.jars.borrow_mut().truncate(1);
+                state.jars.borrow_mut()[0].clear();
+            }
+            state.group.borrow_mut().clear();
+            let exec = state.script.scenario(facts.scenario).exec.clone();
+            let end = loaded.iterate(&ctx, state, &exec);
+            input = state.pauses.pause(Pause::End(end));
+        }
+    });
+}
+
+/// A script whose file has run in an interpreter.
+pub(crate) struct LoadedScript<'js> {
+    /// Exports of the file.
+    exports: Object<'js>,
+    boot: Object<'js>,
+    /// Functions of iterations, by their names.
+    functions: HashMap<String, Function<'js>>,
+    /// Value that `setup` has returned.
+    setup_data: Value<'js>,
+}
+
+impl<'js> LoadedScript<'js> {
+    /// Runs the file.
+    ///
+    /// # Errors
+    /// The exception of the file.
+    pub(crate) fn load(ctx: &Ctx<'js>, state: &UserState) -> Result<Self, ScriptFailure> {
+        let boot = Self::import(ctx, modules::BOOT)?;
+        let mut exports = Self::import(ctx, &state.script.file.main)?;
+        if exports.get::<_, Option<bool>>("__commonJs").ok().flatten() == Some(true) {
+            exports = caught(ctx, exports.get("default"))?;
+        }
+        let setup_data = match state.script.setup_data.get() {
+            Some(json) => caught(ctx, ctx.json_parse(json.as_str()))?,
+            None => Value::new_undefined(ctx.clone()),
+        };
+        state.phase.set(Phase::Run);
+        state.compute.set_until(Nanos::NEVER);
+        let mut functions = HashMap::new();
+        let names = state.script.scenarios.iter().map(|scenario| &scenario.exec);
+        for name in names {
+            if let Ok(Some(function)) = exports.get::<_, Option<Function<'js>>>(name.as_str()) {
+                functions.insert(name.clone(), function);
+            }
+        }
+        Ok(Self { exports, boot, functions, setup_data })
+    }
+
+    fn import(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>, ScriptFailure> {
+        let promise = caught(ctx, Module::import(ctx, name))?;
+        caught(ctx, promise.finish())
+    }
+
+    /// Export of the file; `None` if there is none of this name.
+    pub(crate) fn export(&self, name: &str) -> Option<Value<'js>> {
+        self.exports.get(name).ok().filter(|value: &Value<'js>| !value.is_undefined())
+    }
+
+    /// Names of the exports of the file.
+    ///
+    /// # Errors
+    /// That of a name that is no text.
+    pub(crate) fn names(&self) -> rquickjs::Result<Vec<String>> {
+        self.exports.keys::<String>().collect()
+    }
+
+    /// Text of a value as JSON.
+    ///
+    /// # Errors
+    /// The exception of a method that it has for this.
+    pub(crate) fn json(&self, ctx: &Ctx<'js>, value: Value<'js>) -> Result<String, ScriptFailure> {
+        let stringify: Function<'js> = caught(ctx, self.boot.get("stringify"))?;
+        caught(ctx, stringify.call((value,)))
+    }
+
+    /// Calls the function of an iteration to its end.
+    fn iterate(&self, ctx: &Ctx<'js>, state: &UserState, exec: &str) -> IterationEnd {
+        let result = self.call(ctx, state, exec);
+        if let Some(reason) = state.abort.borrow_mut().take() {
+            return IterationEnd::Aborted(reason);
+        }
+        match result {
+            _ if state.is_cut.get() || state.compute.is_ending() => {
+                let place = result.err().and_then(|failure| failure.place);
+                state.cut_place.replace(place);
+                IterationEnd::Cut
+            }
+            Ok(value) => {
+                if state.keeps_result.get() {
+                    match self.json(ctx, value) {
+                        Ok(json) => *state.result.borrow_mut() = Some(json),
+                        Err(failure) => return IterationEnd::Threw(failure),
+                    }
+                }
+                IterationEnd::Returned
+            }
+            Err(failure) => IterationEnd::Threw(failure),
+        }
+    }
+
+    /// Calls a function, and waits for its promise and its timers.
+    fn call(&self, ctx: &Ctx<'js>, state: &UserState, exec: &str) -> Result<Value<'js>, ScriptFailure> {
+        let begin: Function<'js> = caught(ctx, self.boot.get("begin"))?;
+        caught(ctx, begin.call::<_, ()>((state.number, state.iteration.get().of_user)))?;
+        let Some(function) = self.functions.get(exec) else {
+            return Err(ScriptFailure::of_message(format!("no function '{exec}'")));
+        };
+        let result: Value<'js> = caught(ctx, function.call((self.setup_data.clone(),)))?;
+        let settled = self.settle(ctx, state, result);
+        if settled.is_err() {
+            let clear: Function<'js> = caught(ctx, self.boot.get("clear"))?;
+            caught(ctx, clear.call::<_, ()>(()))?;
+        }
+        settled
+    }
+
+    fn settle(&self, ctx: &Ctx<'js>, state: &UserState, result: Value<'js>) -> Result<Value<'js>, ScriptFailure> {
+        let due: Function<'js> = caught(ctx, self.boot.get("due"))?;
+        let run: Function<'js> = caught(ctx, self.boot.get("run"))?;
+        loop {
+            while ctx.execute_pending_job() {}
+            if state.is_over() {
+                return Err(ScriptFailure::default());
+            }
+            let promise = result.as_promise();
+            if let Some(reason) = promise.filter(|promise| promise.state() == PromiseState::Rejected) {
+                return caught(ctx, reason.finish::<Value<'js>>());
+            }
+            let is_pending = promise.is_some_and(|promise| promise.state() == PromiseState::Pending);
+            let wait_ms: f64 = caught(ctx, due.call(()))?;
+            if wait_ms < 0.0 {
+                if is_pending {
+                    return Err(ScriptFailure::of_message("the promise of the function is never settled"));
+                }
+                return match promise {
+                    Some(promise) => caught(ctx, promise.finish()),
+                    None => Ok(result),
+                };
+            }
+            if wait_ms > 0.0 {
+                let until = state.now.get() + Nanos((wait_ms * 1e6) as u64);
+                caught(ctx, state.pause(ctx, Pause::WaitUntil(until), "a timer"))?;
+            }
+            caught(ctx, run.call::<_, bool>(()))?;
+        }
+    }
+}

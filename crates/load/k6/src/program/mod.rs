@@ -1,0 +1,14 @@
+//! Users of a load that a script of k6 drives.
+//!
+//! - [`k6_program`]: what a load has; [`thread`]: the users of one thread: events in, actions out
+//! - [`user`]: one of them; [`life`]: what runs on its stack; [`exchange`]: a request on its way
+//! - [`own_thread`]: values that do not leave their thread
+
+mod exchange;
+mod k6_program;
+pub(crate) mod life;
+mod own_thread;
+mod thread;
+mod user;
+
+pub(crate) use self::k6_program::{K6Program, ProgramParts};

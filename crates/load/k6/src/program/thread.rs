@@ -1,0 +1,340 @@
+//! Users of the worker thread.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_load::program::{
+    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ThreadProgram,
+};
+use weir_machine::clock;
+use weir_pace::shard::Shard;
+use weir_scenario::plan::{OriginId, OriginTable};
+
+use super::K6Program;
+use super::exchange::{Exchange, times};
+use super::own_thread::OwnThread;
+use super::user::K6User;
+use crate::host::UserState;
+use crate::host::exchange::{ExchangeTimes, HttpRequest};
+use crate::host::state::{IterationEnd, IterationFacts, Pause, Resume};
+use crate::metrics::ThreadMetrics;
+use crate::metrics::registry::BuiltIn;
+use crate::samples::HttpSample;
+
+/// Most users of a thread that are made before the load begins; further ones when they begin.
+const MAX_MADE_BEFORE: usize = 500;
+/// The same where iterations arrive, so that not each user is needed.
+const MAX_MADE_FOR_ARRIVALS: usize = 50;
+
+/// Users of the worker thread.
+#[derive(Debug)]
+pub(super) struct K6Thread {
+    program: Arc<K6Program>,
+    /// Numbers of its users in the whole load.
+    numbers: Shard,
+    own: OwnThread<ThreadUsers>,
+    origins: OriginTable,
+    /// Indices of steps by the scenario and their names.
+    steps: HashMap<(u32, String), u32>,
+    buffer: Vec<u8>,
+}
+
+/// Users of the thread by their places; each is made when it begins.
+#[derive(Debug)]
+struct ThreadUsers {
+    metrics: Rc<ThreadMetrics>,
+    users: Vec<Option<K6User>>,
+}
+
+impl K6Thread {
+    pub(super) fn new(program: Arc<K6Program>, numbers: Shard, origins: OriginTable) -> Self {
+        let (own, steps, buffer) = (OwnThread::empty(), HashMap::new(), Vec::new());
+        Self { program, numbers, own, origins, steps, buffer }
+    }
+
+    /// Users of this thread; `None` on another one.
+    fn own(&mut self) -> Option<&mut ThreadUsers> {
+        let program = &self.program;
+        self.own.get_or_make(|| ThreadUsers { metrics: Rc::new(program.thread_metrics()), users: Vec::new() })
+    }
+
+    fn user(&mut self, number: u32) -> Option<&mut K6User> {
+        self.own()?.users.get_mut(number as usize)?.as_mut()
+    }
+
+    /// Makes a user, if it is new; whether it was.
+    fn make_user(&mut self, number: u32) -> Result<bool, String> {
+        if self.user(number).is_some() {
+            return Ok(false);
+        }
+        let whole = self.numbers.nth(number.into());
+        let script = Arc::clone(&self.program.script);
+        let keeps_result = self.program.keeps_result();
+        let own = self.own().ok_or("a user has left its thread")?;
+        let state = UserState::new(script, whole + 1, Rc::clone(&own.metrics));
+        state.keeps_result.set(keeps_result);
+        let at = number as usize;
+        if own.users.len() <= at {
+            own.users.resize_with(at + 1, || None);
+        }
+        own.users[at] = Some(K6User::new(state)?);
+        Ok(true)
+    }
+
+    /// Begins the iteration that a user has been given.
+    fn begin_given(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let program = Arc::clone(&self.program);
+        let whole = self.numbers.nth(call.user.into());
+        let scenario = program.scenario_of(whole);
+        call.scenario = u32::try_from(scenario).unwrap_or(0);
+        let (now, iteration, intended) = (call.now, call.iteration, call.intended);
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        let given = user.given;
+        (user.due, user.began, user.has_failed, user.has_begun) = (intended, now, false, true);
+        let facts =
+            IterationFacts { scenario, of_user: user.done, in_scenario: given.map_or(iteration, |given| given.number) };
+        user.done += 1;
+        let pause = user.resume(Resume::Begin(facts), now);
+        self.act(pause, call)
+    }
+
+    /// Continues a user with an input.
+    fn go_on(&mut self, input: Resume, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let now = call.now;
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        let is_late = user.given.is_some_and(|given| now >= given.cut);
+        let pause = user.resume(if is_late { Resume::Cut } else { input }, now);
+        self.act(pause, call)
+    }
+
+    fn act(&mut self, pause: Option<Pause>, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let Some(pause) = pause else {
+            return ProgramAction::Abort("the script of a user has ended".to_owned());
+        };
+        match pause {
+            Pause::Send(request) => match self.send(request, call) {
+                Ok(action) => action,
+                Err((request, why)) => {
+                    let failed = Exchange::new(request, 0).into_failure(FailureKind::Request, why, Nanos::ZERO);
+                    self.go_on(Resume::Result(Box::new(failed)), call)
+                }
+            },
+            Pause::WaitUntil(at) => {
+                let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+                let cut = user.given.map_or(Nanos::NEVER, |given| given.cut);
+                user.due = at.min(cut);
+                ProgramAction::WaitUntil(user.due)
+            }
+            Pause::End(end) => self.end(end, call),
+            Pause::Loaded => ProgramAction::Abort("the script of a user was loaded again".to_owned()),
+        }
+    }
+
+    fn send(
+        &mut self,
+        request: Box<HttpRequest>,
+        call: &mut ProgramCall<'_>,
+    ) -> Result<ProgramAction, (Box<HttpRequest>, String)> {
+        let name = self.program.step_name(&request);
+        let key = (call.scenario, name);
+        let step = match self.steps.get(&key) {
+            Some(step) => *step,
+            None => {
+                let step = self.program.step_index(call.scenario as usize, &key.1);
+                self.steps.insert(key, step);
+                step
+            }
+        };
+        self.exchange(Box::new(Exchange::new(request, step)), call).map_err(|(exchange, why)| (exchange.request, why))
+    }
+
+    /// Sends the request of an exchange.
+    fn exchange(
+        &mut self,
+        exchange: Box<Exchange>,
+        call: &mut ProgramCall<'_>,
+    ) -> Result<ProgramAction, (Box<Exchange>, String)> {
+        let url = &exchange.url;
+        let Some(origin) = self.program.origin_of(&mut self.origins, url) else {
+            let why = format!("'{url}': too many hosts");
+            return Err((exchange, why));
+        };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let program = Arc::clone(&self.program);
+        let Some(user) = self.user(call.user) else { return Err((exchange, "no user".to_owned())) };
+        let written = {
+            let mut jars = user.state.jars.borrow_mut();
+            let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
+            exchange.write(&program.script.head, &mut jars[at], &mut buffer)
+        };
+        if let Err(why) = written {
+            self.buffer = buffer;
+            return Err((exchange, why));
+        }
+        call.put_request(&buffer);
+        let left = user.given.map_or(Nanos::NEVER, |given| given.cut - call.now).max(Nanos::MILLI);
+        let send = ProgramSend {
+            step: exchange.step,
+            origin,
+            intended: user.due,
+            timeout: Some(exchange.request.timeout.min(left)),
+            is_bodyless: exchange.method == "HEAD",
+            keeps: if exchange.request.discards_body { KeptParts::Head } else { KeptParts::HeadAndBody },
+        };
+        user.exchange = Some(exchange);
+        self.buffer = buffer;
+        Ok(ProgramAction::Send(send))
+    }
+
+    /// Ends the iteration of a user, and finds its next one.
+    fn end(&mut self, end: IterationEnd, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let program = Arc::clone(&self.program);
+        let whole = self.numbers.nth(call.user.into());
+        let now = call.now;
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        let has_thrown = match end {
+            IterationEnd::Aborted(reason) => return ProgramAction::Abort(reason),
+            IterationEnd::Threw(failure) => {
+                program.note_exception(&failure);
+                if program.stops_at_exceptions() {
+                    return ProgramAction::Abort(failure.line());
+                }
+                true
+            }
+            IterationEnd::Cut => {
+                program.note_cut(user.state.cut_place.take());
+                true
+            }
+            IterationEnd::Returned => false,
+        };
+        program.put_result(user.state.result.take());
+        let took = now - user.began;
+        let values = [(BuiltIn::IterationDuration as usize, took.0 as f64 / 1e6), (BuiltIn::Iterations as usize, 1.0)];
+        let state = Rc::clone(&user.state);
+        state.metrics.add_all(&values, &|name: &str, value: &str| state.has_tag(&[], name, value));
+        user.has_begun = false;
+        user.given =
+            program.next_iteration(whole, user.done, now.max(user.began + program.script.options.min_iteration));
+        ProgramAction::End { ok: !has_thrown && !user.has_failed }
+    }
+
+    /// Takes the values of a response, or of a failure, and says whether it is a success.
+    fn judge(&mut self, sample: &HttpSample<'_>, call: &mut ProgramCall<'_>) {
+        let Some(user) = self.user(call.user) else { return };
+        let is_expected = sample.is_expected();
+        user.has_failed |= !is_expected;
+        let state = Rc::clone(&user.state);
+        sample.record(&state);
+        if sample.status > 0 {
+            call.is_success = Some(is_expected);
+        }
+    }
+}
+
+impl ThreadProgram for K6Thread {
+    fn make_users(&mut self, count: usize) {
+        let most = if self.program.has_closed_loop() { MAX_MADE_BEFORE } else { MAX_MADE_FOR_ARRIVALS };
+        for user in 0..u32::try_from(count.min(most)).unwrap_or(0) {
+            // Its first iteration tells why it cannot be made.
+            if self.make_user(user).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn begin(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let begun = clock::monotonic();
+        match self.make_user(call.user) {
+            Err(why) => return ProgramAction::Abort(why),
+            // A user of a closed loop begins when it is there.
+            Ok(true) if self.program.has_closed_loop() => {
+                let took = clock::monotonic() - begun;
+                (call.now, call.intended) = (call.now + took, call.intended + took);
+            }
+            Ok(_) => {}
+        }
+        let program = Arc::clone(&self.program);
+        if !program.has_paces() {
+            return self.begin_given(call);
+        }
+        let whole = self.numbers.nth(call.user.into());
+        call.scenario = u32::try_from(program.scenario_of(whole)).unwrap_or(0);
+        let now = call.now;
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        let given = user.given.take().or_else(|| program.next_iteration(whole, user.done, now));
+        user.given = given;
+        let Some(given) = given else {
+            // It has nothing to do, now or later.
+            return ProgramAction::Await;
+        };
+        call.intended = given.at;
+        if given.at > now {
+            return ProgramAction::WaitUntil(given.at);
+        }
+        self.begin_given(call)
+    }
+
+    fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        match self.user(call.user) {
+            Some(user) if !user.has_begun => self.begin_given(call),
+            _ => self.go_on(Resume::Woken, call),
+        }
+    }
+
+    fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let now = call.now;
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        let Some(mut exchange) = user.exchange.take() else { return ProgramAction::End { ok: false } };
+        user.due = now;
+        let mut jars = user.state.jars.borrow_mut();
+        let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
+        exchange.store_cookies(response, &mut jars[at]);
+        drop(jars);
+        self.judge(&exchange.sample(response.status, None, times(response)), call);
+        match exchange.follow(response) {
+            Ok(false) => {
+                let result = exchange.into_result(response);
+                self.go_on(Resume::Result(Box::new(result)), call)
+            }
+            Ok(true) => match self.exchange(exchange, call) {
+                Ok(action) => action,
+                Err((exchange, why)) => {
+                    let failed = exchange.into_failure(FailureKind::Request, why, response.times.service);
+                    self.go_on(Resume::Result(Box::new(failed)), call)
+                }
+            },
+            Err(why) => {
+                let failed = exchange.into_failure(FailureKind::Protocol, why, response.times.service);
+                self.go_on(Resume::Result(Box::new(failed)), call)
+            }
+        }
+    }
+
+    fn failed(&mut self, kind: FailureKind, _: usize, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let now = call.now;
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        let Some(exchange) = user.exchange.take() else { return ProgramAction::End { ok: false } };
+        let service = now - user.due;
+        user.due = now;
+        let times = ExchangeTimes { service, ..ExchangeTimes::default() };
+        self.judge(&exchange.sample(0, Some(kind), times), call);
+        let failed = exchange.into_failure(kind, kind.name().to_owned(), service);
+        self.go_on(Resume::Result(Box::new(failed)), call)
+    }
+
+    fn next_start(&self, user: u32) -> Option<Nanos> {
+        if !self.program.has_paces() {
+            return None;
+        }
+        let user = self.own.get()?.users.get(user as usize)?.as_ref()?;
+        Some(user.given.map_or(Nanos::NEVER, |given| given.at))
+    }
+
+    fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {
+        let named = self.origins.get(origin)?.clone();
+        Some(ProgramOrigin { address: self.program.address_of(&named), origin: named })
+    }
+}
