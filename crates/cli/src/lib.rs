@@ -17,6 +17,7 @@ mod import;
 mod live_args;
 mod llm;
 mod load;
+mod k6_flags;
 mod log_args;
 mod man_pages;
 mod out_args;

@@ -1,7 +1,7 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
 mod defaults;
-mod k6_flags;
+mod k6_load;
 mod load_check;
 mod script_args;
 mod script_flags;
@@ -14,7 +14,6 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 pub(super) use self::defaults::SearchDefaults;
-use self::k6_flags::K6Flags;
 use self::load_check::parse_flags;
 pub(super) use self::load_check::{check, command};
 pub(super) use self::load_check::{check_flags, flags, parse};
@@ -24,6 +23,7 @@ use self::script_flags::{PythonFlags, load_script};
 use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
+use super::k6_flags::K6Flags;
 use super::live_args::LiveArgs;
 use super::log_args::RateFromArgs;
 use super::request_args::{RequestArgs, redacted};

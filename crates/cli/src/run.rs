@@ -18,10 +18,11 @@ use weir_request::url_text::UrlText;
 
 use super::connection_args::ConnectionArgs;
 use super::grpc_args::GrpcArgs;
+use super::k6_flags::K6Flags;
 use super::request_args::whole_body;
 use weir_command::Messages;
 use weir_command::stdout::reserve_stdout;
-use weir_load::program::{ScriptOptions, is_python, is_script};
+use weir_load::program::{ScriptOptions, is_javascript, is_python, is_script};
 use weir_scenario_files::{import_scenarios, read_variables};
 use weir_scripts::{PythonHost, play_script, replace_process};
 use weir_session::play::{PlayDetail, PlayOutput, play};
@@ -98,6 +99,8 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     grpc_args: GrpcArgs,
     #[command(flatten)]
+    k6_flags: K6Flags,
+    #[command(flatten)]
     connection_args: ConnectionArgs,
 }
 
@@ -122,7 +125,7 @@ pub(super) fn run(
     if asked.body.is_some() && !is_url {
         return Err("--body is for a grpc URL; the steps of a file have theirs".to_owned());
     }
-    if is_script(&asked.file) || is_python(&asked.file) {
+    if is_script(&asked.file) || is_python(&asked.file) || is_javascript(&asked.file) {
         return asked.play_script(args, messages, host);
     }
     if let Some(argument) = asked.script_args.first() {
@@ -185,6 +188,9 @@ impl RunArgs {
         if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(format!("{flag} does not go with a script; give arguments after --"));
         }
+        if !is_javascript(&self.file) {
+            self.k6_flags.check_unused()?;
+        }
         let mut own = std::mem::take(&mut self.script_args);
         // Without a URL the first argument after -- stands in its place.
         if self.base_url.starts_with('-') {
@@ -192,12 +198,11 @@ impl RunArgs {
         }
         let output = self.output();
         let script = ScriptOptions {
-            path: self.file,
-            url: self.base_url.clone(),
             args: own,
             user: self.user,
             users: Some(1),
-            ..ScriptOptions::default()
+            scenarios: Vec::new(),
+            ..self.k6_flags.script(self.file, &self.base_url)
         };
         if is_python(&script.path) && host.is_none() {
             return Err(replace_process(args));

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::LoadArgs;
-use super::k6_flags::k6_script;
+use super::k6_load::k6_script;
 use crate::agent_args::AgentArgs;
 use crate::request_args::RequestArgs;
 use weir_load::program::ScriptOptions;

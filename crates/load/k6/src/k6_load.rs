@@ -69,7 +69,7 @@ impl K6Load {
         let found = initialize(&Arc::new(script.clone()))?;
         let value = serde_json::from_str(&found.options).map_err(|error| format!("{name}: options: {error}"))?;
         script.options = K6Options::read(&value).map_err(|why| format!("{name}: {why}"))?;
-        script.options_json = found.options;
+        script.options_json = if value.is_null() { "{}".to_owned() } else { found.options };
         let selectors = script.options.thresholds.iter().map(|threshold| threshold.selector.clone()).collect();
         let plan = MetricPlan::new(script.file.registry.all(), selectors);
         script.metrics = Arc::new(plan.map_err(|why| format!("{name}: options.thresholds: {why}"))?);
@@ -82,6 +82,19 @@ impl K6Load {
             }
         }
         Ok(Self { script: Arc::new(script), options: options.clone(), functions: found.functions, program: None })
+    }
+
+    /// Name of the function that is an iteration of a load of the command line.
+    fn function(&self, role: K6Role) -> Result<String, String> {
+        let missing = "no function is exported by default; add e.g. export default function () { ... }";
+        let named = self.options.user.clone().filter(|_| role == K6Role::Played);
+        let first = self.script.options.scenarios.first().map(|scenario| scenario.exec.clone());
+        let name = match named {
+            Some(name) => name,
+            None if self.functions.contains(DEFAULT) => DEFAULT.to_owned(),
+            None => first.ok_or(missing)?,
+        };
+        if self.functions.contains(&name) { Ok(name) } else { Err(format!("no function '{name}' is exported")) }
     }
 
     /// Users of the script's options, if these are the short form of one scenario.
@@ -199,16 +212,13 @@ impl K6Load {
                 paces.collect()
             }
             false => {
-                if !self.functions.contains(DEFAULT) {
-                    return Err(format!(
-                        "{name}: no function is exported by default; add e.g. export default function () {{ ... }}"
-                    ));
-                }
+                let exec = self.function(role).map_err(|why| format!("{name}: {why}"))?;
                 let executor = match plan.pacing {
                     Pacing::Closed(_) => "constant-vus",
                     Pacing::Open(_) | Pacing::Recorded => "constant-arrival-rate",
                 };
                 script.scenarios = vec![ScenarioFacts::of_command_line(DEFAULT, executor, plan.until)];
+                script.scenarios[0].exec = exec;
                 Vec::new()
             }
         };

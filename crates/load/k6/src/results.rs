@@ -52,6 +52,7 @@ pub(crate) fn results(
             .map(|(message, count)| ScriptException { message: message.clone(), count: *count })
             .collect(),
         interrupted: notes.cuts,
+        interrupted_at: notes.cut_places.clone(),
         failure: None,
     }
 }

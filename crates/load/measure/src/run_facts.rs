@@ -202,8 +202,8 @@ impl Run {
             cpu_utilization: counts.cpu_utilization,
             in_flight_mean: evidence.in_flight_mean,
             trust,
-            iterations: (!facts.steps.is_empty())
-                .then(|| RunIterations::of(counts, facts.duration_s(), facts.arrivals_s())),
+            iterations: Some(RunIterations::of(counts, facts.duration_s(), facts.arrivals_s()))
+                .filter(|iterations| !facts.steps.is_empty() || iterations.total > 0),
             scenarios: facts.run_scenarios(counts),
             steps,
             slo: Vec::new(),

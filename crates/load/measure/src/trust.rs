@@ -272,8 +272,8 @@ fn late_by_script(e: &Evidence<'_>) -> Option<String> {
 }
 
 /// Advice for a script that limits the load.
-const SCRIPT_REMEDY: &str = "Make its tasks cheaper, or share the users among more processes (--processes) or, in Lua, \
-    threads (-t).";
+const SCRIPT_REMEDY: &str = "Make it cheaper, or share the users among more threads (-t) or, in Python, processes \
+    (--processes).";
 
 fn saturated(e: &Evidence<'_>) -> Option<String> {
     let script = e.counts.script_utilization;

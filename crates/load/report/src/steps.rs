@@ -33,8 +33,10 @@ pub(super) fn headline(run: &Run) -> Option<String> {
 fn reasons(run: &Run) -> String {
     let unsent: u64 = run.steps.iter().map(|step| step.unsent).sum();
     let unsent = (unsent > 0).then(|| format!("{} not sent", count(unsent)));
+    let thrown = run.script.as_ref().map_or(0, |script| script.exceptions.iter().map(|it| it.count).sum());
+    let thrown = (thrown > 0).then(|| format!("{} exceptions of the script", count(thrown)));
     let kinds = Some(run.failed_by_kind()).filter(|kinds| !kinds.is_empty());
-    kinds.into_iter().chain(unsent).collect::<Vec<_>>().join(", ")
+    kinds.into_iter().chain(unsent).chain(thrown).collect::<Vec<_>>().join(", ")
 }
 
 /// Checks of all steps that passed and that failed.

@@ -106,6 +106,8 @@ pub(crate) struct UserState {
     pub(crate) rng: RefCell<SeededRng>,
     /// Reason of the script to end the run.
     pub(crate) abort: RefCell<Option<String>>,
+    /// Whether the script computes, while others have their turn.
+    pub(crate) computes: Cell<bool>,
     /// Whether the present iteration is cut off.
     pub(crate) is_cut: Cell<bool>,
     /// Place where the last iteration that was cut off was.
@@ -140,6 +142,7 @@ impl UserState {
             tags: RefCell::default(),
             rng: RefCell::new(rng),
             abort: RefCell::default(),
+            computes: Cell::new(false),
             is_cut: Cell::new(false),
             cut_place: RefCell::default(),
             result: RefCell::default(),
@@ -181,7 +184,9 @@ impl UserState {
         if self.phase.get() == Phase::Init {
             return false;
         }
+        self.computes.set(true);
         let resumed = self.pauses.pause(Pause::WaitUntil(self.now.get()));
+        self.computes.set(false);
         self.compute.begin_turn();
         match resumed {
             Some(Resume::Stop) => {

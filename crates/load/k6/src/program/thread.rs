@@ -206,7 +206,9 @@ impl K6Thread {
             }
             IterationEnd::Cut => {
                 program.note_cut(user.state.cut_place.take());
-                true
+                user.has_begun = false;
+                user.given = program.next_iteration(whole, user.done, now);
+                return ProgramAction::Cut;
             }
             IterationEnd::Returned => false,
         };
@@ -331,6 +333,17 @@ impl ThreadProgram for K6Thread {
         }
         let user = self.own.get()?.users.get(user as usize)?.as_ref()?;
         Some(user.given.map_or(Nanos::NEVER, |given| given.at))
+    }
+
+    fn cut(&mut self, user: u32) {
+        let program = Arc::clone(&self.program);
+        let Some(user) = self.user(user).filter(|user| user.has_begun) else { return };
+        // Where it computes, the place is worth a word.
+        let place = match user.state.computes.get().then(|| user.resume(Resume::Cut, user.state.now.get())) {
+            Some(Some(Pause::End(_))) => user.state.cut_place.take(),
+            _ => None,
+        };
+        program.note_cut(place);
     }
 
     fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {

@@ -20,6 +20,8 @@ pub enum ProgramAction {
         /// Whether the iteration counts as a success.
         ok: bool,
     },
+    /// Ends the iteration where it is: it has been cut off, and counts as neither success nor failure.
+    Cut,
     /// Ends this thread; the others go on.
     StopThread,
     /// Ends the run, since the program cannot go on, with the reason.

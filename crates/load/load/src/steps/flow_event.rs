@@ -48,6 +48,8 @@ pub(crate) enum FlowNext {
     EndStream,
     /// The iteration ends.
     End { ok: bool },
+    /// The iteration is cut off.
+    Cut,
     /// The thread ends.
     Stop,
 }

@@ -93,6 +93,7 @@ impl<'a> ProgramFlows<'a> {
             ProgramAction::Await => FlowNext::Await,
             ProgramAction::EndStream => FlowNext::EndStream,
             ProgramAction::End { ok } => FlowNext::End { ok },
+            ProgramAction::Cut => FlowNext::Cut,
             ProgramAction::StopThread => FlowNext::Stop,
             ProgramAction::Abort(reason) => {
                 self.abort = Some(reason);

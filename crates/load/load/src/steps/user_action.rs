@@ -72,6 +72,8 @@ pub(crate) struct EndedIteration {
     pub(crate) scenario: u32,
     pub(crate) intended: Nanos,
     pub(crate) ok: bool,
+    /// Whether it was cut off, and counts as neither.
+    pub(crate) is_cut: bool,
     /// Whether a request was sent, and whether one has reached its service; if not, the user pauses.
     pub(crate) has_sent: bool,
     pub(crate) has_reached: bool,

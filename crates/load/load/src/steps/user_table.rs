@@ -226,10 +226,11 @@ impl<'a> UserTable<'a> {
                 timers.push(Reverse((until.max(now), user)));
                 UserAction::Wait
             }
-            Some(FlowNext::End { ok }) => UserAction::End(EndedIteration {
+            Some(next @ (FlowNext::End { .. } | FlowNext::Cut)) => UserAction::End(EndedIteration {
                 scenario: slot.scenario,
                 intended: slot.intended,
-                ok,
+                ok: matches!(next, FlowNext::End { ok: true }),
+                is_cut: matches!(next, FlowNext::Cut),
                 has_sent: slot.has_sent,
                 has_reached: slot.has_reached,
             }),

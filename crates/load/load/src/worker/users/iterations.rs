@@ -174,7 +174,10 @@ impl Worker<'_, UserRequests<'_>> {
 
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
     fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
-        self.results.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok);
+        match ended.is_cut {
+            true => self.results.counters.counts().scenario(ended.scenario).cut += 1,
+            false => self.results.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok),
+        }
         let earliest = match ended {
             EndedIteration { has_reached: true, .. } => now,
             EndedIteration { has_sent: false, ok: true, .. } => now + UNSENT_PAUSE,
