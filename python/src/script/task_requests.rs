@@ -65,6 +65,7 @@ impl PythonThread {
             timeout,
             is_bodyless: exchange.method == "HEAD",
             keeps: if exchange.request.get().is_streamed { KeptParts::Events } else { KeptParts::HeadAndBody },
+            key: 0,
         };
         if let Some(user) = self.user(call.user) {
             user.exchange = Some(exchange);

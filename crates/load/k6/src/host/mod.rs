@@ -25,6 +25,10 @@ pub(crate) struct Native;
 /// Names of its functions.
 const NAMES: &[&str] = &[
     "abort",
+    "awaitRequest",
+    "finished",
+    "result",
+    "sendLater",
     "arrayGet",
     "arrayMake",
     "base64Decode",

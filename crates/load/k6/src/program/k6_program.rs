@@ -216,9 +216,9 @@ impl UserProgram for K6Program {
     }
 
     fn connections_per_user(&self) -> u64 {
-        /// Connections of a user: one for each host, as those of k6's users are.
-        const MAX_HOSTS: u64 = 4;
-        MAX_HOSTS
+        // What a batch may need, and a few hosts beside it. They are made when they are needed.
+        const OTHER_HOSTS: u64 = 4;
+        self.script.options.batch as u64 + OTHER_HOSTS
     }
 
     fn has_own_pace(&self) -> bool {

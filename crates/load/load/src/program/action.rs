@@ -8,6 +8,8 @@ use weir_scenario::plan::OriginId;
 pub enum ProgramAction {
     /// Sends the request of the call.
     Send(ProgramSend),
+    /// Sends the request of the call, beside others of the user; [`more`](super::ThreadProgram::more) is called next.
+    SendBeside(ProgramSend),
     /// Waits; [`woken`](super::ThreadProgram::woken) is called at this time.
     WaitUntil(Nanos),
     /// Nothing: other responses to the same send, or events of the response, are still to come.
@@ -44,6 +46,8 @@ pub struct ProgramSend {
     pub is_bodyless: bool,
     /// Parts of the response that are kept.
     pub keeps: KeptParts,
+    /// Number that the program gives it, if a user sends several at a time: its response, or its failure, has it.
+    pub key: u32,
 }
 
 /// Parts of a response that are kept for the program.

@@ -87,6 +87,11 @@ pub trait ThreadProgram: fmt::Debug + Send {
     /// Continues a user whose wait is over.
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction;
 
+    /// Continues a user whose request is on its way, with further ones or a wait.
+    fn more(&mut self, _call: &mut ProgramCall<'_>) -> ProgramAction {
+        ProgramAction::Await
+    }
+
     /// Takes the head, or further events, of a response that is read as a stream of events.
     fn events(&mut self, _part: &StreamPart<'_>, _call: &mut ProgramCall<'_>) -> ProgramAction {
         ProgramAction::Await
@@ -155,6 +160,8 @@ pub struct ProgramCall<'a> {
     pub scenario: u32,
     /// Index of the step that a failure without a request belongs to.
     pub step: u32,
+    /// Number that the program has given the request whose response or failure this is.
+    pub key: u32,
     /// Whether the response is a success, if the program decides it; otherwise its status does.
     pub is_success: Option<bool>,
     /// Number under which the record of this response is held back, until the program decides about it; the program

@@ -44,6 +44,8 @@ pub(crate) struct StepExchange {
     /// Index of the step among all steps.
     pub(crate) step: u32,
     pub(crate) origin: OriginId,
+    /// Number that a program has given it.
+    pub(crate) key: u32,
     /// Fields of the response's head that change what follows.
     pub(super) notes: HeadNotes,
     pub(super) kept: KeptResponse,
@@ -75,6 +77,7 @@ impl StepExchange {
         timeout: Option<Nanos>,
     ) {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
+        self.key = 0;
         self.is_kept = keeps != KeptParts::Nothing;
         (self.reset_code, self.span, self.messages, self.codec) = (None, None, None, None);
         (self.released, self.is_shown) = (0, false);

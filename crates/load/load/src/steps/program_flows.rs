@@ -16,7 +16,7 @@ use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::user_flow::{CallBuffers, CallSubject, ScriptTime, UserFlow};
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
-    ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, ResponseTimes, StreamPart, ThreadProgram, UserProgram,
+    ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ReleasedRecord, ResponseTimes, StreamPart, ThreadProgram, UserProgram,
 };
 
 /// Program of a load, and the way to its hosts.
@@ -81,14 +81,8 @@ impl<'a> ProgramFlows<'a> {
 
     fn next(&mut self, action: ProgramAction) -> FlowNext {
         match action {
-            ProgramAction::Send(send) => FlowNext::Send(FlowSend {
-                step: send.step,
-                origin: send.origin,
-                intended: send.intended,
-                timeout: send.timeout,
-                is_bodyless: send.is_bodyless,
-                keeps: send.keeps,
-            }),
+            ProgramAction::Send(send) => FlowNext::Send(flow_send(send)),
+            ProgramAction::SendBeside(send) => FlowNext::SendBeside(flow_send(send)),
             ProgramAction::WaitUntil(at) => FlowNext::WaitUntil(at),
             ProgramAction::Await => FlowNext::Await,
             ProgramAction::EndStream => FlowNext::EndStream,
@@ -121,6 +115,7 @@ impl UserFlow for ProgramFlows<'_> {
             now,
             scenario: subject.scenario,
             step: step.unwrap_or(0),
+            key: event.key(),
             is_success: None,
             held_as: None,
             released: &mut self.released,
@@ -132,6 +127,7 @@ impl UserFlow for ProgramFlows<'_> {
         let action = match event {
             FlowEvent::Begin => self.program.begin(&mut call),
             FlowEvent::Woken => self.program.woken(&mut call),
+            FlowEvent::More => self.program.more(&mut call),
             FlowEvent::Stop => self.program.stop(&mut call),
             FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
             FlowEvent::Events { exchange, status, service } => {
@@ -249,6 +245,11 @@ impl UserFlow for ProgramFlows<'_> {
     fn step_name(&self, step: u32) -> String {
         self.plan.program.steps().into_iter().nth(step as usize).map(|facts| facts.name).unwrap_or_default()
     }
+}
+
+fn flow_send(send: ProgramSend) -> FlowSend {
+    let ProgramSend { step, origin, intended, timeout, is_bodyless, keeps, key } = send;
+    FlowSend { step, origin, intended, timeout, is_bodyless, keeps, key }
 }
 
 fn response(exchange: &StepExchange, status: u16, times: ResponseTimes, remaining: usize) -> ProgramResponse<'_> {

@@ -128,6 +128,7 @@ impl<'a> StepFlows<'a> {
                     timeout: flow.timeout(),
                     is_bodyless: flow.method(plan) == "HEAD",
                     keeps: if keeps_body { KeptParts::HeadAndBody } else { KeptParts::Head },
+                    key: 0,
                 })
             }
             FlowAction::WaitUntil(until) => FlowNext::WaitUntil(until),
@@ -183,7 +184,7 @@ impl UserFlow for StepFlows<'_> {
         match event {
             FlowEvent::Begin => self.step(user, buffers, |flow, context| flow.begin(context, intended, now)),
             FlowEvent::Woken => self.step(user, buffers, |flow, context| flow.woken(context, now)),
-            FlowEvent::Stop | FlowEvent::Events { .. } => None,
+            FlowEvent::Stop | FlowEvent::More | FlowEvent::Events { .. } => None,
             FlowEvent::Failed { kind, .. } => {
                 self.step(user, buffers, |flow, context| flow.failed(context, *kind, now))
             }

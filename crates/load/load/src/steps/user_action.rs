@@ -47,6 +47,8 @@ pub(crate) struct Send {
     pub(crate) timeout: Option<Nanos>,
     pub(crate) is_bodyless: bool,
     pub(crate) keeps: KeptParts,
+    /// Number that a program has given it.
+    pub(crate) key: u32,
     /// Trace that its header has, if it is sampled.
     pub(crate) context: Option<TraceContext>,
 }
@@ -56,6 +58,8 @@ pub(crate) struct Send {
 pub(crate) enum UserAction {
     /// Sends the request of the table.
     Send(Send),
+    /// Sends the request of the table, and does more.
+    SendBeside(Send),
     /// Waits; the table wakes it.
     Wait,
     /// Ends the response that it reads as a stream.

@@ -1,7 +1,7 @@
 //! Users of one thread: their iterations, their waits, and what they send next.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use weir_base::Nanos;
 use weir_pace::feed::DueRequest;
@@ -52,8 +52,8 @@ struct LoadUser {
     rest: Option<UserRest>,
     /// Open connections, by scenario and origin.
     connections: UserConnections,
-    /// Request that waits to be allowed to connect.
-    pending: Option<PendingRequest>,
+    /// Requests that wait to be allowed to connect.
+    pending: VecDeque<PendingRequest>,
 }
 
 impl<'a> UserTable<'a> {
@@ -118,9 +118,12 @@ impl<'a> UserTable<'a> {
     pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) -> u64 {
         let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
         let connecting = std::mem::take(&mut self.connecting);
-        let requests = |user: &u32| self.users.get(*user as usize)?.pending.as_ref().map(PendingRequest::requests);
-        let withdrawn = connecting.iter().filter_map(requests).sum();
-        for user in waits.chain(connecting) {
+        let users: BTreeSet<u32> = waits.chain(connecting).collect();
+        let mut withdrawn = 0;
+        for user in users {
+            if let Some(slot) = self.users.get_mut(user as usize) {
+                withdrawn += slot.pending.drain(..).map(|pending| pending.requests()).sum::<u64>();
+            }
             if let Some(slot) = self.users.get(user as usize).filter(|slot| slot.rest.is_none()) {
                 cut_off(slot.scenario);
                 self.flow.cut(user);
@@ -166,6 +169,11 @@ impl<'a> UserTable<'a> {
         self.follow(user, &FlowEvent::Woken, now, unix_s)
     }
 
+    /// Continues a user whose request is on its way.
+    pub(crate) fn more(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
+        self.follow(user, &FlowEvent::More, now, unix_s)
+    }
+
     /// Number of users so far.
     pub(crate) fn count(&self) -> u32 {
         u32::try_from(self.users.len()).unwrap_or(u32::MAX)
@@ -174,7 +182,8 @@ impl<'a> UserTable<'a> {
     /// Ends a user: it does what it does at its end.
     pub(crate) fn stop(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
         if let Some(slot) = self.users.get_mut(user as usize) {
-            (slot.rest, slot.pending) = (None, None);
+            slot.rest = None;
+            slot.pending.clear();
         }
         self.follow(user, &FlowEvent::Stop, now, unix_s)
     }
@@ -205,9 +214,9 @@ impl<'a> UserTable<'a> {
         let next = flow.call(&mut subject, event, now, CallBuffers { request, pipelined, findings, unix_s });
         (slot.scenario, slot.intended) = (subject.scenario, subject.intended);
         match next {
-            Some(FlowNext::Send(send)) => {
+            Some(next @ (FlowNext::Send(send) | FlowNext::SendBeside(send))) => {
                 slot.has_sent = true;
-                UserAction::Send(Send {
+                let send = Send {
                     user,
                     scenario: slot.scenario,
                     step: send.step,
@@ -219,8 +228,13 @@ impl<'a> UserTable<'a> {
                     timeout: send.timeout,
                     is_bodyless: send.is_bodyless,
                     keeps: send.keeps,
+                    key: send.key,
                     context: None,
-                })
+                };
+                match next {
+                    FlowNext::SendBeside(_) => UserAction::SendBeside(send),
+                    _ => UserAction::Send(send),
+                }
             }
             Some(FlowNext::WaitUntil(until)) => {
                 timers.push(Reverse((until.max(now), user)));
@@ -258,8 +272,8 @@ impl<'a> UserTable<'a> {
     /// Stores the request of the table until a connection may be made.
     pub(crate) fn await_connection(&mut self, send: Send) {
         if let Some(slot) = self.users.get_mut(send.user as usize) {
-            slot.pending =
-                Some(PendingRequest { send, bytes: self.request.clone(), pipelined: self.pipelined.clone() });
+            let (bytes, pipelined) = (self.request.clone(), self.pipelined.clone());
+            slot.pending.push_back(PendingRequest { send, bytes, pipelined });
             self.connecting.push_back(send.user);
         }
     }
@@ -267,7 +281,7 @@ impl<'a> UserTable<'a> {
     /// Next request that waits to be allowed to connect.
     pub(crate) fn take_awaiting(&mut self) -> Option<PendingRequest> {
         let user = self.connecting.pop_front()?;
-        self.users.get_mut(user as usize)?.pending.take()
+        self.users.get_mut(user as usize)?.pending.pop_front()
     }
 
     /// Whether requests wait to be allowed to connect.

@@ -144,16 +144,16 @@ impl Worker<'_, UserRequests<'_>> {
                     self.end_stream_of(user, now);
                     None
                 }
-                UserAction::Send(send) if now >= until && !self.flow.is_stopping => {
+                UserAction::Send(send) | UserAction::SendBeside(send) if now >= until && !self.flow.is_stopping => {
                     self.results.counters.counts().scenario(send.scenario).cut += 1;
                     None
                 }
-                UserAction::Send(send) => {
-                    let send = self.sampled(send);
-                    let requests = self.flow.table.requests();
-                    (0..requests).for_each(|_| self.results.counters.begin(send.intended, now));
-                    self.send(send, now)
-                }
+                UserAction::Send(send) => self.begin_send(send, now),
+                UserAction::SendBeside(send) => match self.begin_send(send, now) {
+                    // It has failed at once, and the program has said what is next.
+                    Some(next) => Some(next),
+                    None => Some(self.ask(user, |users, unix_s| users.more(user, now, unix_s))),
+                },
                 UserAction::End(_) if self.flow.is_stopping => None,
                 UserAction::End(ended) => self.end_iteration(user, ended, now),
                 UserAction::Stop => {
@@ -162,6 +162,14 @@ impl Worker<'_, UserRequests<'_>> {
                 }
             };
         }
+    }
+
+    /// Sends the request of the table, which counts from now on.
+    fn begin_send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
+        let send = self.sampled(send);
+        let requests = self.flow.table.requests();
+        (0..requests).for_each(|_| self.results.counters.begin(send.intended, now));
+        self.send(send, now)
     }
 
     /// Ends this thread since the program says so, and with a reason all others.

@@ -213,7 +213,7 @@ impl Flow for UserRequests<'_> {
         let outcome = flight.failed(kind, now, bytes_out as usize);
         step.reset_code = code;
         let left = worker.flow.split_sends.end_request(user);
-        let event = FlowEvent::Failed { step: step.step, kind, remaining: left };
+        let event = FlowEvent::Failed { step: step.step, key: step.key, kind, remaining: left };
         let action = worker.step_failed(user, &outcome, &event, Some(&step), now);
         worker.recycle(Some(step));
         worker.act_on_last(user, action, left, now);

@@ -77,7 +77,8 @@ impl Worker<'_, UserRequests<'_>> {
                 let failed = failed.failed(FailureKind::Connect, now, 0);
                 self.results.counters.record_detail(FailureKind::Connect, || reason);
                 let requests = self.flow.table.requests();
-                let event = |remaining| FlowEvent::Failed { step: send.step, kind: FailureKind::Connect, remaining };
+                let (step, key, kind) = (send.step, send.key, FailureKind::Connect);
+                let event = |remaining| FlowEvent::Failed { step, key, kind, remaining };
                 // The action of the last one counts.
                 (0..requests)
                     .rev()
@@ -96,6 +97,7 @@ impl Worker<'_, UserRequests<'_>> {
         std::mem::swap(&mut step.pipelined, &mut users.pipelined);
         let keeps = if self.flow.trace.is_some() { KeptParts::HeadAndBody } else { send.keeps };
         step.prepare((send.step, send.origin), send.is_bodyless, keeps, send.timeout);
+        step.key = send.key;
         let scenario = self.shared.plan.scenarios.as_ref().and_then(|mix| mix.scenarios.get(send.scenario as usize));
         if let Some(codec) = scenario.and_then(|scenario| scenario.codec.as_ref()) {
             step.begin_call(codec);

@@ -96,7 +96,7 @@ impl Worker<'_, UserRequests<'_>> {
                 self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s))
             }
             RequestEnd::Failed(kind) => {
-                let event = FlowEvent::Failed { step: exchange.step, kind, remaining };
+                let event = FlowEvent::Failed { step: exchange.step, key: exchange.key, kind, remaining };
                 self.ask(user, |users, unix_s| users.failed(user, &event, at, unix_s))
             }
             RequestEnd::Checked { .. } => UserAction::Wait,
@@ -137,7 +137,7 @@ impl Worker<'_, UserRequests<'_>> {
         for (nth, flight) in flights.iter().enumerate() {
             let bytes_out = written.bytes_of(nth, exchange.length_of(flight.request));
             let left = flights.len() - nth - 1 + self.flow.split_sends.end_request(user);
-            let event = FlowEvent::Failed { step: exchange.step, kind, remaining: left };
+            let event = FlowEvent::Failed { step: exchange.step, key: exchange.key, kind, remaining: left };
             let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), &event, Some(exchange), now);
             last = Some((action, left));
         }
