@@ -27,6 +27,14 @@ fn heap_size(text: &str) -> Result<u64, String> {
     units::size(text).map(|bytes| bytes as u64).ok_or_else(|| "write a size, e.g. 256MB".to_owned())
 }
 
+/// Flags of the results of a k6 script.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct K6ResultFlags {
+    /// file of k6's summary, of a k6 script
+    #[arg(long, value_name = "FILE", help_heading = SCRIPT)]
+    pub(crate) summary_export: Option<PathBuf>,
+}
+
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))

@@ -23,7 +23,7 @@ use self::script_flags::{PythonFlags, load_script};
 use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
-use super::k6_flags::K6Flags;
+use super::k6_flags::{K6Flags, K6ResultFlags};
 use super::live_args::LiveArgs;
 use super::log_args::RateFromArgs;
 use super::request_args::{RequestArgs, redacted};
@@ -99,6 +99,8 @@ pub(super) struct LoadArgs {
     python_args: PythonFlags,
     #[command(flatten)]
     k6_flags: K6Flags,
+    #[command(flatten)]
+    k6_result_flags: K6ResultFlags,
     #[command(flatten)]
     agent_args: AgentArgs,
     #[command(flatten)]
@@ -217,7 +219,7 @@ pub(super) fn run(
     };
     script.complete(&run_options, &mut measured.run, messages);
     running.report(&mut measured, |run, colors| {
-        if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
+        if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter | ReportFormat::K6) {
             // Reports of other tools have no field for these.
             text::failures(run).into_iter().chain(text::scenario_failures(run)).for_each(|words| messages.note(&words));
             run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));

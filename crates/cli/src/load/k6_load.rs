@@ -1,6 +1,7 @@
 //! Load of a script of k6.
 
 use super::LoadArgs;
+use weir_report::ReportFormat;
 use weir_scripts::K6Script;
 
 /// Script of k6 of a load, if there is one, with the load that its options describe.
@@ -27,5 +28,6 @@ pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String
         // As in k6, the users stay those of the script.
         asked.users = script.users();
     }
-    Ok(Some(script))
+    let export = asked.k6_result_flags.summary_export.clone();
+    Ok(Some(script.with_summary(export, asked.format == ReportFormat::K6)))
 }

@@ -12,6 +12,7 @@ use crate::agent_args::AgentArgs;
 use crate::request_args::RequestArgs;
 use weir_load::program::ScriptOptions;
 use weir_machine as machine;
+use weir_report::ReportFormat;
 use weir_scripts::{
     LoadScript, PythonHost, PythonLoad, PythonScriptSettings, SearchScript, StudyScripts, WrkScript, replace_process,
 };
@@ -101,6 +102,9 @@ pub(super) fn load_script(
         return asked.script_args.check_unused().map(|()| LoadScript::JavaScript(script));
     }
     asked.k6_flags.check_unused()?;
+    if asked.k6_result_flags.summary_export.is_some() || asked.format == ReportFormat::K6 {
+        return Err("--summary-export and --format k6 need a k6 script; name one with -s FILE.js".to_owned());
+    }
     let Some(path) = asked.request_args.take_script()? else {
         return asked.script_args.check_unused().map(|()| LoadScript::Nothing);
     };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use weir_base::Nanos;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options, Pacing};
@@ -14,11 +15,12 @@ use weir_net::target::Target;
 use weir_scenario::plan::RequestOrigin;
 
 use crate::engine::module_files::ModuleFiles;
-use crate::init::initialize;
+use crate::init::{call_once, initialize};
 use crate::metrics::MetricPlan;
 use crate::options::K6Options;
 use crate::program::{K6Program, ProgramParts};
 use crate::results::{add_counts, judged, results};
+use crate::summary::{data, export};
 use crate::script::{ScenarioFacts, Script, ScriptFile, ScriptInput};
 
 /// A load of a script.
@@ -45,6 +47,8 @@ const HEAP_BYTES: usize = 256 * 1024 * 1024;
 /// Names of the functions before and after the load.
 const SETUP: &str = "setup";
 const TEARDOWN: &str = "teardown";
+/// Name of the function that writes summaries.
+const SUMMARY: &str = "handleSummary";
 /// Name of the function of an iteration.
 const DEFAULT: &str = "default";
 
@@ -250,17 +254,40 @@ impl K6Load {
         results.failure = lock(&script.file.failure).take();
         run.slo = judged(&script.options, &script.metrics, &sums, seconds);
         run.script = Some(results);
+        // What the script itself has ended is no error of it.
+        if let Some(why) = program.stop_reason() {
+            (run.aborted, run.ended_by) = (Some(why), None);
+        }
         if let Some(target) = program.target() {
             run.target.url = format!("{} at {target}", self.options.path.display());
         }
     }
 
-    /// Passes the result to the script; returns the exit code that it sets.
+    /// The file of k6's `--summary-export`, as JSON.
+    pub fn summary_export(&self, run: &Run) -> String {
+        format!("{:#}\n", export(run))
+    }
+
+    /// Lets the script write summaries of its own, in `handleSummary`: texts by the names of files, `stdout` or
+    /// `stderr`. None without such a function.
     ///
     /// # Errors
     /// One line with the script's error.
-    pub fn done(&self, _run: &Run) -> Result<Option<u8>, String> {
-        Ok(None)
+    pub fn own_summaries(&self, run: &Run) -> Result<Vec<(String, String)>, String> {
+        let Some(program) = self.program.as_ref().filter(|_| self.functions.contains(SUMMARY)) else {
+            return Ok(Vec::new());
+        };
+        let given = data(run, &program.script.options).to_string();
+        let texts = call_once(&program.script, SUMMARY, given).map_err(|failure| format!("{SUMMARY}(): {}", failure.line()))?;
+        let texts: Value = serde_json::from_str(&texts).map_err(|error| format!("{SUMMARY}(): {error}"))?;
+        let Value::Object(texts) = texts else {
+            return if texts.is_null() { Ok(Vec::new()) } else { Err(format!("{SUMMARY}() has not returned an object")) };
+        };
+        let text = |(name, value): (String, Value)| match value {
+            Value::String(text) => Ok((name, text)),
+            other => Err(format!("{SUMMARY}(): '{name}' is {other} and no text")),
+        };
+        texts.into_iter().map(text).collect()
     }
 }
 

@@ -20,5 +20,6 @@ mod samples;
 mod script;
 mod shared_arrays;
 mod source_text;
+mod summary;
 
 pub use self::k6_load::{K6Load, K6Role};

@@ -1,5 +1,8 @@
 //! Script of k6 of a load.
 
+use std::path::{Path, PathBuf};
+
+use weir_command::stdout::print;
 use weir_k6::{K6Load, K6Role};
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options};
@@ -11,6 +14,17 @@ pub struct K6Script {
     load: K6Load,
     /// Whether the command line has the load, and not the options of the script.
     has_own_load: bool,
+    /// File of a summary of k6.
+    summary_export: Option<PathBuf>,
+    /// Whether exit codes are those of k6.
+    has_k6_codes: bool,
+}
+
+/// Exit code of k6 if a threshold was not met.
+const THRESHOLDS_CROSSED: u8 = 99;
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("cannot write '{}': {error}", path.display()))
 }
 
 impl K6Script {
@@ -19,7 +33,12 @@ impl K6Script {
     /// # Errors
     /// One line with its mistake.
     pub fn open(options: &ScriptOptions, has_own_load: bool) -> Result<Self, String> {
-        Ok(Self { load: K6Load::open(options)?, has_own_load })
+        Ok(Self { load: K6Load::open(options)?, has_own_load, summary_export: None, has_k6_codes: false })
+    }
+
+    /// The same script, whose summary is written into a file, and whose exit codes are those of k6 if `has_k6_codes`.
+    pub fn with_summary(self, summary_export: Option<PathBuf>, has_k6_codes: bool) -> Self {
+        Self { summary_export, has_k6_codes, ..self }
     }
 
     /// Users of the script's options, if these are the short form of one scenario.
@@ -47,7 +66,20 @@ impl K6Script {
         self.load.complete(run);
     }
 
+    /// Writes the summaries of the script itself, and that of `--summary-export`.
     pub(crate) fn done(&self, run: &Run) -> Result<Option<u8>, String> {
-        self.load.done(run)
+        for (name, text) in self.load.own_summaries(run)? {
+            match name.as_str() {
+                "stdout" => print(&text, false)?,
+                "stderr" => eprint!("{text}"),
+                _ => write(Path::new(&name), &text)?,
+            }
+        }
+        if let Some(path) = &self.summary_export {
+            write(path, &self.load.summary_export(run))?;
+        }
+        // As k6 says it to those who ask for its summary.
+        let is_missed = self.has_k6_codes && run.slo.iter().any(|held| !held.ok);
+        Ok(is_missed.then_some(THRESHOLDS_CROSSED))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use weir_base::Nanos;
 use weir_load::program::{ProgramThread, StepNames, ThreadProgram, UserProgram};
-use weir_machine::lock::lock;
+use weir_machine::lock::{lock, try_lock};
 use weir_measure::run_steps::StepFacts;
 use weir_pace::scenario_pace::{GivenIteration, ScenarioPace};
 use weir_request::url::HttpUrl;
@@ -16,7 +16,12 @@ use crate::engine::failure::ScriptFailure;
 use crate::host::exchange::HttpRequest;
 use crate::metrics::{MetricSums, ThreadMetrics};
 use crate::notes::ScriptNotes;
+use crate::options::thresholds::Threshold;
+use crate::results::sink_of;
 use crate::script::Script;
+
+/// Time between two looks at the thresholds that end the run, as in k6.
+const LOOK_INTERVAL: Nanos = Nanos(2_000_000_000);
 
 /// Program of a load that a script of k6 drives.
 #[derive(Debug)]
@@ -35,6 +40,10 @@ pub(crate) struct K6Program {
     is_closed: bool,
     sums: Mutex<Vec<Arc<Mutex<MetricSums>>>>,
     notes: Mutex<ScriptNotes>,
+    /// Time from which on thresholds that end the run are looked at again.
+    next_look: Mutex<Nanos>,
+    /// Why the script itself, or a threshold, has ended the run.
+    stop_reason: OnceLock<String>,
     result: Mutex<Option<String>>,
     /// The program itself, for its threads.
     own: std::sync::Weak<K6Program>,
@@ -77,6 +86,8 @@ impl K6Program {
             is_closed,
             sums: Mutex::default(),
             notes: Mutex::default(),
+            next_look: Mutex::default(),
+            stop_reason: OnceLock::new(),
             result: Mutex::default(),
             own: own.clone(),
         })
@@ -94,6 +105,39 @@ impl K6Program {
         let mut all = MetricSums::new(&self.script.metrics);
         lock(&self.sums).iter().for_each(|sums| all.merge(&lock(sums)));
         all
+    }
+
+    /// Looks at the thresholds that end the run, from time to time; the reason, if one is not met.
+    pub(super) fn look_at_thresholds(&self, now: Nanos) -> Option<String> {
+        let options = &self.script.options;
+        if options.thresholds.iter().all(|threshold| threshold.aborts_after.is_none()) {
+            return None;
+        }
+        {
+            let mut next = try_lock(&self.next_look)?;
+            if now < *next {
+                return None;
+            }
+            *next = now + LOOK_INTERVAL;
+        }
+        let sums = self.sums();
+        let is_crossed = |threshold: &&Threshold| {
+            threshold.aborts_after.is_some_and(|after| now >= after)
+                && sink_of(threshold, &self.script.metrics, &sums)
+                    .is_some_and(|sink| !threshold.is_met(sink, now.as_secs_f64()))
+        };
+        let crossed = options.thresholds.iter().find(is_crossed)?;
+        Some(format!("threshold {}: {}", crossed.selector.text, crossed.text))
+    }
+
+    /// Takes note that the script itself, or a threshold, ends the run.
+    pub(super) fn note_stop(&self, why: &str) {
+        let _ = self.stop_reason.set(why.to_owned());
+    }
+
+    /// Why the script itself, or a threshold, has ended the run.
+    pub(crate) fn stop_reason(&self) -> Option<String> {
+        self.stop_reason.get().cloned()
     }
 
     /// Whether the scenarios have paces of their own.

@@ -120,6 +120,8 @@ impl K6Thread {
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let cut = user.given.map_or(Nanos::NEVER, |given| given.cut);
         match pause {
+            // The timeouts of its requests end before the cut.
+            Pause::Await(Nanos::NEVER) => user.wait = UserWait::Request(Nanos::NEVER),
             Pause::Await(until) => user.wait = UserWait::Request(until.min(cut)),
             Pause::WaitUntil(at) => user.wait = UserWait::Until(at.min(cut)),
             Pause::End(end) => return self.end(end, call),
@@ -148,10 +150,11 @@ impl K6Thread {
             }
             return match user.wait {
                 UserWait::Request(_) if has_result => self.resume(call),
-                UserWait::Request(until) => Self::wait(user, until),
+                UserWait::Request(Nanos::NEVER) => ProgramAction::Await,
+                UserWait::Request(until) => ProgramAction::WaitUntil(until),
                 UserWait::Until(at) => {
                     user.due = at;
-                    Self::wait(user, at)
+                    ProgramAction::WaitUntil(at)
                 }
                 UserWait::Start(_) | UserWait::Nothing => ProgramAction::Await,
             };
@@ -161,15 +164,6 @@ impl K6Thread {
     /// Whether a user waits for the end of a request alone.
     fn awaits_request(&mut self, user: u32) -> bool {
         self.user(user).is_some_and(|user| user.wait == UserWait::Request(Nanos::NEVER))
-    }
-
-    /// Waits until a time, whose wake may be ordered already.
-    fn wait(user: &mut K6User, until: Nanos) -> ProgramAction {
-        if until == Nanos::NEVER || until == user.ordered_wake {
-            return ProgramAction::Await;
-        }
-        user.ordered_wake = user.ordered_wake.min(until);
-        ProgramAction::WaitUntil(until)
     }
 
     /// Gives the script of a user the failure of a request that has not been sent, or has no response.
@@ -239,7 +233,10 @@ impl K6Thread {
         let now = call.now;
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let has_thrown = match end {
-            IterationEnd::Aborted(reason) => return ProgramAction::Abort(reason),
+            IterationEnd::Aborted(reason) => {
+                program.note_stop(&reason);
+                return ProgramAction::Abort(reason);
+            }
             IterationEnd::Threw(failure) => {
                 program.note_exception(&failure);
                 if program.stops_at_exceptions() {
@@ -261,6 +258,10 @@ impl K6Thread {
         let state = Rc::clone(&user.state);
         state.metrics.add_all(&values, &|name: &str, value: &str| state.has_tag(&[], name, value));
         user.end_iteration();
+        if let Some(reason) = program.look_at_thresholds(now) {
+            program.note_stop(&reason);
+            return ProgramAction::Abort(reason);
+        }
         user.given =
             program.next_iteration(whole, user.done, now.max(user.began + program.script.options.min_iteration));
         ProgramAction::End { ok: !has_thrown && !user.has_failed }
@@ -318,7 +319,7 @@ impl ThreadProgram for K6Thread {
         call.intended = given.at;
         if given.at > now {
             user.wait = UserWait::Start(given.at);
-            return Self::wait(user, given.at);
+            return ProgramAction::WaitUntil(given.at);
         }
         self.begin_given(call)
     }
@@ -326,9 +327,6 @@ impl ThreadProgram for K6Thread {
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
         let now = call.now;
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
-        if user.ordered_wake <= now {
-            user.ordered_wake = Nanos::NEVER;
-        }
         match user.wait {
             UserWait::Start(at) if at <= now => self.begin_given(call),
             UserWait::Request(until) | UserWait::Until(until) if until <= now => self.resume(call),

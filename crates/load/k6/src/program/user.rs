@@ -32,8 +32,6 @@ pub(super) struct K6User {
     /// Requests on their way.
     pub(super) exchanges: Vec<Exchange>,
     pub(super) wait: UserWait,
-    /// Time of the earliest wake that is ordered and not over.
-    pub(super) ordered_wake: Nanos,
     /// Iteration that it has, or waits for.
     pub(super) given: Option<GivenIteration>,
     /// Whether the iteration that it has been given has begun.
@@ -67,7 +65,6 @@ impl K6User {
             state,
             exchanges: Vec::new(),
             wait: UserWait::Nothing,
-            ordered_wake: Nanos::NEVER,
             given: None,
             has_begun: false,
             done: 0,

@@ -10,7 +10,7 @@ pub enum ProgramAction {
     Send(ProgramSend),
     /// Sends the request of the call, beside others of the user; [`more`](super::ThreadProgram::more) is called next.
     SendBeside(ProgramSend),
-    /// Waits; [`woken`](super::ThreadProgram::woken) is called at this time.
+    /// Waits; [`woken`](super::ThreadProgram::woken) is called at this time, in place of an earlier one.
     WaitUntil(Nanos),
     /// Nothing: other responses to the same send, or events of the response, are still to come.
     Await,

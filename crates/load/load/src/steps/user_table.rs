@@ -24,6 +24,8 @@ pub(crate) struct UserTable<'a> {
     idle: Vec<u32>,
     max_users: usize,
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Number of users with a wake; the others' timers are left from waits that have ended early.
+    waiting: usize,
     /// Users that wait to be allowed to connect.
     connecting: VecDeque<u32>,
     /// Request to send, rendered.
@@ -50,6 +52,8 @@ struct LoadUser {
     has_reached: bool,
     /// Wait between two iterations.
     rest: Option<UserRest>,
+    /// Time at which it is woken.
+    wake: Option<Nanos>,
     /// Open connections, by scenario and origin.
     connections: UserConnections,
     /// Requests that wait to be allowed to connect.
@@ -65,6 +69,7 @@ impl<'a> UserTable<'a> {
             idle: Vec::new(),
             max_users,
             timers: BinaryHeap::new(),
+            waiting: 0,
             connecting: VecDeque::new(),
             request: RequestBytes::default(),
             pipelined: Vec::new(),
@@ -93,35 +98,63 @@ impl<'a> UserTable<'a> {
         self.idle.push(user);
     }
 
-    /// Time of the next wake.
+    /// Time of the next wake, at the latest.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.timers.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Next user whose wait is over.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<u32> {
-        let Reverse((at, user)) = *self.timers.peek()?;
-        if at > now {
-            return None;
+        loop {
+            let Reverse((at, user)) = *self.timers.peek()?;
+            if at > now {
+                return None;
+            }
+            self.timers.pop();
+            if self.users.get(user as usize).is_some_and(|slot| slot.wake == Some(at)) {
+                self.forget_wake(user);
+                return Some(user);
+            }
         }
-        self.timers.pop();
-        Some(user)
+    }
+
+    /// Wakes a user at a time, in place of another one.
+    fn set_wake(&mut self, user: u32, at: Nanos) {
+        let Some(slot) = self.users.get_mut(user as usize) else { return };
+        if slot.wake == Some(at) {
+            return;
+        }
+        self.waiting += usize::from(slot.wake.is_none());
+        slot.wake = Some(at);
+        self.timers.push(Reverse((at, user)));
+    }
+
+    fn forget_wake(&mut self, user: u32) {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            self.waiting -= usize::from(slot.wake.take().is_some());
+        }
     }
 
     /// Whether no user waits.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.timers.is_empty() && self.connecting.is_empty()
+        self.waiting == 0 && self.connecting.is_empty()
     }
 
     /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off. Returns the number of requests
     /// that waited to be allowed to connect.
     pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) -> u64 {
-        let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
+        let timers = std::mem::take(&mut self.timers).into_iter();
+        let waits: Vec<u32> = timers
+            .filter(|Reverse((at, user))| self.users.get(*user as usize).is_some_and(|slot| slot.wake == Some(*at)))
+            .map(|Reverse((_, user))| user)
+            .collect();
+        self.waiting = 0;
         let connecting = std::mem::take(&mut self.connecting);
-        let users: BTreeSet<u32> = waits.chain(connecting).collect();
+        let users: BTreeSet<u32> = waits.into_iter().chain(connecting).collect();
         let mut withdrawn = 0;
         for user in users {
             if let Some(slot) = self.users.get_mut(user as usize) {
+                slot.wake = None;
                 withdrawn += slot.pending.drain(..).map(|pending| pending.requests()).sum::<u64>();
             }
             if let Some(slot) = self.users.get(user as usize).filter(|slot| slot.rest.is_none()) {
@@ -136,7 +169,7 @@ impl<'a> UserTable<'a> {
     pub(crate) fn rest(&mut self, user: u32, until: Nanos, rest: UserRest) {
         if let Some(slot) = self.users.get_mut(user as usize) {
             slot.rest = Some(rest);
-            self.timers.push(Reverse((until, user)));
+            self.set_wake(user, until);
         }
     }
 
@@ -207,7 +240,7 @@ impl<'a> UserTable<'a> {
     }
 
     fn follow(&mut self, user: u32, event: &FlowEvent<'_>, now: Nanos, unix_s: i64) -> UserAction {
-        let Self { flow, users, timers, request, pipelined, findings, .. } = self;
+        let Self { flow, users, request, pipelined, findings, .. } = self;
         let Some(slot) = users.get_mut(user as usize) else { return UserAction::Wait };
         let LoadUser { scenario, iteration, intended, .. } = *slot;
         let mut subject = CallSubject { user, scenario, iteration, intended };
@@ -237,17 +270,21 @@ impl<'a> UserTable<'a> {
                 }
             }
             Some(FlowNext::WaitUntil(until)) => {
-                timers.push(Reverse((until.max(now), user)));
+                self.set_wake(user, until.max(now));
                 UserAction::Wait
             }
-            Some(next @ (FlowNext::End { .. } | FlowNext::Cut)) => UserAction::End(EndedIteration {
-                scenario: slot.scenario,
-                intended: slot.intended,
-                ok: matches!(next, FlowNext::End { ok: true }),
-                is_cut: matches!(next, FlowNext::Cut),
-                has_sent: slot.has_sent,
-                has_reached: slot.has_reached,
-            }),
+            Some(next @ (FlowNext::End { .. } | FlowNext::Cut)) => {
+                let ended = EndedIteration {
+                    scenario: slot.scenario,
+                    intended: slot.intended,
+                    ok: matches!(next, FlowNext::End { ok: true }),
+                    is_cut: matches!(next, FlowNext::Cut),
+                    has_sent: slot.has_sent,
+                    has_reached: slot.has_reached,
+                };
+                self.forget_wake(user);
+                UserAction::End(ended)
+            }
             Some(FlowNext::EndStream) => UserAction::EndStream,
             Some(FlowNext::Stop) => UserAction::Stop,
             Some(FlowNext::Await) | None => UserAction::Wait,
