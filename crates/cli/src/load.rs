@@ -198,7 +198,7 @@ pub(super) fn run(
         ..asked.into_options()
     };
     let mut options = options;
-    script.apply(&mut options);
+    script.apply(&mut options)?;
     if let Some(output) = once {
         return play(&options, &output, messages);
     }
@@ -217,7 +217,7 @@ pub(super) fn run(
     let Some(mut measured) = running.run(load, &mut || script.begin(&run_options))? else {
         return Ok(exit::INTERRUPTED);
     };
-    script.complete(&run_options, &mut measured.run, messages);
+    script.complete(&run_options, &mut measured.run, &measured.script_reports, messages);
     running.report(&mut measured, |run, colors| {
         if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter | ReportFormat::K6) {
             // Reports of other tools have no field for these.

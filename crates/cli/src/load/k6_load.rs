@@ -10,8 +10,8 @@ use weir_scripts::K6Script;
 /// One line with its mistake.
 pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String> {
     let Some(path) = asked.request_args.take_javascript()? else { return Ok(None) };
-    if asked.agent_args.has_agents() {
-        return Err("--on does not go with a k6 script; it runs in this process".to_owned());
+    if asked.agent_args.are_remote() {
+        return Err("--on does not go with a k6 script; its users are on this machine: --on local".to_owned());
     }
     if asked.once {
         return Err(format!("--once does not go with a k6 script; write weir run {}", path.display()));
@@ -23,7 +23,7 @@ pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String
         || asked.loops.is_some();
     let has_own_load = has_pace || asked.requests.is_some() || asked.duration.is_some();
     let options = asked.k6_flags.script(path, asked.request_args.url());
-    let script = K6Script::open(&options, has_own_load)?;
+    let script = K6Script::open(&options, has_own_load, asked.agent_args.has_agents())?;
     if has_own_load && !has_pace {
         // As in k6, the users stay those of the script.
         asked.users = script.users();

@@ -9,6 +9,7 @@ use clap::Args;
 use super::LoadArgs;
 use super::k6_load::k6_script;
 use crate::agent_args::AgentArgs;
+use crate::k6_flags::K6Flags;
 use crate::request_args::RequestArgs;
 use weir_load::program::ScriptOptions;
 use weir_machine as machine;
@@ -178,10 +179,20 @@ fn python_load(
 /// One line.
 pub(crate) fn search_script(
     request_args: &mut RequestArgs,
-    agent_args: &mut AgentArgs,
+    (agent_args, k6_flags): (&mut AgentArgs, &K6Flags),
     args: &[OsString],
     host: Option<&dyn PythonHost>,
 ) -> Result<SearchScript, String> {
+    if let Some(path) = request_args.take_javascript()? {
+        if agent_args.are_remote() {
+            return Err("--on does not go with a k6 script; its users are on this machine: --on local".to_owned());
+        }
+        if !agent_args.has_agents() {
+            agent_args.set_processes(1);
+        }
+        return SearchScript::k6(&k6_flags.script(path, request_args.url()));
+    }
+    k6_flags.check_unused()?;
     let (path, is_python) = match request_args.take_python()? {
         Some(path) => (path, true),
         None => match request_args.take_script()? {
@@ -222,6 +233,10 @@ pub(super) fn study_script(
             false => Err(format!("cannot read the script '{}': no such file", path.display())),
         }
     };
+    if let Some(path) = asked.request_args.take_javascript()? {
+        let script = of_file(path)?;
+        return Ok(Some(ScriptOptions { has_own_load: true, ..asked.k6_flags.script(script.path, asked.request_args.url()) }));
+    }
     let Some(path) = asked.request_args.take_python()? else {
         return asked.request_args.take_script()?.map(of_file).transpose();
     };

@@ -1,36 +1,33 @@
 //! A load of a script, from its file to its result.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use weir_base::Nanos;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options, Pacing};
-use weir_machine::clock;
 use weir_machine::lock::lock;
 use weir_measure::Run;
-use weir_measure::end_reason::EndReason;
 use weir_net::target::Target;
 use weir_scenario::plan::RequestOrigin;
 
 use crate::engine::module_files::ModuleFiles;
-use crate::init::{call_once, initialize};
+use crate::init::initialize;
 use crate::metrics::MetricPlan;
 use crate::options::K6Options;
 use crate::program::{K6Program, ProgramParts};
 use crate::results::{add_counts, judged, results};
-use crate::summary::{data, export};
 use crate::script::{ScenarioFacts, Script, ScriptFile, ScriptInput};
 
 /// A load of a script.
 #[derive(Debug)]
 pub struct K6Load {
-    script: Arc<Script>,
+    pub(crate) script: Arc<Script>,
     options: ScriptOptions,
     /// Names of the functions that the file exports.
-    functions: std::collections::BTreeSet<String>,
-    program: Option<Arc<K6Program>>,
+    pub(crate) functions: BTreeSet<String>,
+    pub(crate) program: Option<Arc<K6Program>>,
 }
 
 /// Who calls the functions of a script.
@@ -40,15 +37,12 @@ pub enum K6Role {
     Single,
     /// This process, for one iteration that is shown.
     Played,
+    /// Agents, which this process coordinates.
+    Coordinator,
 }
 
 /// Memory of a user's interpreter, by default.
 const HEAP_BYTES: usize = 256 * 1024 * 1024;
-/// Names of the functions before and after the load.
-const SETUP: &str = "setup";
-const TEARDOWN: &str = "teardown";
-/// Name of the function that writes summaries.
-const SUMMARY: &str = "handleSummary";
 /// Name of the function of an iteration.
 const DEFAULT: &str = "default";
 
@@ -85,6 +79,9 @@ impl K6Load {
                 ));
             }
         }
+        if let Some(json) = &options.setup_data {
+            let _ = script.setup_data.set(json.clone());
+        }
         Ok(Self { script: Arc::new(script), options: options.clone(), functions: found.functions, program: None })
     }
 
@@ -106,61 +103,6 @@ impl K6Load {
         match &self.script.options.scenarios[..] {
             [only] if only.name == DEFAULT => Some(only.pace.users()),
             _ => None,
-        }
-    }
-
-    /// Does what the script does before the load.
-    ///
-    /// # Errors
-    /// One line with its mistake.
-    pub fn set_up(&self, options: &Options) -> Result<(), String> {
-        let Some(program) = &self.program else { return Ok(()) };
-        if !self.functions.contains(SETUP) {
-            return Ok(());
-        }
-        let result = self.call_hook(SETUP, options, self.script.options.setup_timeout)?;
-        // It is set once: a load runs once.
-        let _ = program.script.setup_data.set(result.unwrap_or_else(|| "null".to_owned()));
-        Ok(())
-    }
-
-    /// Does what the script does after the load.
-    ///
-    /// # Errors
-    /// One line with its mistake.
-    pub fn tear_down(&self, options: &Options) -> Result<(), String> {
-        if !self.functions.contains(TEARDOWN) {
-            return Ok(());
-        }
-        self.call_hook(TEARDOWN, options, self.script.options.teardown_timeout).map(drop)
-    }
-
-    /// Calls a function once, on a user of its own; returns its value as JSON.
-    fn call_hook(&self, name: &str, options: &Options, timeout: Nanos) -> Result<Option<String>, String> {
-        let Some(program) = &self.program else { return Ok(None) };
-        let options = options.single_iteration(Vec::new());
-        let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
-        let mut script = (*program.script).clone();
-        script.scenarios = vec![ScenarioFacts::of_command_line(name, "shared-iterations", timeout)];
-        script.scenarios[0].exec = name.to_owned();
-        let hook = K6Program::new(ProgramParts {
-            script: Arc::new(script),
-            paces: Vec::new(),
-            stops_at_exceptions: true,
-            keeps_result: true,
-            target: program.target().cloned(),
-            is_closed: true,
-        });
-        let plan = plan.driven_by(Arc::<K6Program>::clone(&hook), &options).map_err(|error| error.to_string())?;
-        let begun = clock::monotonic();
-        let is_in_time = || clock::monotonic() - begun < timeout;
-        let run = weir_load::run(&plan, &[], &mut |_| is_in_time(), None).map_err(|error| error.to_string())?;
-        if !is_in_time() {
-            return Err(format!("{name}() has not returned within {timeout}"));
-        }
-        match run.ended_by {
-            Some(EndReason::ScriptError(why)) => Err(format!("{name}(): {why}")),
-            _ => Ok(hook.take_result()),
         }
     }
 
@@ -207,7 +149,7 @@ impl K6Load {
     ) -> Result<LoadPlan, String> {
         let name = self.options.path.display().to_string();
         let mut script = (*self.script).clone();
-        let has_paces = !has_own_load && self.has_load() && role == K6Role::Single;
+        let has_paces = !has_own_load && self.has_load() && role != K6Role::Played;
         let has_arrivals = has_paces && script.options.scenarios.iter().any(|it| it.executor.ends_with("arrival-rate"));
         let paces = match has_paces {
             true => {
@@ -238,9 +180,38 @@ impl K6Load {
             is_closed: matches!(plan.pacing, Pacing::Closed(_)) && !has_arrivals,
         });
         self.program = Some(Arc::clone(&program));
+        if role == K6Role::Coordinator {
+            return Ok(plan);
+        }
         // Its requests have their own methods.
         let plan = LoadPlan { method: String::new(), ..plan };
         plan.driven_by(program, options).map_err(|error| error.to_string())
+    }
+
+    /// The script as agents open it.
+    pub fn for_agents(&self, has_own_load: bool) -> ScriptOptions {
+        let own = self.script.options.scenarios.iter().map(|scenario| scenario.name.clone());
+        let has_paces = !has_own_load && self.has_load();
+        ScriptOptions {
+            scenarios: if has_paces { own.collect() } else { vec![DEFAULT.to_owned()] },
+            has_own_load,
+            setup_data: self.script.setup_data.get().cloned(),
+            ..self.options.clone()
+        }
+    }
+
+    /// What the script of an agent leaves to that of the coordinator.
+    pub fn report(&self) -> Option<String> {
+        self.program.as_ref().map(|program| program.saved())
+    }
+
+    /// Takes what the scripts of agents have left.
+    ///
+    /// # Errors
+    /// One line, if it is not that of this script.
+    pub fn add_reports(&self, reports: &[String]) -> Result<(), String> {
+        let Some(program) = &self.program else { return Ok(()) };
+        reports.iter().try_for_each(|report| program.add_saved(report))
     }
 
     /// Adds to the result what the script has measured itself.
@@ -248,7 +219,7 @@ impl K6Load {
         let Some(program) = &self.program else { return };
         let script = &program.script;
         let mut sums = program.sums();
-        add_counts(&mut sums, run);
+        add_counts(&mut sums, run, program.dropped());
         let seconds = run.duration_s;
         let mut results = results((&script.metrics, &sums), &script.options, &program.notes(), seconds);
         results.failure = lock(&script.file.failure).take();
@@ -262,33 +233,6 @@ impl K6Load {
             run.target.url = format!("{} at {target}", self.options.path.display());
         }
     }
-
-    /// The file of k6's `--summary-export`, as JSON.
-    pub fn summary_export(&self, run: &Run) -> String {
-        format!("{:#}\n", export(run))
-    }
-
-    /// Lets the script write summaries of its own, in `handleSummary`: texts by the names of files, `stdout` or
-    /// `stderr`. None without such a function.
-    ///
-    /// # Errors
-    /// One line with the script's error.
-    pub fn own_summaries(&self, run: &Run) -> Result<Vec<(String, String)>, String> {
-        let Some(program) = self.program.as_ref().filter(|_| self.functions.contains(SUMMARY)) else {
-            return Ok(Vec::new());
-        };
-        let given = data(run, &program.script.options).to_string();
-        let texts = call_once(&program.script, SUMMARY, given).map_err(|failure| format!("{SUMMARY}(): {}", failure.line()))?;
-        let texts: Value = serde_json::from_str(&texts).map_err(|error| format!("{SUMMARY}(): {error}"))?;
-        let Value::Object(texts) = texts else {
-            return if texts.is_null() { Ok(Vec::new()) } else { Err(format!("{SUMMARY}() has not returned an object")) };
-        };
-        let text = |(name, value): (String, Value)| match value {
-            Value::String(text) => Ok((name, text)),
-            other => Err(format!("{SUMMARY}(): '{name}' is {other} and no text")),
-        };
-        texts.into_iter().map(text).collect()
-    }
 }
 
 /// Variables of `__ENV`: those of the process, and those that are given, which win.
@@ -300,7 +244,7 @@ fn environment(given: &[(String, String)]) -> Vec<(String, String)> {
 }
 
 /// Header lines of all requests.
-fn head(script: &Script, given: &[(String, String)]) -> Vec<u8> {
+pub(crate) fn head(script: &Script, given: &[(String, String)]) -> Vec<u8> {
     let default_agent = concat!("weir/", env!("CARGO_PKG_VERSION"));
     let agent = script.options.user_agent.as_deref().unwrap_or(default_agent);
     let has_agent = given.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent"));

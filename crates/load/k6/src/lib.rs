@@ -5,8 +5,8 @@
 //! - `options`: the object `options`; `metrics`: values, in all and by tags
 //! - `program`: the users of a load; [`K6Load`]: a load from its file to its result
 
-#![allow(dead_code)]
 mod engine;
+mod hooks;
 mod host;
 mod init;
 mod k6_load;

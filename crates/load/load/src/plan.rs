@@ -167,10 +167,10 @@ impl LoadPlan {
             return Self::of_scenarios(options, position);
         }
         let grpc = options.grpc.call()?;
-        let target = match &options.script_name {
+        let target = match options.naming_script() {
             // Its requests name hosts: whether they respond shows in the run.
             Some(name) if options.url.is_empty() => {
-                Target { url: name.clone(), ..Target::of_host(false, "localhost", 80) }
+                Target { url: name, ..Target::of_host(false, "localhost", 80) }
             }
             _ => Target::parse(&options.url)?,
         };

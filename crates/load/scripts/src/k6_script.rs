@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use weir_command::stdout::print;
 use weir_k6::{K6Load, K6Role};
-use weir_load::program::ScriptOptions;
+use weir_load::program::{ProgramOptions, ScriptOptions};
 use weir_load::{LoadPlan, Options};
 use weir_measure::Run;
 
@@ -14,6 +14,7 @@ pub struct K6Script {
     load: K6Load,
     /// Whether the command line has the load, and not the options of the script.
     has_own_load: bool,
+    has_agents: bool,
     /// File of a summary of k6.
     summary_export: Option<PathBuf>,
     /// Whether exit codes are those of k6.
@@ -28,12 +29,14 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 }
 
 impl K6Script {
-    /// Opens a script: its file runs once. `has_own_load`: the command line has the load.
+    /// Opens a script: its file runs once. `has_own_load`: the command line has the load;
+    /// `has_agents`: agents drive its users.
     ///
     /// # Errors
     /// One line with its mistake.
-    pub fn open(options: &ScriptOptions, has_own_load: bool) -> Result<Self, String> {
-        Ok(Self { load: K6Load::open(options)?, has_own_load, summary_export: None, has_k6_codes: false })
+    pub fn open(options: &ScriptOptions, has_own_load: bool, has_agents: bool) -> Result<Self, String> {
+        let load = K6Load::open(options)?;
+        Ok(Self { load, has_own_load, has_agents, summary_export: None, has_k6_codes: false })
     }
 
     /// The same script, whose summary is written into a file, and whose exit codes are those of k6 if `has_k6_codes`.
@@ -46,12 +49,19 @@ impl K6Script {
         self.load.users_of_short_form()
     }
 
-    pub(crate) fn apply(&self, options: &mut Options) {
+    pub(crate) fn apply(&self, options: &mut Options) -> Result<(), String> {
         self.load.apply(options, self.has_own_load);
+        if self.has_agents {
+            // They are given what the function has returned.
+            self.load.set_up(options)?;
+            options.program = Some(ProgramOptions::JavaScript(self.load.for_agents(self.has_own_load)));
+        }
+        Ok(())
     }
 
     pub(crate) fn prepare(&mut self, options: &Options, plan: LoadPlan) -> Result<LoadPlan, String> {
-        self.load.prepare(options, plan, self.has_own_load, K6Role::Single)
+        let role = if self.has_agents { K6Role::Coordinator } else { K6Role::Single };
+        self.load.prepare(options, plan, self.has_own_load, role)
     }
 
     pub(crate) fn set_up(&self, options: &Options) -> Result<(), String> {
@@ -62,8 +72,10 @@ impl K6Script {
         self.load.tear_down(options)
     }
 
-    pub(crate) fn complete(&self, run: &mut Run) {
+    pub(crate) fn complete(&self, run: &mut Run, reports: &[String]) -> Result<(), String> {
+        let added = self.load.add_reports(reports);
         self.load.complete(run);
+        added
     }
 
     /// Writes the summaries of the script itself, and that of `--summary-export`.

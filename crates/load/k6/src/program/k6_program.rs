@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
 use weir_load::program::{ProgramThread, StepNames, ThreadProgram, UserProgram};
 use weir_machine::lock::{lock, try_lock};
@@ -14,6 +15,7 @@ use weir_scenario::plan::{OriginId, OriginTable, RequestOrigin};
 use super::thread::K6Thread;
 use crate::engine::failure::ScriptFailure;
 use crate::host::exchange::HttpRequest;
+use crate::metrics::saved_sums::SavedSums;
 use crate::metrics::{MetricSums, ThreadMetrics};
 use crate::notes::ScriptNotes;
 use crate::options::thresholds::Threshold;
@@ -47,6 +49,15 @@ pub(crate) struct K6Program {
     result: Mutex<Option<String>>,
     /// The program itself, for its threads.
     own: std::sync::Weak<K6Program>,
+}
+
+/// What the program of an agent has measured.
+#[derive(Debug, Serialize, Deserialize)]
+struct AgentReport {
+    sums: SavedSums,
+    notes: ScriptNotes,
+    /// Whether the origin of the first request has TLS, its host and port.
+    target: Option<(bool, String, u16)>,
 }
 
 /// What a program is made of.
@@ -107,6 +118,31 @@ impl K6Program {
         all
     }
 
+    /// What this process has measured, as text for another one.
+    pub(crate) fn saved(&self) -> String {
+        let report = AgentReport {
+            sums: SavedSums::of(&self.sums()),
+            notes: self.notes(),
+            target: self.target.get().map(|target| (target.is_tls, target.host.clone(), target.port)),
+        };
+        serde_json::to_string(&report).unwrap_or_default()
+    }
+
+    /// Adds what another process has measured.
+    ///
+    /// # Errors
+    /// One line, if it is that of another script.
+    pub(crate) fn add_saved(&self, text: &str) -> Result<(), String> {
+        let report: AgentReport = serde_json::from_str(text).map_err(|error| format!("report of an agent: {error}"))?;
+        let sums = report.sums.restored(&self.script.metrics).ok_or("report of an agent: it has other metrics")?;
+        lock(&self.sums).push(Arc::new(Mutex::new(sums)));
+        lock(&self.notes).merge(report.notes);
+        if let Some((is_tls, host, port)) = report.target {
+            let _ = self.target.set(RequestOrigin { is_tls, host, port });
+        }
+        Ok(())
+    }
+
     /// Looks at the thresholds that end the run, from time to time; the reason, if one is not met.
     pub(super) fn look_at_thresholds(&self, now: Nanos) -> Option<String> {
         let options = &self.script.options;
@@ -155,6 +191,11 @@ impl K6Program {
         let scenario = self.scenario_of(user);
         let first = self.first_users.get(scenario).copied().unwrap_or(0);
         lock(self.paces.get(scenario)?).next(user - first, done, now)
+    }
+
+    /// Number of iterations that no user was free for in time.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.paces.iter().map(|pace| lock(pace).dropped()).sum()
     }
 
     /// Whether an exception ends the run.

@@ -72,10 +72,12 @@ impl K6Thread {
         }
         let whole = self.numbers.nth(number.into());
         let script = Arc::clone(&self.program.script);
+        let scenario = self.program.scenario_of(whole);
         let keeps_result = self.program.keeps_result();
         let own = self.own().ok_or("a user has left its thread")?;
         let state = UserState::new(script, whole + 1, Rc::clone(&own.metrics));
         state.keeps_result.set(keeps_result);
+        state.iteration.set(IterationFacts { scenario, ..IterationFacts::default() });
         let at = number as usize;
         if own.users.len() <= at {
             own.users.resize_with(at + 1, || None);
