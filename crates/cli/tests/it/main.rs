@@ -45,6 +45,8 @@ mod gate_wire;
 mod history;
 mod import_cli;
 mod import_curl;
+mod k6_errors;
+mod k6_scripts;
 mod listen_names;
 mod llm;
 mod llm_capacity;

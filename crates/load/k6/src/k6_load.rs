@@ -180,11 +180,11 @@ impl K6Load {
             is_closed: matches!(plan.pacing, Pacing::Closed(_)) && !has_arrivals,
         });
         self.program = Some(Arc::clone(&program));
+        // Its requests have their own methods.
+        let plan = LoadPlan { method: String::new(), ..plan };
         if role == K6Role::Coordinator {
             return Ok(plan);
         }
-        // Its requests have their own methods.
-        let plan = LoadPlan { method: String::new(), ..plan };
         plan.driven_by(program, options).map_err(|error| error.to_string())
     }
 

@@ -70,7 +70,7 @@ mod optional {
 impl Default for TrendValues {
     fn default() -> Self {
         let above = Histogram::coarse();
-        Self { above, large: None, below: None, count: 0, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
+        Self { above, large: None, below: None, count: 0, sum: 0.0, min: f64::MAX, max: f64::MIN }
     }
 }
 

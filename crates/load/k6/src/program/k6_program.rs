@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
 use weir_load::program::{ProgramThread, StepNames, ThreadProgram, UserProgram};
 use weir_machine::lock::{lock, try_lock};
+use weir_machine::max_connections;
 use weir_measure::run_steps::StepFacts;
 use weir_pace::scenario_pace::{GivenIteration, ScenarioPace};
 use weir_request::url::HttpUrl;
@@ -303,7 +304,8 @@ impl UserProgram for K6Program {
     fn connections_per_user(&self) -> u64 {
         // What a batch may need, and a few hosts beside it. They are made when they are needed.
         const OTHER_HOSTS: u64 = 4;
-        self.script.options.batch as u64 + OTHER_HOSTS
+        let wanted = self.script.options.batch as u64 + OTHER_HOSTS;
+        (max_connections() / self.script.users().max(1)).clamp(1, wanted)
     }
 
     fn has_own_pace(&self) -> bool {

@@ -57,7 +57,7 @@ impl LoadPlan {
     /// The same load, with users that other processes drive if the options have a program.
     pub(super) fn with_remote_users(self, options: &Options) -> Result<Self, PlanError> {
         match &options.program {
-            Some(program) => self.driven_by(Arc::new(RemoteProgram(program.scenarios().to_vec())), options),
+            Some(program) => self.driven_by(Arc::new(RemoteProgram::of(program)), options),
             None => Ok(self),
         }
     }
