@@ -235,7 +235,10 @@ pub(super) fn study_script(
     };
     if let Some(path) = asked.request_args.take_javascript()? {
         let script = of_file(path)?;
-        return Ok(Some(ScriptOptions { has_own_load: true, ..asked.k6_flags.script(script.path, asked.request_args.url()) }));
+        return Ok(Some(ScriptOptions {
+            has_own_load: true,
+            ..asked.k6_flags.script(script.path, asked.request_args.url())
+        }));
     }
     let Some(path) = asked.request_args.take_python()? else {
         return asked.request_args.take_script()?.map(of_file).transpose();

@@ -38,10 +38,22 @@ fn mistakes_before_the_load_are_one_line() {
         ("import http from 'k6/http';\nhttp.get('http://127.0.0.1:1/');\nexport default () => {};", "init context"),
         ("export function other() {}", "no function is exported by default"),
         ("export const options = { vuss: 3 };\nexport default () => {};", "'vuss'"),
-        ("export const options = { scenarios: { a: { executor: 'constant-vus', duration: '1s', exec: 'b' } } };\nexport default () => {};", "needs the function 'b'"),
-        ("export const options = { thresholds: { nothing: ['count>1'] } };\nexport default () => {};", "no metric 'nothing'"),
-        ("export const options = { thresholds: { checks: ['rate>'] } };\nexport default () => {};", "invalid threshold 'rate>'"),
-        ("import { Trend } from 'k6/metrics';\nnew Trend('a-b');\nexport default () => {};", "invalid metric name 'a-b'"),
+        (
+            "export const options = { scenarios: { a: { executor: 'constant-vus', duration: '1s', exec: 'b' } } };\nexport default () => {};",
+            "needs the function 'b'",
+        ),
+        (
+            "export const options = { thresholds: { nothing: ['count>1'] } };\nexport default () => {};",
+            "no metric 'nothing'",
+        ),
+        (
+            "export const options = { thresholds: { checks: ['rate>'] } };\nexport default () => {};",
+            "invalid threshold 'rate>'",
+        ),
+        (
+            "import { Trend } from 'k6/metrics';\nnew Trend('a-b');\nexport default () => {};",
+            "invalid metric name 'a-b'",
+        ),
     ] {
         let output = play(&server, body, &["-c", "1", "-n", "1"]);
         assert_eq!(output.code, 2, "{body}: {output:?}");
@@ -73,7 +85,11 @@ fn exceptions_end_their_iteration_and_are_counted_with_their_place() {
     ] {
         let (output, run) = measured(&server, &script(body), &["-c", "2", "-n", "6"]);
         let script = run.script.unwrap();
-        assert_eq!((run.requests.ok, script.exceptions.iter().map(|it| it.count).sum()), (6, 6_u64), "{body} {output:?}");
+        assert_eq!(
+            (run.requests.ok, script.exceptions.iter().map(|it| it.count).sum()),
+            (6, 6_u64),
+            "{body} {output:?}"
+        );
         assert!(script.exceptions[0].message.contains(line), "{:?}", script.exceptions);
         assert_eq!((run.iterations.unwrap().failed, output.code), (6, 3));
         assert!(output.stderr.contains(line), "{output:?}");
@@ -92,7 +108,7 @@ fn memory_of_a_script_is_bounded() {
 #[test]
 fn a_script_that_does_not_return_ends_with_the_load() {
     let server = Server::hello();
-    let body = "export default () => { get();\n  for (;;) { }\n};";
+    let body = "export default () => { get();\n  for (;;) { Math.sqrt(2); }\n};";
     let (output, run) = measured(&server, &script(body), &["-c", "3", "-d", "500ms", "-t", "1"]);
     let script = run.script.unwrap();
     // Each user had its turn, and what computed is named.

@@ -100,7 +100,11 @@ impl K6Load {
             call_once(&self.script, SUMMARY, given).map_err(|failure| format!("{SUMMARY}(): {}", failure.line()))?;
         let texts: Value = serde_json::from_str(&texts).map_err(|error| format!("{SUMMARY}(): {error}"))?;
         let Value::Object(texts) = texts else {
-            return if texts.is_null() { Ok(Vec::new()) } else { Err(format!("{SUMMARY}() has not returned an object")) };
+            return if texts.is_null() {
+                Ok(Vec::new())
+            } else {
+                Err(format!("{SUMMARY}() has not returned an object"))
+            };
         };
         let text = |(name, value): (String, Value)| match value {
             Value::String(text) => Ok((name, text)),

@@ -169,9 +169,7 @@ impl LoadPlan {
         let grpc = options.grpc.call()?;
         let target = match options.naming_script() {
             // Its requests name hosts: whether they respond shows in the run.
-            Some(name) if options.url.is_empty() => {
-                Target { url: name, ..Target::of_host(false, "localhost", 80) }
-            }
+            Some(name) if options.url.is_empty() => Target { url: name, ..Target::of_host(false, "localhost", 80) },
             _ => Target::parse(&options.url)?,
         };
         check_tls(options, &target)?;

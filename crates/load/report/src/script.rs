@@ -15,7 +15,8 @@ const NAME_WIDTH: usize = 20;
 /// Lines on what a script has measured itself.
 pub(super) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let Some(script) = &run.script else { return Vec::new() };
-    let parts = [exceptions(script, paint), interruptions(script, paint), checks(script, paint), metrics(script, paint)];
+    let parts =
+        [exceptions(script, paint), interruptions(script, paint), checks(script, paint), metrics(script, paint)];
     let parts: Vec<String> = parts.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     if parts.is_empty() { Vec::new() } else { vec![parts.join("\n\n")] }
 }

@@ -7,9 +7,9 @@
 
 pub(crate) mod checks;
 pub(crate) mod registry;
+pub(crate) mod saved_sums;
 pub(crate) mod selector;
 pub(crate) mod sink;
-pub(crate) mod saved_sums;
 mod thread_metrics;
 
 pub(crate) use self::thread_metrics::{MetricPlan, MetricSums, ThreadMetrics};

@@ -112,9 +112,9 @@ impl TrendValues {
         let above = self.above.count();
         let parts = match (&self.below, &self.large) {
             // The largest absolute value is the smallest.
-            (Some(histogram), _) if rank <= below => {
-                histogram.quantile((below - rank + 1) as f64 / below as f64).map(|parts| -(parts.0 as f64) / PARTS_PER_ONE)
-            }
+            (Some(histogram), _) if rank <= below => histogram
+                .quantile((below - rank + 1) as f64 / below as f64)
+                .map(|parts| -(parts.0 as f64) / PARTS_PER_ONE),
             (_, Some(histogram)) if rank > below + above => {
                 let q = (rank - below - above) as f64 / histogram.count().max(1) as f64;
                 histogram.quantile(q).map(|parts| parts.0 as f64 / LARGE_PARTS_PER_ONE)

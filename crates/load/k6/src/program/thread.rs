@@ -96,11 +96,8 @@ impl K6Thread {
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let given = user.given;
         (user.due, user.began, user.has_failed, user.has_begun) = (intended, now, false, true);
-        let facts = IterationFacts {
-            scenario,
-            of_user: user.done,
-            in_scenario: given.map_or(iteration, |given| given.number),
-        };
+        let facts =
+            IterationFacts { scenario, of_user: user.done, in_scenario: given.map_or(iteration, |given| given.number) };
         user.done += 1;
         let pause = user.resume(Resume::Begin(facts), now);
         self.act(pause, call)

@@ -99,7 +99,8 @@ mod tests {
         let classes = ScriptOptions { classes: vec!["a:B".to_owned()], ..ScriptOptions::default() };
         let classes = ProgramOptions::of_script(classes);
         assert!(matches!(classes, ProgramOptions::Python(_)));
-        for program in [script("a.lua"), script("b.py"), script("c.js"), classes, ProgramOptions::BuiltIn(own.clone())] {
+        for program in [script("a.lua"), script("b.py"), script("c.js"), classes, ProgramOptions::BuiltIn(own.clone())]
+        {
             let line = serde_json::to_string(&program).expect("it serialises");
             assert_eq!(serde_json::from_str::<ProgramOptions>(&line).expect("own line"), program);
         }

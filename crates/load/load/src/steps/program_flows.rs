@@ -16,7 +16,8 @@ use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::user_flow::{CallBuffers, CallSubject, ScriptTime, UserFlow};
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
-    ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ReleasedRecord, ResponseTimes, StreamPart, ThreadProgram, UserProgram,
+    ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ReleasedRecord, ResponseTimes, StreamPart, ThreadProgram,
+    UserProgram,
 };
 
 /// Program of a load, and the way to its hosts.

@@ -321,6 +321,20 @@ impl<'a> UserTable<'a> {
         self.users.get_mut(user as usize)?.pending.pop_front()
     }
 
+    /// Takes the next request of a user that waits to be allowed to connect, if a connection of its own may be free.
+    pub(crate) fn take_own_awaiting(&mut self, user: u32) -> Option<PendingRequest> {
+        let slot = self.users.get_mut(user as usize)?;
+        let Send { scenario, origin, .. } = slot.pending.front()?.send;
+        if !slot.connections.has(scenario, origin) {
+            return None;
+        }
+        // Its entries are all alike.
+        if let Some(at) = self.connecting.iter().position(|waiting| *waiting == user) {
+            self.connecting.remove(at);
+        }
+        slot.pending.pop_front()
+    }
+
     /// Whether requests wait to be allowed to connect.
     pub(crate) fn is_awaiting(&self) -> bool {
         !self.connecting.is_empty()

@@ -48,6 +48,16 @@ impl Worker<'_, UserRequests<'_>> {
         self.open_for(send, now)
     }
 
+    /// Sends requests of a user that wait to be allowed to connect on connections of its own that are free.
+    pub(super) fn send_awaiting(&mut self, user: u32, now: Nanos) {
+        while let Some(pending) = self.flow.table.take_own_awaiting(user) {
+            self.flow.table.request.clone_from(&pending.bytes);
+            self.flow.table.pipelined.clone_from(&pending.pipelined);
+            let action = self.send(pending.send, now);
+            self.act(user, action, now);
+        }
+    }
+
     /// Closes connections of a user that would keep it, or another user, from a new one: after redirects to hosts that
     /// the plan does not name.
     fn close_surplus(&mut self, user: u32) {

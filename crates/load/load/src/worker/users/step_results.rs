@@ -55,6 +55,7 @@ impl Worker<'_, UserRequests<'_>> {
         }
         self.recycle(exchange);
         self.act_on_last(user, action, elsewhere, now);
+        self.send_awaiting(user, now);
     }
 
     /// Keeps the buffers of an exchange that has ended.
