@@ -107,6 +107,12 @@ impl WorkerCounters {
         }
     }
 
+    /// Records bytes of a streamed body that have just come, of a request intended at `intended`.
+    #[inline]
+    pub(super) fn record_body(&mut self, bytes: u64, intended: Nanos) {
+        self.recorder.record_body(bytes, intended);
+    }
+
     /// Gives up requests that have begun, which the end of the run cuts off.
     pub(super) fn give_up(&mut self, requests: u64, now: Nanos) {
         self.integrate_to(now);

@@ -374,19 +374,19 @@ mod tests {
         let words = |statuses: &[u16]| {
             let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
             for (number, status) in (0..).zip(statuses) {
-                let [intended, done] = [Nanos::ZERO, Nanos::from_millis(10)];
                 recorder.record(&Outcome {
                     number,
-                    intended,
-                    ready: intended,
-                    sent: intended,
-                    first_byte: done,
-                    done,
+                    intended: Nanos::ZERO,
+                    ready: Nanos::ZERO,
+                    sent: Nanos::ZERO,
+                    first_byte: Nanos::from_millis(10),
+                    done: Nanos::from_millis(10),
                     connect: Nanos::ZERO,
                     end: RequestEnd::Response(*status),
                     bytes_in: 100,
                     body_in: 40,
                     bytes_out: 50,
+                    counted_in: 0,
                 });
             }
             let facts = RunFacts { end: Nanos::SECOND, ..RunFacts::default() };

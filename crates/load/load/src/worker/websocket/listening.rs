@@ -22,6 +22,9 @@ impl Worker<'_, WebSocketMessages<'_>> {
         *bytes += body;
         let sinks = results.counters.stream_sinks(&options, flight.intended);
         sinks.interval.record_event(gap);
+        if gap.is_none() {
+            sinks.interval.record_first_event(timeline);
+        }
         if sinks.window.contains(at) {
             sinks.streams.events_in_window += 1;
             sinks.streams.bytes_in_window += body;
@@ -61,7 +64,6 @@ impl Worker<'_, WebSocketMessages<'_>> {
     fn record_end(&mut self, timeline: &StreamTimeline, bytes: u64, end: StreamEnd) {
         let Some(options) = self.flow.plan.listens else { return };
         let sinks = self.results.counters.stream_sinks(&options, timeline.intended);
-        sinks.interval.record_response(timeline);
         if sinks.is_counted {
             sinks.streams.record_response(timeline, end, bytes);
         }
