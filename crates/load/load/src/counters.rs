@@ -155,7 +155,7 @@ impl WorkerCounters {
         findings: &StepFindings,
         sample: impl FnOnce() -> FailureSample,
     ) {
-        let failed_checks = (0..findings.checks_evaluated).filter(|check| !findings.has_passed(*check)).count();
+        let failed_checks = (0..findings.checks_evaluated).filter(|check| findings.has_passed(*check) == Some(false)).count();
         self.recorder.interval.step(step).record(outcome, failed_checks as u64);
         if outcome.intended < self.window.from {
             return;
@@ -168,7 +168,8 @@ impl WorkerCounters {
             _ => {}
         }
         for check in 0..findings.checks_evaluated {
-            counts.record_check(check as usize, findings.has_passed(check));
+            let passed = findings.has_passed(check);
+            passed.into_iter().for_each(|passed| counts.record_check(check as usize, passed));
         }
         if !findings.failures.is_empty() {
             counts.record_sample(sample);

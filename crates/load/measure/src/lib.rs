@@ -46,6 +46,7 @@ pub mod llm_counts;
 pub mod llm_timeline;
 pub mod llm_window_counts;
 pub mod load_model;
+pub mod main_failure;
 mod merge;
 pub mod outcome;
 pub mod outcome_counts;

@@ -192,7 +192,8 @@ pub(super) fn checks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if more > 0 {
         lines.push(paint.line("", &[format!("{more} more checks failed; --out and --html have all")]));
     }
-    let with_samples = || run.steps.iter().filter_map(|step| Some((step, step.samples.first()?)));
+    let has_message = |kind: &str| run.target.failure_details.contains_key(kind);
+    let with_samples = || run.steps.iter().filter_map(|step| Some((step, step.main_sample(has_message)?)));
     for (step, sample) in with_samples().take(MAX_SHOWN_SAMPLES) {
         lines.extend(wrap(
             &format!("{:<LABEL_WIDTH$}", "e.g."),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use weir_base::Nanos;
+use weir_base::grpc_status::GRPC_OK;
 use weir_http2::error_code::ErrorCode;
 use weir_net::wire::{HeadNotes, ResponseObserver};
 use weir_request::request_framing::closes_connection;
@@ -63,6 +64,8 @@ pub(crate) struct StepExchange {
     pub(crate) codec: Option<Arc<JsonCodec>>,
     /// Code with which its stream ended without a whole response (HTTP/2).
     pub(crate) reset_code: Option<ErrorCode>,
+    /// Reason why the response is a failure, of a call of gRPC.
+    pub(crate) fault: Option<String>,
 }
 
 impl StepExchange {
@@ -76,7 +79,7 @@ impl StepExchange {
     ) {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
         self.is_kept = keeps != KeptParts::Nothing;
-        (self.reset_code, self.span, self.messages, self.codec) = (None, None, None, None);
+        (self.reset_code, self.span, self.messages, self.codec, self.fault) = (None, None, None, None, None);
         (self.released, self.is_shown) = (0, false);
         self.closes =
             (0..self.requests() as u32).any(|nth| closes_connection(self.request.parts_from(self.start_of(nth))[0]));
@@ -197,9 +200,12 @@ impl StepExchange {
         self.kept.head()
     }
 
-    /// Reason why the body of the response was not kept, although it is looked into.
-    pub(crate) fn cut_reason(&self) -> Option<&'static str> {
-        self.kept.cut_reason()
+    /// Reason why the body of a response with a status is of no use: it was not kept, although it is looked into, or a
+    /// person is shown messages that are invalid.
+    pub(crate) fn body_fault(&self, status: u16) -> Option<String> {
+        let is_decoded = self.is_shown && self.codec.is_some() && status == GRPC_OK;
+        let decode_fault = || is_decoded.then(|| self.decoded_body().err()).flatten();
+        self.kept.cut_reason().map(str::to_owned).or_else(decode_fault)
     }
 
     /// Body of the response as it came, without framing.

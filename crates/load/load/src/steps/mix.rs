@@ -23,7 +23,7 @@ use super::file_root::FileRoot;
 use super::scenario_data::{ParsedData, ScenarioData};
 use super::single_request::{LITERAL_BRACES, mistake};
 use super::user_deal::UserDeal;
-use super::{OriginResolver, ResolvedOrigin, ScenarioSource, scenario_hook, without_user};
+use super::{OriginResolver, ResolvedOrigin, ScenarioSource, first_iteration, scenario_hook, without_user};
 use crate::grpc::JsonCodec;
 use crate::options::Options;
 use crate::plan::{PlanError, typed_auth};
@@ -100,6 +100,10 @@ impl ScenarioMix {
                 }
             };
             homes.extend(plan.home.clone());
+            if codec.is_some() {
+                first_iteration::check_first_call(source, &plan, data.as_ref(), seed)?;
+            }
+            warnings.extend(data.as_ref().and_then(|data| first_iteration::unused_data(source, data)));
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
             let name = unique_name(&mask.text(source.scenario_name()), &scenarios);

@@ -11,6 +11,7 @@
 
 mod body;
 mod body_codec;
+mod call_status;
 mod checks;
 mod credential_home;
 mod credential_lines;

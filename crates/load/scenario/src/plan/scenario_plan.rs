@@ -102,7 +102,13 @@ impl ScenarioPlan {
             let template = requests.compile(request, &options.request);
             let own_success = success(entry, compiler.errors);
             let success = own_success.as_ref().or(settings.success.as_ref());
-            let checks = StepChecks::compile(entry.response.as_ref(), success, &mut compiler, &mut files);
+            let checks = StepChecks::compile(
+                entry.response.as_ref(),
+                success,
+                settings.codec.is_some(),
+                &mut compiler,
+                &mut files,
+            );
             let stream_end = StreamEndRule::of(entry, compiler.errors);
             steps.push(ScenarioStep {
                 name: name(entry),

@@ -32,6 +32,7 @@ impl<F: Flow> Worker<'_, F> {
                 // The rest of a message does not come once the response is ended on purpose.
                 Some(fault) if !has_stopped => {
                     results.counters.record_detail(FailureKind::Body, || fault.to_owned());
+                    exchange.inner.set_fault(fault);
                     Err(FailureKind::Body)
                 }
                 _ => Ok(GRPC_OK),
@@ -43,7 +44,9 @@ impl<F: Flow> Worker<'_, F> {
                 Ok(status)
             }
             CallEnd::Missing(status) => {
-                results.counters.record_detail(FailureKind::Protocol, || CallEnd::missing_text(status));
+                let reason = CallEnd::missing_text(status);
+                exchange.inner.set_fault(&reason);
+                results.counters.record_detail(FailureKind::Protocol, || reason.into_owned());
                 Err(FailureKind::Protocol)
             }
         }

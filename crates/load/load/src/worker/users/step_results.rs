@@ -83,9 +83,12 @@ impl Worker<'_, UserRequests<'_>> {
     ) -> (UserAction, Option<Box<StepExchange>>) {
         let StepExchange { observer, arrived, passes_events, .. } = exchange.as_mut();
         self.settle_observed(observer.as_deref_mut(), passes_events.then_some(arrived), &mut outcome);
-        if let (RequestEnd::Response(_), Some(reason)) = (outcome.end, exchange.cut_reason()) {
+        if let RequestEnd::Response(status) = outcome.end
+            && let Some(reason) = exchange.body_fault(status)
+        {
             outcome.end = RequestEnd::Failed(FailureKind::Body);
-            self.results.counters.record_detail(FailureKind::Body, || reason.to_owned());
+            self.results.counters.record_detail(FailureKind::Body, || reason.clone());
+            exchange.fault = Some(reason);
         }
         let action = match outcome.end {
             RequestEnd::Response(status) => {
