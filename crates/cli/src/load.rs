@@ -28,9 +28,10 @@ use super::request_args::{RequestArgs, redacted};
 use super::run_file_args::RunFileArgs;
 use weir_base::Nanos;
 use weir_base::units;
-use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::reserve_stdout;
+use weir_command::{Messages, exit_on_interrupt};
+use weir_load::grpc::asks_for_schema;
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
 use weir_load::{LoadPlan, Options};
@@ -196,6 +197,9 @@ pub(super) fn run(
     }
     if session.files.csv_steps.is_some() && options.scenarios.is_empty() && !script.is_python() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
+    }
+    if asks_for_schema(&options) {
+        exit_on_interrupt(messages).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
     let plan = script.prepare(&options, plan)?;

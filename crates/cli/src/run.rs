@@ -10,8 +10,7 @@ use weir_base::units;
 use weir_load::Options;
 use weir_load::grpc::is_grpc_url;
 use weir_load::options::RequestBodySource;
-use weir_load::steps::ScenarioSource;
-use weir_load::steps::Value;
+use weir_load::steps::{DataSource, RowOrder, ScenarioSource, Value};
 use weir_machine::input_file;
 use weir_request::secret_mask::{SecretMask, shown_pair};
 use weir_request::url_text::UrlText;
@@ -52,6 +51,9 @@ pub(super) struct RunArgs {
     /// variable whose value is not printed; repeatable
     #[arg(long = "secret", value_name = "NAME=VALUE", help_heading = SCENARIO)]
     secrets: Vec<String>,
+    /// rows of data: csv, json or jsonl; the first is used
+    #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
+    data: Option<PathBuf>,
     /// folder of files that the scenario names [default: its own]
     #[arg(long, value_name = "FOLDER", help_heading = SCENARIO)]
     file_root: Option<PathBuf>,
@@ -180,6 +182,7 @@ impl RunArgs {
             ("--variable", !self.variables.is_empty()),
             ("--variables-file", !self.variable_files.is_empty()),
             ("--secret", !self.secrets.is_empty()),
+            ("--data", self.data.is_some()),
             ("--file-root", self.file_root.is_some()),
         ];
         if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
@@ -250,7 +253,8 @@ impl RunArgs {
         }
         let names = self.secrets.iter().filter_map(|text| text.split_once('=')).map(|(name, _)| name.to_owned());
         let redact = self.redact.iter().cloned().chain(names).collect();
-        Ok((ScenarioSource { variables, ..ScenarioSource::default() }, redact))
+        let data = self.data.as_deref().map(|path| DataSource::read(path, RowOrder::default())).transpose()?;
+        Ok((ScenarioSource { variables, data, ..ScenarioSource::default() }, redact))
     }
 
     /// Options of a load of one scenario.
@@ -262,6 +266,7 @@ impl RunArgs {
         source.file_root = self.file_root.clone().or(source.file_root);
         let (variables, redact) = self.variables()?;
         source.variables.extend(variables.variables);
+        source.data = variables.data.or(source.data);
         Ok(Options {
             url: self.base_url,
             scenarios: vec![source],

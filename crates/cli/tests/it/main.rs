@@ -56,6 +56,7 @@ mod load_closed;
 mod load_failures;
 mod load_from_log;
 mod load_grpc;
+mod load_grpc_failures;
 mod load_grpc_schemas;
 mod load_http2;
 mod load_http2_ends;

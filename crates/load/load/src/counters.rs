@@ -155,7 +155,8 @@ impl WorkerCounters {
         findings: &StepFindings,
         sample: impl FnOnce() -> FailureSample,
     ) {
-        let failed_checks = (0..findings.checks_evaluated).filter(|check| findings.has_passed(*check) == Some(false)).count();
+        let failed_checks =
+            (0..findings.checks_evaluated).filter(|check| findings.has_passed(*check) == Some(false)).count();
         self.recorder.interval.step(step).record(outcome, failed_checks as u64);
         if outcome.intended < self.window.from {
             return;

@@ -22,6 +22,9 @@ use weir_net::tls::Tls;
 /// Interval of checks for an interrupt.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
 
+/// Reason why a service over TLS has no calls of gRPC.
+pub(super) const NO_HTTP2_FOR_CALLS: &str = "it does not offer HTTP/2 (ALPN), which gRPC needs";
+
 /// Service that accepts connections.
 #[derive(Debug)]
 pub(super) struct Reachable {
@@ -41,7 +44,10 @@ pub(super) fn probe(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result
         Ok(is_http2) => {
             let preference = plan.http2.and_then(|http2| http2.over_tls).filter(|_| plan.tls.is_some());
             if preference == Some(Http2Preference::Required) && !is_http2 {
-                let why = "it does not offer HTTP/2 (ALPN); without 'only' HTTP/1.1 is used";
+                let why = match plan.grpc {
+                    Some(_) => NO_HTTP2_FOR_CALLS,
+                    None => "it does not offer HTTP/2 (ALPN); without 'only' HTTP/1.1 is used",
+                };
                 return Err(LoadError::Handshake(format_address(plan), why.into()));
             }
             Ok(Reachable { is_http1: preference.is_some() && !is_http2 })

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::failure_sample::FailureSample;
+use super::failure_text::failure_name;
 use super::run::Run;
 use super::run_steps::RunStep;
 
@@ -17,7 +18,10 @@ impl Run {
     pub fn main_failure(&self) -> Option<(&str, &str)> {
         let details = &self.target.failure_details;
         match most_frequent(&self.failures) {
-            Some(kind) => details.get(kind).map(|words| (kind, words.as_str())),
+            Some(kind) => {
+                let name = failure_name(kind, self.failed_statuses());
+                details.get(name).filter(|words| !words.is_empty()).map(|words| (name, words.as_str()))
+            }
             None => details.iter().next().map(|(kind, words)| (kind.as_str(), words.as_str())),
         }
     }

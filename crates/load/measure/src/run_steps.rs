@@ -14,9 +14,6 @@ use super::step_series::StepPoint;
 use weir_histogram::Histogram;
 use weir_histogram::percentiles::Percentiles;
 
-/// Shortest window that has a rate, in seconds: a run in which nothing was sent may be over at once.
-const MIN_RATE_S: f64 = 1e-6;
-
 /// Iterations of scenarios.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunIterations {
@@ -134,7 +131,7 @@ impl RunIterations {
     /// Iterations of the counts of a window; `arrivals_s` is the length of its arrivals in the open loop.
     pub(super) fn of(counts: &Counts, duration_s: f64, arrivals_s: Option<f64>) -> Self {
         let iterations: IterationCounts = counts.scenarios.iter().sum();
-        let achieved = rate_of(iterations.ended_in_window, duration_s);
+        let achieved = iterations.ended_in_window as f64 / duration_s;
         Self {
             total: iterations.ok + iterations.failed + counts.dropped,
             ok: iterations.ok,
@@ -159,10 +156,6 @@ impl RunIterations {
     }
 }
 
-fn rate_of(iterations: u64, duration_s: f64) -> f64 {
-    if duration_s < MIN_RATE_S { 0.0 } else { iterations as f64 / duration_s }
-}
-
 impl RunScenario {
     /// Scenario of these counts.
     pub(super) fn of(name: &str, counts: &IterationCounts, duration_s: f64) -> Self {
@@ -172,7 +165,7 @@ impl RunScenario {
             ok: counts.ok,
             failed: counts.failed,
             unfinished: counts.cut,
-            rate_per_s: rate_of(counts.ended_in_window, duration_s),
+            rate_per_s: counts.ended_in_window as f64 / duration_s,
             time_ms: counts.time.percentiles(),
         }
     }

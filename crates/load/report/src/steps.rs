@@ -141,8 +141,19 @@ fn row(name: &str, requests: u64, failed: u64, times: Option<&Percentiles>) -> S
             format!("{p50:>9}{p95:>9}{p99:>9}{max:>8}")
         }
     };
-    let name = truncate(name, NAME_WIDTH - 1);
+    let name = shortened(name, NAME_WIDTH - 1);
     format!("{name:<NAME_WIDTH$}{:>10}{:>9}{cells}", count(requests), count(failed))
+}
+
+/// Name of a step in a column; of a method of gRPC the end is more telling than the beginning.
+fn shortened(name: &str, width: usize) -> String {
+    let last = name.rsplit(' ').next().unwrap_or_default();
+    let is_method = !last.starts_with('/') && last.contains('.') && last.contains('/') && !last.contains("://");
+    let length = name.chars().count();
+    if !is_method || length <= width {
+        return truncate(name, width);
+    }
+    truncate(&format!("…{}", name.chars().skip(length + 1 - width).collect::<String>()), width)
 }
 
 /// Reason of a failure: of a kind without a response its message, if there is one.

@@ -40,6 +40,16 @@ impl CallEnd {
         }
     }
 
+    /// Why a call has a status of HTTP.
+    pub(crate) fn http_text(status: u16) -> &'static str {
+        match status {
+            415 => "a response of HTTP: it does not take application/grpc; is there a server of gRPC?",
+            426 => "a response of HTTP: it does not speak HTTP/2; is there a server of gRPC?",
+            404 => "a response of HTTP, not of gRPC: is there a server of gRPC behind this path?",
+            _ => "a response of HTTP, not of gRPC",
+        }
+    }
+
     /// Message of a status, from the text of trailers or of a head.
     pub(crate) fn message(fields: &[u8]) -> String {
         with_fields(fields, |value| message_text(value).into_owned()).unwrap_or_default()

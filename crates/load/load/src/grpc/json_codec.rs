@@ -28,7 +28,8 @@ impl JsonCodec {
     /// What is wrong with the body.
     pub(crate) fn response(&self, head: &[u8], body: &[u8]) -> Result<Vec<u8>, String> {
         with_headers(head, |fields| {
-            let value = |of: &str| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(of)).map(|(_, value)| *value);
+            let value =
+                |of: &str| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(of)).map(|(_, value)| *value);
             let has_other_type = value("content-type").is_some_and(|value| !value.starts_with(CONTENT_TYPE.as_bytes()));
             if has_other_type || status_of(head).is_some_and(|status| status != HTTP_OK) {
                 return decoded_body(body, value("content-encoding")).map(Cow::into_owned);

@@ -27,6 +27,6 @@ pub(crate) use self::call_messages::CallMessages;
 pub use self::call_source::CallSource;
 pub(crate) use self::json_codec::JsonCodec;
 pub use self::options::GrpcOptions;
-pub use self::rewrite::is_grpc_url;
 pub(crate) use self::rewrite::with_grpc;
+pub use self::rewrite::{asks_for_schema, is_grpc_url};
 pub use self::target::GrpcTarget;

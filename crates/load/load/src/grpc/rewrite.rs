@@ -8,6 +8,7 @@ use weir_grpc::metadata::{CONTENT_TYPE, check_field, timeout_text};
 use weir_grpc::{GrpcSchema, MethodName};
 use weir_net::target::Target;
 use weir_net::wire::parse_header;
+use weir_request::secret_mask::without_secrets;
 
 use super::call::GrpcCall;
 use super::options::GrpcOptions;
@@ -31,6 +32,14 @@ const ACCEPT_ENCODING: &str = "grpc-accept-encoding";
 /// Whether a URL is one of gRPC.
 pub fn is_grpc_url(url: &str) -> bool {
     SCHEMES.iter().any(|(scheme, _)| url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme)))
+}
+
+/// Whether a plan of these options asks a server for its schema.
+pub fn asks_for_schema(options: &Options) -> bool {
+    let is_described = options.grpc.protoset.is_some() || !options.grpc.protos.is_empty();
+    let is_made = |source: &ScenarioSource| source.made_for.is_some();
+    let has_calls = is_grpc_url(&options.url) || options.scenarios.iter().any(|source| source.call.is_some());
+    has_calls && !is_described && !options.grpc.is_call() && !options.scenarios.iter().any(is_made)
 }
 
 /// Options of a grpc URL as those of requests over HTTP/2; others as they are. Without files the schema is asked of the
@@ -92,6 +101,10 @@ fn url_of(base: &str, call: &str) -> Result<String, PlanError> {
     }
     if is_grpc_url(base) {
         return Ok(format!("{}/{}", base.trim_end_matches('/'), call.trim_start_matches('/')));
+    }
+    if !base.is_empty() {
+        let why = format!("invalid base_url '{}' of a mix of calls; write grpc://host:port", without_secrets(base));
+        return Err(PlanError::Grpc(why));
     }
     let why =
         format!("the call '{}' has no host; write base_url = \"grpc://host:port\" in [load]", call.escape_debug());

@@ -45,13 +45,3 @@ pub(super) fn check_first_call(
     let row = data.map(|data| format!(", with the first row of {}", data.name)).unwrap_or_default();
     Err(PlanError::Value("body", format!("{why}{row}")))
 }
-
-/// Warning about data of which no request of a scenario uses a column.
-pub(super) fn unused_data(source: &ScenarioSource, data: &ScenarioData) -> Option<String> {
-    let further = [&source.setup, &source.teardown].into_iter().flatten().map(|file| file.text.as_str());
-    let is_used = |column: &String| std::iter::once(source.text.as_str()).chain(further.clone()).any(|text| text.contains(column));
-    let columns = data.columns();
-    let example = columns.first().filter(|_| !columns.iter().any(is_used))?;
-    let names = columns.join(", ");
-    Some(format!("no request uses a column of {}; it has {names}: write e.g. {{{{{example}}}}}", data.name))
-}

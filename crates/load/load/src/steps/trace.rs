@@ -78,6 +78,9 @@ impl StepTrace {
         }
         if let Some(exchange) = exchange {
             trace.origin = users.flow.origin_name(users.scenario_of(user), exchange.origin);
+            if exchange.codec.is_some() {
+                trace.origin = trace.origin.replacen("http", "grpc", 1);
+            }
             trace.request = exchange.shown_request();
             trace.head = exchange.head().to_vec();
             trace.raw_body_bytes = exchange.body().len();

@@ -6,6 +6,7 @@ use weir_hurl::{
 };
 
 use super::body::push_body;
+use super::call_status::call_status_mistake;
 use super::encoding::PieceEncoding;
 use super::files::StepFiles;
 use super::findings::{FlowFailure, StepFindings};
@@ -62,7 +63,7 @@ impl StepChecks {
         let mut compiled = Self { has_own_success: success.is_some(), ..Self::default() };
         if is_call {
             let asserts = response.into_iter().flat_map(|response| &response.asserts);
-            compiler.check_call_statuses(success.into_iter().chain(asserts));
+            compiler.errors.extend(asserts.filter_map(call_status_mistake));
         }
         if let Some(success) = success
             && let Some(check) = compiler.compile_check(success)

@@ -38,7 +38,9 @@ impl<F: Flow> Worker<'_, F> {
                 _ => Ok(GRPC_OK),
             },
             CallEnd::Status(status) => {
-                if is_grpc_status(status) && has_trailers {
+                if !is_grpc_status(status) {
+                    results.counters.record_message(status, || CallEnd::http_text(status).to_owned());
+                } else if has_trailers {
                     results.counters.record_message(status, || CallEnd::message(fields));
                 }
                 Ok(status)
