@@ -1,7 +1,7 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|llm|watched|serve|gate|client|smart|
-                           overload|harm|send|delivery|limiter|shared|verdicts|agents|all|page] [--quick]
+    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|grpc|streams|llm|watched|serve|gate|client|
+                           smart|overload|harm|send|delivery|limiter|shared|verdicts|agents|all|page] [--quick]
                            [--pairs 5] [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
@@ -23,6 +23,7 @@ from harness import (
     closed,
     delivery,
     gated,
+    grpc,
     harm,
     http2,
     limiters,
@@ -57,6 +58,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "scenario": scenario.measure,
     "scripts": scripts.measure,
     "http2": http2.measure,
+    "grpc": grpc.measure,
     "streams": streams.measure,
     "llm": llm.measure,
     "watched": watched.measure,

@@ -51,6 +51,9 @@ const CHECK: &str = "check";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::Counts;
+    use crate::run_facts::{Manifest, RunFacts};
+    use crate::series::RunSeries;
 
     fn sample(reason: &str) -> FailureSample {
         FailureSample { reason: reason.to_owned(), response: String::new() }
@@ -58,7 +61,8 @@ mod tests {
 
     #[test]
     fn the_most_frequent_failure_is_named_and_not_the_first() {
-        let mut run = Run::default();
+        let (counts, series) = (Counts::default(), RunSeries::default());
+        let mut run = Run::of(RunFacts::default(), &counts, &[], &series, Manifest::default());
         let details = [("timeout", "late"), ("UNAVAILABLE", "gone")];
         run.target.failure_details = details.map(|(kind, words)| (kind.to_owned(), words.to_owned())).into();
         assert_eq!(run.main_failure(), Some(("UNAVAILABLE", "gone")));
