@@ -193,20 +193,24 @@ def documents(text: str) -> list[Any]:
 def test_json_is_that_of_grpcurl() -> None:
     judge("go", "bin", "grpcurl")
     with weir.serve("grpc") as service:
-        address, different = f"{service.host}:{service.port}", []
+        address, different, unread = f"{service.host}:{service.port}", [], 0
         for message in MESSAGES:
-            theirs = documents(grpcurl(address, "weir.test.v1.Test/Mirror", body=message).stdout)
+            called = grpcurl(address, "weir.test.v1.Test/Mirror", body=message)
+            if "error getting request data" in called.stderr:
+                unread += 1  # a mask with a dot, and the longest duration
+                continue
+            theirs = documents(called.stdout)
             ours = replies(played(f"{service.url}/weir.test.v1.Test/Mirror", message))
             if len(ours) != 1 or ours != theirs:
                 different.append((message, ours, theirs))
         assert not different, different
-        assert len(MESSAGES) >= 30
+        assert len(MESSAGES) - unread >= 30
         body = {"count": 3, "echo": {"text": "a"}}
         theirs = documents(grpcurl(address, "weir.test.v1.Test/List", body=body).stdout)
         assert replies(played(f"{service.url}/weir.test.v1.Test/List", body)) == theirs
-        refused = grpcurl(address, "weir.test.v1.Test/Echo", body={"status": {"code": 9, "message": "nö 100%"}})
-        assert "Code: FailedPrecondition" in refused.stderr
-        assert "Message: nö 100%" in refused.stderr
+        rejected = grpcurl(address, "weir.test.v1.Test/Echo", body={"status": {"code": 9, "message": "nö 100%"}})
+        assert "Code: FailedPrecondition" in rejected.stderr
+        assert "Message: nö 100%" in rejected.stderr
 
 
 def test_json_of_another_server_is_that_of_grpcurl(interop: str) -> None:

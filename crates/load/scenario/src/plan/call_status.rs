@@ -9,7 +9,7 @@ use super::problem;
 const FIRST_ERROR_STATUS: i64 = 400;
 
 /// Mistake of an assert on the status of a call that no status is equal to: a name that gRPC does not have, or a status
-/// of HTTP that is no failure.
+/// of HTTP below those of failures.
 pub fn call_status_mistake(assertion: &Assertion) -> Option<ParseError> {
     let PredicateKind::Compare(PredicateOperator::Equal | PredicateOperator::NotEqual, value) =
         &assertion.predicate.kind

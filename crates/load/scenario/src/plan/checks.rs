@@ -213,7 +213,7 @@ impl StepChecks {
                 findings.failures.push(FlowFailure::Check(index, failure));
             }
         }
-        // A status that is expected is no reason to look for nothing in the messages.
+        // With a status that is expected the messages are looked at as well.
         if findings.failures.is_empty() && self.expects_status() {
             for index in std::mem::take(&mut findings.skipped) {
                 let check = index.checked_sub(first).and_then(|at| checks.get(at as usize));
