@@ -33,6 +33,7 @@ from weir._errors import (
     WeirError,
 )
 from weir._flags import Flag
+from weir._grpc_call import GrpcResponse
 from weir._headers import Headers
 from weir._job import Job, JobResult, JobTypes, SenderStats
 from weir._limiter import Limiter
@@ -122,6 +123,7 @@ __all__ = [
     "Flag",
     "HTTPStatusError",
     "Headers",
+    "GrpcResponse",
     "Hedge",
     "Http2",
     "Interrupted",

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from weir import _weir
 from weir._errors import Interrupted, UsageError
+from weir._grpc_call import http_url, is_of_calls
 from weir._headers import HeaderTypes, pairs_of, shown_name
 from weir._processes import LAUNCHER, is_agent, script_of
 from weir._run import Run
@@ -240,6 +241,9 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     if isinstance(url, type | Sequence) and not isinstance(url, str):
         script = _script_of(url, host, threads)
         form.update(url=script.url, threads=1)
+        if is_of_calls(script.url):
+            is_tls = str(script.url).lower().startswith("grpcs://")
+            form.update(url=http_url(str(script.url)), h2c=not is_tls, http2="only" if is_tls else False)
         driving = _agents_of(script, on, agents, processes, connections if users is None else users)
     elif host is not None:
         raise UsageError("host is for classes of users; write the URL")

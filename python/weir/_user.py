@@ -6,8 +6,9 @@ import types
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from weir import _grpc_call, _weir
 from weir import _request_form as form
-from weir import _weir
+from weir._errors import UsageError
 from weir._task import tasks_of
 from weir._task_stream import StreamBlock
 from weir._think import think_time
@@ -16,6 +17,7 @@ from weir._time import Time
 if TYPE_CHECKING:
     import random
 
+    from weir._grpc_call import GrpcResponse
     from weir._weir import ScriptResponse
 
 __all__ = ["User", "sleep"]
@@ -64,6 +66,9 @@ class User(metaclass=_UserMeta):
         fixed_count: Number of users that have this class, in place of a weight.
         headers: Headers of all requests.
         timeout: Timeout of a request in seconds; default: that of the load.
+        proto: File, or files, that describe the services of a host of gRPC; without them its reflection is asked.
+        proto_path: Folder, or folders, of these files and of what they import.
+        protoset: File with a descriptor set, in place of `proto`.
 
     >>> class Shopper(weir.User):
     ...     think = "1s..3s"
@@ -87,6 +92,9 @@ class User(metaclass=_UserMeta):
     fixed_count: int = 0
     headers: Mapping[str, str] | Iterable[tuple[str, str]] = ()
     timeout: float | None = None
+    proto: Any = None
+    proto_path: Any = None
+    protoset: Any = None
 
     number: int
     """Number of the user, from 0."""
@@ -96,6 +104,7 @@ class User(metaclass=_UserMeta):
     _weir_session: _weir.ScriptSession
     _weir_random: Any
     _weir_stream: StreamBlock | None = None
+    _weir_calls: _weir.CallSchemas | None = None
     session: _weir.ScriptSession
     """URL before paths, and cookies."""
 
@@ -185,6 +194,41 @@ class User(metaclass=_UserMeta):
         given = {"name": name, "params": params, "headers": headers, "json": json, "data": data, "files": files}
         rest = {"cookies": cookies, "auth": auth, "timeout": timeout, "allow_redirects": allow_redirects}
         return _exchange(self._weir_form(method, url, catch=catch, **given, **rest))
+
+    async def grpc(
+        self,
+        method: str,
+        message: object = None,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        name: str | None = None,
+        timeout: float | None = None,
+    ) -> GrpcResponse:
+        """Call a method of gRPC of a host such as ``grpc://localhost:50051``, and wait for its response.
+
+        Args:
+            method: Method: ``"package.Service/Method"``.
+            message: Message as an object for `json.dumps`, or as JSON; of a method that takes several, a list of them.
+            metadata: Metadata; values of names with ``-bin`` are Base64.
+            name: Name of the step that the call is counted under. Default: the method.
+            timeout: Timeout in seconds, which the server has as well.
+
+        Returns:
+            The response: `status`, `message`, `ok`, `json()`, `messages`, `metadata`, `elapsed`; `check(condition,
+            reason)`, `success()` and `failure(reason)` as other responses have.
+
+        Raises:
+            NoResponse: There is no response with a status: connection, timeout or protocol.
+            UsageError: The message is not of its type, or there is no such method.
+        """
+        if self._weir_calls is None:
+            raise UsageError("self.grpc() is for a host of gRPC; write host = 'grpc://localhost:50051'")
+        body = self._weir_calls.encode(method, _grpc_call.text_of(message))
+        fields = _grpc_call.fields_of(metadata, self.timeout if timeout is None else timeout)
+        form = self._weir_form(
+            "POST", f"/{method.lstrip('/')}", name=name or method, headers=fields, data=body, timeout=timeout
+        )
+        return _grpc_call.GrpcResponse(await _exchange(form), self._weir_calls, method)
 
     def stream(self, method: str, url: str, **options: Any) -> StreamBlock:
         """Send a request whose response is read as a stream of events, within a block.

@@ -31,7 +31,7 @@ use weir_base::units;
 use weir_command::exit;
 use weir_command::stdout::reserve_stdout;
 use weir_command::{Messages, exit_on_interrupt};
-use weir_load::grpc::asks_for_schema;
+use weir_load::grpc::{asks_for_schema, for_users};
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
 use weir_load::{LoadPlan, Options};
@@ -192,6 +192,7 @@ pub(super) fn run(
         traces_requests,
         ..asked.into_options()
     };
+    let options = if script.is_python() { for_users(options) } else { options };
     if let Some(output) = once {
         return play(&options, &output, messages);
     }

@@ -5,6 +5,7 @@
 //! - [`session`]: what the requests of a user have in common: URL before paths, headers, cookies
 //! - [`request`]: what a task yields; `weir::load::program::request` makes its bytes
 //! - [`response`]: response of a task's request, parsed only when a member is read
+//! - [`call_schemas`]: messages of calls of gRPC
 //! - [`blocked`]: calls that do not return
 //! - [`command`]: `weir load -s FILE.py` in a Python process
 //! - [`quick_request`]: requests from the arguments that most have
@@ -18,6 +19,7 @@
 //! what the user does next. Nothing here waits, and the worker holds the GIL only within a call.
 
 mod blocked;
+pub(crate) mod call_schemas;
 pub(crate) mod command;
 mod program;
 pub(crate) mod quick_request;

@@ -29,6 +29,10 @@ impl UserProgram for SharedProgram {
         true
     }
 
+    fn makes_calls(&self) -> bool {
+        self.0.makes_calls
+    }
+
     fn may_block(&self) -> bool {
         true
     }

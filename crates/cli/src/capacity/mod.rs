@@ -20,7 +20,7 @@ use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::reserve_stdout;
 use weir_command::{Interrupt, exit_on_interrupt};
-use weir_load::grpc::asks_for_schema;
+use weir_load::grpc::{asks_for_schema, for_users};
 use weir_load::mix_file::MixFile;
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
@@ -129,6 +129,9 @@ pub(super) fn run(
         return Err("--listen does not go with weir capacity; what listens lasts as long as its load".to_owned());
     }
     asked.options.program = script.options().map(ProgramOptions::of_script);
+    if script.is_python() {
+        asked.options = for_users(asked.options);
+    }
     if asks_for_schema(&asked.options) {
         exit_on_interrupt(messages).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     }

@@ -31,7 +31,22 @@ const ACCEPT_ENCODING: &str = "grpc-accept-encoding";
 
 /// Whether a URL is one of gRPC.
 pub fn is_grpc_url(url: &str) -> bool {
-    SCHEMES.iter().any(|(scheme, _)| url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme)))
+    scheme_of(url).is_some()
+}
+
+/// Options of users of a program whose URL is one of gRPC as those of requests over HTTP/2; others as they are.
+pub fn for_users(options: Options) -> Options {
+    let Some((scheme, http)) = scheme_of(&options.url) else { return options };
+    let is_tls = http.starts_with("https");
+    let over_tls = if is_tls { Some(Http2Preference::Required) } else { options.http2.over_tls };
+    let http2 = Http2Options { over_tls, cleartext: !is_tls || options.http2.cleartext, ..options.http2 };
+    Options { url: format!("{http}{}", &options.url[scheme.len()..]), http2, ..options }
+}
+
+/// Scheme of a URL of gRPC with what is behind it, and that of HTTP that it becomes.
+fn scheme_of(url: &str) -> Option<(&'static str, &'static str)> {
+    let is_scheme = |scheme: &str| url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
+    SCHEMES.into_iter().find(|(scheme, _)| is_scheme(scheme))
 }
 
 /// Whether a plan of these options asks a server for its schema.
@@ -113,10 +128,7 @@ fn url_of(base: &str, call: &str) -> Result<String, PlanError> {
 
 /// Options of one grpc URL as those of requests over HTTP/2.
 fn call_options<'o>(options: &'o Options, known: &mut KnownSchemas) -> Result<Cow<'o, Options>, PlanError> {
-    let Some((scheme, http)) = SCHEMES
-        .iter()
-        .find(|(scheme, _)| options.url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme)))
-    else {
+    let Some((scheme, http)) = scheme_of(&options.url) else {
         let why =
             "--proto, --proto-path and --protoset are for URLs of gRPC; write grpc://host:port/package.Service/Method";
         return if options.grpc.is_empty() { Ok(Cow::Borrowed(options)) } else { Err(PlanError::Conflict(why)) };

@@ -33,6 +33,11 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether its requests are calls of gRPC.
+    fn makes_calls(&self) -> bool {
+        false
+    }
+
     /// Whether a call may wait for ever, in a function that nothing interrupts. The load then ends without it.
     fn may_block(&self) -> bool {
         false

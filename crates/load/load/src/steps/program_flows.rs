@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_base::Nanos;
+use weir_base::grpc_status::{GRPC_OK, is_grpc_status, is_success_status};
 use weir_machine::clock;
 use weir_measure::run_steps::StepFacts;
 use weir_net::target::SocketAddress;
@@ -157,7 +158,7 @@ impl UserFlow for ProgramFlows<'_> {
         let is_failed = !findings.failures.is_empty() || is_success == Some(false);
         self.is_failed = is_failed;
         let is_failed_by_status =
-            matches!(event, FlowEvent::Response { status, .. } if is_success.is_none() && *status >= 400);
+            matches!(event, FlowEvent::Response { status, .. } if is_success.is_none() && !is_success_status(*status));
         let verdict = if is_failed || is_failed_by_status { StepVerdict::Failed } else { StepVerdict::Passed };
         findings.verdict = step.map(|_| verdict);
         Some(self.next(action))
@@ -248,6 +249,12 @@ impl UserFlow for ProgramFlows<'_> {
 
 fn response(exchange: &StepExchange, status: u16, service: Nanos, remaining: usize) -> ProgramResponse<'_> {
     let (head, body) = (exchange.head(), exchange.body());
+    // A program has the status of gRPC among the fields.
+    let status = match status {
+        GRPC_OK => 200,
+        status if is_grpc_status(status) => 500,
+        status => status,
+    };
     let llm = exchange.observer.as_ref().map(|observer| *observer.llm_timeline());
     ProgramResponse { status, service, head, body, remaining, llm, events: &exchange.arrived }
 }
