@@ -52,10 +52,10 @@ class GrpcResponse:
 
     __module__ = "weir"
 
-    def __init__(self, response: ScriptResponse, schemas: CallSchemas, method: str) -> None:
+    def __init__(self, response: ScriptResponse, calls: CallSchemas, method: str) -> None:
         """Wrap a response; tasks have them from `User.grpc`."""
         self._response = response
-        self._schemas = schemas
+        self._calls = calls
         self._method = method
         self._messages: list[Any] | None = None
         self.metadata: Mapping[str, str] = response.headers
@@ -79,7 +79,7 @@ class GrpcResponse:
         """Messages as objects of JSON."""
         if self._messages is None:
             encoding = str(self.metadata.get("grpc-encoding", ""))
-            text = self._schemas.decode(self._method, self._response.content, encoding)
+            text = self._calls.decode(self._method, self._response.content, encoding)
             self._messages = [json.loads(line) for line in text.splitlines()]
         return self._messages
 
@@ -93,9 +93,9 @@ class GrpcResponse:
             raise ValueError(f"{self._method}: the response has no message; its status is {self.status}")
         return self.messages[0]
 
-    def check(self, condition: object, reason: str = "") -> None:
-        """Make the call a failure unless a condition holds."""
-        self._response.check(bool(condition), reason)
+    def check(self, passed: bool, reason: str | None = None) -> bool:
+        """Make the call a failure unless a check has passed; return whether it has."""
+        return self._response.check(passed, reason)
 
     def success(self) -> None:
         """Make the call a success, whatever its status is."""
@@ -117,6 +117,23 @@ def http_url(url: str) -> str:
         if url.lower().startswith(scheme):
             return http + url[len(scheme) :]
     return url
+
+
+def form_of_calls(url: str | None) -> dict[str, object]:
+    """Return what a load of users with this host has in place of it, if it is one of gRPC."""
+    if url is None or not is_of_calls(url):
+        return {}
+    is_tls = url.lower().startswith("grpcs://")
+    return {"url": http_url(url), "h2c": not is_tls, "http2": "only" if is_tls else False}
+
+
+def message_of(body: Any, is_grpc: bool) -> Any:
+    """Return a body as it is; a dict is a message of gRPC."""
+    if not isinstance(body, Mapping):
+        return body
+    if not is_grpc:
+        raise UsageError("body: a dict; write json={...} to send it as JSON")
+    return text_of(body)
 
 
 def schemas_of(owner: Any, url: str) -> CallSchemas:

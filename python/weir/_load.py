@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from weir import _weir
 from weir._errors import Interrupted, UsageError
-from weir._grpc_call import http_url, is_of_calls
+from weir._grpc_call import form_of_calls, is_of_calls, message_of
 from weir._headers import HeaderTypes, pairs_of, shown_name
 from weir._processes import LAUNCHER, is_agent, script_of
 from weir._run import Run
@@ -241,9 +241,7 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     if isinstance(url, type | Sequence) and not isinstance(url, str):
         script = _script_of(url, host, threads)
         form.update(url=script.url, threads=1)
-        if is_of_calls(script.url):
-            is_tls = str(script.url).lower().startswith("grpcs://")
-            form.update(url=http_url(str(script.url)), h2c=not is_tls, http2="only" if is_tls else False)
+        form.update(form_of_calls(script.url))
         driving = _agents_of(script, on, agents, processes, connections if users is None else users)
     elif host is not None:
         raise UsageError("host is for classes of users; write the URL")
@@ -252,8 +250,8 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     del form["host"]
     lines = _header_lines(headers)
     command = _call(name, load.__kwdefaults__ or {}, form | {"headers": list(lines) or None})
-    is_grpc = isinstance(url, str) and url.lower().startswith(("grpc://", "grpcs://"))
-    bodies = [_message(one, is_grpc) for one in _bodies(body)]
+    is_grpc = isinstance(url, str) and is_of_calls(url)
+    bodies = [message_of(one, is_grpc) for one in _bodies(body)]
     if json is not None:
         if body is not None:
             raise UsageError("body and json do not go together; json is a body")
@@ -338,15 +336,6 @@ def _bodies(
     if given is None:
         return []
     return [given] if isinstance(given, str | bytes | PathLike | Mapping) else given
-
-
-def _message(body: _Body | Mapping[str, object], is_grpc: bool) -> _Body:
-    """Return a body as it is; a dict is a message of gRPC."""
-    if not isinstance(body, Mapping):
-        return body
-    if not is_grpc:
-        raise UsageError("body: a dict; write json={...} to send it as JSON")
-    return _json_text(body)
 
 
 def _texts(given: str | Sequence[str]) -> list[str]:
