@@ -21,7 +21,8 @@ merged! {
         pub llm_requests: u64 => sum,
         /// Of these, requests that met all objectives of each request.
         pub good: u64 => sum,
-        /// Time from the intended start to the first event, of responses that ended.
+        /// Time from the intended start to the first event, of responses that ended, and of
+        /// connections that listen when it came.
         #[serde(deserialize_with = "histogram::deserialize_coarse")]
         pub first_event: Histogram => sum,
         /// Gaps between events.

@@ -16,7 +16,7 @@ mod reply_query;
 mod upgrade_probe;
 mod upgrade_response;
 
-pub(crate) use self::exchange::{ConnectionOpening, SentMessage, WebSocketExchange};
+pub(crate) use self::exchange::{ConnectionOpening, HeardMessages, SentMessage, WebSocketExchange};
 pub use self::message_plan::{MessagePlan, PlannedMessage};
 pub(crate) use self::message_plan::{http_url, is_websocket_url, opcode_of};
 pub(crate) use self::message_renderer::MessageRenderer;

@@ -245,7 +245,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
         if self.flow.plan.reply.is_none() || !self.is_open(index) {
             // What listens waits for its first message alone.
             let slot = self.connections.get(index);
-            return slot.and_then(|slot| slot.exchange.heard.as_ref()).is_some_and(|heard| heard.0.events > 0);
+            return slot.and_then(|slot| slot.exchange.heard.as_ref()).is_some_and(|heard| heard.timeline.events > 0);
         }
         // Later replies are told apart by their keys.
         while let Some(slot) = self.connections.get(index)
@@ -260,7 +260,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
             self.end(&flight.failed(FailureKind::Timeout, now, bytes), user);
             self.fill_connection(index, now, now);
         }
-        true
+        // A connection that accepts no byte of the oldest one fails as a whole.
+        self.connections.get(index).is_none_or(|slot| slot.flights.is_empty() || slot.exchange.written_messages() > 0)
     }
 
     /// Sends the pings that are due.

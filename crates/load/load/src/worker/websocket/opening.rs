@@ -4,7 +4,7 @@ use super::super::connect::CONNECT_RETRY_DELAY;
 use super::{REPLY_STATUS, WebSocketMessages, Worker};
 use crate::connection::ConnectionPhase;
 use crate::flight::ReadTimes;
-use crate::websocket::{ConnectionOpening, UpgradeResponse, WebSocketExchange};
+use crate::websocket::{ConnectionOpening, HeardMessages, UpgradeResponse, WebSocketExchange};
 use crate::worker::flow::{FailedConnection, Flow};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -56,7 +56,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
             && let Some(flight) = slot.flights.front_mut()
         {
             flight.sent = now;
-            slot.exchange.heard = Some(Box::new((StreamTimeline::new(flight.intended, now), 0)));
+            let timeline = StreamTimeline::new(flight.intended, now);
+            slot.exchange.heard = Some(Box::new(HeardMessages { timeline, wire: 0, body: 0 }));
         }
         self.write_out(index, now);
     }
@@ -76,7 +77,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
         };
         opening.upgrade = None;
         if let Some(heard) = &mut slot.exchange.heard {
-            heard.0.record_bytes(times.at);
+            heard.timeline.record_bytes(times.at);
         }
         match result.agreement {
             Ok(HandshakeAgreement { deflate: Some(deflate), .. }) => {
@@ -178,12 +179,16 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let written = exchange.written_messages();
         for (nth, flight) in flights.iter().enumerate() {
             let bytes = exchange.sent.get(nth).filter(|_| nth < written).map_or(0, |sent| sent.bytes as usize);
-            self.end(&flight.failed(kind, now, bytes), user);
+            let mut outcome = flight.failed(kind, now, bytes);
+            if let Some(heard) = exchange.heard.as_deref() {
+                (outcome.bytes_in, outcome.body_in) = (heard.wire, heard.body);
+            }
+            self.end(&outcome, user);
         }
         if phase != ConnectionPhase::Open {
             self.connection_failed();
-        } else if let Some((timeline, bytes)) = exchange.heard.as_deref() {
-            self.record_heard(timeline, *bytes, kind);
+        } else if let Some(heard) = exchange.heard.as_deref() {
+            self.record_heard(heard, kind);
         }
         if self.is_open_loop() {
             return;

@@ -1,0 +1,134 @@
+//! WebSocket and what ends it early or holds it up: services that read nothing, interrupts, services that are killed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails, and has a clock"
+)]
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use weir_measure::Run;
+use weir_measure::run::Requests;
+use weir_testing::{Running, Serving, Weir, until};
+
+use crate::load_websocket::{failures, stats, url};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whole lines of a type so far.
+fn lines(weir: &Weir, file: &str, kind: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(weir.path(file)).unwrap_or_default();
+    let whole = &text[..text.rfind('\n').unwrap_or_default()];
+    let all = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    all.filter(|line| line["type"] == kind).collect()
+}
+
+fn sum(lines: &[Value], figure: impl Fn(&Value) -> Option<u64>) -> u64 {
+    lines.iter().filter_map(figure).sum()
+}
+
+/// A load that listens, with its intervals in `out.jsonl`.
+fn listening(weir: &Weir, serving: &Serving, flags: &[&str]) -> Running {
+    let address = url(serving, "/push");
+    let listen = ["load", &address, "--listen", "-c", "2", "--format", "json", "--out-jsonl", "out.jsonl"];
+    weir.start(&[&listen[..], flags].concat())
+}
+
+#[test]
+fn large_messages_to_a_service_that_reads_nothing_wait_without_their_frames() {
+    const LENGTH: usize = 4 << 20;
+    let serving = Serving::start(&["ws"]);
+    let weir = Weir::new();
+    weir.write("large", vec![b'x'; LENGTH]);
+    let address = url(&serving, "/");
+    let flags = ["-b", "@large", "-c", "1", "--rate", "100", "-d", "60s", "--no-template"];
+    let out = ["--format", "json", "--out-jsonl", "out.jsonl"];
+    let running = weir.start(&[&["load", &address], &flags[..], &out].concat());
+    until("a message", PATIENCE, || stats(&serving)["received"].as_u64() > Some(0));
+    serving.signal(Signal::STOP);
+    let in_flight = |line: &Value| line["in_flight"].as_u64() > Some(60);
+    until("messages that wait", PATIENCE, || lines(&weir, "out.jsonl", "interval").iter().any(in_flight));
+    let peak = running.status_kib("VmHWM");
+    drop(running);
+    serving.signal(Signal::CONT);
+    // The message, and a frame of it; 60 frames would have 240 MiB.
+    assert!(peak < 100 << 10, "{peak} KiB");
+}
+
+#[test]
+fn a_connection_that_accepts_nothing_fails_its_messages_also_those_with_ids() {
+    let serving = Serving::start(&["ws"]);
+    let weir = Weir::new();
+    weir.write("large", format!("{{\"id\":1,\"text\":\"{}\"}}", "x".repeat(4 << 20)));
+    let address = url(&serving, "/");
+    let flags = ["-b", "@large", "-c", "1", "--rate", "20", "-d", "2s", "--timeout", "500ms", "--reply", "$.id"];
+    let running = weir.start(&[&["load", &address, "--format", "json"], &flags[..]].concat());
+    until("a message", PATIENCE, || stats(&serving)["received"].as_u64() > Some(0));
+    serving.signal(Signal::STOP);
+    let run = running.finish().json();
+    serving.signal(Signal::CONT);
+    // Those behind the end of the load had no connection.
+    let Requests { total, ok, failed, unfinished, .. } = run.requests;
+    assert_eq!((total, unfinished), (40, 0), "{:?}", run.requests);
+    assert!(failures(&run, "timeout") > 5 && ok + failed == total, "{:?} {:?}", run.requests, run.failures);
+}
+
+#[test]
+fn an_interrupt_keeps_what_connections_have_heard_so_far() {
+    let serving = Serving::start(&["ws", "--gap", "10ms"]);
+    let weir = Weir::new();
+    let running = listening(&weir, &serving, &["-d", "60s"]);
+    until("messages", PATIENCE, || stats(&serving)["sent"].as_u64() > Some(40));
+    running.interrupt();
+    let output = running.finish();
+    assert_eq!(output.code, 130, "{output:?}");
+    let run: Run = output.json();
+    let streams = run.streams.as_ref().unwrap();
+    assert!(run.interrupted && run.requests.unfinished == 0, "{:?}", run.requests);
+    assert_eq!((streams.responses, streams.stopped, streams.without_events), (2, 2, 0), "{streams:?}");
+    assert!(streams.events > 20 && streams.gap_ms.p50.unwrap() > 5.0, "{streams:?}");
+    assert!(streams.first_event_ms.min.unwrap() >= 9.9, "{streams:?}");
+    assert!(run.bytes.body_in > 0 && run.bytes.read > run.bytes.body_in, "{:?}", run.bytes);
+    let all = lines(&weir, "out.jsonl", "interval");
+    assert_eq!(sum(&all, |line| line["streams"]["events"].as_u64()), streams.events);
+    assert_eq!(sum(&all, |line| line["bytes_in"].as_u64()), run.bytes.read);
+}
+
+#[test]
+fn intervals_have_first_messages_and_bytes_when_they_come() {
+    let serving = Serving::start(&["ws", "--gap", "10ms"]);
+    let weir = Weir::new();
+    let running = listening(&weir, &serving, &["-d", "60s"]);
+    let first = |all: &[Value]| all.iter().filter(|line| line["streams"]["first_event_ms"].is_object()).count();
+    let mut all = Vec::new();
+    until("two intervals", PATIENCE, || {
+        all = lines(&weir, "out.jsonl", "interval");
+        all.len() >= 2
+    });
+    assert!(first(&all) > 0, "{all:?}");
+    assert!(sum(&all, |line| line["bytes_in"].as_u64()) > 0, "{all:?}");
+    running.interrupt();
+    let run = running.finish().json();
+    let counts = run.series.iter().filter_map(|point| Some(point.streams.as_ref()?.first_event_ms.count));
+    assert_eq!((counts.sum::<u64>(), run.streams.unwrap().responses), (2, 2), "no first message twice");
+}
+
+#[test]
+fn what_came_before_a_service_was_killed_is_traffic() {
+    let serving = Serving::start(&["ws", "--gap", "10ms"]);
+    let weir = Weir::new();
+    let running = listening(&weir, &serving, &["-n", "2"]);
+    until("messages", PATIENCE, || stats(&serving)["sent"].as_u64() > Some(40));
+    serving.signal(Signal::KILL);
+    serving.finish();
+    let run = running.finish().json();
+    let streams = run.streams.as_ref().unwrap();
+    assert_eq!((failures(&run, "broken_off"), streams.broken_off), (2, 2), "{:?}", run.failures);
+    assert!(run.bytes.body_in > 0 && run.bytes.read > run.bytes.body_in, "{:?}", run.bytes);
+    assert!(run.traffic_per_s()[0] > 0.0);
+    let all = lines(&weir, "out.jsonl", "interval");
+    assert_eq!(sum(&all, |line| line["bytes_in"].as_u64()), run.bytes.read);
+}
