@@ -253,8 +253,8 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
         if body is not None:
             raise UsageError("body and json do not go together; json is a body")
         bodies = [_json_text(json)]
-        is_grpc = isinstance(url, str) and url.lower().startswith(("grpc://", "grpcs://"))
-        if not is_grpc and not any(line.lower().startswith("content-type:") for line in lines):
+        is_message = isinstance(url, str) and url.lower().startswith(("grpc://", "grpcs://", "ws://", "wss://"))
+        if not is_message and not any(line.lower().startswith("content-type:") for line in lines):
             lines.append("Content-Type: application/json")
     has_rows = variables is not None or data is not None or data_order != "circular"
     rows = Scenario("", name="", variables=variables, data=data, data_order=data_order) if has_rows else None
@@ -331,6 +331,8 @@ def _form(scenario: Scenario | None) -> dict[str, object] | None:
 def _bodies(given: _Body | Sequence[_Body] | None) -> Sequence[_Body]:
     if given is None:
         return []
+    if isinstance(given, Mapping):
+        raise TypeError("body: text, bytes or the path of a file, not a mapping; json= takes an object")
     return [given] if isinstance(given, str | bytes | PathLike) else given
 
 

@@ -120,7 +120,7 @@ fn intervals_have_first_messages_and_bytes_when_they_come() {
 fn what_came_before_a_service_was_killed_is_traffic() {
     let serving = Serving::start(&["ws", "--gap", "10ms"]);
     let weir = Weir::new();
-    let running = listening(&weir, &serving, &["-n", "2"]);
+    let running = listening(&weir, &serving, &["-n", "2", "-t", "1"]);
     until("messages", PATIENCE, || stats(&serving)["sent"].as_u64() > Some(40));
     serving.signal(Signal::KILL);
     serving.finish();
@@ -131,4 +131,76 @@ fn what_came_before_a_service_was_killed_is_traffic() {
     assert!(run.traffic_per_s()[0] > 0.0);
     let all = lines(&weir, "out.jsonl", "interval");
     assert_eq!(sum(&all, |line| line["bytes_in"].as_u64()), run.bytes.read);
+}
+
+#[test]
+fn a_listening_run_leads_with_its_messages() {
+    let serving = Serving::start(&["ws", "--gap", "10ms", "--messages", "7"]);
+    let weir = Weir::new();
+    let address = url(&serving, "/push");
+    let output = weir.run(&["load", &address, "--listen", "-c", "3", "-n", "12", "--html", "page.html"]);
+    let report = output.stdout;
+    assert!(report.contains("messages     84 total"), "{report}");
+    assert!(report.contains("ends         12 closed by the service"), "{report}");
+    assert!(report.contains("first message") && !report.contains("response time"), "{report}");
+    let at = |words: &str| report.find(words).unwrap();
+    assert!(at("messages  ") < at("connections  ") && at("gap") < at("status"), "{report}");
+    let page = std::fs::read_to_string(weir.path("page.html")).unwrap();
+    assert!(page.contains("3 connections listened for") && !page.contains("Distribution"), "{page}");
+}
+
+#[test]
+fn replies_are_no_failed_statuses_in_the_words_of_ab() {
+    let serving = Serving::start(&["ws"]);
+    let output = Weir::new().run(&["load", &url(&serving, "/"), "-b", "x", "-n", "120", "--format", "ab"]);
+    assert!(output.stdout.contains("Complete requests:      120"), "{output:?}");
+    assert!(!output.stdout.contains("Non-2xx"), "{output:?}");
+}
+
+#[test]
+fn what_a_service_declines_or_leaves_out_is_named() {
+    let serving = Serving::start(&["ws"]);
+    let weir = Weir::new();
+    let output = weir.run(&["load", &url(&serving, "/"), "-b", "x", "-n", "3", "-c", "1", "--deflate"]);
+    assert!(output.stdout.contains("1 without the compression that was offered"), "{output:?}");
+    let first = ["-c", "1", "-n", "1", "--first-message", "hi", "--first-replies", "2", "--timeout", "300ms"];
+    let output = weir.run(&[&["load", &url(&serving, "/"), "-b", "x"], &first[..]].concat());
+    let why = "timeout: --first-message 1 has too few replies after 300ms, 1 missing; see --first-replies";
+    assert!(output.stderr.contains(why), "{output:?}");
+    // A service that accepts connections, and never responds.
+    serving.signal(Signal::STOP);
+    let output = weir.run(&["load", &url(&serving, "/"), "-b", "x", "-n", "1", "--timeout", "300ms"]);
+    serving.signal(Signal::CONT);
+    let expected = format!(
+        "no WebSocket at {}: no response to the upgrade within 300ms; the connection was accepted, is it an HTTP service?",
+        url(&serving, "/")
+    );
+    assert_eq!((output.code, output.one_line()), (2, expected.as_str()));
+}
+
+#[test]
+fn the_remedies_are_those_of_websocket() {
+    let serving = Serving::start(&["ws"]);
+    let weir = Weir::new();
+    let secure = url(&serving, "/").replace("ws://", "wss://");
+    let output = weir.run(&["load", &secure, "-b", "x", "-n", "1"]);
+    assert!(output.one_line().ends_with("does it speak TLS there? Try ws://"), "{output:?}");
+    let output = weir.run(&["load", &url(&serving, "/"), "-b", "x", "--streams", "5"]);
+    let expected = "--streams is for HTTP/2; messages in flight of a connection of WebSocket are --pipeline";
+    assert_eq!((output.code, output.one_line()), (2, expected));
+}
+
+#[test]
+fn data_that_no_message_uses_is_a_warning() {
+    let serving = Serving::start(&["ws"]);
+    let weir = Weir::new();
+    weir.write("users.csv", "name,age\nAnna,7\n");
+    for (body, expected) in [
+        ("x", "weir: warning: nothing uses the columns of users.csv: name, age; write e.g. {{name}}\n"),
+        ("{{newUuid}}", "weir: warning: nothing uses the columns of users.csv: name, age; write e.g. {{name}}\n"),
+        ("{{age}}", ""),
+    ] {
+        let output = weir.run(&["load", &url(&serving, "/"), "-b", body, "-n", "150", "--data", "users.csv"]);
+        assert_eq!((output.code == 2, output.stderr.as_str()), (false, expected), "{output:?}");
+    }
 }

@@ -9,7 +9,7 @@ use std::io;
 use super::http2::Http2Preference;
 use super::origin_addresses::{ConnectAttempts, OriginAddresses};
 use super::plan::LoadPlan;
-use super::websocket::{UpgradeRejection, upgrade_once};
+use super::websocket::{UpgradeRejection, unanswered, upgrade_once};
 use super::{LoadError, ProgressCallback};
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
@@ -48,7 +48,7 @@ pub(super) fn probe(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result
         }
         Err(e) if e.kind() == io::ErrorKind::Interrupted => Err(LoadError::Interrupted),
         Err(e) if e.kind() == io::ErrorKind::InvalidData => {
-            Err(LoadError::Handshake(format_address(plan), describe_tls_error(&e)))
+            Err(LoadError::Handshake(format_address(plan), describe_tls_error(&e, plain_scheme(plan))))
         }
         Err(e) if is_rejection(&e) => Err(LoadError::Upgrade(plan.shown_url(), e.to_string())),
         Err(e) => Err(LoadError::Unreachable(format_address(plan), describe_io_error(&e))),
@@ -68,7 +68,10 @@ fn connect_once(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> io::Result
             elapsed if elapsed >= plan.timeout => Err(io::ErrorKind::TimedOut.into()),
             elapsed => wait(&poller, plan.timeout - elapsed, watch),
         };
-        upgrade_once(&mut stream, messages, plan.seed, &mut waits)?;
+        upgrade_once(&mut stream, messages, plan.seed, &mut waits).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => unanswered(plan.timeout),
+            _ => error,
+        })?;
     }
     Ok(stream.is_http2())
 }
@@ -135,13 +138,18 @@ fn format_address(plan: &LoadPlan) -> String {
     }
 }
 
-/// TLS error, with a hint.
-pub(super) fn describe_tls_error(error: &io::Error) -> String {
+/// Scheme of the plan's URL without TLS.
+fn plain_scheme(plan: &LoadPlan) -> &'static str {
+    if plan.messages.is_some() { "ws" } else { "http" }
+}
+
+/// TLS error, with a hint; `plain` is the scheme of the same protocol without TLS.
+pub(super) fn describe_tls_error(error: &io::Error, plain: &str) -> String {
     let why = error.to_string();
     let remedy = match &why {
         _ if why.contains("NoApplicationProtocol") => "; it does not offer HTTP/2, without 'only' HTTP/1.1 is used",
         _ if why.contains("certificate") => "; give its CA with --cacert, or -k to accept any",
-        _ if why.contains("corrupt message") => "; does it speak TLS there? Try http://",
+        _ if why.contains("corrupt message") => return format!("{why}; does it speak TLS there? Try {plain}://"),
         _ => "",
     };
     format!("{why}{remedy}")

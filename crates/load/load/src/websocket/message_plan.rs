@@ -197,6 +197,10 @@ fn check(options: &Options) -> Result<(), PlanError> {
         (options.no_keepalive, "--no-keepalive does not go with a ws:// URL; a connection carries many messages"),
         (options.http2.is_given(), "--http2 and --h2c do not go with a ws:// URL; it is upgraded from HTTP/1.1"),
         (
+            options.http2.streams.is_some(),
+            "--streams is for HTTP/2; messages in flight of a connection of WebSocket are --pipeline",
+        ),
+        (
             options.streams.is_some() && !listens,
             "--stream does not go with a ws:// URL; messages that the service pushes are read with --listen",
         ),

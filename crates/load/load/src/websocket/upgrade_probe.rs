@@ -4,6 +4,7 @@ use std::io::{self, IoSlice};
 
 use super::message_plan::MessagePlan;
 use super::upgrade_response::UpgradeResponse;
+use weir_base::Nanos;
 use weir_net::stream::Stream;
 use weir_websocket::close_code::CloseCode;
 use weir_websocket::frame::Endpoint;
@@ -76,6 +77,13 @@ pub(crate) fn upgrade_once(
             Err(why) => return Err(rejected(format!("{why}; is it an HTTP service?"))),
         }
     }
+}
+
+/// Error of an upgrade without a response within the timeout.
+pub(crate) fn unanswered(timeout: Nanos) -> io::Error {
+    let why =
+        format!("no response to the upgrade within {timeout}; the connection was accepted, is it an HTTP service?");
+    io::Error::other(UpgradeRejection(why))
 }
 
 /// What to do about an upgrade that failed.

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use super::Worker;
 use super::flow::{ArrivedResponse, FailedConnection, Flow, ScenarioOrigin};
-use crate::connection::ConnectionPhase;
+use crate::connection::{ConnectionPhase, LoadConnection};
 use crate::flight::ReadTimes;
 use crate::http2::StreamExchange;
 use crate::plan::LoadPlan;
@@ -96,7 +96,11 @@ impl Flow for WebSocketMessages<'_> {
     const MAX_CLAIM: u64 = 64;
     const READS_TOGETHER: bool = true;
     const TAKES_ANY_CONNECTION: bool = true;
-    const IS_FRAMED: bool = true;
+
+    #[inline]
+    fn is_framed(_connection: &LoadConnection<WebSocketExchange>) -> bool {
+        true
+    }
 
     fn has_idle(worker: &Worker<'_, Self>) -> bool {
         !worker.flow.ready.is_empty()
@@ -242,6 +246,9 @@ impl Worker<'_, WebSocketMessages<'_>> {
     /// with it.
     fn expire_messages(&mut self, index: u32, now: Nanos) -> bool {
         let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
+        if self.expire_first_reply(index, now) {
+            return true;
+        }
         if self.flow.plan.reply.is_none() || !self.is_open(index) {
             // What listens waits for its first message alone.
             let slot = self.connections.get(index);

@@ -84,6 +84,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
                 slot.exchange.is_deflated = true;
                 slot.exchange.reader.set_inflater(Inflater::new(!deflate.server_no_context));
             }
+            Ok(_) if self.flow.plan.offer.deflate.is_some() => self.websocket_counts().uncompressed += 1,
             Ok(_) => {}
             Err(HandshakeError::Status(status)) => {
                 self.rejected(index, status, result.head_bytes as u64, times);
@@ -200,6 +201,26 @@ impl Worker<'_, WebSocketMessages<'_>> {
         }
     }
 
+    /// Fails a connection whose service has upgraded it, and does not reply to its first messages; whether it has.
+    pub(super) fn expire_first_reply(&mut self, index: u32, now: Nanos) -> bool {
+        let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
+        let Some(slot) = self.connections.get(index) else { return false };
+        let since = slot.waiting_since().unwrap_or(slot.opened);
+        let Some(opening) = slot.exchange.opening.as_ref().filter(|opening| opening.upgrade.is_none()) else {
+            return false;
+        };
+        let (sent, awaited) = (opening.first_sent, opening.awaited);
+        let is_late = now - since.min(latest) > timeout;
+        if is_late {
+            self.fail(index, FailureKind::Timeout, &|| {
+                format!(
+                    "--first-message {sent} has too few replies after {timeout}, {awaited} missing; see --first-replies"
+                )
+            });
+        }
+        is_late
+    }
+
     /// Ends connections without messages that are not open within the timeout. Messages have timeouts of their own.
     pub(super) fn expire_openings(&mut self, now: Nanos) {
         let timeout = self.shared.plan.timeout;
@@ -207,7 +228,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
             let Some(slot) = self.connections.get(index) else { continue };
             let is_late = slot.phase != ConnectionPhase::Open && now - slot.opened > timeout;
             if is_late && slot.flights.is_empty() {
-                self.fail(index, FailureKind::Timeout, &|| format!("no WebSocket within {timeout}"));
+                self.fail(index, FailureKind::Timeout, &|| format!("no response to the upgrade within {timeout}"));
             }
         }
     }

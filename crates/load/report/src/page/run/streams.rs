@@ -4,13 +4,18 @@ use super::plots::percentiles;
 use super::stream_plots::stream_course;
 use crate::page::{Block, Section};
 use crate::streams::{ends, events, goodput, own_part, times, tokens};
+use crate::websocket;
 use weir_histogram::Histogram;
 use weir_measure::Run;
 
 pub(super) fn streams(run: &Run) -> Section {
     let Some(streams) = &run.streams else { return Section::default() };
-    let mut sentences =
-        vec![format!("Streams: {}.", ends(streams).join(", ")), format!("Events: {}.", events(streams).join(", "))];
+    let mut sentences = if run.listens() {
+        let (messages, ends) = (websocket::messages(streams), websocket::ends(run, streams));
+        vec![format!("Messages: {}.", messages.join(", ")), format!("Connections: {}.", ends.join(", "))]
+    } else {
+        vec![format!("Streams: {}.", ends(streams).join(", ")), format!("Events: {}.", events(streams).join(", "))]
+    };
     if let Some(llm) = &run.llm {
         sentences.push(format!("Tokens: {}.", tokens(llm).join(", ")));
         sentences.extend(goodput(llm).map(|words| format!("Goodput: {words}.")));
