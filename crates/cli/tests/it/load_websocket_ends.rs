@@ -204,3 +204,42 @@ fn data_that_no_message_uses_is_a_warning() {
         assert_eq!((output.code == 2, output.stderr.as_str()), (false, expected), "{output:?}");
     }
 }
+
+#[test]
+fn a_conversation_is_printed_frame_by_frame() {
+    let serving = Serving::start(&["ws", "--subprotocol", "chat.v2", "--gap", "5ms", "--messages", "2"]);
+    let weir = Weir::new();
+    weir.write("large", "y".repeat(3000));
+    let address = url(&serving, "/echo");
+    let flags = ["-b", "hello", "-b", "@large", "--subprotocol", "chat.v2", "--timeout", "300ms"];
+    let output = weir.run(&[&["run", &address], &flags[..]].concat());
+    let cut = format!("{} ... 952 bytes more; -v prints them", "y".repeat(2048));
+    let expected =
+        format!("* open, subprotocol chat.v2\n> hello\n> {cut}\n< hello\n< {cut}\n> close 1000 normal closure\n");
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (0, expected.as_str(), ""));
+    // Without a message it listens, to the close of the service.
+    let output = weir.run(&["run", &url(&serving, "/push"), "--subprotocol", "chat.v2"]);
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!((output.code, lines.len(), lines[0]), (0, 4, "* open, subprotocol chat.v2"), "{output:?}");
+    assert!(lines[1].starts_with("< ") && lines[3] == "< close 1000 normal closure", "{output:?}");
+}
+
+#[test]
+fn a_conversation_that_breaks_off_is_a_failure() {
+    let serving = Serving::start(&["ws"]);
+    let weir = Weir::new();
+    for (path, code, end) in [
+        ("/hostile/utf8", 1, "* the service broke the protocol: a text message that is not UTF-8\n"),
+        ("/hostile/half", 1, "* ended without a close frame\n"),
+        ("/hostile/close-race", 0, "< close 1001 going away\n"),
+    ] {
+        let output = weir.run(&["run", &url(&serving, path), "-b", "go", "--timeout", "10s"]);
+        assert_eq!(output.code, code, "{path} {output:?}");
+        assert!(output.stdout.ends_with(end), "{path} {output:?}");
+    }
+    let output = weir.run(&["run", &url(&serving, "/other"), "-b", "x"]);
+    assert!(output.one_line().contains("status 404 in place of 101"), "{output:?}");
+    assert_eq!(output.code, 2);
+    let output = weir.run(&["run", &url(&serving, "/"), "-b", "x", "--json"]);
+    assert_eq!((output.code, output.one_line()), (2, "--format json does not go with a ws:// URL"));
+}

@@ -63,7 +63,7 @@ pub struct PlannedMessage {
 pub(crate) const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 
 /// Whether a URL is one of `ws` or `wss`.
-pub(crate) fn is_websocket_url(url: &str) -> bool {
+pub fn is_websocket_url(url: &str) -> bool {
     UrlText::of(url)
         .scheme
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case("ws") || scheme.eq_ignore_ascii_case("wss"))

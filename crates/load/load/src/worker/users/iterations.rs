@@ -165,6 +165,7 @@ impl Worker<'_, UserRequests<'_>> {
                     None
                 }
             };
+            self.run_socket_commands(now);
         }
     }
 
