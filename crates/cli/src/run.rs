@@ -93,7 +93,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
     timeout: Option<Duration>,
 
-    /// message of a grpc or ws URL; @FILE or @-; of ws repeatable
+    /// message of a grpc or ws URL; @FILE or @-; repeatable
     #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
     bodies: Vec<RequestBodySource>,
     /// offered subprotocol of a ws URL; repeatable

@@ -221,7 +221,7 @@ fn a_conversation_is_printed_frame_by_frame() {
     let output = weir.run(&["run", &url(&serving, "/push"), "--subprotocol", "chat.v2"]);
     let lines: Vec<&str> = output.stdout.lines().collect();
     assert_eq!((output.code, lines.len(), lines[0]), (0, 4, "* open, subprotocol chat.v2"), "{output:?}");
-    assert!(lines[1].starts_with("< ") && lines[3] == "< close 1000 normal closure", "{output:?}");
+    assert!(lines[1].starts_with("< ") && lines[3] == "< close 1000 normal closure (on purpose)", "{output:?}");
 }
 
 #[test]
