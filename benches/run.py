@@ -1,7 +1,7 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|llm|watched|serve|gate|client|smart|
-                           overload|harm|send|delivery|limiter|shared|verdicts|agents|all|page] [--quick]
+    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|websocket|llm|watched|serve|gate|
+                           client|smart|overload|harm|send|delivery|limiter|shared|verdicts|agents|all|page] [--quick]
                            [--pairs 5] [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
@@ -45,6 +45,7 @@ from harness import (
     truth,
     verdicts,
     watched,
+    websocket,
 )
 from harness.plan import Plan
 from harness.trial import Bench, Trial
@@ -58,6 +59,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "scripts": scripts.measure,
     "http2": http2.measure,
     "streams": streams.measure,
+    "websocket": websocket.measure,
     "llm": llm.measure,
     "watched": watched.measure,
     "serve": served.measure,

@@ -29,6 +29,7 @@ from harness import (
     truth,
     verdicts_goals,
     watched_page,
+    websocket_page,
 )
 from harness.results import Section, Value
 from harness.trial import Trial
@@ -48,6 +49,7 @@ def judge(section: Section) -> list[Goal]:
         "scripts": scripts_page.judge,
         "http2": http2_page.judge,
         "streams": streams_page.judge,
+        "websocket": websocket_page.judge,
         "llm": llm_page.judge,
         "watched": watched_page.judge,
         "serve": serve_goals.judge,

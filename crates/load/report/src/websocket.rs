@@ -20,6 +20,7 @@ pub(crate) fn listened(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let Some(streams) = run.streams.as_ref().filter(|_| run.listens()) else { return Vec::new() };
     let [read, written] = run.traffic_per_s().map(bytes);
     let mut lines = vec![paint.line("messages", &messages(streams))];
+    lines.extend(coalesced(streams).map(|words| paint.line("", &[words])));
     let mut connections = vec![format!("{} opened", count(run.connections.opened))];
     connections.push(format!("{} listening on average", rate(run.in_flight_mean)));
     lines.push(paint.line("connections", &connections));
@@ -36,16 +37,17 @@ pub(crate) fn listened(run: &Run, paint: AnsiPaint) -> Vec<String> {
 
 /// Number of messages, as short phrases.
 pub(crate) fn messages(streams: &RunStreams) -> Vec<String> {
-    let mut words = vec![
+    vec![
         format!("{} total", count(streams.events)),
         format!("{}/s", rate(streams.events_per_s)),
         format!("{:.1} per connection", streams.events as f64 / streams.responses.max(1) as f64),
         format!("{}/s of content", bytes(streams.bytes_per_s)),
-    ];
-    if streams.coalesced > 0 {
-        words.push(format!("{} arrived together with another", count(streams.coalesced)));
-    }
-    words
+    ]
+}
+
+/// Number of messages that came together with the one before them; none without any.
+pub(crate) fn coalesced(streams: &RunStreams) -> Option<String> {
+    (streams.coalesced > 0).then(|| format!("{} arrived together with another", count(streams.coalesced)))
 }
 
 /// How connections that listen have ended, as short phrases.

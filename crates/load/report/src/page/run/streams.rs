@@ -11,7 +11,9 @@ use weir_measure::Run;
 pub(super) fn streams(run: &Run) -> Section {
     let Some(streams) = &run.streams else { return Section::default() };
     let mut sentences = if run.listens() {
-        let (messages, ends) = (websocket::messages(streams), websocket::ends(run, streams));
+        let messages =
+            websocket::messages(streams).into_iter().chain(websocket::coalesced(streams)).collect::<Vec<_>>();
+        let ends = websocket::ends(run, streams);
         vec![format!("Messages: {}.", messages.join(", ")), format!("Connections: {}.", ends.join(", "))]
     } else {
         vec![format!("Streams: {}.", ends(streams).join(", ")), format!("Events: {}.", events(streams).join(", "))]
