@@ -18,22 +18,22 @@ class WebSockets:
         closes: Closes by the service, by code; 1006 without a close frame.
         violations: Connections that ended by a breach of the protocol.
         unmatched: Messages of the service that are not replies.
-        pings: Pings of the service, which have had their pongs.
         messages_sent: Messages that users of a script have sent.
         messages_received: Messages that users of a script have received.
+        pings: Pings of the service, which have had their pongs.
         pings_sent: Pings that were sent.
         ping_ms: Time from a ping to its pong, in milliseconds.
     """
 
     upgraded: int
-    uncompressed: int = 0
+    uncompressed: int
     rejected: Mapping[int, int]
     failed: int
     closes: Mapping[int, int]
     violations: int
     unmatched: int
+    messages_sent: int
+    messages_received: int
     pings: int
     pings_sent: int
-    messages_sent: int = 0
-    messages_received: int = 0
     ping_ms: Percentiles

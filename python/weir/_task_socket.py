@@ -133,9 +133,11 @@ class WebSocket:
         """Close it.
 
         Args:
-            code: Close code.
+            code: Close code: 1000, or one of 3000 to 4999.
             reason: Reason, at most 123 bytes.
         """
+        if code != _NORMAL and not 3000 <= code <= 4999:
+            raise ValueError(f"code: {code} is not one that a client sends; write 1000, or 3000 to 4999")
         await _step(_CLOSE(self._number, code, reason))
 
     def __repr__(self) -> str:

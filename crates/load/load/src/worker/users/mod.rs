@@ -6,6 +6,7 @@ mod lent_results;
 mod program_streams;
 mod sending;
 mod socket_frames;
+mod socket_records;
 mod sockets;
 mod split_sends;
 mod step_results;

@@ -5,26 +5,22 @@ use std::io::{self, IoSlice};
 
 use super::super::Worker;
 use super::UserRequests;
+use super::socket_records::UPGRADED;
 use super::sockets::{CLOSE_TIMEOUT, socket_in};
 use crate::connection::ConnectionPhase;
 use crate::flight::{Flight, ReadTimes};
 use crate::program::{SocketEnd, SocketEvent};
 use crate::steps::StepExchange;
-use crate::websocket::{AwaitedReply, UserSocket};
+use crate::websocket::UserSocket;
 use crate::worker::readiness::failure_of;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_measure::outcome::{Outcome, RequestEnd};
-use weir_scenario::plan::{FlowFailure, StepVerdict};
 use weir_websocket::close_code::CloseCode;
 use weir_websocket::close_handshake::CloseStep;
 use weir_websocket::frame::Opcode;
 use weir_websocket::handshake::HandshakeError;
 use weir_websocket::message_reader::Received;
 use weir_websocket::violation::Violation;
-
-/// Status of upgrades that succeeded, and of replies.
-const UPGRADED: u16 = 101;
 
 /// What a piece of received bytes leads to, without its content.
 enum Followed {
@@ -152,8 +148,8 @@ impl Worker<'_, UserRequests<'_>> {
             Received::Pong(data) => SocketEvent::Pong { socket: *id, data },
             Received::Close(code, reason) => return Followed::Close(code, reason.to_owned()),
         };
-        // A user that closes hears nothing more but the end.
-        if closing_since.is_none() {
+        // A user that closes gets nothing more but the end.
+        if closing_since.is_none() && !self.has_cut_users(now) {
             let action = self.ask(user, |users, unix_s| users.socket_event(user, &event, at, unix_s));
             self.flow.sockets.next = Some(action);
         }
@@ -162,6 +158,9 @@ impl Worker<'_, UserRequests<'_>> {
 
     /// Tells a user of something that has happened to its socket, and does what it does next.
     pub(super) fn tell_of_socket(&mut self, user: u32, event: &SocketEvent<'_>, at: Nanos, now: Nanos) {
+        if self.has_cut_users(now) {
+            return;
+        }
         let action = self.ask(user, |users, unix_s| users.socket_event(user, event, at, unix_s));
         self.act(user, Some(action), now);
     }
@@ -191,6 +190,7 @@ impl Worker<'_, UserRequests<'_>> {
                 self.flow.sockets.held += 1;
                 self.set_opened(index);
                 self.record_upgrade(index, UPGRADED, result.head_bytes as u64, times);
+                self.cut_opening(user, now);
                 let subprotocol = agreement.subprotocol.as_deref();
                 self.tell_of_socket(user, &SocketEvent::Opened { socket: id, subprotocol }, at, now);
                 self.connections.get(index).is_some()
@@ -198,6 +198,7 @@ impl Worker<'_, UserRequests<'_>> {
             Err(HandshakeError::Status(status)) => {
                 self.socket_counts().rejected.record(status);
                 self.record_upgrade(index, status, result.head_bytes as u64, times);
+                self.cut_opening(user, now);
                 self.flow.sockets.forget(user, id, false);
                 self.connections.close(index);
                 let end = SocketEnd::Rejected { status };
@@ -209,77 +210,6 @@ impl Worker<'_, UserRequests<'_>> {
                 false
             }
         }
-    }
-
-    /// Records the response to an upgrade.
-    fn record_upgrade(&mut self, index: u32, status: u16, head_bytes: u64, ReadTimes { at, .. }: ReadTimes) {
-        let timeout = self.shared.plan.timeout;
-        let Some(slot) = self.connections.get(index) else { return };
-        let (user, Some(flight)) = (slot.user, slot.flights.front().copied()) else { return };
-        let Some(step) = slot.exchange.take() else { return };
-        let answer =
-            weir_net::wire::DecodedResponse { status, body: 0, wire: head_bytes, keep_alive: status == UPGRADED };
-        let length = step.request.len();
-        let at = at.max(flight.sent);
-        let mut outcome = flight.completed(&answer, at, length, step.timeout.unwrap_or(timeout));
-        if status != UPGRADED && outcome.is_ok() {
-            outcome.end = RequestEnd::Checked { status, passed: false };
-        }
-        self.record_socket_step(user, step.step, &outcome, Some(&step));
-        if let Some(slot) = self.connections.get(index) {
-            slot.exchange = Some(step);
-        }
-    }
-
-    /// Records a message whose reply has come, with bytes of its frames and content, or has not.
-    pub(super) fn record_reply(
-        &mut self,
-        user: u32,
-        awaited: &AwaitedReply,
-        reply: Result<(u64, u64), FailureKind>,
-        at: Nanos,
-        now: Nanos,
-    ) {
-        let number = self.flow.table.iteration_of(user);
-        let done = at.max(awaited.sent);
-        let (end, (bytes_in, body_in)) = match reply {
-            Ok(bytes) => (RequestEnd::Response(UPGRADED), bytes),
-            Err(kind) => (RequestEnd::Failed(kind), (0, 0)),
-        };
-        let outcome = Outcome {
-            number,
-            intended: awaited.intended,
-            ready: awaited.intended,
-            sent: awaited.sent,
-            first_byte: done,
-            done,
-            connect: Nanos::ZERO,
-            end,
-            bytes_in,
-            body_in,
-            bytes_out: awaited.bytes,
-        };
-        self.results.counters.begin(awaited.intended, now);
-        self.record_socket_step(user, awaited.step, &outcome, None);
-    }
-
-    /// Records a request of a step that no call of the program is about.
-    pub(super) fn record_socket_step(
-        &mut self,
-        user: u32,
-        step: u32,
-        outcome: &Outcome,
-        exchange: Option<&StepExchange>,
-    ) {
-        let findings = &mut self.flow.table.findings;
-        findings.clear(step);
-        findings.step = step;
-        findings.verdict = Some(if outcome.is_ok() { StepVerdict::Passed } else { StepVerdict::Failed });
-        if let RequestEnd::Failed(kind) = outcome.end {
-            findings.failures.push(FlowFailure::Transfer(kind));
-        }
-        self.record_step(user, outcome, exchange);
-        self.flow.table.findings.clear(step);
     }
 
     /// Takes a close frame of the service, and replies to it.
@@ -359,6 +289,7 @@ impl Worker<'_, UserRequests<'_>> {
         } else if let Some(flight) = flights.front() {
             self.socket_counts().failed += 1;
             self.record_socket_step(user, step.step, &flight.failed(kind, now, 0), Some(&step));
+            self.cut_opening(user, now);
         }
         self.flow.table.exchanges.put(step);
         let end = match socket.closing_since {
