@@ -12,17 +12,18 @@ class SocketOpen:
 
     def __new__(cls, request: ScriptRequest, subprotocols: list[str]) -> SocketOpen: ...
 
+@final
 class SocketStep:
     """What a task asks of its WebSocket."""
 
-    @final
-    class Send(SocketStep):
-        def __new__(cls, socket: int, data: bytes, is_text: bool, name: str) -> SocketStep.Send: ...
+    @staticmethod
+    def send(socket: int, data: bytes, is_text: bool, name: str) -> SocketStep:
+        """Send a message."""
 
-    @final
-    class Receive(SocketStep):
-        def __new__(cls, socket: int, timeout_s: float | None) -> SocketStep.Receive: ...
+    @staticmethod
+    def receive(socket: int, timeout_s: float | None) -> SocketStep:
+        """Wait for the next message."""
 
-    @final
-    class Close(SocketStep):
-        def __new__(cls, socket: int, code: int, reason: str) -> SocketStep.Close: ...
+    @staticmethod
+    def close(socket: int, code: int, reason: str) -> SocketStep:
+        """Close."""

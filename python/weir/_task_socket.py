@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_SEND = _weir.SocketStep.Send
-_RECEIVE = _weir.SocketStep.Receive
-_CLOSE = _weir.SocketStep.Close
+_SEND = _weir.SocketStep.send
+_RECEIVE = _weir.SocketStep.receive
+_CLOSE = _weir.SocketStep.close
 _NORMAL = 1000
 
 

@@ -10,7 +10,7 @@ use weir::load::program::{
 };
 
 use super::request::ScriptRequest;
-use super::task_socket::{MAX_SOCKETS, SocketOpen, SocketPhase, SocketStep, SocketWait, TaskSocket};
+use super::task_socket::{MAX_SOCKETS, SocketOpen, SocketPhase, SocketRequest, SocketWait, TaskSocket};
 use super::thread::{PythonThread, TaskInput, described, seconds};
 use super::user::TaskExchange;
 use crate::errors;
@@ -57,12 +57,12 @@ impl PythonThread {
     pub(super) fn socket_step(
         &mut self,
         py: Python<'_>,
-        step: &SocketStep,
+        step: &SocketRequest,
         call: &mut ProgramCall<'_>,
     ) -> Result<TaskInput, ProgramAction> {
         let nothing = TaskInput::Value(py.None());
         match step {
-            SocketStep::Send { socket, data, is_text, name } => {
+            SocketRequest::Send { socket, data, is_text, name } => {
                 let Some(user) = self.user(call.user) else { return Ok(nothing) };
                 let (id, intended) = (SocketId(*socket), user.due);
                 let found = user.sockets.iter().find(|socket| socket.id == id);
@@ -81,7 +81,7 @@ impl PythonThread {
                 }));
                 Ok(nothing)
             }
-            SocketStep::Receive { socket, timeout_s } => {
+            SocketRequest::Receive { socket, timeout_s } => {
                 let (now, id) = (call.now, SocketId(*socket));
                 let Some(user) = self.user(call.user) else { return Ok(nothing) };
                 let Some(socket) = user.sockets.iter_mut().find(|socket| socket.id == id) else {
@@ -95,7 +95,7 @@ impl PythonThread {
                 user.socket_wait = Some(SocketWait::Message(id, timeout_s.unwrap_or(f64::INFINITY)));
                 Err(ProgramAction::WaitUntil(until))
             }
-            SocketStep::Close { socket, code, reason } => {
+            SocketRequest::Close { socket, code, reason } => {
                 let id = SocketId(*socket);
                 if let Some(user) = self.user(call.user) {
                     user.sockets.retain(|socket| socket.id != id);

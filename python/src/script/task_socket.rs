@@ -33,13 +33,39 @@ impl SocketOpen {
 /// What a task asks of its WebSocket.
 #[pyclass(frozen, module = "weir._weir")]
 #[derive(Debug)]
-pub(crate) enum SocketStep {
+pub(crate) struct SocketStep(pub(super) SocketRequest);
+
+/// Request of a task about its WebSocket.
+#[derive(Debug)]
+pub(super) enum SocketRequest {
     /// Sends a message, which is counted under a name; resumed at once.
     Send { socket: u32, data: Vec<u8>, is_text: bool, name: String },
     /// Waits for the next message; resumed with text or bytes, or with code and reason of the end.
     Receive { socket: u32, timeout_s: Option<f64> },
     /// Closes; resumed at once.
     Close { socket: u32, code: u16, reason: String },
+}
+
+#[pymethods]
+impl SocketStep {
+    /// Sends a message.
+    #[staticmethod]
+    fn send(socket: u32, data: &[u8], is_text: bool, name: String) -> Self {
+        Self(SocketRequest::Send { socket, data: data.to_vec(), is_text, name })
+    }
+
+    /// Waits for the next message.
+    #[staticmethod]
+    #[pyo3(signature = (socket, timeout_s))]
+    fn receive(socket: u32, timeout_s: Option<f64>) -> Self {
+        Self(SocketRequest::Receive { socket, timeout_s })
+    }
+
+    /// Closes.
+    #[staticmethod]
+    fn close(socket: u32, code: u16, reason: String) -> Self {
+        Self(SocketRequest::Close { socket, code, reason })
+    }
 }
 
 /// How a WebSocket stands.

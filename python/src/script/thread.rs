@@ -135,7 +135,7 @@ impl PythonThread {
                     Err(action) => return action,
                 }
             } else if let Ok(step) = next.cast::<SocketStep>() {
-                match self.socket_step(py, step.get(), call) {
+                match self.socket_step(py, &step.get().0, call) {
                     Ok(resumed) => input = resumed,
                     Err(action) => return action,
                 }

@@ -61,7 +61,7 @@ pub fn converse(
         })?;
     let (agreement, rest) = upgraded.map_err(|error| rejected(UpgradeRejection::of_handshake(&error).to_string()))?;
     tell(&ConversationPart::Opened(agreement.subprotocol.as_deref()));
-    let mut conversation = Conversation::new(&mut stream, plan.seed);
+    let mut conversation = ClientConversation::new(&mut stream, plan.seed);
     if let Some(deflate) = agreement.deflate {
         conversation.reader.set_inflater(Inflater::new(!deflate.server_no_context));
     }
@@ -95,7 +95,7 @@ fn planned(plan: &LoadPlan, messages: &MessagePlan) -> Vec<(Opcode, Result<Vec<u
 }
 
 /// Open connection of a conversation.
-struct Conversation<'s> {
+struct ClientConversation<'s> {
     stream: &'s mut Stream,
     reader: WebSocketReader,
     writer: FrameWriter,
@@ -104,7 +104,7 @@ struct Conversation<'s> {
     out: Vec<u8>,
 }
 
-impl<'s> Conversation<'s> {
+impl<'s> ClientConversation<'s> {
     fn new(stream: &'s mut Stream, seed: u64) -> Self {
         Self {
             stream,

@@ -27,13 +27,15 @@ pub(crate) struct UserSocket {
 }
 
 /// Message whose reply is awaited.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct AwaitedReply {
     pub(crate) step: u32,
     pub(crate) intended: Nanos,
     pub(crate) sent: Nanos,
     /// Length of its frame, in bytes.
     pub(crate) bytes: u64,
+    /// Its content, if it is shown.
+    pub(crate) shown: Vec<u8>,
 }
 
 impl UserSocket {

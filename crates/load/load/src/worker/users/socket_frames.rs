@@ -15,6 +15,7 @@ use crate::websocket::UserSocket;
 use crate::worker::readiness::failure_of;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_net::wire::{HeadNotes, ResponseObserver};
 use weir_websocket::close_code::CloseCode;
 use weir_websocket::close_handshake::CloseStep;
 use weir_websocket::frame::Opcode;
@@ -128,7 +129,7 @@ impl Worker<'_, UserRequests<'_>> {
                 self.socket_counts().messages_received += 1;
                 if let Some(reply) = awaited.take() {
                     let bytes = (message.wire_bytes, message.data.len() as u64);
-                    self.record_reply(user, &reply, Ok(bytes), at, now);
+                    self.record_reply(user, &reply, Ok(bytes), message.data, (at, now));
                 } else {
                     let counts = self.results.counters.counts();
                     (counts.bytes_in, counts.body_in) =
@@ -181,7 +182,11 @@ impl Worker<'_, UserRequests<'_>> {
                 return false;
             }
         };
+        let head = if self.flow.trace.is_some() { response.head().to_vec() } else { Vec::new() };
         socket.upgrade = None;
+        if let Some(step) = slot.exchange.as_mut().filter(|step| step.is_kept) {
+            ResponseObserver::head(step.as_mut(), &head, HeadNotes::default());
+        }
         self.results.counters.counts().server.get_or_insert(result.server);
         match result.agreement {
             Ok(agreement) => {
@@ -233,7 +238,7 @@ impl Worker<'_, UserRequests<'_>> {
         if let Some(awaited) = awaited {
             let why = || format!("the service closed the connection: {code}");
             self.results.counters.record_detail(FailureKind::Closed, why);
-            self.record_reply(user, &awaited, Err(FailureKind::Closed), now, now);
+            self.record_reply(user, &awaited, Err(FailureKind::Closed), &[], (now, now));
         }
         self.tell_of_socket(
             user,
@@ -284,7 +289,7 @@ impl Worker<'_, UserRequests<'_>> {
         self.flow.sockets.forget(user, socket.id, is_open);
         if is_open {
             if let Some(awaited) = &socket.awaited {
-                self.record_reply(user, awaited, Err(kind), now, now);
+                self.record_reply(user, awaited, Err(kind), &[], (now, now));
             }
         } else if let Some(flight) = flights.front() {
             self.socket_counts().failed += 1;

@@ -3,13 +3,14 @@
 use super::super::Worker;
 use super::UserRequests;
 use crate::flight::ReadTimes;
+use crate::program::KeptParts;
 use crate::steps::StepExchange;
 use crate::websocket::AwaitedReply;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_measure::outcome::{Outcome, RequestEnd};
-use weir_net::wire::DecodedResponse;
-use weir_scenario::plan::{FlowFailure, StepVerdict};
+use weir_net::wire::{DecodedResponse, HeadNotes, ResponseObserver};
+use weir_scenario::plan::{FlowFailure, OriginId, StepVerdict};
 
 /// Status of upgrades that succeeded, and of replies.
 pub(super) const UPGRADED: u16 = 101;
@@ -48,14 +49,14 @@ impl Worker<'_, UserRequests<'_>> {
         }
     }
 
-    /// Records a message whose reply has come, with bytes of its frames and content, or has not.
+    /// Records a message whose reply has come, with bytes of its frames and its content, or has not.
     pub(super) fn record_reply(
         &mut self,
         user: u32,
         awaited: &AwaitedReply,
         reply: Result<(u64, u64), FailureKind>,
-        at: Nanos,
-        now: Nanos,
+        content: &[u8],
+        (at, now): (Nanos, Nanos),
     ) {
         let number = self.flow.table.iteration_of(user);
         let done = at.max(awaited.sent);
@@ -77,7 +78,15 @@ impl Worker<'_, UserRequests<'_>> {
             bytes_out: awaited.bytes,
         };
         self.results.counters.begin(awaited.intended, now);
-        self.record_socket_step(user, awaited.step, &outcome, None);
+        if self.flow.trace.is_none() {
+            return self.record_socket_step(user, awaited.step, &outcome, None);
+        }
+        let mut shown = self.flow.table.exchanges.take();
+        shown.request.written.extend_from_slice(&awaited.shown);
+        shown.prepare((awaited.step, OriginId(0)), false, KeptParts::Head, None);
+        ResponseObserver::head(shown.as_mut(), content, HeadNotes::default());
+        self.record_socket_step(user, awaited.step, &outcome, Some(&shown));
+        self.recycle(Some(shown));
     }
 
     /// Records a request of a step that no call of the program is about.

@@ -119,7 +119,7 @@ impl Worker<'_, UserRequests<'_>> {
                 if let Some((_, socket)) = self.socket_of(user, socket)
                     && let Some(awaited) = socket.awaited.take()
                 {
-                    self.record_reply(user, &awaited, Err(kind), now, now);
+                    self.record_reply(user, &awaited, Err(kind), &[], (now, now));
                 }
             }
             SocketCommand::Close { socket, code, reason } => self.close_socket(user, socket, (code, &reason), now),
@@ -145,7 +145,8 @@ impl Worker<'_, UserRequests<'_>> {
         let flight = Flight::of_step(self.flow.table.iteration_of(user), send.intended, send.intended, 0);
         let mut step = self.flow.table.exchanges.take();
         step.request.written.extend_from_slice(&opening.request);
-        step.prepare((send.step, send.origin), false, KeptParts::Nothing, send.timeout);
+        let keeps = if self.flow.trace.is_some() { KeptParts::Head } else { KeptParts::Nothing };
+        step.prepare((send.step, send.origin), false, keeps, send.timeout);
         let index = match self.connect_origin(user, Some(origin)) {
             Ok(index) => index,
             Err(reason) => {
@@ -200,10 +201,12 @@ impl Worker<'_, UserRequests<'_>> {
         let opcode = if message.is_text { Opcode::Text } else { Opcode::Binary };
         self.socket_counts().messages_sent += 1;
         self.write_on_socket(index, opcode, &message.data);
+        let is_shown = self.flow.trace.is_some();
         let Some((_, socket)) = self.socket_of(user, message.socket) else { return };
         let bytes = frame_bytes(message.data.len());
         if let Some(step) = message.step {
-            socket.awaited = Some(AwaitedReply { step, intended: message.intended, sent: now, bytes });
+            let shown = if is_shown { message.data.clone() } else { Vec::new() };
+            socket.awaited = Some(AwaitedReply { step, intended: message.intended, sent: now, bytes, shown });
         }
     }
 
