@@ -1,9 +1,12 @@
 """Classes of users in Python that hold WebSockets."""
 
 import json
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
@@ -157,12 +160,28 @@ def test_the_end_of_the_load_closes_what_is_open(service: weir.Service) -> None:
     assert _stats(service)["closes"] == {"1000": 5}
 
 
+def test_one_task_is_printed_with_its_messages(service: weir.Service, tmp_path: Path) -> None:
+    script = tmp_path / "chat.py"
+    script.write_text(
+        "import weir\n\n\nclass Chatter(weir.User):\n    @weir.task\n    async def chat(self):\n"
+        "        async with self.websocket('/echo', name='chat') as ws:\n"
+        "            await ws.send('hello', name='ask')\n            await ws.receive()\n"
+    )
+    command = [sys.executable, "-m", "weir", "run", str(script), service.url]
+    played = subprocess.run(command, capture_output=True, text=True, check=True)
+    for words in ("> GET /echo HTTP/1.1", "< HTTP/1.1 101", "> hello", "< hello", "passed: 2 steps, 2 requests"):
+        assert words in played.stdout, played.stdout
+    assert "not sent" not in played.stdout
+
+
 def test_words_that_are_wrong_are_named(service: weir.Service) -> None:
     async def do(self: weir.User) -> None:
         async with self.websocket("/echo") as ws:
             message: Any = {"a": 1}
             with pytest.raises(TypeError, match="text or bytes, not dict"):
                 await ws.send(message)
+            with pytest.raises(ValueError, match="1006 is not one that a client sends"):
+                await ws.close(1006)
 
     run = _play(service, do)
     assert run.requests.failed == 0

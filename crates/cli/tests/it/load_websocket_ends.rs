@@ -146,7 +146,8 @@ fn a_listening_run_leads_with_its_messages() {
     let at = |words: &str| report.find(words).unwrap();
     assert!(at("messages  ") < at("connections  ") && at("gap") < at("status"), "{report}");
     let page = std::fs::read_to_string(weir.path("page.html")).unwrap();
-    assert!(page.contains("3 connections listened for") && !page.contains("Distribution"), "{page}");
+    assert!(page.contains("3 connections listened for") && page.contains("Percentiles of messages"), "{page}");
+    assert!(!page.contains("Distribution"), "{page}");
 }
 
 #[test]

@@ -36,13 +36,17 @@ pub(super) fn streams(run: &Run) -> Section {
     let named: Vec<(&str, &Histogram)> = named.iter().map(|(name, times)| (*name, times)).collect();
     if !named.is_empty() {
         let mut chart = percentiles(&named);
-        chart.title = "Percentiles of streams".into();
+        chart.title = if run.listens() { "Percentiles of messages" } else { "Percentiles of streams" }.into();
         chart.x.name = "fraction at most as long".into();
         blocks.push(Block::Chart(chart));
     }
     blocks.extend(stream_course(run));
-    blocks.extend(super::tables::spreads("Times of streams", &times(run)).map(Block::Table));
-    Section::new("Streams", blocks)
+    let (title, of, all) = match run.listens() {
+        true => ("Messages", "Times of messages", websocket::times(run)),
+        false => ("Streams", "Times of streams", times(run)),
+    };
+    blocks.extend(super::tables::spreads(of, &all).map(Block::Table));
+    Section::new(title, blocks)
 }
 
 /// Histograms by their names, without the empty ones.
