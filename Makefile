@@ -8,7 +8,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 # Duration of each fuzz target.
 SECONDS := 10
-# Sections of `make bench`: closed, open, truth, memory, scenario, scripts, http2, grpc, streams, llm, watched, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
+# Sections of `make bench`: closed, open, truth, memory, scenario, scripts, http2, grpc, streams, websocket, llm, watched, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
 BENCH := all
 
 help: ## this list

@@ -32,10 +32,10 @@ main() {
             ;;
         check) ;;
         fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
-        # Newman and JMeter judge what is imported; tests without them are skipped.
+        # Newman and JMeter judge what is imported, Node, Go and nginx messages over WebSocket; without them tests are skipped.
         soak)
             wants+=(c++)
-            spares=(npm java mvn go)
+            spares=(npm java mvn go nginx)
             wants+=("${spares[@]}")
             ;;
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
@@ -314,6 +314,11 @@ from_go() { # FOLDER MODULE@VERSION...
 judges() {
     from_go go google.golang.org/grpc/interop/server@v1.85.0 github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4 \
         github.com/bojand/ghz/cmd/ghz@v0.93.0
+    local wsproto=wsproto==1.3.2
+    if ! is_done wsproto "$wsproto"; then
+        say "installing $wsproto"
+        pip install "$wsproto" && stamp wsproto "$wsproto"
+    fi
     local jmeter=us.abstracta.jmeter:jmeter-java-dsl:1.29.1
     from_npm newman newman@6.2.2
     if ! is_done jmeter "$jmeter"; then

@@ -30,6 +30,7 @@ from harness import (
     truth,
     verdicts_goals,
     watched_page,
+    websocket_page,
 )
 from harness.results import Section, Value
 from harness.trial import Trial
@@ -50,6 +51,7 @@ def judge(section: Section) -> list[Goal]:
         "http2": http2_page.judge,
         "grpc": grpc_page.judge,
         "streams": streams_page.judge,
+        "websocket": websocket_page.judge,
         "llm": llm_page.judge,
         "watched": watched_page.judge,
         "serve": serve_goals.judge,

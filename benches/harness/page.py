@@ -27,6 +27,7 @@ from harness import (
     truth,
     verdicts_page,
     watched_page,
+    websocket_page,
 )
 from harness.goals import PERCENTILES, judge
 from harness.results import MARK, Section
@@ -234,6 +235,7 @@ WRITERS: dict[str, Callable[[Section], Iterator[str]]] = {
     "http2": http2_page.write,
     "grpc": grpc_page.write,
     "streams": streams_page.write,
+    "websocket": websocket_page.write,
     "watched": watched_page.write,
     "llm": llm_page.write,
     "serve": serve_page.write,

@@ -100,6 +100,8 @@ mod _weir {
     #[pymodule_export]
     use super::script::session::ScriptSession;
     #[pymodule_export]
+    use super::script::task_socket::{SocketOpen, SocketStep};
+    #[pymodule_export]
     use super::script::task_stream::{ScriptEvent, StreamStep};
     #[pymodule_export]
     use super::secrets::{is_secret_name, shares_credentials, split_url, without_secrets};

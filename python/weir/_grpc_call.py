@@ -132,7 +132,7 @@ def message_of(body: Any, is_grpc: bool) -> Any:
     if not isinstance(body, Mapping):
         return body
     if not is_grpc:
-        raise UsageError("body: a dict; write json={...} to send it as JSON")
+        raise TypeError("body: text, bytes or the path of a file, not a mapping; json= takes an object")
     return text_of(body)
 
 

@@ -256,7 +256,8 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
         if body is not None:
             raise UsageError("body and json do not go together; json is a body")
         bodies = [_json_text(json)]
-        if not is_grpc and not any(line.lower().startswith("content-type:") for line in lines):
+        is_message = is_grpc or (isinstance(url, str) and url.lower().startswith(("ws://", "wss://")))
+        if not is_message and not any(line.lower().startswith("content-type:") for line in lines):
             lines.append("Content-Type: application/json")
     has_rows = variables is not None or data is not None or data_order != "circular"
     rows = Scenario("", name="", variables=variables, data=data, data_order=data_order) if has_rows else None

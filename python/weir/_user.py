@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weir import _grpc_call, _weir
 from weir import _request_form as form
 from weir._errors import UsageError
 from weir._task import tasks_of
+from weir._task_socket import WebSocketBlock
 from weir._task_stream import StreamBlock
 from weir._think import think_time
 from weir._time import Time
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["User", "sleep"]
 
 _Request = _weir.ScriptRequest
+_RECEIVE_TIMEOUT_S = 30.0
 _quick_request = _weir.quick_request
 
 
@@ -256,6 +258,57 @@ class User(metaclass=_UserMeta):
         ...                     break
         """
         return StreamBlock(self, self._weir_form(method, url, is_streamed=True, **options))
+
+    def websocket(
+        self,
+        url: str,
+        *,
+        name: str | None = None,
+        params: Any = None,
+        headers: Any = None,
+        cookies: Any = None,
+        auth: Any = None,
+        subprotocols: str | Sequence[str] = (),
+        timeout: Any = None,
+    ) -> WebSocketBlock:
+        """Open a WebSocket, within a block or until it is closed.
+
+        The upgrade is a request of a step of its own. A message that the task sends is a request as well, and the first
+        message that comes behind it is its response.
+
+        Args:
+            url: Path after `host`, or a URL of ``ws://`` or ``wss://``.
+            name: Name of the step of the upgrade. Default: "WS" and the URL as it stands here.
+            params: Query: a mapping, pairs or text.
+            headers: Headers of the upgrade.
+            cookies: Cookies beside those that the user has.
+            auth: User and password for basic authentication.
+            subprotocols: Subprotocols that are offered, of which the service has to select one.
+            timeout: Timeout of the upgrade, and of `WebSocket.receive`, in seconds. Default: that of the class, or 30.
+
+        Returns:
+            A block for ``async with``, or what to await. Its WebSocket has `send()`, `receive()`, ``async for`` over
+            messages, and `close()`.
+
+        Raises:
+            NoResponse: The service does not upgrade the connection.
+
+        >>> class Chatter(weir.User):
+        ...     @weir.task
+        ...     async def chat(self):
+        ...         async with self.websocket("/chat") as ws:
+        ...             await ws.send("hello", name="greet")
+        ...             print(await ws.receive(timeout=5))
+        """
+        name = name or f"WS {url}"
+        start = url[:6].lower()
+        url = f"http{url[2:]}" if start.startswith(("ws://", "wss://")) else url
+        given = {"params": params, "headers": headers, "cookies": cookies, "auth": auth}
+        request = self._weir_form("GET", url, name=name, timeout=timeout, **given)
+        offered = [subprotocols] if isinstance(subprotocols, str) else list(subprotocols)
+        timeout_s = form.timeout_s(self.timeout if timeout is None else timeout)
+        wait_s = _RECEIVE_TIMEOUT_S if timeout_s is None else timeout_s
+        return WebSocketBlock(_weir.SocketOpen(request, offered), name, wait_s)
 
     def _weir_form(
         self,

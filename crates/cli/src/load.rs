@@ -52,7 +52,7 @@ const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 3
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LoadArgs {
-    /// concurrent connections [default: 50]; open loop: maximum [default: 1000]
+    /// concurrent connections [default: 50]; open loop: maximum [default: 1000, ws: 50]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = CLOSED)]
     connections: Option<u64>,
     /// number of requests
@@ -204,9 +204,7 @@ pub(super) fn run(
     }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
     let plan = script.prepare(&options, plan)?;
-    if let Some(mix) = &plan.scenarios {
-        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
-    }
+    plan.warnings().iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     objectives.check(&plan)?;
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let load = SessionLoad { options, plan, objectives, command, agents, samplers: None, extent: None };

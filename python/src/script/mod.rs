@@ -11,6 +11,7 @@
 //! - [`quick_request`]: requests from the arguments that most have
 //! - [`task_requests`]: requests that tasks send; [`task_stream`], [`stream_calls`]: responses that they read as
 //!   streams of events
+//! - [`task_socket`], [`socket_calls`]: WebSockets that tasks hold
 //! - [`step_cache`]: indices of steps by their requests
 //! - [`references`]: number of references to a Python object
 //! - [`thread_state`]: Python's state of the worker thread
@@ -28,9 +29,11 @@ pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod session;
 mod shared_program;
+mod socket_calls;
 mod step_cache;
 mod stream_calls;
 mod task_requests;
+pub(crate) mod task_socket;
 pub(crate) mod task_stream;
 mod thread;
 mod thread_state;

@@ -249,7 +249,7 @@ fn bad_input_is_one_line_with_the_remedy() {
         assert!(output.code == 2 && output.one_line().contains(words), "{words}: {output:?}");
     }
     let output = weir.run(&["run", "scenario.hurl", "-b", "{}"]);
-    assert!(output.code == 2 && output.one_line().contains("--body is for a grpc URL"), "{output:?}");
+    assert!(output.code == 2 && output.one_line().contains("--body is for a grpc"), "{output:?}");
 }
 
 #[test]

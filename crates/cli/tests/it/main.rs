@@ -72,6 +72,7 @@ mod load_traces;
 mod load_tui;
 mod load_websocket;
 mod load_websocket_connections;
+mod load_websocket_ends;
 mod lua_agents;
 mod lua_errors;
 mod lua_scripts;

@@ -113,6 +113,18 @@ impl WorkerCounters {
         self.recorder.record_body(bytes, intended);
     }
 
+    /// Adds bytes of a response that has not ended to those of the interval.
+    #[inline]
+    pub(super) fn record_arrived(&mut self, bytes: u64) {
+        self.recorder.interval.bytes_in += bytes;
+    }
+
+    /// Takes such bytes back from an interval that has just had all of an ended response.
+    pub(super) fn take_back_arrived(&mut self, bytes: u64) {
+        let all = &mut self.recorder.interval.bytes_in;
+        *all = all.saturating_sub(bytes);
+    }
+
     /// Gives up requests that have begun, which the end of the run cuts off.
     pub(super) fn give_up(&mut self, requests: u64, now: Nanos) {
         self.integrate_to(now);

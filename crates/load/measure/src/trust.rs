@@ -200,7 +200,7 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
         ));
     }
     // Connections that only listen are measured by their messages.
-    let listened = e.counts.websocket.as_ref().and(e.counts.streams.as_ref());
+    let listened = e.counts.websocket.as_ref().and(e.counts.streams.as_ref()).filter(|_| e.counts.steps.is_empty());
     if let Some(why) = few_successes(listened.map_or(good, |streams| good.max(streams.gaps.count()))) {
         return Some(why);
     }

@@ -36,7 +36,7 @@ pub(super) fn reflect(options: &Options, target: &Target, service: &str) -> Resu
     let address = target.host_header();
     let mut connection = ReflectionConnection::open(options, target).map_err(|error| {
         let why = match error.kind() {
-            io::ErrorKind::InvalidData => describe_tls_error(&error).replace("Try http://", "Try grpc://"),
+            io::ErrorKind::InvalidData => describe_tls_error(&error, "grpc"),
             _ => describe_io_error(&error),
         };
         format!("cannot ask {address} for its schema: {why}")

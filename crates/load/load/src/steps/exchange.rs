@@ -16,6 +16,7 @@ use crate::grpc::{CallMessages, JsonCodec};
 use crate::headers::with_headers;
 use crate::program::{KeptParts, PipelinedRequest};
 use crate::request_tracing::RequestSpan;
+use crate::websocket::UserSocket;
 
 /// Maximum size of the buffers that a thread keeps for the next exchange, in bytes each.
 const MAX_SPARE_BYTES: usize = 64 << 10;
@@ -66,6 +67,8 @@ pub(crate) struct StepExchange {
     pub(crate) reset_code: Option<ErrorCode>,
     /// Reason why the response is a failure, of a call of gRPC.
     pub(crate) fault: Option<String>,
+    /// Its connection as WebSocket, if it is one.
+    pub(crate) socket: Option<Box<UserSocket>>,
 }
 
 impl StepExchange {
@@ -189,6 +192,7 @@ impl StepExchange {
 
     /// Drops what one large request or response has needed.
     pub(super) fn shrink(&mut self) {
+        self.socket = None;
         self.request.clear();
         self.request.written.shrink_to(MAX_SPARE_BYTES);
         self.pipelined.clear();

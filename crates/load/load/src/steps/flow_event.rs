@@ -5,7 +5,7 @@ use weir_base::failure::FailureKind;
 use weir_scenario::plan::OriginId;
 
 use super::StepExchange;
-use crate::program::KeptParts;
+use crate::program::{KeptParts, SocketEvent};
 
 /// Event of a user.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(crate) enum FlowEvent<'a> {
     Failed { step: u32, kind: FailureKind, remaining: usize },
     /// The head or events of a response that is read as a stream, `service` after its send.
     Events { exchange: &'a StepExchange, status: u16, service: Nanos },
+    /// Something has happened to a socket of the user.
+    Socket(&'a SocketEvent<'a>),
     /// A whole response, which took `service`; `remaining` further ones of the same send are to come.
     Response { exchange: &'a StepExchange, status: u16, service: Nanos, remaining: usize },
 }
@@ -28,7 +30,7 @@ impl FlowEvent<'_> {
     /// Index of the step of the request that the event is about.
     pub(crate) fn step(&self) -> Option<u32> {
         match self {
-            Self::Begin | Self::Woken | Self::Stop => None,
+            Self::Begin | Self::Woken | Self::Stop | Self::Socket(_) => None,
             Self::Failed { step, .. } => Some(*step),
             Self::Events { exchange, .. } | Self::Response { exchange, .. } => Some(exchange.step),
         }

@@ -33,6 +33,13 @@ use crate::plan::{PlanError, typed_auth};
 const HTTP_SCHEME: &str = "http";
 const CALL_SCHEME: &str = "grpc";
 
+/// Warning about data that no step uses.
+fn unused_columns(data: &ScenarioData) -> String {
+    let columns = data.columns().join(", ");
+    let example = data.columns().first().map_or("name", String::as_str);
+    format!("nothing uses the columns of {}: {columns}; write e.g. {{{{{example}}}}}", data.name)
+}
+
 /// Maximum number of iterations that are looked through for the end of data: more than a minute of any load has.
 const MAX_PLANNED_ITERATIONS: u64 = 1 << 26;
 
@@ -113,6 +120,9 @@ impl ScenarioMix {
                 first_iteration::check_first_call(source, &plan, data.as_ref(), seed)?;
             }
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
+            if let Some(data) = data.as_ref().filter(|_| !plan.uses_columns) {
+                warnings.push(unused_columns(data));
+            }
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
             let name = unique_name(&mask.text(source.scenario_name()), &scenarios);
             let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };

@@ -17,7 +17,7 @@ use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::user_flow::{CallBuffers, CallSubject, ScriptTime, UserFlow};
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
-    ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, StreamPart, ThreadProgram, UserProgram,
+    ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, SocketCommand, StreamPart, ThreadProgram, UserProgram,
 };
 
 /// Program of a load, and the way to its hosts.
@@ -55,6 +55,8 @@ pub(crate) struct ProgramFlows<'a> {
     /// Number under which the record of the last response is held back.
     held_as: Option<u64>,
     released: Vec<ReleasedRecord>,
+    /// Commands for sockets, each with its user.
+    sockets: Vec<(u32, SocketCommand)>,
 }
 
 impl<'a> ProgramFlows<'a> {
@@ -77,6 +79,7 @@ impl<'a> ProgramFlows<'a> {
             script_time: ScriptTime::default(),
             held_as: None,
             released: Vec::new(),
+            sockets: Vec::new(),
         }
     }
 
@@ -124,6 +127,7 @@ impl UserFlow for ProgramFlows<'_> {
             is_success: None,
             held_as: None,
             released: &mut self.released,
+            sockets: &mut self.sockets,
             request,
             pipelined,
             failures: &mut findings.failures,
@@ -133,6 +137,7 @@ impl UserFlow for ProgramFlows<'_> {
             FlowEvent::Begin => self.program.begin(&mut call),
             FlowEvent::Woken => self.program.woken(&mut call),
             FlowEvent::Stop => self.program.stop(&mut call),
+            FlowEvent::Socket(event) => self.program.socket(event, &mut call),
             FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
             FlowEvent::Events { exchange, status, service } => {
                 let (head, events) = (exchange.head(), &exchange.arrived);
@@ -170,6 +175,10 @@ impl UserFlow for ProgramFlows<'_> {
 
     fn take_released(&mut self) -> Vec<ReleasedRecord> {
         std::mem::take(&mut self.released)
+    }
+
+    fn take_socket_commands(&mut self) -> Vec<(u32, SocketCommand)> {
+        std::mem::take(&mut self.sockets)
     }
 
     fn take_script_time(&mut self) -> ScriptTime {

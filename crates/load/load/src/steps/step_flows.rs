@@ -186,7 +186,7 @@ impl UserFlow for StepFlows<'_> {
         match event {
             FlowEvent::Begin => self.step(user, buffers, |flow, context| flow.begin(context, intended, now)),
             FlowEvent::Woken => self.step(user, buffers, |flow, context| flow.woken(context, now)),
-            FlowEvent::Stop | FlowEvent::Events { .. } => None,
+            FlowEvent::Stop | FlowEvent::Events { .. } | FlowEvent::Socket(_) => None,
             FlowEvent::Failed { kind, .. } => {
                 self.step(user, buffers, |flow, context| flow.failed(context, *kind, now))
             }

@@ -12,7 +12,7 @@ use super::flow_event::{FlowEvent, FlowNext};
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
 use super::user_flow::{CallBuffers, CallSubject, EndedFlow, UserFlow};
-use crate::program::PipelinedRequest;
+use crate::program::{PipelinedRequest, SocketEvent};
 
 /// Users of one thread.
 #[derive(Debug)]
@@ -23,7 +23,9 @@ pub(crate) struct UserTable<'a> {
     /// Users of the open loop that have no iteration.
     idle: Vec<u32>,
     max_users: usize,
-    timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    timers: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    /// Number of these that are still valid.
+    waiting: usize,
     /// Users that wait to be allowed to connect.
     connecting: VecDeque<u32>,
     /// Request to send, rendered.
@@ -50,6 +52,9 @@ struct LoadUser {
     has_reached: bool,
     /// Wait between two iterations.
     rest: Option<UserRest>,
+    /// Number of its waits so far, and whether it waits. Timers of others have been overtaken by an event.
+    wait: u32,
+    is_waiting: bool,
     /// Open connections, by scenario and origin.
     connections: UserConnections,
     /// Request that waits to be allowed to connect.
@@ -65,6 +70,7 @@ impl<'a> UserTable<'a> {
             idle: Vec::new(),
             max_users,
             timers: BinaryHeap::new(),
+            waiting: 0,
             connecting: VecDeque::new(),
             request: RequestBytes::default(),
             pipelined: Vec::new(),
@@ -95,32 +101,70 @@ impl<'a> UserTable<'a> {
 
     /// Time of the next wake.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
-        self.timers.peek().map(|Reverse((at, _))| *at)
+        self.timers.peek().map(|Reverse((at, ..))| *at)
     }
 
     /// Next user whose wait is over.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<u32> {
-        let Reverse((at, user)) = *self.timers.peek()?;
-        if at > now {
-            return None;
+        loop {
+            let Reverse((at, user, wait)) = *self.timers.peek()?;
+            if at > now {
+                return None;
+            }
+            self.timers.pop();
+            if self.end_wait(user, wait) {
+                return Some(user);
+            }
         }
-        self.timers.pop();
-        Some(user)
+    }
+
+    /// Lets a user wait until this time.
+    fn wait_until(&mut self, user: u32, until: Nanos) {
+        let Some(slot) = self.users.get_mut(user as usize) else { return };
+        (slot.wait, slot.is_waiting) = (slot.wait.wrapping_add(1), true);
+        self.timers.push(Reverse((until, user, slot.wait)));
+        self.waiting += 1;
+    }
+
+    /// Ends the wait of this number, if the user still waits.
+    fn end_wait(&mut self, user: u32, wait: u32) -> bool {
+        let Some(slot) = self.users.get_mut(user as usize) else { return false };
+        let is_valid = slot.wait == wait && std::mem::take(&mut slot.is_waiting);
+        self.waiting -= usize::from(is_valid);
+        is_valid
+    }
+
+    /// Takes what has happened to a socket of a user. What follows overtakes a wait; without anything it goes on.
+    pub(crate) fn socket_event(&mut self, user: u32, event: &SocketEvent<'_>, at: Nanos, unix_s: i64) -> UserAction {
+        let Some(slot) = self.users.get_mut(user as usize) else { return UserAction::Wait };
+        slot.has_reached |= !matches!(event, SocketEvent::Ended { .. });
+        let (wait, was_waiting) = (slot.wait, slot.is_waiting);
+        let action = self.follow(user, &FlowEvent::Socket(event), at, unix_s);
+        let Some(slot) = self.users.get_mut(user as usize) else { return action };
+        if was_waiting && (slot.wait != wait || !matches!(action, UserAction::Wait)) {
+            self.waiting -= 1;
+            slot.is_waiting = slot.wait != wait;
+        }
+        action
     }
 
     /// Whether no user waits.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.timers.is_empty() && self.connecting.is_empty()
+        self.waiting == 0 && self.connecting.is_empty()
     }
 
     /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off. Returns the number of requests
     /// that waited to be allowed to connect.
     pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) -> u64 {
-        let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
+        let timers = std::mem::take(&mut self.timers).into_iter();
+        let waits: Vec<u32> = timers
+            .filter(|Reverse((_, user, wait))| self.end_wait(*user, *wait))
+            .map(|Reverse((_, user, _))| user)
+            .collect();
         let connecting = std::mem::take(&mut self.connecting);
         let requests = |user: &u32| self.users.get(*user as usize)?.pending.as_ref().map(PendingRequest::requests);
         let withdrawn = connecting.iter().filter_map(requests).sum();
-        for user in waits.chain(connecting) {
+        for user in waits.into_iter().chain(connecting) {
             if let Some(slot) = self.users.get(user as usize).filter(|slot| slot.rest.is_none()) {
                 cut_off(slot.scenario);
                 self.flow.cut(user);
@@ -133,7 +177,7 @@ impl<'a> UserTable<'a> {
     pub(crate) fn rest(&mut self, user: u32, until: Nanos, rest: UserRest) {
         if let Some(slot) = self.users.get_mut(user as usize) {
             slot.rest = Some(rest);
-            self.timers.push(Reverse((until, user)));
+            self.wait_until(user, until);
         }
     }
 
@@ -198,7 +242,7 @@ impl<'a> UserTable<'a> {
     }
 
     fn follow(&mut self, user: u32, event: &FlowEvent<'_>, now: Nanos, unix_s: i64) -> UserAction {
-        let Self { flow, users, timers, request, pipelined, findings, .. } = self;
+        let Self { flow, users, request, pipelined, findings, .. } = self;
         let Some(slot) = users.get_mut(user as usize) else { return UserAction::Wait };
         let LoadUser { scenario, iteration, intended, .. } = *slot;
         let mut subject = CallSubject { user, scenario, iteration, intended };
@@ -223,7 +267,7 @@ impl<'a> UserTable<'a> {
                 })
             }
             Some(FlowNext::WaitUntil(until)) => {
-                timers.push(Reverse((until.max(now), user)));
+                self.wait_until(user, until.max(now));
                 UserAction::Wait
             }
             Some(FlowNext::End { ok }) => UserAction::End(EndedIteration {
@@ -237,6 +281,11 @@ impl<'a> UserTable<'a> {
             Some(FlowNext::Stop) => UserAction::Stop,
             Some(FlowNext::Await) | None => UserAction::Wait,
         }
+    }
+
+    /// Number of a user's iteration among all of the load.
+    pub(crate) fn iteration_of(&self, user: u32) -> u64 {
+        self.users.get(user as usize).map_or(0, |slot| slot.iteration)
     }
 
     /// Scenario of a user's iteration.

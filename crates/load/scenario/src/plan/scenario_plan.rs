@@ -36,6 +36,8 @@ pub struct ScenarioPlan {
     pub think: ThinkTime,
     /// Slots of the columns of data, in the order of the settings.
     pub columns: Vec<VariableSlot>,
+    /// Whether a step uses one of these.
+    pub uses_columns: bool,
     /// Names of all variables.
     pub(super) names: VariableNames,
     /// Slot of the number of the iteration, if a step uses it.
@@ -140,6 +142,7 @@ impl ScenarioPlan {
             home,
             warnings: warnings.into_iter().map(|(position, text)| PlanWarning { position, text }).collect(),
             think: settings.think.clone(),
+            uses_columns: settings.columns.iter().any(|name| findings.used.contains(name)),
             columns,
             names,
             sequence,

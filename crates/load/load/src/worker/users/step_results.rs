@@ -161,7 +161,7 @@ impl Worker<'_, UserRequests<'_>> {
     }
 
     /// Records a request of a step, with what the flow found.
-    fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
+    pub(super) fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
         self.results.counters.leave(outcome);
         self.record_left(user, outcome, exchange);
     }
