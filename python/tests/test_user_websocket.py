@@ -27,7 +27,7 @@ def _play(service: weir.Service, do: Any, **options: Any) -> weir.Run:
 
 
 def _stats(service: weir.Service) -> Any:
-    with urlopen(f"{service.url}/stats") as response:
+    with urlopen(f"http://{service.host}:{service.port}/stats") as response:
         return json.load(response)
 
 

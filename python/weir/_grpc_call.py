@@ -112,17 +112,17 @@ def is_of_calls(url: str | None) -> bool:
 
 
 def http_url(url: str) -> str:
-    """Return a host of gRPC as one of HTTP, and others as they are."""
-    for scheme, http in _SCHEMES.items():
+    """Return a host of gRPC or WebSocket as one of HTTP, and others as they are."""
+    for scheme, http in (_SCHEMES | {"ws://": "http://", "wss://": "https://"}).items():
         if url.lower().startswith(scheme):
             return http + url[len(scheme) :]
     return url
 
 
 def form_of_calls(url: str | None) -> dict[str, object]:
-    """Return what a load of users with this host has in place of it, if it is one of gRPC."""
+    """Return what a load of users with this host has in place of it, if it is one of gRPC or WebSocket."""
     if url is None or not is_of_calls(url):
-        return {}
+        return {} if url is None else {"url": http_url(url)}
     is_tls = url.lower().startswith("grpcs://")
     return {"url": http_url(url), "h2c": not is_tls, "http2": "only" if is_tls else False}
 

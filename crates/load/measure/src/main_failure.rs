@@ -52,7 +52,8 @@ const CHECK: &str = "check";
 mod tests {
     use super::*;
     use crate::counts::Counts;
-    use crate::run_facts::{Manifest, RunFacts};
+    use crate::run::Manifest;
+    use crate::run_facts::RunFacts;
     use crate::series::RunSeries;
 
     fn sample(reason: &str) -> FailureSample {

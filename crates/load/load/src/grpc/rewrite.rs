@@ -21,6 +21,7 @@ use crate::http2::{Http2Options, Http2Preference};
 use crate::options::{Options, RequestBodySource};
 use crate::plan::{PlanError, read_body};
 use crate::steps::{ScenarioSource, as_single_step};
+use crate::websocket::{http_url, is_websocket_url};
 
 /// Schemes of gRPC, and those of HTTP that they become.
 const SCHEMES: [(&str, &str); 2] = [("grpc://", "http://"), ("grpcs://", "https://")];
@@ -34,8 +35,13 @@ pub fn is_grpc_url(url: &str) -> bool {
     scheme_of(url).is_some()
 }
 
-/// Options of users of a program whose URL is one of gRPC as those of requests over HTTP/2; others as they are.
+/// Options of users of a program whose URL is one of gRPC as those of requests over HTTP/2, and of WebSocket as one of
+/// HTTP; others as they are.
 pub fn for_users(options: Options) -> Options {
+    if is_websocket_url(&options.url) {
+        let url = http_url(&options.url).into_owned();
+        return Options { url, ..options };
+    }
     let Some((scheme, http)) = scheme_of(&options.url) else { return options };
     let is_tls = http.starts_with("https");
     let over_tls = if is_tls { Some(Http2Preference::Required) } else { options.http2.over_tls };
