@@ -30,9 +30,10 @@ use super::request_args::{RequestArgs, redacted};
 use super::run_file_args::RunFileArgs;
 use weir_base::Nanos;
 use weir_base::units;
-use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::reserve_stdout;
+use weir_command::{Messages, exit_on_interrupt};
+use weir_load::grpc::{asks_for_schema, for_users};
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
 use weir_load::{LoadPlan, Options};
@@ -53,7 +54,7 @@ const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 3
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LoadArgs {
-    /// concurrent connections [default: 50]; open loop: maximum [default: 1000]
+    /// concurrent connections [default: 50]; open loop: maximum [default: 1000, ws: 50]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = CLOSED)]
     connections: Option<u64>,
     /// number of requests
@@ -197,7 +198,7 @@ pub(super) fn run(
         traces_requests,
         ..asked.into_options()
     };
-    let mut options = options;
+    let mut options = if script.is_python() { for_users(options) } else { options };
     script.apply(&mut options)?;
     if let Some(output) = once {
         return play(&options, &output, messages);
@@ -205,11 +206,12 @@ pub(super) fn run(
     if session.files.csv_steps.is_some() && options.scenarios.is_empty() && !script.has_steps() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
     }
+    if asks_for_schema(&options) {
+        exit_on_interrupt(messages).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
     let plan = script.prepare(&options, plan)?;
-    if let Some(mix) = &plan.scenarios {
-        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
-    }
+    plan.warnings().iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     objectives.check(&plan)?;
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let load = SessionLoad { options, plan, objectives, command, agents, samplers: None, extent: None };

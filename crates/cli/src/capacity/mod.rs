@@ -17,10 +17,11 @@ use super::out_args::OutArgs;
 use super::request_args::{RequestArgs, redacted};
 use weir_base::units;
 use weir_capacity::{CapacityError, CapacityOptions, SearchScale};
-use weir_command::Interrupt;
 use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::reserve_stdout;
+use weir_command::{Interrupt, exit_on_interrupt};
+use weir_load::grpc::{asks_for_schema, for_users};
 use weir_load::mix_file::MixFile;
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
@@ -131,12 +132,18 @@ pub(super) fn run(
         return Err("--listen does not go with weir capacity; what listens lasts as long as its load".to_owned());
     }
     asked.options.program = script.options().map(ProgramOptions::of_script);
+    if script.is_python() {
+        asked.options = for_users(asked.options);
+    }
     script.set_up(&asked.options)?;
     asked.options.program = script.options().map(ProgramOptions::of_script);
-    let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    if asks_for_schema(&asked.options) {
+        exit_on_interrupt(messages).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    }
     // Mistakes are found before the setup is played.
     let plan = LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() });
     let plan = plan.map_err(|e| e.to_string())?;
+    let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     outputs.ensure_not_inputs()?;
     Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(&plan)?;
     let model = asked.model;

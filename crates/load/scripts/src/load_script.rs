@@ -45,6 +45,11 @@ impl LoadScript {
         !matches!(self, Self::Nothing)
     }
 
+    /// Whether there is one in Python.
+    pub fn is_python(&self) -> bool {
+        matches!(self, Self::Python(_))
+    }
+
     /// Whether there is one whose steps are known at the end.
     pub fn has_steps(&self) -> bool {
         matches!(self, Self::Python(_) | Self::JavaScript(_))

@@ -5,6 +5,7 @@ use crate::python_host::{PythonHost, ScriptRole};
 use weir_command::stdout::print;
 use weir_command::{Interrupt, Messages, exit};
 use weir_k6::{K6Load, K6Role};
+use weir_load::grpc::for_users;
 use weir_load::program::{ScriptOptions, is_javascript, is_python};
 use weir_load::{LoadPlan, Options};
 use weir_session::play::{PlayOutput, play_plan};
@@ -44,7 +45,7 @@ fn play_python(
         };
         options.url = opened.settings().url.ok_or_else(no_url)?;
     }
-    let (options, plan) = plan_of(&options)?;
+    let (options, plan) = plan_of(&for_users(options))?;
     let headers = plan.script_headers(&options).map_err(|error| error.to_string())?;
     let program = opened.program(&plan, &headers)?;
     let plan = plan.driven_by(program, &options).map_err(|error| error.to_string())?;

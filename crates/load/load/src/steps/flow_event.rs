@@ -5,7 +5,7 @@ use weir_base::failure::FailureKind;
 use weir_scenario::plan::OriginId;
 
 use super::StepExchange;
-use crate::program::{KeptParts, ResponseTimes};
+use crate::program::{KeptParts, ResponseTimes, SocketEvent};
 
 /// Event of a user.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(crate) enum FlowEvent<'a> {
     Failed { step: u32, key: u32, kind: FailureKind, remaining: usize },
     /// The head or events of a response that is read as a stream, `service` after its send.
     Events { exchange: &'a StepExchange, status: u16, service: Nanos },
+    /// Something has happened to a socket of the user.
+    Socket(&'a SocketEvent<'a>),
     /// A whole response with its times; `remaining` further ones of the same send are to come.
     Response { exchange: &'a StepExchange, status: u16, times: ResponseTimes, remaining: usize },
 }
@@ -30,7 +32,7 @@ impl FlowEvent<'_> {
     /// Key of the send that the event is about.
     pub(crate) fn key(&self) -> u32 {
         match self {
-            Self::Begin | Self::Woken | Self::More | Self::Stop => 0,
+            Self::Begin | Self::Woken | Self::More | Self::Stop | Self::Socket(_) => 0,
             Self::Failed { key, .. } => *key,
             Self::Events { exchange, .. } | Self::Response { exchange, .. } => exchange.key,
         }
@@ -39,7 +41,7 @@ impl FlowEvent<'_> {
     /// Index of the step of the request that the event is about.
     pub(crate) fn step(&self) -> Option<u32> {
         match self {
-            Self::Begin | Self::Woken | Self::More | Self::Stop => None,
+            Self::Begin | Self::Woken | Self::More | Self::Stop | Self::Socket(_) => None,
             Self::Failed { step, .. } => Some(*step),
             Self::Events { exchange, .. } | Self::Response { exchange, .. } => Some(exchange.step),
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_base::Nanos;
+use weir_base::grpc_status::{GRPC_OK, is_grpc_status, is_success_status};
 use weir_machine::clock;
 use weir_measure::run_steps::StepFacts;
 use weir_net::target::SocketAddress;
@@ -16,8 +17,8 @@ use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::user_flow::{CallBuffers, CallSubject, ScriptTime, UserFlow};
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
-    ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ReleasedRecord, ResponseTimes, StreamPart, ThreadProgram,
-    UserProgram,
+    ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ReleasedRecord, ResponseTimes, SocketCommand, StreamPart,
+    ThreadProgram, UserProgram,
 };
 
 /// Program of a load, and the way to its hosts.
@@ -55,6 +56,8 @@ pub(crate) struct ProgramFlows<'a> {
     /// Number under which the record of the last response is held back.
     held_as: Option<u64>,
     released: Vec<ReleasedRecord>,
+    /// Commands for sockets, each with its user.
+    sockets: Vec<(u32, SocketCommand)>,
 }
 
 impl<'a> ProgramFlows<'a> {
@@ -77,6 +80,7 @@ impl<'a> ProgramFlows<'a> {
             script_time: ScriptTime::default(),
             held_as: None,
             released: Vec::new(),
+            sockets: Vec::new(),
         }
     }
 
@@ -120,6 +124,7 @@ impl UserFlow for ProgramFlows<'_> {
             is_success: None,
             held_as: None,
             released: &mut self.released,
+            sockets: &mut self.sockets,
             request,
             pipelined,
             failures: &mut findings.failures,
@@ -130,6 +135,7 @@ impl UserFlow for ProgramFlows<'_> {
             FlowEvent::Woken => self.program.woken(&mut call),
             FlowEvent::More => self.program.more(&mut call),
             FlowEvent::Stop => self.program.stop(&mut call),
+            FlowEvent::Socket(event) => self.program.socket(event, &mut call),
             FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
             FlowEvent::Events { exchange, status, service } => {
                 let (head, events) = (exchange.head(), &exchange.arrived);
@@ -155,7 +161,7 @@ impl UserFlow for ProgramFlows<'_> {
         let is_failed = !findings.failures.is_empty() || is_success == Some(false);
         self.is_failed = is_failed;
         let is_failed_by_status =
-            matches!(event, FlowEvent::Response { status, .. } if is_success.is_none() && *status >= 400);
+            matches!(event, FlowEvent::Response { status, .. } if is_success.is_none() && !is_success_status(*status));
         let verdict = if is_failed || is_failed_by_status { StepVerdict::Failed } else { StepVerdict::Passed };
         findings.verdict = step.map(|_| verdict);
         Some(self.next(action))
@@ -167,6 +173,10 @@ impl UserFlow for ProgramFlows<'_> {
 
     fn take_released(&mut self) -> Vec<ReleasedRecord> {
         std::mem::take(&mut self.released)
+    }
+
+    fn take_socket_commands(&mut self) -> Vec<(u32, SocketCommand)> {
+        std::mem::take(&mut self.sockets)
     }
 
     fn take_script_time(&mut self) -> ScriptTime {
@@ -255,6 +265,12 @@ fn flow_send(send: ProgramSend) -> FlowSend {
 
 fn response(exchange: &StepExchange, status: u16, times: ResponseTimes, remaining: usize) -> ProgramResponse<'_> {
     let (head, body) = (exchange.head(), exchange.body());
+    // A program has the status of gRPC among the fields.
+    let status = match status {
+        GRPC_OK => 200,
+        status if is_grpc_status(status) => 500,
+        status => status,
+    };
     let llm = exchange.observer.as_ref().map(|observer| *observer.llm_timeline());
     ProgramResponse { status, times, head, body, remaining, llm, events: &exchange.arrived }
 }

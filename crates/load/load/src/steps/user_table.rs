@@ -12,7 +12,7 @@ use super::flow_event::{FlowEvent, FlowNext};
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
 use super::user_flow::{CallBuffers, CallSubject, EndedFlow, UserFlow};
-use crate::program::PipelinedRequest;
+use crate::program::{PipelinedRequest, SocketEvent};
 
 /// Users of one thread.
 #[derive(Debug)]
@@ -133,6 +133,17 @@ impl<'a> UserTable<'a> {
         if let Some(slot) = self.users.get_mut(user as usize) {
             self.waiting -= usize::from(slot.wake.take().is_some());
         }
+    }
+
+    /// Takes what has happened to a socket of a user. What follows overtakes a wait; without anything it goes on.
+    pub(crate) fn socket_event(&mut self, user: u32, event: &SocketEvent<'_>, at: Nanos, unix_s: i64) -> UserAction {
+        let Some(slot) = self.users.get_mut(user as usize) else { return UserAction::Wait };
+        slot.has_reached |= !matches!(event, SocketEvent::Ended { .. });
+        let action = self.follow(user, &FlowEvent::Socket(event), at, unix_s);
+        if matches!(action, UserAction::Send(_)) {
+            self.forget_wake(user);
+        }
+        action
     }
 
     /// Whether no user waits.
@@ -289,6 +300,11 @@ impl<'a> UserTable<'a> {
             Some(FlowNext::Stop) => UserAction::Stop,
             Some(FlowNext::Await) | None => UserAction::Wait,
         }
+    }
+
+    /// Number of a user's iteration among all of the load.
+    pub(crate) fn iteration_of(&self, user: u32) -> u64 {
+        self.users.get(user as usize).map_or(0, |slot| slot.iteration)
     }
 
     /// Scenario of a user's iteration.

@@ -14,7 +14,8 @@ impl Worker<'_, UserRequests<'_>> {
         let users = &self.flow.table;
         let can_begin = matches!(self.feed, Feed::Closed(_)) || users.has_free();
         let arrival = if can_begin && !self.flow.is_stopping { self.feed.next_due() } else { None };
-        let waiting = (users.is_awaiting() && self.connections.can_open()).then_some(Nanos::ZERO);
+        let is_awaiting = users.is_awaiting() || self.flow.sockets.is_opening();
+        let waiting = (is_awaiting && self.connections.can_open()).then_some(Nanos::ZERO);
         users.next_due().into_iter().chain(arrival).chain(waiting).min()
     }
 
@@ -25,6 +26,7 @@ impl Worker<'_, UserRequests<'_>> {
         if now >= self.until && !self.flow.is_stopping {
             self.cut_iterations(now);
         }
+        self.open_sockets(now);
         for _ in 0..MAX_STARTS {
             if !self.connections.can_open() {
                 break;
@@ -76,6 +78,7 @@ impl Worker<'_, UserRequests<'_>> {
 
     /// Ends the waits of all users: the run is over.
     pub(super) fn cut_iterations(&mut self, now: Nanos) {
+        self.flow.sockets.cut();
         let counts = self.results.counters.counts();
         let unsent = self.flow.table.cut(|scenario| counts.scenario(scenario).cut += 1);
         self.results.counters.give_up(unsent, now);
@@ -136,6 +139,7 @@ impl Worker<'_, UserRequests<'_>> {
     /// Does what a user does next; nothing is sent from `until` on but what users send at their end.
     fn act_until(&mut self, user: u32, action: Option<UserAction>, now: Nanos, until: Nanos) {
         self.release_decided();
+        self.run_socket_commands(now);
         let mut next = action;
         while let Some(action) = next {
             next = match action {
@@ -161,6 +165,7 @@ impl Worker<'_, UserRequests<'_>> {
                     None
                 }
             };
+            self.run_socket_commands(now);
         }
     }
 

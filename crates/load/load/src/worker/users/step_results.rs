@@ -85,9 +85,12 @@ impl Worker<'_, UserRequests<'_>> {
     ) -> (UserAction, Option<Box<StepExchange>>) {
         let StepExchange { observer, arrived, passes_events, .. } = exchange.as_mut();
         self.settle_observed(observer.as_deref_mut(), passes_events.then_some(arrived), &mut outcome);
-        if let (RequestEnd::Response(_), Some(reason)) = (outcome.end, exchange.cut_reason()) {
+        if let RequestEnd::Response(status) = outcome.end
+            && let Some(reason) = exchange.body_fault(status)
+        {
             outcome.end = RequestEnd::Failed(FailureKind::Body);
-            self.results.counters.record_detail(FailureKind::Body, || reason.to_owned());
+            self.results.counters.record_detail(FailureKind::Body, || reason.clone());
+            exchange.fault = Some(reason);
         }
         let action = match outcome.end {
             RequestEnd::Response(status) => {
@@ -162,7 +165,7 @@ impl Worker<'_, UserRequests<'_>> {
     }
 
     /// Records a request of a step, with what the flow found.
-    fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
+    pub(super) fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
         self.results.counters.leave(outcome);
         self.record_left(user, outcome, exchange);
     }
