@@ -55,7 +55,7 @@ fn large_messages_to_a_service_that_reads_nothing_wait_without_their_frames() {
     drop(running);
     serving.signal(Signal::CONT);
     // The message, and a frame of it; 60 frames would have 240 MiB.
-    assert!(peak < 100 << 10, "{peak} KiB");
+    assert!(peak < 150 << 10, "{peak} KiB");
 }
 
 #[test]
