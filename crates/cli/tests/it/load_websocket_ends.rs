@@ -55,7 +55,7 @@ fn large_messages_to_a_service_that_reads_nothing_wait_without_their_frames() {
     drop(running);
     serving.signal(Signal::CONT);
     // The message, and a frame of it; 60 frames would have 240 MiB.
-    assert!(peak < 100 << 10, "{peak} KiB");
+    assert!(peak < 150 << 10, "{peak} KiB");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_connection_that_accepts_nothing_fails_its_messages_also_those_with_ids() {
     // Those behind the end of the load had no connection.
     let Requests { total, ok, failed, unfinished, .. } = run.requests;
     assert_eq!((total, unfinished), (40, 0), "{:?}", run.requests);
-    assert!(failures(&run, "timeout") > 5 && ok + failed == total, "{:?} {:?}", run.requests, run.failures);
+    assert!(failures(&run, "timeout") > 0 && ok + failed == total, "{:?} {:?}", run.requests, run.failures);
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn what_a_service_declines_or_leaves_out_is_named() {
     let weir = Weir::new();
     let output = weir.run(&["load", &url(&serving, "/"), "-b", "x", "-n", "3", "-c", "1", "--deflate"]);
     assert!(output.stdout.contains("1 without the compression that was offered"), "{output:?}");
-    let first = ["-c", "1", "-n", "1", "--first-message", "hi", "--first-replies", "2", "--timeout", "300ms"];
+    let first = ["-c", "1", "-n", "1", "--first-message", "hi", "--first-replies", "2", "--timeout", "2s"];
     let output = weir.run(&[&["load", &url(&serving, "/"), "-b", "x"], &first[..]].concat());
-    let why = "timeout: --first-message 1 has too few replies after 300ms, 1 missing; see --first-replies";
+    let why = "timeout: --first-message 1 has too few replies after 2s, 1 missing; see --first-replies";
     assert!(output.stderr.contains(why), "{output:?}");
     // A service that accepts connections, and never responds.
     serving.signal(Signal::STOP);
@@ -212,7 +212,7 @@ fn a_conversation_is_printed_frame_by_frame() {
     let weir = Weir::new();
     weir.write("large", "y".repeat(3000));
     let address = url(&serving, "/echo");
-    let flags = ["-b", "hello", "-b", "@large", "--subprotocol", "chat.v2", "--timeout", "300ms"];
+    let flags = ["-b", "hello", "-b", "@large", "--subprotocol", "chat.v2", "--timeout", "2s"];
     let output = weir.run(&[&["run", &address], &flags[..]].concat());
     let cut = format!("{} ... 952 bytes more; -v prints them", "y".repeat(2048));
     let expected =
