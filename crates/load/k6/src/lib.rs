@@ -1,7 +1,8 @@
-//! Scripts of k6, in JavaScript, as users of a load.
+//! Scripts of k6, in JavaScript and TypeScript, as users of a load.
 //!
 //! - `engine`: an interpreter for each user, on a stack of its own
 //! - `modules`: the modules of k6, in JavaScript; `host`: what they reach of weir
+//! - `typescript`: types of files, which become spaces
 //! - `options`: the object `options`; `metrics`: values, in all and by tags
 //! - `program`: the users of a load; [`K6Load`]: a load from its file to its result
 
@@ -20,5 +21,9 @@ mod samples;
 mod script;
 mod shared_arrays;
 mod source_text;
+#[cfg(test)]
+mod testing;
+mod typescript;
 
 pub use self::k6_load::{K6Load, K6Role};
+pub use self::typescript::without_types;
