@@ -2,7 +2,7 @@
 
 use weir_k6::without_types;
 
-super::super::target!(|text: &str| {
+crate::target!(|text: &str| {
     let lines = |text: &str| text.matches('\n').count();
     if let Ok(made) = without_types("fuzz.ts", text) {
         assert_eq!(lines(&made), lines(text));

@@ -7,6 +7,8 @@
 //! - `program`: the users of a load; [`K6Load`]: a load from its file to its result
 
 #![allow(dead_code)]
+mod ciphers;
+mod digests;
 mod engine;
 mod host;
 mod init;

@@ -2,11 +2,12 @@
 //!
 //! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
-//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings
+//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES
 
 mod bytes;
 mod context;
 mod cookies;
+mod crypto;
 pub(crate) mod exchange;
 mod http;
 mod samples;
@@ -25,6 +26,7 @@ pub(crate) struct Native;
 /// Names of its functions.
 const NAMES: &[&str] = &[
     "abort",
+    "aes",
     "arrayGet",
     "arrayMake",
     "base64Decode",
@@ -34,12 +36,14 @@ const NAMES: &[&str] = &[
     "cookieGet",
     "cookieJar",
     "cookieSet",
+    "digest",
     "environment",
     "facts",
     "failTest",
     "groupEnter",
     "groupLeave",
     "hex",
+    "load",
     "log",
     "metric",
     "now",
@@ -47,6 +51,7 @@ const NAMES: &[&str] = &[
     "options",
     "parseUrl",
     "random",
+    "randomBytes",
     "sample",
     "seed",
     "send",
@@ -65,6 +70,7 @@ impl ModuleDef for Native {
         bytes::export(ctx, exports)?;
         context::export(ctx, exports)?;
         cookies::export(ctx, exports)?;
+        crypto::export(ctx, exports)?;
         http::export(ctx, exports)?;
         samples::export(ctx, exports)
     }

@@ -1,0 +1,3 @@
+//! Modules of k6, as scripts use them.
+
+mod crypto;
