@@ -2,7 +2,7 @@
 //!
 //! - `engine`: an interpreter for each user, on a stack of its own
 //! - `modules`: the modules of k6, in JavaScript; `host`: what they reach of weir
-//! - `typescript`: types of files, which become spaces
+//! - `html`: documents and selectors; `typescript`: types of files, which become spaces
 //! - `options`: the object `options`; `metrics`: values, in all and by tags
 //! - `program`: the users of a load; [`K6Load`]: a load from its file to its result
 
@@ -11,6 +11,7 @@ mod ciphers;
 mod digests;
 mod engine;
 mod host;
+mod html;
 mod init;
 mod k6_load;
 mod metrics;

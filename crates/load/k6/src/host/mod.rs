@@ -2,13 +2,14 @@
 //!
 //! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
-//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES
+//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents
 
 mod bytes;
 mod context;
 mod cookies;
 mod crypto;
 pub(crate) mod exchange;
+mod html;
 mod http;
 mod samples;
 pub(crate) mod state;
@@ -43,6 +44,14 @@ const NAMES: &[&str] = &[
     "groupEnter",
     "groupLeave",
     "hex",
+    "htmlAttributes",
+    "htmlFilter",
+    "htmlFind",
+    "htmlNode",
+    "htmlParse",
+    "htmlText",
+    "htmlWalk",
+    "htmlWrite",
     "load",
     "log",
     "metric",
@@ -52,6 +61,7 @@ const NAMES: &[&str] = &[
     "parseUrl",
     "random",
     "randomBytes",
+    "resolveUrl",
     "sample",
     "seed",
     "send",
@@ -71,6 +81,7 @@ impl ModuleDef for Native {
         context::export(ctx, exports)?;
         cookies::export(ctx, exports)?;
         crypto::export(ctx, exports)?;
+        html::export(ctx, exports)?;
         http::export(ctx, exports)?;
         samples::export(ctx, exports)
     }

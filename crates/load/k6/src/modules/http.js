@@ -2,6 +2,7 @@
 import * as native from 'weir:native';
 import { CookieJar } from 'weir:cookies';
 import { encoded, FileData } from 'weir:forms';
+import { late } from 'weir:late';
 import { Response } from 'weir:response';
 import { flat } from 'weir:values';
 
@@ -132,6 +133,10 @@ export function request(method, target, body, params) {
   const [args, sent] = prepared(String(method).toUpperCase(), target, body, params);
   return checked(new Response(native.send(...args), sent), params);
 }
+
+// For forms and links of responses.
+late.request = request;
+late.formText = (fields) => encoded(fields)[0] ?? '';
 
 export const get = (target, params) => request('GET', target, undefined, params);
 export const head = (target, params) => request('HEAD', target, undefined, params);

@@ -19,6 +19,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("weir:forms", include_str!("forms.js")),
     ("k6", include_str!("k6.js")),
     ("k6/http", include_str!("http.js")),
+    ("k6/html", include_str!("html.js")),
+    ("weir:elements", include_str!("elements.js")),
     ("k6/metrics", include_str!("metrics.js")),
     ("k6/crypto", include_str!("crypto.js")),
     ("k6/data", include_str!("data.js")),

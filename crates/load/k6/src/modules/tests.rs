@@ -1,3 +1,4 @@
 //! Modules of k6, as scripts use them.
 
 mod crypto;
+mod html;
