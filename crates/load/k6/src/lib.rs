@@ -8,6 +8,7 @@
 
 #![allow(dead_code)]
 mod ciphers;
+mod csv_rows;
 mod digests;
 mod engine;
 mod host;
@@ -23,6 +24,7 @@ mod results;
 mod samples;
 mod script;
 mod shared_arrays;
+mod shared_files;
 mod source_text;
 #[cfg(test)]
 mod testing;

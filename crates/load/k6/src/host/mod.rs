@@ -2,13 +2,14 @@
 //!
 //! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
-//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents
+//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents; [`files`]: files and CSV
 
 mod bytes;
 mod context;
 mod cookies;
 mod crypto;
 pub(crate) mod exchange;
+mod files;
 mod html;
 mod http;
 mod samples;
@@ -37,10 +38,13 @@ const NAMES: &[&str] = &[
     "cookieGet",
     "cookieJar",
     "cookieSet",
+    "csvMake",
     "digest",
     "environment",
     "facts",
     "failTest",
+    "fileOpen",
+    "fileRead",
     "groupEnter",
     "groupLeave",
     "hex",
@@ -81,6 +85,7 @@ impl ModuleDef for Native {
         context::export(ctx, exports)?;
         cookies::export(ctx, exports)?;
         crypto::export(ctx, exports)?;
+        files::export(ctx, exports)?;
         html::export(ctx, exports)?;
         http::export(ctx, exports)?;
         samples::export(ctx, exports)

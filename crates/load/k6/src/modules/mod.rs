@@ -27,6 +27,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("k6/encoding", include_str!("encoding.js")),
     ("k6/execution", include_str!("execution.js")),
     ("k6/timers", include_str!("timers.js")),
+    ("k6/experimental/csv", include_str!("csv.js")),
+    ("k6/experimental/fs", include_str!("fs.js")),
     ("k6/experimental/timers", include_str!("timers.js")),
     ("k6/experimental/webcrypto", include_str!("webcrypto.js")),
 ];
