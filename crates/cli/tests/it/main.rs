@@ -45,6 +45,7 @@ mod gate_wire;
 mod history;
 mod import_cli;
 mod import_curl;
+mod k6_modules;
 mod listen_names;
 mod llm;
 mod llm_capacity;
