@@ -1,4 +1,4 @@
-//! A document, as scripts walk it: nodes are numbers in the order of the text, the document itself is 0.
+//! A document, as scripts walk it: nodes are numbers in the order of the text; its root is 0.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -54,7 +54,7 @@ impl HtmlDocument {
         Self { tree: MarkupTree::of_html(text), kept: RefCell::default() }
     }
 
-    /// Nodes of the document.
+    /// Nodes.
     pub(crate) fn tree(&self) -> &MarkupTree {
         &self.tree
     }

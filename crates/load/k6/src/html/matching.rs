@@ -1,4 +1,4 @@
-//! Nodes that a selector selects: each part is tried once for each node, whatever the document is like.
+//! Nodes that a selector selects: each part is tried once for each node, whatever the page is like.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) fn selected(tree: &MarkupTree, list: &SelectorList) -> Vec<bool> {
 
 fn selected_by(tree: &MarkupTree, complex: &ComplexSelector) -> Vec<bool> {
     let count = tree.count() as usize;
-    // Before the first part is the document.
+    // Before the first part is the root.
     let mut before = vec![false; count];
     before[0] = true;
     for (combinator, parts) in &complex.0 {

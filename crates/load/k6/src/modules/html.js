@@ -28,7 +28,7 @@ const escaped = (text) =>
 
 const UNSENT = ['button', 'file', 'image', 'reset', 'submit'];
 
-export class Selection {
+class Selection {
   #doc;
   #nodes;
   constructor(doc, nodes) {
@@ -187,5 +187,7 @@ export function parseHTML(html) {
   return new Selection(native.htmlParse(String(html)), [0]);
 }
 
+export const NodeType = { ElementNode: 1, TextNode: 3, CommentNode: 8, DocumentNode: 9, DoctypeNode: 10 };
+
 late.parseHTML = parseHTML;
-export default { parseHTML };
+export default { parseHTML, NodeType };

@@ -145,7 +145,7 @@ export const put = (target, body, params) => request('PUT', target, body, params
 export const patch = (target, body, params) => request('PATCH', target, body, params);
 export const del = (target, body, params) => request('DELETE', target, body, params);
 export { del as delete };
-export const options_ = (target, body, params) => request('OPTIONS', target, body, params);
+const options_ = (target, body, params) => request('OPTIONS', target, body, params);
 export { options_ as options };
 
 export const asyncRequest = async (method, target, body, params) => request(method, target, body, params);

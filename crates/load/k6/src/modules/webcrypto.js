@@ -73,7 +73,7 @@ function cipher(decrypts, algorithm, key, data) {
   }
 }
 
-const refused = (name) => async () => {
+const unavailable = (name) => async () => {
   throw unsupported(`crypto.subtle.${name}()`);
 };
 
@@ -115,10 +115,10 @@ const subtle = {
     const alg = name === 'HMAC' ? hash.name.replace('SHA-', 'HS') : `A${length}${MODES[name]}`;
     return { kty: 'oct', k: native.base64Encode(bytes, 'rawurl'), alg, ext: true, key_ops: key.usages };
   },
-  deriveBits: refused('deriveBits'),
-  deriveKey: refused('deriveKey'),
-  wrapKey: refused('wrapKey'),
-  unwrapKey: refused('unwrapKey'),
+  deriveBits: unavailable('deriveBits'),
+  deriveKey: unavailable('deriveKey'),
+  wrapKey: unavailable('wrapKey'),
+  unwrapKey: unavailable('unwrapKey'),
 };
 
 export const crypto = {
