@@ -27,7 +27,7 @@ mod shared_arrays;
 mod shared_files;
 mod source_text;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod typescript;
 
 pub use self::k6_load::{K6Load, K6Role};

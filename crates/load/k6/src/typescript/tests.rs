@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::without_types;
-use crate::testing::run_files;
+use crate::tests::run_files;
 
 fn erased(text: &str) -> String {
     without_types("a.ts", text).unwrap_or_else(|why| panic!("{why}\n{text}"))

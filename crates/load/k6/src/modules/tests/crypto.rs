@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::testing::{failure, run};
+use crate::tests::{failure, run};
 
 #[test]
 fn digests_have_the_encodings_of_k6() {

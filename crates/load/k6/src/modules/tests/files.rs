@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::testing::{failure, run, run_files};
+use crate::tests::{failure, run, run_files};
 
 #[test]
 fn base64_has_the_variants_of_k6() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::testing::{failure, run};
+use crate::tests::{failure, run};
 
 const PAGE: &str = r#"<html lang="en"><head><title>T</title></head><body>
 <ul id="l"><li class="a x" data-user-id="7" data-on="true" data-o='{"k":1}'>1</li><li>2</li><li class="a">3</li></ul>
