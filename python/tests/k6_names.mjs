@@ -1,5 +1,5 @@
 // Names that the modules of @types/k6 export, as JSON: node k6_names.mjs TYPESCRIPT TYPES.
-// For each module: names of values, and names of abstract classes, whose objects others make.
+// For each module: names of values, of abstract classes, whose objects others make, and members of classes and interfaces.
 import fs from 'node:fs';
 import path from 'node:path';
 import { createRequire } from 'node:module';
@@ -14,9 +14,13 @@ const checker = program.getTypeChecker();
 const modules = {};
 for (const file of files.sort()) {
   const symbol = checker.getSymbolAtLocation(program.getSourceFile(path.join(root, file)));
-  const found = { values: [], types: [] };
+  const found = { values: [], types: [], members: {} };
   for (const one of symbol === undefined ? [] : checker.getExportsOfModule(symbol)) {
     const real = one.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(one) : one;
+    if (real.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface)) {
+      const members = checker.getDeclaredTypeOfSymbol(real).getProperties().map((member) => member.name);
+      found.members[one.name] = members.filter((name) => !name.startsWith('__'));
+    }
     if (one.name === 'default' || !(real.flags & ts.SymbolFlags.Value)) continue;
     const [declaration] = real.declarations ?? [];
     const isAbstract =

@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import TypedDict
 
 from naming import ROOT
 from programs import binary, finished
@@ -72,16 +73,24 @@ line with the name.
 """
 
 
+class ModuleNames(TypedDict):
+    """Names of a module of the types."""
+
+    values: list[str]
+    types: list[str]
+    members: dict[str, list[str]]
+
+
 def are_there() -> bool:
     """Whether the types and their compiler are installed."""
     return TYPES.exists() and TYPESCRIPT.exists()
 
 
-def typed() -> dict[str, dict[str, list[str]]]:
-    """Names of the types: for each module ``values`` and ``types``."""
+def typed() -> dict[str, ModuleNames]:
+    """Names of the types, by modules."""
     done = finished("node", str(Path(__file__).with_suffix(".mjs")), str(TYPESCRIPT), str(TYPES))
     assert done.returncode == 0, done.stderr
-    modules: dict[str, dict[str, list[str]]] = json.loads(done.stdout)
+    modules: dict[str, ModuleNames] = json.loads(done.stdout)
     return modules
 
 
@@ -97,7 +106,7 @@ def exported(modules: list[str]) -> dict[str, list[str] | str]:
     return names
 
 
-def page(types: dict[str, dict[str, list[str]]], own: dict[str, list[str] | str]) -> str:
+def page(types: dict[str, ModuleNames], own: dict[str, list[str] | str]) -> str:
     """Text of the page."""
     version = json.loads((TYPES / "package.json").read_text("utf-8"))["version"]
     text = HEAD.format(version=version)
