@@ -25,21 +25,25 @@ const viewed = (input) => {
 class Hasher {
   #algorithm;
   #key;
-  #bytes = new Uint8Array(0);
+  #parts = [];
   constructor(algorithm, key) {
     this.#algorithm = String(algorithm);
     this.#key = key;
     native.digest(this.#algorithm, '', key);
   }
   update(input) {
-    const added = viewed(input);
-    const whole = new Uint8Array(this.#bytes.length + added.length);
-    whole.set(this.#bytes);
-    whole.set(added, this.#bytes.length);
-    this.#bytes = whole;
+    // The caller may change its bytes.
+    this.#parts.push(typeof input === 'string' ? viewed(input) : viewed(input).slice());
   }
   digest(encoding) {
-    return encoded(native.digest(this.#algorithm, this.#bytes, this.#key), encoding);
+    const whole = new Uint8Array(this.#parts.reduce((sum, part) => sum + part.length, 0));
+    let at = 0;
+    for (const part of this.#parts) {
+      whole.set(part, at);
+      at += part.length;
+    }
+    this.#parts = [whole];
+    return encoded(native.digest(this.#algorithm, whole, this.#key), encoding);
   }
 }
 

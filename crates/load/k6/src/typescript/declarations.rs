@@ -1,8 +1,9 @@
 //! Statements that are types alone, imports and exports.
 
 use oxc_ast::ast::{
-    Declaration, ExportDefaultDeclaration, ExportDefaultDeclarationKind, ExportNamedDeclaration, FunctionType,
-    ImportDeclaration, ImportDeclarationSpecifier, Program, Statement, TSModuleDeclaration, TSModuleDeclarationBody,
+    Declaration, ExportDefaultDeclaration, ExportDefaultDeclarationKind, ExportNamedDeclaration, ExportSpecifier,
+    FunctionType, ImportDeclaration, ImportDeclarationSpecifier, Program, Statement, TSModuleDeclaration,
+    TSModuleDeclarationBody,
 };
 use oxc_ast_visit::walk;
 use oxc_span::{GetSpan as _, Span};
@@ -101,6 +102,11 @@ impl Eraser<'_> {
             return self.edits.erase_whole(it.span);
         }
         if it.source.is_some() {
+            let is_type = |specifier: &ExportSpecifier<'_>| specifier.export_kind.is_type();
+            if !it.specifiers.is_empty() && it.specifiers.iter().all(is_type) {
+                // The module may have no values at all.
+                return self.edits.erase_whole(it.span);
+            }
             for specifier in it.specifiers.iter().filter(|specifier| specifier.export_kind.is_type()) {
                 self.erase_listed(specifier.span);
             }

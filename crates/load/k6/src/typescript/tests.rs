@@ -43,6 +43,9 @@ fn types_become_spaces() {
         ("import D, * as n from 'a'; D();", "import D          from 'a'; D();"),
         ("import D, { a } from 'a'; a();", "import    { a } from 'a'; a();"),
         ("import 'a';", "import 'a';"),
+        ("export { type A } from './a';", ";"),
+        ("export { type A, b } from './a';", "export { b } from './a';"),
+        ("export type * from './a';", ";"),
         (
             "interface A {}; const b = 1; export { A, b, type C };",
             ";             ; const b = 1; export {    b,        };",
