@@ -189,6 +189,8 @@ packages() {
     examples
     from_npm axe axe-core@4.14.1          # accessibility checker that the test of pages injects
     from_npm pyright pyright@1.1.414      # type checker that reads the snippets of users, beside mypy
+    from_npm k6-types @types/k6@2.3.0      # names of k6, as its types have them
+    from_npm typescript typescript@5.9.3   # compiler that reads them and checks examples/k6
     frameworks
     site
 }

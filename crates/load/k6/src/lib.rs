@@ -1,13 +1,18 @@
-//! Scripts of k6, in JavaScript, as users of a load.
+//! Scripts of k6, in JavaScript and TypeScript, as users of a load.
 //!
 //! - `engine`: an interpreter for each user, on a stack of its own
 //! - `modules`: the modules of k6, in JavaScript; `host`: what they reach of weir
+//! - `html`: documents and selectors; `typescript`: types of files, which become spaces
 //! - `options`: the object `options`; `metrics`: values, in all and by tags
 //! - `program`: the users of a load; [`K6Load`]: a load from its file to its result
 
+mod ciphers;
+mod csv_rows;
+mod digests;
 mod engine;
 mod hooks;
 mod host;
+mod html;
 mod init;
 mod k6_load;
 mod metrics;
@@ -19,7 +24,12 @@ mod results;
 mod samples;
 mod script;
 mod shared_arrays;
+mod shared_files;
 mod source_text;
 mod summary;
+#[cfg(test)]
+mod tests;
+mod typescript;
 
 pub use self::k6_load::{K6Load, K6Role};
+pub use self::typescript::without_types;

@@ -14,6 +14,7 @@ use crate::metrics::registry::MetricRegistry;
 use crate::options::K6Options;
 use crate::options::scenarios::ScenarioOptions;
 use crate::shared_arrays::SharedArrays;
+use crate::shared_files::SharedFiles;
 
 /// What a script is started with.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,7 @@ pub(crate) struct ScriptFile {
     pub(crate) modules: CompiledModules,
     pub(crate) registry: MetricRegistry,
     pub(crate) arrays: SharedArrays,
+    pub(crate) files: SharedFiles,
     pub(crate) heap_bytes: usize,
     /// Reason of the script why the run is a failure.
     pub(crate) failure: Mutex<Option<String>>,
@@ -58,6 +60,7 @@ impl ScriptFile {
             modules: CompiledModules::new(input.files),
             registry: MetricRegistry::default(),
             arrays: SharedArrays::default(),
+            files: SharedFiles::default(),
             heap_bytes: input.heap_bytes,
             failure: Mutex::default(),
             logged: Mutex::new(0),

@@ -1,6 +1,9 @@
 //! Sources of modules as the interpreter takes them.
 
-/// Prepares the bytes of a file: JSON becomes a module, and a module of CommonJS one of ES.
+use crate::typescript;
+
+/// Prepares the bytes of a file: JSON becomes a module, types of TypeScript go, and a module of CommonJS becomes one of
+/// ES.
 ///
 /// # Errors
 /// One line.
@@ -10,9 +13,8 @@ pub(crate) fn prepared(name: &str, bytes: Vec<u8>) -> Result<String, String> {
     if name.ends_with(".json") {
         return Ok(format!("export default {text};"));
     }
-    if name.ends_with(".ts") {
-        return Err(format!("{name}: TypeScript is not supported; compile it to JavaScript"));
-    }
+    let erased = name.ends_with(".ts").then(|| typescript::without_types(name, text)).transpose()?;
+    let text = erased.as_deref().unwrap_or(text);
     if is_common_js(text) {
         // On one line, so that lines keep their numbers.
         return Ok(format!(

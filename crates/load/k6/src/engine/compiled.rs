@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use rquickjs::loader::{ImportAttributes, Loader};
 use rquickjs::module::{Declared, WriteOptions};
-use rquickjs::{Ctx, Exception, Module, Result};
+use rquickjs::{Ctx, Exception, Function, Module, Result};
 use weir_machine::input_file;
 use weir_machine::lock::lock;
 
@@ -40,7 +40,9 @@ impl CompiledModules {
         let known = lock(&self.byte_code).get(name).cloned();
         if let Some(bytes) = known {
             // SAFETY: they are what `Module::write` has returned, in this process.
-            return unsafe { Module::load(ctx.clone(), &bytes) };
+            let module = unsafe { Module::load(ctx.clone(), &bytes) }?;
+            self.describe(&module, name)?;
+            return Ok(module);
         }
         let text = match modules::source(name) {
             Some(text) => text.to_owned(),
@@ -53,7 +55,22 @@ impl CompiledModules {
         let module = Module::declare(ctx.clone(), name, text)?;
         let bytes = module.write(WriteOptions::default())?;
         lock(&self.byte_code).insert(name.to_owned(), bytes.into());
+        self.describe(&module, name)?;
         Ok(module)
+    }
+
+    /// Sets `import.meta.resolve` of a file.
+    fn describe(&self, module: &Module<'_, Declared>, name: &str) -> Result<()> {
+        if modules::is_own(name) {
+            return Ok(());
+        }
+        let (files, base) = (Arc::clone(&self.files), name.to_owned());
+        let meta = module.meta()?;
+        let resolve = Function::new(meta.ctx().clone(), move |ctx: Ctx<'_>, name: String| {
+            let found = files.resolve(&base, &name).map_err(|why| Exception::throw_reference(&ctx, &why))?;
+            Ok::<_, rquickjs::Error>(if found.starts_with('/') { format!("file://{found}") } else { found })
+        })?;
+        meta.set("resolve", resolve)
     }
 }
 

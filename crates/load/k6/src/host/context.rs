@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rquickjs::function::Opt;
 use rquickjs::module::Exports;
-use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, IntoJs as _, Object, Result, Value};
+use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, IntoJs as _, Module, Object, Result, Value};
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_machine::clock;
@@ -21,6 +21,7 @@ pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> 
     exports.export("environment", Function::new(ctx.clone(), environment)?)?;
     exports.export("failTest", Function::new(ctx.clone(), fail_test)?)?;
     exports.export("facts", Function::new(ctx.clone(), facts)?)?;
+    exports.export("load", Function::new(ctx.clone(), load)?)?;
     exports.export("log", Function::new(ctx.clone(), log)?)?;
     exports.export("now", Function::new(ctx.clone(), now)?)?;
     exports.export("open", Function::new(ctx.clone(), open)?)?;
@@ -52,6 +53,12 @@ fn environment(ctx: Ctx<'_>) -> Result<Object<'_>> {
         variables.set(name, value)?;
     }
     Ok(variables)
+}
+
+/// Runs a module of weir, unless it has run: `load(name)`.
+fn load(ctx: Ctx<'_>, name: String) -> Result<()> {
+    // It runs now; its promise is for what it awaits, which is nothing.
+    Module::import(&ctx, name).map(drop)
 }
 
 /// Writes a line of the script's log to stderr.

@@ -2,12 +2,15 @@
 //!
 //! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
-//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings
+//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents; [`files`]: files and CSV
 
 mod bytes;
 mod context;
 mod cookies;
+mod crypto;
 pub(crate) mod exchange;
+mod files;
+mod html;
 mod http;
 mod samples;
 pub(crate) mod state;
@@ -29,6 +32,7 @@ const NAMES: &[&str] = &[
     "finished",
     "result",
     "sendLater",
+    "aes",
     "arrayGet",
     "arrayMake",
     "base64Decode",
@@ -38,12 +42,25 @@ const NAMES: &[&str] = &[
     "cookieGet",
     "cookieJar",
     "cookieSet",
+    "csvMake",
+    "digest",
     "environment",
     "facts",
     "failTest",
+    "fileOpen",
+    "fileRead",
     "groupEnter",
     "groupLeave",
     "hex",
+    "htmlAttributes",
+    "htmlFilter",
+    "htmlFind",
+    "htmlNode",
+    "htmlParse",
+    "htmlText",
+    "htmlWalk",
+    "htmlWrite",
+    "load",
     "log",
     "metric",
     "now",
@@ -51,6 +68,8 @@ const NAMES: &[&str] = &[
     "options",
     "parseUrl",
     "random",
+    "randomBytes",
+    "resolveUrl",
     "sample",
     "seed",
     "send",
@@ -69,6 +88,9 @@ impl ModuleDef for Native {
         bytes::export(ctx, exports)?;
         context::export(ctx, exports)?;
         cookies::export(ctx, exports)?;
+        crypto::export(ctx, exports)?;
+        files::export(ctx, exports)?;
+        html::export(ctx, exports)?;
         http::export(ctx, exports)?;
         samples::export(ctx, exports)
     }

@@ -1,5 +1,6 @@
 // What every script finds: console, __ENV, open, require, timers, Math.random.
 import * as native from 'weir:native';
+import { loaded } from 'weir:late';
 import { setTimeout, setInterval, clearTimeout, clearInterval } from 'k6/timers';
 import { shown, deadline, runDue, clearDue } from 'weir:values';
 
@@ -14,6 +15,11 @@ globalThis.__ITER = 0;
 globalThis.open = (path, mode) => native.open(String(path), mode);
 Object.assign(globalThis, { setTimeout, setInterval, clearTimeout, clearInterval });
 Math.random = native.random;
+Object.defineProperty(globalThis, 'crypto', {
+  configurable: true,
+  get: () => loaded('k6/experimental/webcrypto', 'crypto'),
+  set: (value) => Object.defineProperty(globalThis, 'crypto', { configurable: true, writable: true, value }),
+});
 
 // For the host: what it calls around an iteration.
 export const due = deadline;

@@ -2,6 +2,7 @@
 import * as native from 'weir:native';
 import { CookieJar } from 'weir:cookies';
 import { encoded, FileData } from 'weir:forms';
+import { late } from 'weir:late';
 import { Response } from 'weir:response';
 import { awaitResult, flat } from 'weir:values';
 
@@ -133,6 +134,10 @@ export function request(method, target, body, params) {
   return checked(new Response(native.send(...args), sent), params);
 }
 
+// For forms and links of responses.
+late.request = request;
+late.formText = (fields) => encoded(fields)[0] ?? '';
+
 export const get = (target, params) => request('GET', target, undefined, params);
 export const head = (target, params) => request('HEAD', target, undefined, params);
 export const post = (target, body, params) => request('POST', target, body, params);
@@ -140,7 +145,7 @@ export const put = (target, body, params) => request('PUT', target, body, params
 export const patch = (target, body, params) => request('PATCH', target, body, params);
 export const del = (target, body, params) => request('DELETE', target, body, params);
 export { del as delete };
-export const options_ = (target, body, params) => request('OPTIONS', target, body, params);
+const options_ = (target, body, params) => request('OPTIONS', target, body, params);
 export { options_ as options };
 
 export async function asyncRequest(method, target, body, params) {

@@ -1,5 +1,8 @@
 //! Modules that scripts import by name: those of k6, written in JavaScript over `weir:native`.
 
+#[cfg(test)]
+mod tests;
+
 /// Module of the host's functions, for the others alone.
 pub(crate) const NATIVE: &str = "weir:native";
 /// Module that every interpreter runs first.
@@ -12,14 +15,22 @@ const SOURCES: &[(&str, &str)] = &[
     ("weir:values", include_str!("values.js")),
     ("weir:response", include_str!("response.js")),
     ("weir:cookies", include_str!("cookies.js")),
+    ("weir:late", include_str!("late.js")),
     ("weir:forms", include_str!("forms.js")),
     ("k6", include_str!("k6.js")),
     ("k6/http", include_str!("http.js")),
+    ("k6/html", include_str!("html.js")),
+    ("weir:elements", include_str!("elements.js")),
     ("k6/metrics", include_str!("metrics.js")),
+    ("k6/crypto", include_str!("crypto.js")),
     ("k6/data", include_str!("data.js")),
     ("k6/encoding", include_str!("encoding.js")),
     ("k6/execution", include_str!("execution.js")),
     ("k6/timers", include_str!("timers.js")),
+    ("k6/experimental/csv", include_str!("csv.js")),
+    ("k6/experimental/fs", include_str!("fs.js")),
+    ("k6/experimental/timers", include_str!("timers.js")),
+    ("k6/experimental/webcrypto", include_str!("webcrypto.js")),
 ];
 
 /// Beginnings of names of modules that weir does not have, and why.
@@ -27,6 +38,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("k6/browser", "weir does not drive a browser; measure the requests that the page sends"),
     ("k6/experimental/browser", "weir does not drive a browser; measure the requests that the page sends"),
     ("k6/x/", "extensions of k6 (xk6) are not supported"),
+    ("k6/experimental/streams", "read the file by open(), or by k6/experimental/csv"),
+    ("k6/experimental/redis", "weir does not load Redis"),
     ("k6/secrets", "secret sources are not supported; pass the value by -e NAME=VALUE"),
 ];
 

@@ -1,5 +1,7 @@
 // Responses: nothing is parsed before it is looked at.
 import { setCookies } from 'weir:cookies';
+import { late, loaded } from 'weir:late';
+import * as native from 'weir:native';
 
 const canonical = (name) => name.toLowerCase().replace(/(^|-)[a-z]/g, (sign) => sign.toUpperCase());
 
@@ -112,5 +114,32 @@ export class Response {
       this.#json = [JSON.parse(this.body)];
     }
     return path === undefined ? this.#json[0] : picked(this.#json[0], String(path));
+  }
+  html(selector) {
+    if (typeof this.body !== 'string') throw new TypeError('html() needs a body that is text');
+    const page = loaded('k6/html', 'parseHTML')(this.body);
+    return selector === undefined ? page : page.find(selector);
+  }
+  submitForm({ formSelector = 'form', fields = {}, submitSelector = '[type="submit"]', params } = {}) {
+    const form = this.html(formSelector).first();
+    if (form.size() === 0) throw new Error(`no form '${formSelector}' in the response of '${this.url}'`);
+    const method = (form.attr('method') || 'GET').toUpperCase();
+    const target = native.resolveUrl(this.url, form.attr('action') ?? this.url);
+    const values = form.serializeObject();
+    // The button counts as pressed, if there is one.
+    const button = form.find(submitSelector).first();
+    const name = button.attr('name');
+    if (name) values[name] = button.attr('value') ?? '';
+    Object.assign(values, fields);
+    if (method !== 'GET') return late.request(method, target, values, params);
+    const query = late.formText(values);
+    const [page] = target.split(/[?#]/, 1);
+    return late.request('GET', query === '' ? page : `${page}?${query}`, undefined, params);
+  }
+  clickLink({ selector = 'a[href]', params } = {}) {
+    const link = this.html(selector).first();
+    const href = link.attr('href');
+    if (href === undefined) throw new Error(`no link '${selector}' in the response of '${this.url}'`);
+    return late.request('GET', native.resolveUrl(this.url, href), undefined, params);
   }
 }

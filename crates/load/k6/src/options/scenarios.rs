@@ -253,6 +253,7 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
+    #[allow(clippy::needless_pass_by_value, reason = "values are made by json!")]
     fn read(value: Value) -> Result<Vec<ScenarioOptions>, String> {
         read_scenarios(&mut OptionReader::new(&value, "options")?)
     }

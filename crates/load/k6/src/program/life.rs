@@ -110,7 +110,7 @@ impl<'js> LoadedScript<'js> {
     }
 
     /// Calls the function of an iteration to its end.
-    fn iterate(&self, ctx: &Ctx<'js>, state: &UserState, exec: &str) -> IterationEnd {
+    pub(crate) fn iterate(&self, ctx: &Ctx<'js>, state: &UserState, exec: &str) -> IterationEnd {
         let result = self.call(ctx, state, exec);
         if let Some(reason) = state.abort.borrow_mut().take() {
             return IterationEnd::Aborted(reason);

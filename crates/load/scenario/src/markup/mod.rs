@@ -1,9 +1,11 @@
 //! Trees of XML and HTML, for XPath.
 //!
 //! - [`MarkupTree`]: nodes in the order of the text
+//! - [`MarkupKind`]: kinds of nodes, for those that walk by indices
 //! - `xml`: well-formed XML; `html`: HTML as it is, with tags that are left out or never closed
 
 mod html;
+mod walk;
 mod xml;
 
 #[cfg(test)]
@@ -12,6 +14,8 @@ mod tests;
 use std::cmp::Ordering;
 
 use xpath_eval::{ExpandedName, Node, NodeKind};
+
+pub use self::walk::MarkupKind;
 
 /// Most elements within each other. Deeper ones are siblings: evaluation is recursive.
 const MAX_DEPTH: usize = 200;

@@ -1,0 +1,5 @@
+//! Modules of k6, as scripts use them.
+
+mod crypto;
+mod files;
+mod html;
