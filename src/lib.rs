@@ -53,6 +53,7 @@
 //! - [`hurl`], pure: Parser and printer of .hurl files: requests with templates, captures, asserts and options
 //! - [`import`], pure: Readers of cURL, HAR, Postman, OpenAPI, .http, JMX and Bruno files; they become scenarios ──► hurl, scenario
 //! - [`json`], pure: JSONPath and a scanner of JSON texts, without a tree
+//! - [`k6`]: Scripts of k6, in JavaScript and TypeScript, as users of a load ──► load, measure, net, pace, scenario
 //! - [`llm`]: Load of language models: prompts from data sets and random words, bodies for each API, conversations as users ──► events, json, load, measure, net, pace
 //! - [`load`]: The load generator: one event loop per thread ──► events, grpc, http2, hurl, json, measure, net, pace, scenario, websocket
 //! - [`lua`]: Lua scripts with the interface of wrk as users of a load ──► load, measure, net, pace, scenario
@@ -64,7 +65,7 @@
 //! - [`report`]: A run as text, ab, wrk, JMeter, JSON, CSV and HTML ──► measure
 //! - [`scenario`], pure: Scenarios: steps with templates, captures and checks; cookies and data of users ──► events, hurl, json
 //! - [`scenario_files`]: Files that become scenarios, and those that an import writes: scenarios, a mix, variables, rows of data ──► import, load
-//! - [`scripts`]: Scripts in Lua and Python as users of a load, a search, a study, an agent or one iteration ──► agents, llm, load, lua, measure, session
+//! - [`scripts`]: Scripts in Lua and Python as users of a load, a search, a study, an agent or one iteration ──► agents, k6, llm, load, lua, measure, session
 //! - [`session`]: A load, search or iteration as a command runs it: files, live session, progress, outputs, exit code ──► agents, capacity, history, load, measure, outputs, pace, report, telemetry, terminal, web
 //! - [`terminal`]: Progress of a run on the terminal: a line, a table, or a full-screen view of a load ──► measure, pace
 //! - [`web`]: Page on which a load is watched and changed while it runs ──► load, measure, pace, report, server
@@ -128,6 +129,7 @@ pub use weir_http2 as http2;
 pub use weir_hurl as hurl;
 pub use weir_import as import;
 pub use weir_json as json;
+pub use weir_k6 as k6;
 pub use weir_limiter as limiter;
 pub use weir_limits as limits;
 pub use weir_llm as llm;

@@ -1,5 +1,7 @@
 //! Flags of the request and of the connections, shared by `load` and `capacity`.
 
+mod script_choice;
+
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -18,7 +20,7 @@ use weir_base::units;
 use weir_load::Options;
 use weir_load::mix_file::{FlagCheck, MixFile};
 use weir_load::options::RequestBodySource;
-use weir_load::program::{is_javascript, is_python, is_script, take_script};
+use weir_load::program::{is_javascript, is_python, is_script};
 use weir_load::steps::{ScenarioFile, ScenarioSource};
 use weir_request::secret_mask::{SecretMask, shown_pair};
 use weir_request::url_text::UrlText;
@@ -185,6 +187,9 @@ impl RequestArgs {
         if let Some(path) = self.scenarios.iter().find(|path| is_python(path)) {
             return Err(format!("{}: Python scripts are for weir load; write a scenario here", path.display()));
         }
+        if let Some(path) = self.scenarios.iter().find(|path| is_javascript(path)) {
+            return Err(format!("{}: k6 scripts are for weir load; write a scenario here", path.display()));
+        }
         if let Some(path) = self.scenarios.iter().find(|path| is_script(path)) {
             return Err(format!("{}: Lua scripts are for weir load; write a .hurl file here", path.display()));
         }
@@ -210,36 +215,6 @@ impl RequestArgs {
         Ok((!warnings.is_empty()).then(|| MixFile { warnings, ..MixFile::default() }))
     }
 
-    /// Takes the Python script out of the scenarios; braces are then text.
-    ///
-    /// # Errors
-    /// One line, if something does not go with it.
-    pub(super) fn take_python(&mut self) -> Result<Option<PathBuf>, String> {
-        let Some(at) = self.scenarios.iter().position(|path| is_python(path)) else { return Ok(None) };
-        let name = self.scenarios[at].display();
-        if self.scenarios.len() > 1 {
-            return Err(format!("a Python script is given alone; leave out {name} or the other scenarios"));
-        }
-        let given = [
-            ("--check", !self.checks.is_empty(), "write r.check() in its tasks"),
-            ("--success", self.success.is_some(), "write r.success() or r.failure() in its tasks"),
-            ("--variable", !self.variables.is_empty(), "give arguments after --"),
-            ("--think", self.think.is_some(), "write think in its classes"),
-            ("--method", self.method.is_some(), "its tasks have theirs"),
-            ("--body", !self.bodies.is_empty(), "its tasks have theirs"),
-            ("--weights", !self.weights.is_empty(), "write the weights of its tasks"),
-            ("--pipeline", self.pipeline.is_some(), "a task waits for each response"),
-        ];
-        if let Some((flag, _, remedy)) = given.iter().find(|(_, is_given, _)| *is_given) {
-            return Err(format!("{flag} does not go with a Python script; {remedy}"));
-        }
-        if let Some(flag) = self.scenario_args.first_given() {
-            return Err(format!("{flag} does not go with a Python script; it is for scenarios"));
-        }
-        self.no_template = true;
-        Ok(Some(self.scenarios.remove(at)))
-    }
-
     /// URL; empty if none is given.
     pub(super) fn url(&self) -> &str {
         &self.url
@@ -253,66 +228,6 @@ impl RequestArgs {
     /// Sets the URL.
     pub(super) fn set_url(&mut self, url: String) {
         self.url = url;
-    }
-
-    /// Takes the script of k6 out of the scenarios; braces are then text.
-    ///
-    /// # Errors
-    /// One line, if something does not go with it.
-    pub(super) fn take_javascript(&mut self) -> Result<Option<PathBuf>, String> {
-        let Some(at) = self.scenarios.iter().position(|path| is_javascript(path)) else { return Ok(None) };
-        let name = self.scenarios[at].display();
-        if self.scenarios.len() > 1 {
-            return Err(format!("a k6 script is given alone; leave out {name} or the other scenarios"));
-        }
-        let given = [
-            ("--check", !self.checks.is_empty(), "write check() in it"),
-            ("--success", self.success.is_some(), "write responseCallback in it"),
-            ("--variable", !self.variables.is_empty(), "write -e NAME=VALUE"),
-            ("--think", self.think.is_some(), "write sleep() in it"),
-            ("--method", self.method.is_some(), "its requests have theirs"),
-            ("--body", !self.bodies.is_empty(), "its requests have theirs"),
-            ("--weights", !self.weights.is_empty(), "choose in the script"),
-            ("--pipeline", self.pipeline.is_some(), "a user waits for each response"),
-        ];
-        if let Some((flag, _, remedy)) = given.iter().find(|(_, is_given, _)| *is_given) {
-            return Err(format!("{flag} does not go with a k6 script; {remedy}"));
-        }
-        if let Some(flag) = self.scenario_args.first_given() {
-            return Err(format!("{flag} does not go with a k6 script; it is for scenarios"));
-        }
-        self.no_template = true;
-        Ok(Some(self.scenarios.remove(at)))
-    }
-
-    /// Takes the Lua script out of the scenarios; braces are then text.
-    ///
-    /// # Errors
-    /// One line, if something does not go with it.
-    pub(super) fn take_script(&mut self) -> Result<Option<PathBuf>, String> {
-        let Some(path) = take_script(&mut self.scenarios)? else { return Ok(None) };
-        if self.url.is_empty() {
-            return Err(format!("a Lua script needs a URL; write e.g. -s {} http://localhost:8080/", path.display()));
-        }
-        let given = [
-            ("--check", !self.checks.is_empty(), "check the response in response()"),
-            ("--success", self.success.is_some(), "check the response in response()"),
-            ("--variable", !self.variables.is_empty(), "give arguments after --"),
-            ("--think", self.think.is_some(), "write delay()"),
-            ("--weights", !self.weights.is_empty(), "choose the body in request()"),
-            ("--pipeline", self.pipeline.is_some(), "return several requests in one string from request()"),
-        ];
-        if let Some((flag, _, remedy)) = given.iter().find(|(_, is_given, _)| *is_given) {
-            return Err(format!("{flag} does not go with a Lua script; {remedy}"));
-        }
-        if let Some(flag) = self.scenario_args.first_given() {
-            return Err(format!("{flag} does not go with a Lua script; it is for scenarios"));
-        }
-        if self.bodies.len() > 1 {
-            return Err("one --body goes with a Lua script; choose among several in request()".to_owned());
-        }
-        self.no_template = true;
-        Ok(Some(path))
     }
 
     /// Takes the scenarios of a mix file; options of the command line take precedence.

@@ -9,7 +9,7 @@ use rquickjs::Value;
 
 use crate::engine::failure::{ScriptFailure, caught};
 use crate::engine::fiber::Fiber;
-use crate::engine::vm::Vm;
+use crate::engine::vm::Interpreter;
 use crate::host::UserState;
 use crate::host::state::{Pause, Resume};
 use crate::metrics::ThreadMetrics;
@@ -32,7 +32,7 @@ pub(crate) struct Initialized {
 pub(crate) fn initialize(script: &Arc<Script>) -> Result<Initialized, String> {
     on_own_stack(script, |state| {
         let file = &state.script.file;
-        let vm = Vm::new(state, &file.modules, file.heap_bytes).map_err(ScriptFailure::of_message)?;
+        let vm = Interpreter::new(state, &file.modules, file.heap_bytes).map_err(ScriptFailure::of_message)?;
         vm.context.with(|ctx| {
             let loaded = LoadedScript::load(&ctx, state)?;
             let options = match loaded.export("options") {
@@ -58,7 +58,7 @@ pub(crate) fn initialize(script: &Arc<Script>) -> Result<Initialized, String> {
 pub(crate) fn call_once(script: &Arc<Script>, name: &'static str, json: String) -> Result<String, ScriptFailure> {
     on_own_stack(script, move |state| {
         let file = &state.script.file;
-        let vm = Vm::new(state, &file.modules, file.heap_bytes).map_err(ScriptFailure::of_message)?;
+        let vm = Interpreter::new(state, &file.modules, file.heap_bytes).map_err(ScriptFailure::of_message)?;
         vm.context.with(|ctx| {
             let loaded = LoadedScript::load(&ctx, state)?;
             let function = loaded.export(name).and_then(Value::into_function);

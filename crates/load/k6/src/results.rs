@@ -7,7 +7,7 @@ use weir_measure::Run;
 use weir_measure::run::SloResult;
 use weir_measure::run_script::{RunScript, ScriptCheck, ScriptException, ScriptMetric};
 
-use crate::metrics::registry::{BuiltIn, MetricFacts, MetricKind, MetricUnit};
+use crate::metrics::registry::{BuiltIn, MetricFacts, MetricUnit, ScriptMetricKind};
 use crate::metrics::sink::Sink;
 use crate::metrics::{MetricPlan, MetricSums};
 use crate::notes::ScriptNotes;
@@ -77,10 +77,10 @@ fn metrics(plan: &MetricPlan, sums: &MetricSums, options: &K6Options, seconds: f
 
 fn metric(name: String, facts: &MetricFacts, is_own: bool, values: BTreeMap<String, f64>) -> ScriptMetric {
     let kind = match facts.kind {
-        MetricKind::Counter => "counter",
-        MetricKind::Gauge => "gauge",
-        MetricKind::Rate => "rate",
-        MetricKind::Trend => "trend",
+        ScriptMetricKind::Counter => "counter",
+        ScriptMetricKind::Gauge => "gauge",
+        ScriptMetricKind::Rate => "rate",
+        ScriptMetricKind::Trend => "trend",
     };
     let unit = match facts.unit {
         MetricUnit::Number => "number",
@@ -138,8 +138,9 @@ pub(crate) fn judged(options: &K6Options, plan: &MetricPlan, sums: &MetricSums, 
 
 /// A value of a metric with its unit.
 pub(crate) fn shown(value: f64, facts: &MetricFacts, statistic: Statistic) -> String {
-    let is_share = facts.kind == MetricKind::Rate;
-    let is_time = facts.unit == MetricUnit::Time && facts.kind == MetricKind::Trend && statistic != Statistic::Count;
+    let is_share = facts.kind == ScriptMetricKind::Rate;
+    let is_time =
+        facts.unit == MetricUnit::Time && facts.kind == ScriptMetricKind::Trend && statistic != Statistic::Count;
     match (is_share, is_time) {
         (true, _) => format!("{:.2}%", value * 100.0),
         (_, true) if value >= 0.0 => Nanos((value * 1e6) as u64).to_string(),

@@ -11,12 +11,12 @@ use crate::options::K6Options;
 
 /// A group with its checks and the groups in it.
 #[derive(Debug, Default)]
-struct Group<'r> {
+struct CheckGroup<'r> {
     checks: Vec<&'r ScriptCheck>,
-    groups: BTreeMap<String, Group<'r>>,
+    groups: BTreeMap<String, CheckGroup<'r>>,
 }
 
-impl<'r> Group<'r> {
+impl<'r> CheckGroup<'r> {
     /// All checks in their groups.
     fn root(script: &'r RunScript) -> Self {
         let mut root = Self::default();
@@ -84,7 +84,7 @@ pub(crate) fn data(run: &Run, options: &K6Options) -> Value {
         (metric.name.clone(), value)
     };
     json!({
-        "root_group": Group::root(script).lists("", ""),
+        "root_group": CheckGroup::root(script).lists("", ""),
         "options": { "summaryTrendStats": options.trend_stats, "summaryTimeUnit": "", "noColor": true },
         "state": { "isStdOutTTY": false, "isStdErrTTY": false, "testRunDurationMs": run.duration_s * 1e3 },
         "metrics": script.metrics.iter().map(metric).collect::<Map<String, Value>>(),
@@ -110,7 +110,7 @@ pub(crate) fn export(run: &Run) -> Value {
         (metric.name.clone(), Value::Object(values))
     };
     json!({
-        "root_group": Group::root(script).objects("", ""),
+        "root_group": CheckGroup::root(script).objects("", ""),
         "metrics": script.metrics.iter().map(metric).collect::<Map<String, Value>>(),
     })
 }
@@ -128,10 +128,10 @@ mod tests {
             failed: 1,
         };
         let script = RunScript { checks: vec![check("", "a"), check("::g::h", "b")], ..RunScript::default() };
-        let root = Group::root(&script).lists("", "");
+        let root = CheckGroup::root(&script).lists("", "");
         assert_eq!(root["id"], "d41d8cd98f00b204e9800998ecf8427e", "of an empty path");
         assert_eq!(root["groups"][0]["groups"][0]["checks"][0]["path"], "::g::h::b");
-        let objects = Group::root(&script).objects("", "");
+        let objects = CheckGroup::root(&script).objects("", "");
         assert_eq!(objects["checks"]["a"]["fails"], 1);
     }
 }

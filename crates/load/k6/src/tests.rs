@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::failure::ScriptFailure;
-use crate::engine::vm::Vm;
+use crate::engine::vm::Interpreter;
 use crate::host::state::IterationEnd;
 use crate::init::on_own_stack;
 use crate::program::life::LoadedScript;
@@ -37,7 +37,7 @@ pub(crate) fn run_files(files: &[(&str, &str)]) -> Result<Value, String> {
     let shown = folder.path().to_str().expect("UTF-8").to_owned();
     let json = on_own_stack(&script, |state| {
         let file = &state.script.file;
-        let vm = Vm::new(state, &file.modules, file.heap_bytes).map_err(ScriptFailure::of_message)?;
+        let vm = Interpreter::new(state, &file.modules, file.heap_bytes).map_err(ScriptFailure::of_message)?;
         vm.context.with(|ctx| {
             let loaded = LoadedScript::load(&ctx, state)?;
             state.keeps_result.set(true);

@@ -19,7 +19,7 @@ pub use self::agent_position::AgentPosition;
 use self::conflicts::{check_conflicts, check_tls};
 pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
-use self::requests::{keeps_alive, requests};
+use self::requests::{keeps_alive, requests, target_of_options};
 pub(crate) use self::requests::{read_body, typed_auth, weights};
 use self::run_length::{RunLength, check_warmup};
 use super::event_streams::StreamOptions;
@@ -167,11 +167,7 @@ impl LoadPlan {
             return Self::of_scenarios(options, position);
         }
         let grpc = options.grpc.call()?;
-        let target = match options.naming_script() {
-            // Its requests name hosts: whether they respond shows in the run.
-            Some(name) if options.url.is_empty() => Target { url: name, ..Target::of_host(false, "localhost", 80) },
-            _ => Target::parse(&options.url)?,
-        };
+        let target = target_of_options(options)?;
         check_tls(options, &target)?;
         let addresses = match &options.unix_socket {
             Some(path) => vec![SocketAddress::Unix(path.clone())],

@@ -11,17 +11,17 @@ use super::module_files::ModuleResolver;
 use crate::host::UserState;
 
 /// Interpreter of a user.
-pub(crate) struct Vm {
+pub(crate) struct Interpreter {
     pub(crate) context: Context,
 }
 
-impl std::fmt::Debug for Vm {
+impl std::fmt::Debug for Interpreter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Vm").finish_non_exhaustive()
+        f.debug_struct("Interpreter").finish_non_exhaustive()
     }
 }
 
-impl Vm {
+impl Interpreter {
     /// Interpreter with the host's functions, on the stack that calls this. `heap_bytes`: its memory.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use rquickjs::{Ctx, Exception, Function, Result};
 
 use super::state::Phase;
 use super::{UserState, user_of};
-use crate::metrics::registry::{BuiltIn, MetricKind, MetricUnit};
+use crate::metrics::registry::{BuiltIn, MetricUnit, ScriptMetricKind};
 
 pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
     exports.export("metric", Function::new(ctx.clone(), metric)?)?;
@@ -26,10 +26,10 @@ fn metric(ctx: Ctx<'_>, name: String, kind: String, is_time: bool) -> Result<usi
         return Err(Exception::throw_type(&ctx, "metrics are made in the init context: outside of functions"));
     }
     let kind = match kind.as_str() {
-        "counter" => MetricKind::Counter,
-        "gauge" => MetricKind::Gauge,
-        "rate" => MetricKind::Rate,
-        _ => MetricKind::Trend,
+        "counter" => ScriptMetricKind::Counter,
+        "gauge" => ScriptMetricKind::Gauge,
+        "rate" => ScriptMetricKind::Rate,
+        _ => ScriptMetricKind::Trend,
     };
     let unit = if is_time { MetricUnit::Time } else { MetricUnit::Number };
     user.script.file.registry.add(&name, kind, unit).map_err(|why| Exception::throw_type(&ctx, &why))

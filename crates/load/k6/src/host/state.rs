@@ -98,7 +98,7 @@ pub(crate) struct UserState {
     pub(crate) jars: RefCell<Vec<CookieJar>>,
     pub(crate) exchanges: RefCell<UserExchanges>,
     pub(crate) metrics: Rc<ThreadMetrics>,
-    /// Group that the script is in, with two colons before each name.
+    /// CheckGroup that the script is in, with two colons before each name.
     pub(crate) group: RefCell<String>,
     /// Tags of all samples of the user.
     pub(crate) tags: RefCell<Vec<(String, String)>>,

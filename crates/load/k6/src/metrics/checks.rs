@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// Results of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CheckCounts {
+pub(crate) struct CheckOutcomes {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
 }
@@ -12,10 +12,10 @@ pub(crate) struct CheckCounts {
 /// A check with its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckResult {
-    /// Group, with two colons before each name; empty for none.
+    /// CheckGroup, with two colons before each name; empty for none.
     pub(crate) group: String,
     pub(crate) name: String,
-    pub(crate) counts: CheckCounts,
+    pub(crate) counts: CheckOutcomes,
 }
 
 /// Most checks of a script: their names may come from responses.
@@ -33,7 +33,7 @@ pub(crate) struct CheckTable {
 
 impl CheckTable {
     /// Adds results of a check.
-    pub(crate) fn add(&mut self, group: &str, name: &str, counts: CheckCounts) {
+    pub(crate) fn add(&mut self, group: &str, name: &str, counts: CheckOutcomes) {
         let known = self.places.get(group).and_then(|names| names.get(name)).copied();
         let place = known.unwrap_or_else(|| self.place_for(group, name));
         let own = &mut self.results[place].counts;
@@ -70,11 +70,11 @@ mod tests {
     #[test]
     fn checks_are_counted_by_group_and_name_and_bounded() {
         let mut table = CheckTable::default();
-        let passed = CheckCounts { passed: 1, failed: 0 };
+        let passed = CheckOutcomes { passed: 1, failed: 0 };
         table.add("::a", "ok", passed);
         table.add("", "ok", passed);
-        table.add("::a", "ok", CheckCounts { passed: 0, failed: 2 });
-        assert_eq!(table.results()[0].counts, CheckCounts { passed: 1, failed: 2 });
+        table.add("::a", "ok", CheckOutcomes { passed: 0, failed: 2 });
+        assert_eq!(table.results()[0].counts, CheckOutcomes { passed: 1, failed: 2 });
         for number in 0..2 * MAX_CHECKS {
             table.add("", &number.to_string(), passed);
         }

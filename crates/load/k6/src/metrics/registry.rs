@@ -6,7 +6,7 @@ use weir_machine::lock::lock;
 
 /// Kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MetricKind {
+pub(crate) enum ScriptMetricKind {
     /// Sum of its values.
     Counter,
     /// Its last value, with the smallest and the largest.
@@ -32,7 +32,7 @@ pub(crate) enum MetricUnit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MetricFacts {
     pub(crate) name: String,
-    pub(crate) kind: MetricKind,
+    pub(crate) kind: ScriptMetricKind,
     pub(crate) unit: MetricUnit,
 }
 
@@ -44,8 +44,8 @@ macro_rules! built_in {
         #[repr(usize)]
         pub(crate) enum BuiltIn { $($constant,)* }
 
-        const BUILT_IN: &[(&str, MetricKind, MetricUnit)] =
-            &[$(($name, MetricKind::$kind, MetricUnit::$unit),)*];
+        const BUILT_IN: &[(&str, ScriptMetricKind, MetricUnit)] =
+            &[$(($name, ScriptMetricKind::$kind, MetricUnit::$unit),)*];
     };
 }
 
@@ -86,7 +86,7 @@ impl MetricRegistry {
     ///
     /// # Errors
     /// One line, if its name is invalid, or there is one of another kind.
-    pub(crate) fn add(&self, name: &str, kind: MetricKind, unit: MetricUnit) -> Result<usize, String> {
+    pub(crate) fn add(&self, name: &str, kind: ScriptMetricKind, unit: MetricUnit) -> Result<usize, String> {
         let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
         let is_valid = name.starts_with(is_first)
             && name.len() <= 128
@@ -121,12 +121,12 @@ mod tests {
     #[test]
     fn a_name_has_one_metric_of_one_kind() {
         let registry = MetricRegistry::default();
-        let own = registry.add("own", MetricKind::Trend, MetricUnit::Time).expect("new");
-        assert_eq!(registry.add("own", MetricKind::Trend, MetricUnit::Time), Ok(own));
-        assert!(registry.add("own", MetricKind::Rate, MetricUnit::Number).is_err());
-        assert_eq!(registry.add("checks", MetricKind::Rate, MetricUnit::Number), Ok(BuiltIn::Checks as usize));
+        let own = registry.add("own", ScriptMetricKind::Trend, MetricUnit::Time).expect("new");
+        assert_eq!(registry.add("own", ScriptMetricKind::Trend, MetricUnit::Time), Ok(own));
+        assert!(registry.add("own", ScriptMetricKind::Rate, MetricUnit::Number).is_err());
+        assert_eq!(registry.add("checks", ScriptMetricKind::Rate, MetricUnit::Number), Ok(BuiltIn::Checks as usize));
         for invalid in ["", "1a", "a-b", "a b", "ä"] {
-            assert!(registry.add(invalid, MetricKind::Rate, MetricUnit::Number).is_err(), "{invalid}");
+            assert!(registry.add(invalid, ScriptMetricKind::Rate, MetricUnit::Number).is_err(), "{invalid}");
         }
         assert_eq!(registry.all()[BuiltIn::VusMax as usize].name, "vus_max");
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::CheckCounts;
+use super::checks::CheckOutcomes;
 use super::sink::{GaugeValues, Sink, TrendValues};
 use super::thread_metrics::{MetricPlan, MetricSums};
 
@@ -10,7 +10,7 @@ use super::thread_metrics::{MetricPlan, MetricSums};
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SavedSums {
     sinks: Vec<Vec<SavedSink>>,
-    /// Group, name, and numbers of results that are true and false.
+    /// CheckGroup, name, and numbers of results that are true and false.
     checks: Vec<(String, String, u64, u64)>,
 }
 
@@ -54,7 +54,7 @@ impl SavedSums {
             *own = saved.into_iter().map(SavedSink::restored).collect();
         }
         for (group, name, passed, failed) in self.checks {
-            sums.checks.add(&group, &name, CheckCounts { passed, failed });
+            sums.checks.add(&group, &name, CheckOutcomes { passed, failed });
         }
         Some(sums)
     }
@@ -75,18 +75,18 @@ impl SavedSink {
 mod tests {
     use super::*;
     use crate::metrics::registry::{BuiltIn, MetricRegistry};
-    use crate::metrics::selector::Selector;
+    use crate::metrics::selector::MetricSelector;
 
     #[test]
     fn values_survive_their_way() {
-        let selector = Selector::parse("http_reqs{a:b}").expect("valid");
+        let selector = MetricSelector::parse("http_reqs{a:b}").expect("valid");
         let plan = MetricPlan::new(MetricRegistry::default().all(), vec![selector]).expect("known");
         let mut sums = MetricSums::new(&plan);
         for value in [1.0, 250.5, -3.0] {
             sums.sinks[BuiltIn::HttpReqDuration as usize][0].add(value);
             sums.sinks[BuiltIn::HttpReqs as usize][1].add(value);
         }
-        sums.checks.add("::g", "ok", CheckCounts { passed: 1, failed: 2 });
+        sums.checks.add("::g", "ok", CheckOutcomes { passed: 1, failed: 2 });
         let text = serde_json::to_string(&SavedSums::of(&sums)).expect("it serialises");
         let saved: SavedSums = serde_json::from_str(&text).expect("own text");
         let back = saved.restored(&plan).expect("the same metrics");

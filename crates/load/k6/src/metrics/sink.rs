@@ -5,7 +5,7 @@ use weir_base::Nanos;
 use weir_histogram::Histogram;
 use weir_histogram::histogram::deserialize_coarse;
 
-use super::registry::MetricKind;
+use super::registry::ScriptMetricKind;
 
 /// Values of one are kept in millionths.
 const PARTS_PER_ONE: f64 = 1e6;
@@ -110,19 +110,20 @@ impl TrendValues {
         let below = self.below.as_ref().map_or(0, Histogram::count);
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let above = self.above.count();
+        // In the middle between two, so that rounding does not choose its neighbour.
+        let nth = |histogram: &Histogram, n: u64| {
+            let q = (n as f64 - 0.5) / histogram.count().max(1) as f64;
+            histogram.quantile(q).map(|parts| parts.0 as f64)
+        };
         let parts = match (&self.below, &self.large) {
             // The largest absolute value is the smallest.
-            (Some(histogram), _) if rank <= below => histogram
-                .quantile((below - rank + 1) as f64 / below as f64)
-                .map(|parts| -(parts.0 as f64) / PARTS_PER_ONE),
+            (Some(histogram), _) if rank <= below => {
+                nth(histogram, below - rank + 1).map(|parts| -parts / PARTS_PER_ONE)
+            }
             (_, Some(histogram)) if rank > below + above => {
-                let q = (rank - below - above) as f64 / histogram.count().max(1) as f64;
-                histogram.quantile(q).map(|parts| parts.0 as f64 / LARGE_PARTS_PER_ONE)
+                nth(histogram, rank - below - above).map(|parts| parts / LARGE_PARTS_PER_ONE)
             }
-            _ => {
-                let q = (rank - below) as f64 / above.max(1) as f64;
-                self.above.quantile(q).map(|parts| parts.0 as f64 / PARTS_PER_ONE)
-            }
+            _ => nth(&self.above, rank - below).map(|parts| parts / PARTS_PER_ONE),
         };
         parts.unwrap_or(0.0).clamp(self.min, self.max)
     }
@@ -135,12 +136,12 @@ impl TrendValues {
 
 impl Sink {
     /// Sink without a value.
-    pub(crate) fn of(kind: MetricKind) -> Self {
+    pub(crate) fn of(kind: ScriptMetricKind) -> Self {
         match kind {
-            MetricKind::Counter => Self::Counter(0.0),
-            MetricKind::Gauge => Self::Gauge(None),
-            MetricKind::Rate => Self::Rate { passed: 0, all: 0 },
-            MetricKind::Trend => Self::Trend(Box::default()),
+            ScriptMetricKind::Counter => Self::Counter(0.0),
+            ScriptMetricKind::Gauge => Self::Gauge(None),
+            ScriptMetricKind::Rate => Self::Rate { passed: 0, all: 0 },
+            ScriptMetricKind::Trend => Self::Trend(Box::default()),
         }
     }
 
@@ -202,7 +203,7 @@ mod tests {
         fn quantiles_are_near_those_of_the_sorted_values(
             values in prop::collection::vec(prop_oneof![-1000.0..1000.0_f64, 1e6..1e10_f64], 1..200), q in 0.0..=1.0_f64, cut in 0..200_usize
         ) {
-            let mut halves = [Sink::of(MetricKind::Trend), Sink::of(MetricKind::Trend)];
+            let mut halves = [Sink::of(ScriptMetricKind::Trend), Sink::of(ScriptMetricKind::Trend)];
             for (index, value) in values.iter().enumerate() {
                 halves[usize::from(index < cut)].add(*value);
             }
@@ -221,11 +222,11 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_left_out() {
-        let mut sink = Sink::of(MetricKind::Trend);
+        let mut sink = Sink::of(ScriptMetricKind::Trend);
         sink.add(f64::NAN);
         sink.add(f64::INFINITY);
         assert!(sink.is_empty());
-        let mut gauge = Sink::of(MetricKind::Gauge);
+        let mut gauge = Sink::of(ScriptMetricKind::Gauge);
         [3.0, 1.0, 2.0].into_iter().for_each(|value| gauge.add(value));
         assert!(matches!(gauge, Sink::Gauge(Some(values)) if values == GaugeValues { last: 2.0, min: 1.0, max: 3.0 }));
     }

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use weir_machine::lock::lock;
 
-use super::checks::{CheckCounts, CheckTable};
+use super::checks::{CheckOutcomes, CheckTable};
 use super::registry::{BuiltIn, MetricFacts};
-use super::selector::Selector;
+use super::selector::MetricSelector;
 use super::sink::Sink;
 
 /// Metrics of a load: fixed once the script's file has run.
@@ -14,7 +14,7 @@ use super::sink::Sink;
 pub(crate) struct MetricPlan {
     pub(crate) facts: Vec<MetricFacts>,
     /// Metrics of some tags, by the numbers of their metrics.
-    pub(crate) selectors: Vec<Vec<Selector>>,
+    pub(crate) selectors: Vec<Vec<MetricSelector>>,
 }
 
 impl MetricPlan {
@@ -22,7 +22,7 @@ impl MetricPlan {
     ///
     /// # Errors
     /// One line, if a selector names no metric.
-    pub(crate) fn new(facts: Vec<MetricFacts>, selectors: Vec<Selector>) -> Result<Self, String> {
+    pub(crate) fn new(facts: Vec<MetricFacts>, selectors: Vec<MetricSelector>) -> Result<Self, String> {
         let mut by_metric = vec![Vec::new(); facts.len()];
         for selector in selectors {
             let place = facts.iter().position(|facts| facts.name == selector.metric);
@@ -111,7 +111,7 @@ impl ThreadMetrics {
     /// Adds the result of a check, which is a value of the metric of checks as well.
     pub(crate) fn add_check(&self, group: &str, name: &str, has_passed: bool, tags: &impl SampleTags) {
         self.add_all(&[(BuiltIn::Checks as usize, f64::from(u8::from(has_passed)))], tags);
-        let counts = CheckCounts { passed: u64::from(has_passed), failed: u64::from(!has_passed) };
+        let counts = CheckOutcomes { passed: u64::from(has_passed), failed: u64::from(!has_passed) };
         lock(&self.sums).checks.add(group, name, counts);
     }
 }

@@ -4,17 +4,17 @@ use serde_json::Value;
 use weir_base::Nanos;
 
 use super::reader::OptionReader;
-use crate::metrics::selector::Selector;
+use crate::metrics::selector::MetricSelector;
 use crate::metrics::sink::Sink;
 
 /// A limit of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Threshold {
-    pub(crate) selector: Selector,
+    pub(crate) selector: MetricSelector,
     /// As it is written.
     pub(crate) text: String,
     pub(crate) statistic: Statistic,
-    pub(crate) comparison: Comparison,
+    pub(crate) comparison: LimitSign,
     pub(crate) limit: f64,
     /// Time from which on the run ends as soon as it is not met; `None`: it does not.
     pub(crate) aborts_after: Option<Nanos>,
@@ -41,7 +41,7 @@ pub(crate) enum Statistic {
 
 /// How it is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub(crate) enum LimitSign {
     /// `<`.
     Below,
     /// `<=`.
@@ -57,14 +57,14 @@ pub(crate) enum Comparison {
 }
 
 /// Signs of comparisons; the longer ones first where one begins another.
-const SIGNS: [(&str, Comparison); 7] = [
-    ("===", Comparison::Equal),
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<=", Comparison::AtMost),
-    (">=", Comparison::AtLeast),
-    ("<", Comparison::Below),
-    (">", Comparison::Above),
+const SIGNS: [(&str, LimitSign); 7] = [
+    ("===", LimitSign::Equal),
+    ("==", LimitSign::Equal),
+    ("!=", LimitSign::NotEqual),
+    ("<=", LimitSign::AtMost),
+    (">=", LimitSign::AtLeast),
+    ("<", LimitSign::Below),
+    (">", LimitSign::Above),
 ];
 
 /// Reads the object of thresholds.
@@ -75,7 +75,7 @@ pub(super) fn read_thresholds(value: &Value) -> Result<Vec<Threshold>, String> {
     let metrics = value.as_object().ok_or("options.thresholds is not an object")?;
     let mut thresholds = Vec::new();
     for (metric, limits) in metrics {
-        let selector = Selector::parse(metric).map_err(|why| format!("options.thresholds: {why}"))?;
+        let selector = MetricSelector::parse(metric).map_err(|why| format!("options.thresholds: {why}"))?;
         let one = [limits.clone()];
         let limits = limits.as_array().map_or(&one[..], Vec::as_slice);
         for limit in limits {
@@ -85,7 +85,7 @@ pub(super) fn read_thresholds(value: &Value) -> Result<Vec<Threshold>, String> {
     Ok(thresholds)
 }
 
-fn read_limit(selector: &Selector, value: &Value) -> Result<Threshold, String> {
+fn read_limit(selector: &MetricSelector, value: &Value) -> Result<Threshold, String> {
     let (text, aborts_after) = match value {
         Value::String(text) => (text.clone(), None),
         Value::Object(_) => {
@@ -165,12 +165,12 @@ impl Threshold {
             return true;
         };
         match self.comparison {
-            Comparison::Below => value < self.limit,
-            Comparison::AtMost => value <= self.limit,
-            Comparison::Above => value > self.limit,
-            Comparison::AtLeast => value >= self.limit,
-            Comparison::Equal => value == self.limit,
-            Comparison::NotEqual => value != self.limit,
+            LimitSign::Below => value < self.limit,
+            LimitSign::AtMost => value <= self.limit,
+            LimitSign::Above => value > self.limit,
+            LimitSign::AtLeast => value >= self.limit,
+            LimitSign::Equal => value == self.limit,
+            LimitSign::NotEqual => value != self.limit,
         }
     }
 }
@@ -187,8 +187,8 @@ mod tests {
             "checks": "rate===1",
         }));
         let read = read.expect("valid");
-        assert_eq!(read[1].statistic, Statistic::Percentile(0.999));
-        assert_eq!((read[2].comparison, read[2].aborts_after), (Comparison::AtMost, Some(Nanos(10_000_000_000))));
+        assert_eq!(read[1].statistic, Statistic::Percentile(99.9 / 100.0));
+        assert_eq!((read[2].comparison, read[2].aborts_after), (LimitSign::AtMost, Some(Nanos(10_000_000_000))));
         assert_eq!((read[0].statistic, read[0].limit), (Statistic::Rate, 1.0));
         for wrong in ["p(95)", "p(x)<3", "<3", "avg<x", "p(101)<1", "foo<1"] {
             assert!(

@@ -4,7 +4,7 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_load::program::request::redirect::is_redirect;
 use weir_load::program::request::{RequestParts, SentForm, write_request};
-use weir_load::program::{ProgramResponse, ResponseTimes};
+use weir_load::program::{ProgramResponse, RequestTimes};
 use weir_load::steps::decoded_body;
 use weir_machine::clock::unix_s;
 use weir_request::url::HttpUrl;
@@ -15,7 +15,7 @@ use crate::samples::HttpSample;
 
 /// A request on its way.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct HttpExchange {
     pub(super) request: Box<HttpRequest>,
     /// Method and URL of the last request, after redirects.
     pub(super) method: String,
@@ -30,8 +30,8 @@ pub(super) struct Exchange {
     redirects: u32,
 }
 
-impl Exchange {
-    /// Exchange of a request that is counted under a step.
+impl HttpExchange {
+    /// HttpExchange of a request that is counted under a step.
     pub(super) fn new(request: Box<HttpRequest>, key: u32, step: u32) -> Self {
         Self {
             method: request.method.clone(),
@@ -139,6 +139,6 @@ impl Exchange {
 
 /// Times of a response.
 pub(super) fn times(response: &ProgramResponse<'_>) -> ExchangeTimes {
-    let ResponseTimes { service, first_byte, connect } = response.times;
+    let RequestTimes { service, first_byte, connect } = response.times;
     ExchangeTimes { service, first_byte, connect }
 }

@@ -8,7 +8,7 @@ use rquickjs::{Ctx, Function, Module, Object, Value};
 use weir_base::Nanos;
 
 use crate::engine::failure::{ScriptFailure, caught};
-use crate::engine::vm::Vm;
+use crate::engine::vm::Interpreter;
 use crate::host::UserState;
 use crate::host::state::{IterationEnd, Pause, Phase, Resume};
 use crate::modules;
@@ -19,7 +19,7 @@ pub(crate) fn run_user(state: &Rc<UserState>) {
         state.pauses.pause(Pause::End(IterationEnd::Aborted(why)));
     };
     let file = &state.script.file;
-    let vm = match Vm::new(state, &file.modules, file.heap_bytes) {
+    let vm = match Interpreter::new(state, &file.modules, file.heap_bytes) {
         Ok(vm) => vm,
         Err(why) => return ended(why),
     };

@@ -2,12 +2,14 @@
 //!
 //! - [`k6_program`]: what a load has; [`thread`]: the users of one thread: events in, actions out
 //! - [`user`]: one of them; [`life`]: what runs on its stack; [`exchange`]: a request on its way
+//! - [`sends`]: what users send
 //! - [`own_thread`]: values that do not leave their thread
 
 mod exchange;
 mod k6_program;
 pub(crate) mod life;
 mod own_thread;
+mod sends;
 mod thread;
 mod user;
 

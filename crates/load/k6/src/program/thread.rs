@@ -6,23 +6,20 @@ use std::sync::Arc;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_load::program::{
-    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ThreadProgram,
-};
+use weir_load::program::{ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ThreadProgram};
 use weir_machine::clock;
 use weir_pace::shard::Shard;
 use weir_scenario::plan::{OriginId, OriginTable};
 
 use super::K6Program;
-use super::exchange::{Exchange, times};
+use super::exchange::times;
 use super::own_thread::OwnThread;
 use super::user::{K6User, UserWait};
 use crate::host::UserState;
-use crate::host::exchange::{ExchangeTimes, HttpRequest};
+use crate::host::exchange::ExchangeTimes;
 use crate::host::state::{IterationEnd, IterationFacts, Pause, Resume};
 use crate::metrics::ThreadMetrics;
 use crate::metrics::registry::BuiltIn;
-use crate::samples::HttpSample;
 
 /// Most users of a thread that are made before the load begins; further ones when they begin.
 const MAX_MADE_BEFORE: usize = 500;
@@ -32,14 +29,14 @@ const MAX_MADE_FOR_ARRIVALS: usize = 50;
 /// Users of the worker thread.
 #[derive(Debug)]
 pub(super) struct K6Thread {
-    program: Arc<K6Program>,
+    pub(super) program: Arc<K6Program>,
     /// Numbers of its users in the whole load.
     numbers: Shard,
     own: OwnThread<ThreadUsers>,
-    origins: OriginTable,
+    pub(super) origins: OriginTable,
     /// Indices of steps by the scenario and their names.
-    steps: HashMap<(u32, String), u32>,
-    buffer: Vec<u8>,
+    pub(super) steps: HashMap<(u32, String), u32>,
+    pub(super) buffer: Vec<u8>,
 }
 
 /// Users of the thread by their places; each is made when it begins.
@@ -61,7 +58,7 @@ impl K6Thread {
         self.own.get_or_make(|| ThreadUsers { metrics: Rc::new(program.thread_metrics()), users: Vec::new() })
     }
 
-    fn user(&mut self, number: u32) -> Option<&mut K6User> {
+    pub(super) fn user(&mut self, number: u32) -> Option<&mut K6User> {
         self.own()?.users.get_mut(number as usize)?.as_mut()
     }
 
@@ -104,7 +101,7 @@ impl K6Thread {
     }
 
     /// Continues the script of a user; one whose time is over is cut off.
-    fn resume(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+    pub(super) fn resume(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
         let now = call.now;
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let is_late = user.given.is_some_and(|given| now >= given.cut);
@@ -127,102 +124,6 @@ impl K6Thread {
             Pause::Loaded => return ProgramAction::Abort("the script of a user was loaded again".to_owned()),
         }
         self.next_action(call)
-    }
-
-    /// What a user does next, whose script waits: it sends what is to be sent, goes on, or waits.
-    fn next_action(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
-        loop {
-            let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
-            let mut exchanges = user.state.exchanges.borrow_mut();
-            let next = exchanges.outbox.pop_front();
-            let (is_last, has_result) = (exchanges.outbox.is_empty(), exchanges.has_news());
-            drop(exchanges);
-            if let Some((key, request)) = next {
-                let step = self.step_of(&request, call.scenario);
-                match self.exchange(Box::new(Exchange::new(request, key, step)), call) {
-                    // A response brings the next action; else there is more to do.
-                    Ok(send) if is_last && self.awaits_request(call.user) => return ProgramAction::Send(send),
-                    Ok(send) => return ProgramAction::SendBeside(send),
-                    Err((exchange, why)) => self.finish(call.user, *exchange, (FailureKind::Request, why)),
-                }
-                continue;
-            }
-            return match user.wait {
-                UserWait::Request(_) if has_result => self.resume(call),
-                UserWait::Request(Nanos::NEVER) => ProgramAction::Await,
-                UserWait::Request(until) => ProgramAction::WaitUntil(until),
-                UserWait::Until(at) => {
-                    user.due = at;
-                    ProgramAction::WaitUntil(at)
-                }
-                UserWait::Start(_) | UserWait::Nothing => ProgramAction::Await,
-            };
-        }
-    }
-
-    /// Whether a user waits for the end of a request alone.
-    fn awaits_request(&mut self, user: u32) -> bool {
-        self.user(user).is_some_and(|user| user.wait == UserWait::Request(Nanos::NEVER))
-    }
-
-    /// Gives the script of a user the failure of a request that has not been sent, or has no response.
-    fn finish(&mut self, user: u32, exchange: Exchange, (kind, why): (FailureKind, String)) {
-        if let Some(user) = self.user(user) {
-            let (key, service) = (exchange.key, user.state.now.get() - exchange.since);
-            let failed = exchange.into_failure(kind, why, service);
-            user.state.exchanges.borrow_mut().finish(key, failed);
-        }
-    }
-
-    /// Index of the step of a request.
-    fn step_of(&mut self, request: &HttpRequest, scenario: u32) -> u32 {
-        let key = (scenario, self.program.step_name(request));
-        if let Some(step) = self.steps.get(&key) {
-            return *step;
-        }
-        let step = self.program.step_index(scenario as usize, &key.1);
-        self.steps.insert(key, step);
-        step
-    }
-
-    /// Writes the request of an exchange.
-    fn exchange(
-        &mut self,
-        mut exchange: Box<Exchange>,
-        call: &mut ProgramCall<'_>,
-    ) -> Result<ProgramSend, (Box<Exchange>, String)> {
-        let url = &exchange.url;
-        let Some(origin) = self.program.origin_of(&mut self.origins, url) else {
-            let why = format!("'{url}': too many hosts");
-            return Err((exchange, why));
-        };
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let program = Arc::clone(&self.program);
-        let Some(user) = self.user(call.user) else { return Err((exchange, "no user".to_owned())) };
-        let written = {
-            let mut jars = user.state.jars.borrow_mut();
-            let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
-            exchange.write(&program.script.head, &mut jars[at], &mut buffer)
-        };
-        if let Err(why) = written {
-            self.buffer = buffer;
-            return Err((exchange, why));
-        }
-        call.put_request(&buffer);
-        let left = user.given.map_or(Nanos::NEVER, |given| given.cut - call.now).max(Nanos::MILLI);
-        exchange.since = call.now;
-        let send = ProgramSend {
-            step: exchange.step,
-            origin,
-            intended: user.due,
-            timeout: Some(exchange.request.timeout.min(left)),
-            is_bodyless: exchange.method == "HEAD",
-            keeps: if exchange.request.discards_body { KeptParts::Head } else { KeptParts::HeadAndBody },
-            key: exchange.key,
-        };
-        user.exchanges.push(*exchange);
-        self.buffer = buffer;
-        Ok(send)
     }
 
     /// Ends the iteration of a user, and finds its next one.
@@ -264,18 +165,6 @@ impl K6Thread {
         user.given =
             program.next_iteration(whole, user.done, now.max(user.began + program.script.options.min_iteration));
         ProgramAction::End { ok: !has_thrown && !user.has_failed }
-    }
-
-    /// Takes the values of a response, or of a failure, and says whether it is a success.
-    fn judge(&mut self, sample: &HttpSample<'_>, call: &mut ProgramCall<'_>) {
-        let Some(user) = self.user(call.user) else { return };
-        let is_expected = sample.is_expected();
-        user.has_failed |= !is_expected;
-        let state = Rc::clone(&user.state);
-        sample.record(&state);
-        if sample.status > 0 {
-            call.is_success = Some(is_expected);
-        }
     }
 }
 

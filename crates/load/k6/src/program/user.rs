@@ -5,7 +5,7 @@ use std::rc::Rc;
 use weir_base::Nanos;
 use weir_pace::scenario_pace::GivenIteration;
 
-use super::exchange::Exchange;
+use super::exchange::HttpExchange;
 use super::life::run_user;
 use crate::engine::fiber::Fiber;
 use crate::host::UserState;
@@ -30,7 +30,7 @@ pub(super) struct K6User {
     fiber: Fiber<Resume, Pause>,
     pub(super) state: Rc<UserState>,
     /// Requests on their way.
-    pub(super) exchanges: Vec<Exchange>,
+    pub(super) exchanges: Vec<HttpExchange>,
     pub(super) wait: UserWait,
     /// Iteration that it has, or waits for.
     pub(super) given: Option<GivenIteration>,
@@ -91,7 +91,7 @@ impl K6User {
     }
 
     /// Takes the request of this key that was on its way.
-    pub(super) fn take_exchange(&mut self, key: u32) -> Option<Box<Exchange>> {
+    pub(super) fn take_exchange(&mut self, key: u32) -> Option<Box<HttpExchange>> {
         let at = self.exchanges.iter().position(|exchange| exchange.key == key)?;
         Some(Box::new(self.exchanges.swap_remove(at)))
     }

@@ -86,3 +86,12 @@ pub(crate) fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> 
         }
     }
 }
+
+/// Target of the options' URL; without one, that of a script whose requests name hosts: whether these respond shows in
+/// the run.
+pub(super) fn target_of_options(options: &Options) -> Result<Target, PlanError> {
+    match options.naming_script() {
+        Some(name) if options.url.is_empty() => Ok(Target { url: name, ..Target::of_host(false, "localhost", 80) }),
+        _ => Ok(Target::parse(&options.url)?),
+    }
+}

@@ -226,7 +226,7 @@ impl ProgramCall<'_> {
 
 /// Times of a request with a whole response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResponseTimes {
+pub struct RequestTimes {
     /// From the send to the whole response.
     pub service: Nanos,
     /// From the send to the first byte.
@@ -241,7 +241,7 @@ pub struct ProgramResponse<'a> {
     /// Status.
     pub status: u16,
     /// Times of the request.
-    pub times: ResponseTimes,
+    pub times: RequestTimes,
     /// Head as it came, if it is kept.
     pub head: &'a [u8],
     /// Body as it came, without framing, if it is kept.

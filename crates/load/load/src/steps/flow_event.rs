@@ -5,7 +5,7 @@ use weir_base::failure::FailureKind;
 use weir_scenario::plan::OriginId;
 
 use super::StepExchange;
-use crate::program::{KeptParts, ResponseTimes, SocketEvent};
+use crate::program::{KeptParts, RequestTimes, SocketEvent};
 
 /// Event of a user.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) enum FlowEvent<'a> {
     /// Something has happened to a socket of the user.
     Socket(&'a SocketEvent<'a>),
     /// A whole response with its times; `remaining` further ones of the same send are to come.
-    Response { exchange: &'a StepExchange, status: u16, times: ResponseTimes, remaining: usize },
+    Response { exchange: &'a StepExchange, status: u16, times: RequestTimes, remaining: usize },
 }
 
 impl FlowEvent<'_> {

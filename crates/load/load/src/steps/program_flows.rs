@@ -17,7 +17,7 @@ use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::user_flow::{CallBuffers, CallSubject, ScriptTime, UserFlow};
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
-    ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ReleasedRecord, ResponseTimes, SocketCommand, StreamPart,
+    ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ReleasedRecord, RequestTimes, SocketCommand, StreamPart,
     ThreadProgram, UserProgram,
 };
 
@@ -263,7 +263,7 @@ fn flow_send(send: ProgramSend) -> FlowSend {
     FlowSend { step, origin, intended, timeout, is_bodyless, keeps, key }
 }
 
-fn response(exchange: &StepExchange, status: u16, times: ResponseTimes, remaining: usize) -> ProgramResponse<'_> {
+fn response(exchange: &StepExchange, status: u16, times: RequestTimes, remaining: usize) -> ProgramResponse<'_> {
     let (head, body) = (exchange.head(), exchange.body());
     // A program has the status of gRPC among the fields.
     let status = match status {

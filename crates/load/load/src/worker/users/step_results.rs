@@ -6,7 +6,7 @@ use super::super::Worker;
 use super::UserRequests;
 use super::held_record::HeldRecord;
 use crate::flight::{Flight, ReadTimes, WriteProgress};
-use crate::program::ResponseTimes;
+use crate::program::RequestTimes;
 use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, failure_message, failure_sample};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -95,7 +95,7 @@ impl Worker<'_, UserRequests<'_>> {
         let action = match outcome.end {
             RequestEnd::Response(status) => {
                 let first_byte = outcome.first_byte - flight.sent;
-                let times = ResponseTimes { service: at - flight.sent, first_byte, connect: outcome.connect };
+                let times = RequestTimes { service: at - flight.sent, first_byte, connect: outcome.connect };
                 let event = FlowEvent::Response { exchange: &exchange, status, times, remaining };
                 self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s))
             }

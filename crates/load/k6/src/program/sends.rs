@@ -1,0 +1,124 @@
+//! What users send: requests that their scripts have made, and what follows.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use weir_base::Nanos;
+use weir_base::failure::FailureKind;
+use weir_load::program::{KeptParts, ProgramAction, ProgramCall, ProgramSend};
+
+use super::exchange::HttpExchange;
+use super::thread::K6Thread;
+use super::user::UserWait;
+use crate::host::exchange::HttpRequest;
+use crate::samples::HttpSample;
+
+impl K6Thread {
+    /// What a user does next, whose script waits: it sends what is to be sent, goes on, or waits.
+    pub(super) fn next_action(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        loop {
+            let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+            let mut exchanges = user.state.exchanges.borrow_mut();
+            let next = exchanges.outbox.pop_front();
+            let (is_last, has_result) = (exchanges.outbox.is_empty(), exchanges.has_news());
+            drop(exchanges);
+            if let Some((key, request)) = next {
+                let step = self.step_of(&request, call.scenario);
+                match self.exchange(Box::new(HttpExchange::new(request, key, step)), call) {
+                    // A response brings the next action; else there is more to do.
+                    Ok(send) if is_last && self.awaits_request(call.user) => return ProgramAction::Send(send),
+                    Ok(send) => return ProgramAction::SendBeside(send),
+                    Err((exchange, why)) => self.finish(call.user, *exchange, (FailureKind::Request, why)),
+                }
+                continue;
+            }
+            return match user.wait {
+                UserWait::Request(_) if has_result => self.resume(call),
+                UserWait::Request(Nanos::NEVER) => ProgramAction::Await,
+                UserWait::Request(until) => ProgramAction::WaitUntil(until),
+                UserWait::Until(at) => {
+                    user.due = at;
+                    ProgramAction::WaitUntil(at)
+                }
+                UserWait::Start(_) | UserWait::Nothing => ProgramAction::Await,
+            };
+        }
+    }
+
+    /// Whether a user waits for the end of a request alone.
+    pub(super) fn awaits_request(&mut self, user: u32) -> bool {
+        self.user(user).is_some_and(|user| user.wait == UserWait::Request(Nanos::NEVER))
+    }
+
+    /// Gives the script of a user the failure of a request that has not been sent, or has no response.
+    pub(super) fn finish(&mut self, user: u32, exchange: HttpExchange, (kind, why): (FailureKind, String)) {
+        if let Some(user) = self.user(user) {
+            let (key, service) = (exchange.key, user.state.now.get() - exchange.since);
+            let failed = exchange.into_failure(kind, why, service);
+            user.state.exchanges.borrow_mut().finish(key, failed);
+        }
+    }
+
+    /// Index of the step of a request.
+    fn step_of(&mut self, request: &HttpRequest, scenario: u32) -> u32 {
+        let key = (scenario, self.program.step_name(request));
+        if let Some(step) = self.steps.get(&key) {
+            return *step;
+        }
+        let step = self.program.step_index(scenario as usize, &key.1);
+        self.steps.insert(key, step);
+        step
+    }
+
+    /// Writes the request of an exchange.
+    pub(super) fn exchange(
+        &mut self,
+        mut exchange: Box<HttpExchange>,
+        call: &mut ProgramCall<'_>,
+    ) -> Result<ProgramSend, (Box<HttpExchange>, String)> {
+        let url = &exchange.url;
+        let Some(origin) = self.program.origin_of(&mut self.origins, url) else {
+            let why = format!("'{url}': too many hosts");
+            return Err((exchange, why));
+        };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let program = Arc::clone(&self.program);
+        let Some(user) = self.user(call.user) else { return Err((exchange, "no user".to_owned())) };
+        let written = {
+            let mut jars = user.state.jars.borrow_mut();
+            let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
+            exchange.write(&program.script.head, &mut jars[at], &mut buffer)
+        };
+        if let Err(why) = written {
+            self.buffer = buffer;
+            return Err((exchange, why));
+        }
+        call.put_request(&buffer);
+        let left = user.given.map_or(Nanos::NEVER, |given| given.cut - call.now).max(Nanos::MILLI);
+        exchange.since = call.now;
+        let send = ProgramSend {
+            step: exchange.step,
+            origin,
+            intended: user.due,
+            timeout: Some(exchange.request.timeout.min(left)),
+            is_bodyless: exchange.method == "HEAD",
+            keeps: if exchange.request.discards_body { KeptParts::Head } else { KeptParts::HeadAndBody },
+            key: exchange.key,
+        };
+        user.exchanges.push(*exchange);
+        self.buffer = buffer;
+        Ok(send)
+    }
+
+    /// Takes the values of a response, or of a failure, and says whether it is a success.
+    pub(super) fn judge(&mut self, sample: &HttpSample<'_>, call: &mut ProgramCall<'_>) {
+        let Some(user) = self.user(call.user) else { return };
+        let is_expected = sample.is_expected();
+        user.has_failed |= !is_expected;
+        let state = Rc::clone(&user.state);
+        sample.record(&state);
+        if sample.status > 0 {
+            call.is_success = Some(is_expected);
+        }
+    }
+}
