@@ -8,7 +8,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 # Duration of each fuzz target.
 SECONDS := 10
-# Sections of `make bench`: closed, open, truth, memory, scenario, scripts, http2, streams, llm, watched, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
+# Sections of `make bench`: closed, open, truth, memory, scenario, scripts, http2, grpc, streams, websocket, llm, watched, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
 BENCH := all
 
 help: ## this list
@@ -34,7 +34,7 @@ check-portable: ## the command's crates, type-checked for macOS and FreeBSD; fet
 	scripts/setup.sh check
 	scripts/check_portable.sh
 
-soak: ## what takes long: properties with 1,000 values, agents on a Ray cluster, imports beside their tools, a minute of fuzzing per target
+soak: ## what takes long: properties with 1,000 values, agents on a Ray cluster, imports beside their tools, gRPC beside grpc-go, a minute of fuzzing per target
 	scripts/setup.sh soak
 	PROPTEST_CASES=1000 .venv/bin/python scripts/rust_tests.py unit
 	.venv/bin/python -m pytest -q -m soak

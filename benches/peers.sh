@@ -6,6 +6,7 @@ set -u
 
 OHA=1.16.0
 K6=v1.8.1
+GHZ=v0.93.0
 GUIDELLM=0.8.1
 AIPERF=0.13.0
 LOCUST=2.47.0
@@ -161,6 +162,7 @@ from_apt ab apache2-utils
 from_apt h2load nghttp2-client
 from_cargo oha "$OHA"
 from_go k6 "go.k6.io/k6@$K6"
+from_go ghz "github.com/bojand/ghz/cmd/ghz@$GHZ"
 from_pip locust "$LOCUST"
 from_uv guidellm "$GUIDELLM"
 from_uv aiperf "$AIPERF"

@@ -1,8 +1,8 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|llm|watched|serve|gate|client|smart|
-                           overload|harm|send|delivery|limiter|shared|verdicts|agents|all|page] [--quick]
-                           [--pairs 5] [--minutes 10] [--publish]
+    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|grpc|streams|websocket|llm|watched|serve|
+                           gate|client|smart|overload|harm|send|delivery|limiter|shared|verdicts|agents|all|page]
+                           [--quick] [--pairs 5] [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
 with its command line in benches/out/*.json. A section is a page: --publish writes the pages of
@@ -23,6 +23,7 @@ from harness import (
     closed,
     delivery,
     gated,
+    grpc,
     harm,
     http2,
     limiters,
@@ -45,6 +46,7 @@ from harness import (
     truth,
     verdicts,
     watched,
+    websocket,
 )
 from harness.plan import Plan
 from harness.trial import Bench, Trial
@@ -57,7 +59,9 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "scenario": scenario.measure,
     "scripts": scripts.measure,
     "http2": http2.measure,
+    "grpc": grpc.measure,
     "streams": streams.measure,
+    "websocket": websocket.measure,
     "llm": llm.measure,
     "watched": watched.measure,
     "serve": served.measure,

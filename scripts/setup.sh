@@ -32,10 +32,10 @@ main() {
             ;;
         check) ;;
         fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
-        # Newman and JMeter judge what is imported; tests without them are skipped.
+        # Newman and JMeter judge what is imported, Node, Go and nginx messages over WebSocket; without them tests are skipped.
         soak)
             wants+=(c++)
-            spares=(npm java mvn)
+            spares=(npm java mvn go nginx)
             wants+=("${spares[@]}")
             ;;
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
@@ -93,6 +93,7 @@ package_of() {
         groff) echo groff-base ;;
         java) echo default-jre-headless ;;
         mvn) echo maven ;;
+        go) echo golang-go ;;
         h2load) echo nghttp2-client ;;
         civetweb | microhttpd) echo "lib$1-dev" ;;
         *) echo "$1" ;;
@@ -296,8 +297,30 @@ from_npm() { # FOLDER PACKAGE@VERSION
     fi
 }
 
-# Tools whose files are imported, which play the same files as weir.
+from_go() { # FOLDER MODULE@VERSION...
+    local folder=$1 module
+    shift
+    if ! is_done "$folder" "$*"; then
+        for module in "$@"; do
+            say "installing $module"
+            if ! { has go && GOBIN="$PWD/.venv/$folder/bin" go install "$module" </dev/null; }; then
+                say "without $module, which could not be installed: its test is skipped"
+                return
+            fi
+        done
+        stamp "$folder" "$*"
+    fi
+}
+
+# Tools whose files are imported, which play the same files as weir; and other programs of gRPC.
 judges() {
+    from_go go google.golang.org/grpc/interop/server@v1.85.0 github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4 \
+        github.com/bojand/ghz/cmd/ghz@v0.93.0
+    local wsproto=wsproto==1.3.2
+    if ! is_done wsproto "$wsproto"; then
+        say "installing $wsproto"
+        pip install "$wsproto" && stamp wsproto "$wsproto"
+    fi
     local jmeter=us.abstracta.jmeter:jmeter-java-dsl:1.29.1
     from_npm newman newman@6.2.2
     if ! is_done jmeter "$jmeter"; then

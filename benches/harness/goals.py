@@ -10,6 +10,7 @@ from harness import (
     client_goals,
     delivery_page,
     gate_goals,
+    grpc_page,
     harm_page,
     http2_page,
     limiters_page,
@@ -29,6 +30,7 @@ from harness import (
     truth,
     verdicts_goals,
     watched_page,
+    websocket_page,
 )
 from harness.results import Section, Value
 from harness.trial import Trial
@@ -47,7 +49,9 @@ def judge(section: Section) -> list[Goal]:
         "scenario": scenario_page.judge,
         "scripts": scripts_page.judge,
         "http2": http2_page.judge,
+        "grpc": grpc_page.judge,
         "streams": streams_page.judge,
+        "websocket": websocket_page.judge,
         "llm": llm_page.judge,
         "watched": watched_page.judge,
         "serve": serve_goals.judge,

@@ -10,6 +10,7 @@ from harness import (
     closed,
     delivery_page,
     gate_page,
+    grpc_page,
     harm_page,
     http2_page,
     limiters_page,
@@ -26,6 +27,7 @@ from harness import (
     truth,
     verdicts_page,
     watched_page,
+    websocket_page,
 )
 from harness.goals import PERCENTILES, judge
 from harness.results import MARK, Section
@@ -231,7 +233,9 @@ WRITERS: dict[str, Callable[[Section], Iterator[str]]] = {
     "scenario": scenario_page.write,
     "scripts": scripts_page.write,
     "http2": http2_page.write,
+    "grpc": grpc_page.write,
     "streams": streams_page.write,
+    "websocket": websocket_page.write,
     "watched": watched_page.write,
     "llm": llm_page.write,
     "serve": serve_page.write,

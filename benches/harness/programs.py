@@ -25,6 +25,7 @@ VERSION_FLAGS = {
     "h2load": "--version",
     "oha": "--version",
     "k6": "version",
+    "ghz": "--version",
     "locust": "--version",
     "guidellm": "--version",
     "aiperf": "--version",

@@ -26,8 +26,9 @@ BEGIN, END = "<!-- figures: begin; written from benches/readme.md.j2 -->", "<!--
 
 #: Order of the list.
 ORDER = (
-    "closed", "open", "truth", "memory", "scenario", "scripts", "http2", "streams", "llm", "watched", "serve", "gate",
-    "client", "smart", "overload", "harm", "send", "delivery", "limiter", "shared", "verdicts", "agents",
+    "closed", "open", "truth", "memory", "scenario", "scripts", "http2", "grpc", "streams", "websocket", "llm",
+    "watched", "serve", "gate", "client", "smart", "overload", "harm", "send", "delivery", "limiter", "shared",
+    "verdicts", "agents",
 )  # fmt: skip
 
 INTRODUCTION = """\

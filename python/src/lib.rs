@@ -88,6 +88,8 @@ mod _weir {
     #[pymodule_export]
     use super::run::RunHandle;
     #[pymodule_export]
+    use super::script::call_schemas::CallSchemas;
+    #[pymodule_export]
     use super::script::command::run_script;
     #[pymodule_export]
     use super::script::quick_request::{json_body, quick_request};
@@ -97,6 +99,8 @@ mod _weir {
     use super::script::response::ScriptResponse;
     #[pymodule_export]
     use super::script::session::ScriptSession;
+    #[pymodule_export]
+    use super::script::task_socket::{SocketOpen, SocketStep};
     #[pymodule_export]
     use super::script::task_stream::{ScriptEvent, StreamStep};
     #[pymodule_export]

@@ -38,6 +38,7 @@ pub(crate) fn start_service(
     py.detach(|| {
         let logger = Logger::new(|text| eprintln!("weir: {text}"));
         let options = serve_options(&service, FlagForm::new(flags), logger)?;
+        let scheme = options.service.scheme();
         let running = options.start().map_err(|error| match error {
             ServeError::Options(reason) => errors::flags(&reason),
             ServeError::Start(reason) => errors::serve(&reason),
@@ -46,7 +47,7 @@ pub(crate) fn start_service(
         Ok(ServiceHandle {
             host: address.ip().to_string(),
             port: address.port(),
-            url: running.url(),
+            url: format!("{scheme}://{address}"),
             running: Mutex::new(Some(running)),
         })
     })

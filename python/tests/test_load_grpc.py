@@ -14,7 +14,7 @@ PROTO = ROOT / "crates/lab/serve/src/grpc/test.proto"
 @pytest.fixture
 def url() -> Iterator[str]:
     with weir.serve("grpc") as service:
-        yield service.url.replace("http://", "grpc://") + "/weir.test.v1.Test"
+        yield service.url + "/weir.test.v1.Test"
 
 
 def test_statuses_are_names(url: str) -> None:
@@ -48,7 +48,7 @@ def test_messages_of_a_stream_are_events(url: str) -> None:
 
 def test_a_schema_is_from_files(tmp_path: Path) -> None:
     with weir.serve("grpc", no_reflection=True) as service:
-        url = service.url.replace("http://", "grpc://") + "/weir.test.v1.Test/Echo"
+        url = service.url + "/weir.test.v1.Test/Echo"
         with pytest.raises(weir.UsageError, match="no reflection"):
             weir.load(url, requests=1)
         (tmp_path / "test.proto").write_text(PROTO.read_text("utf-8"))

@@ -91,7 +91,7 @@ def test_arguments_are_those_of_the_flags(service: weir.Service) -> None:
     assert run.websocket is not None
     assert run.websocket.pings_sent > 0
     with pytest.raises(weir.UsageError, match="binary"):
-        weir.load(service.url, binary=True, requests=1)
+        weir.load(service.url.replace("ws://", "http://"), binary=True, requests=1)
 
 
 @pytest.mark.wide

@@ -94,7 +94,7 @@ def stream_run() -> weir.Run:
 def websocket_run() -> weir.Run:
     """Run of messages over WebSocket, some of which close their connection."""
     with weir.serve("ws", delay="20ms", reject="20%", close="20%", seed=1) as service:
-        url = service.url.replace("http", "ws")
+        url = service.url
         return weir.load(url, body="hello", connections=2, requests=40, ping_interval="10ms")
 
 

@@ -109,6 +109,7 @@ _NAMES = {
     "_task": ("tag", "task"),
     "_ticket": ("AsyncBatch", "AsyncTicket", "Batch", "Ticket"),
     "_time": ("Time",),
+    "_grpc_call": ("GrpcResponse",),
     "_user": ("User", "sleep"),
     "_weir": ("__version__",),
 }

@@ -33,6 +33,7 @@ from weir._errors import (
     WeirError,
 )
 from weir._flags import Flag
+from weir._grpc_call import GrpcResponse
 from weir._headers import Headers
 from weir._job import Job, JobResult, JobTypes, SenderStats
 from weir._limiter import Limiter
@@ -120,6 +121,7 @@ __all__ = [
     "EndReason",
     "FailureSample",
     "Flag",
+    "GrpcResponse",
     "HTTPStatusError",
     "Headers",
     "Hedge",

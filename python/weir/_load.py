@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from weir import _weir
 from weir._errors import Interrupted, UsageError
+from weir._grpc_call import form_of_calls, is_of_calls, message_of
 from weir._headers import HeaderTypes, pairs_of, shown_name
 from weir._processes import LAUNCHER, is_agent, script_of
 from weir._run import Run
@@ -57,7 +58,7 @@ def load(
     log_pattern: str | None = None,
     method: str | None = None,
     headers: Mapping[str, str] | Iterable[tuple[str, str]] | None = None,
-    body: _Body | Sequence[_Body] | None = None,
+    body: _Body | Mapping[str, object] | Sequence[_Body | Mapping[str, object]] | None = None,
     weights: Sequence[float] | None = None,
     json: object = None,
     auth: tuple[str, str] | str | None = None,
@@ -145,7 +146,7 @@ def load(
         method: Request method. Default: GET, or POST with a body.
         headers: Names and values. They replace default headers of the same name; an empty value removes one.
         body: Text (sent as UTF-8), bytes, or the path (`pathlib.Path`) of a file; of several, each request takes one at
-            random.
+            random. Of gRPC a dict is a message.
         weights: Weights of the bodies, in order.
         json: Body as an object for `json.dumps`; sets Content-Type.
         auth: User and password for basic authentication, as a tuple or as ``"user:password"``.
@@ -240,6 +241,7 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     if isinstance(url, type | Sequence) and not isinstance(url, str):
         script = _script_of(url, host, threads)
         form.update(url=script.url, threads=1)
+        form.update(form_of_calls(script.url))
         driving = _agents_of(script, on, agents, processes, connections if users is None else users)
     elif host is not None:
         raise UsageError("host is for classes of users; write the URL")
@@ -248,13 +250,14 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     del form["host"]
     lines = _header_lines(headers)
     command = _call(name, load.__kwdefaults__ or {}, form | {"headers": list(lines) or None})
-    bodies = _bodies(body)
+    is_grpc = isinstance(url, str) and is_of_calls(url)
+    bodies = [message_of(one, is_grpc) for one in _bodies(body)]
     if json is not None:
         if body is not None:
             raise UsageError("body and json do not go together; json is a body")
         bodies = [_json_text(json)]
-        is_grpc = isinstance(url, str) and url.lower().startswith(("grpc://", "grpcs://"))
-        if not is_grpc and not any(line.lower().startswith("content-type:") for line in lines):
+        is_message = is_grpc or (isinstance(url, str) and url.lower().startswith(("ws://", "wss://")))
+        if not is_message and not any(line.lower().startswith("content-type:") for line in lines):
             lines.append("Content-Type: application/json")
     has_rows = variables is not None or data is not None or data_order != "circular"
     rows = Scenario("", name="", variables=variables, data=data, data_order=data_order) if has_rows else None
@@ -328,10 +331,12 @@ def _form(scenario: Scenario | None) -> dict[str, object] | None:
     return {"name": scenario.name, "text": scenario.text, **scenario.settings, **hooks}
 
 
-def _bodies(given: _Body | Sequence[_Body] | None) -> Sequence[_Body]:
+def _bodies(
+    given: _Body | Mapping[str, object] | Sequence[_Body | Mapping[str, object]] | None,
+) -> Sequence[_Body | Mapping[str, object]]:
     if given is None:
         return []
-    return [given] if isinstance(given, str | bytes | PathLike) else given
+    return [given] if isinstance(given, str | bytes | PathLike | Mapping) else given
 
 
 def _texts(given: str | Sequence[str]) -> list[str]:

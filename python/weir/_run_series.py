@@ -51,7 +51,7 @@ class StreamPoint:
 
     Attributes:
         events: Events in the interval.
-        first_event_ms: Time from the intended start to the first event, of responses that ended.
+        first_event_ms: Time from the intended start to the first event, of first events in the interval.
         gap_ms: Gaps between events.
         gap_histogram: Histogram of `gap_ms`: HdrHistogram V2 at two digits, in nanoseconds, base64; empty without any.
         llm: Requests to a language model; None if none succeeded and no token came.

@@ -19,8 +19,9 @@ class Streams:
         broken_off: Responses that broke off.
         stalled: Responses that stalled.
         timed_out: Responses that did not end within the timeout.
-        without_events: Responses without any event.
-        events: Events of all responses.
+        without_events: Responses without any event, of those that ended.
+        cut_off: Responses that were in flight when the run ended; none of those that ended.
+        events: Events of all responses, also of those that were cut off; so are times and gaps.
         coalesced: Events that arrived together with the one before them; their gaps are 0.
         events_per_s: Events per second, by their arrival within the window.
         bytes_per_s: Bytes of bodies per second, by their arrival within the window.
@@ -41,6 +42,7 @@ class Streams:
     stalled: int
     timed_out: int
     without_events: int
+    cut_off: int
     events: int
     coalesced: int
     events_per_s: float

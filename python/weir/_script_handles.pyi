@@ -1,13 +1,26 @@
 """Native objects of the users of a script."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from os import PathLike
 from types import TracebackType
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 from weir._headers import Headers
 
-__all__ = ["ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession", "StreamStep"]
+__all__ = ["CallSchemas", "ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession", "StreamStep"]
+
+_Path: TypeAlias = str | PathLike[str]
+
+@final
+class CallSchemas:
+    """Methods of gRPC that tasks call: JSON to messages, and back."""
+
+    def __new__(
+        cls, url: str, proto: Sequence[_Path], proto_path: Sequence[_Path], protoset: _Path | None
+    ) -> CallSchemas: ...
+    def encode(self, method: str, json: str) -> bytes: ...
+    def decode(self, method: str, body: bytes, encoding: str) -> str: ...
 
 @final
 class ScriptSession:

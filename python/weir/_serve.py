@@ -17,7 +17,8 @@ class Service:
     """Running service; stopped at the end of its ``with`` block, or by `stop`.
 
     Attributes:
-        url: Base URL without a slash at the end, e.g. ``http://127.0.0.1:40123``.
+        url: Base URL without a slash at the end, e.g. ``http://127.0.0.1:40123``; that of ``grpc`` begins with
+            ``grpc://``, that of ``ws`` with ``ws://``.
         host: Listen address.
         port: Listen port.
     """
@@ -91,7 +92,8 @@ class Service:
 
     def _get(self, path: str) -> bytes:
         # No proxy of the environment: the service is on this machine.
-        with build_opener(ProxyHandler({})).open(self.url + path, timeout=10) as response:
+        url = f"http{self.url[self.url.index('://') :]}{path}"
+        with build_opener(ProxyHandler({})).open(url, timeout=10) as response:
             body: bytes = response.read()
         return body
 

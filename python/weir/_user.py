@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from weir import _grpc_call, _weir
 from weir import _request_form as form
-from weir import _weir
+from weir._errors import UsageError
 from weir._task import tasks_of
+from weir._task_socket import WebSocketBlock
 from weir._task_stream import StreamBlock
 from weir._think import think_time
 from weir._time import Time
@@ -16,11 +18,13 @@ from weir._time import Time
 if TYPE_CHECKING:
     import random
 
+    from weir._grpc_call import GrpcResponse
     from weir._weir import ScriptResponse
 
 __all__ = ["User", "sleep"]
 
 _Request = _weir.ScriptRequest
+_RECEIVE_TIMEOUT_S = 30.0
 _quick_request = _weir.quick_request
 
 
@@ -64,6 +68,9 @@ class User(metaclass=_UserMeta):
         fixed_count: Number of users that have this class, in place of a weight.
         headers: Headers of all requests.
         timeout: Timeout of a request in seconds; default: that of the load.
+        proto: File, or files, that describe the services of a host of gRPC; without them its reflection is asked.
+        proto_path: Folder, or folders, of these files and of what they import.
+        protoset: File with a descriptor set, in place of `proto`.
 
     >>> class Shopper(weir.User):
     ...     think = "1s..3s"
@@ -87,6 +94,9 @@ class User(metaclass=_UserMeta):
     fixed_count: int = 0
     headers: Mapping[str, str] | Iterable[tuple[str, str]] = ()
     timeout: float | None = None
+    proto: Any = None
+    proto_path: Any = None
+    protoset: Any = None
 
     number: int
     """Number of the user, from 0."""
@@ -96,6 +106,7 @@ class User(metaclass=_UserMeta):
     _weir_session: _weir.ScriptSession
     _weir_random: Any
     _weir_stream: StreamBlock | None = None
+    _weir_calls: _weir.CallSchemas | None = None
     session: _weir.ScriptSession
     """URL before paths, and cookies."""
 
@@ -186,6 +197,41 @@ class User(metaclass=_UserMeta):
         rest = {"cookies": cookies, "auth": auth, "timeout": timeout, "allow_redirects": allow_redirects}
         return _exchange(self._weir_form(method, url, catch=catch, **given, **rest))
 
+    async def grpc(
+        self,
+        method: str,
+        message: object = None,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        name: str | None = None,
+        timeout: float | None = None,
+    ) -> GrpcResponse:
+        """Call a method of gRPC of a host such as ``grpc://localhost:50051``, and wait for its response.
+
+        Args:
+            method: Method: ``"package.Service/Method"``.
+            message: Message as an object for `json.dumps`, or as JSON; of a method that takes several, a list of them.
+            metadata: Metadata; values of names with ``-bin`` are Base64.
+            name: Name of the step that the call is counted under. Default: the method.
+            timeout: Timeout in seconds, which the server has as well.
+
+        Returns:
+            The response: `status`, `message`, `ok`, `json()`, `messages`, `metadata`, `elapsed`; `check(condition,
+            reason)`, `success()` and `failure(reason)` as other responses have.
+
+        Raises:
+            NoResponse: There is no response with a status: connection, timeout or protocol.
+            UsageError: The message is not of its type, or there is no such method.
+        """
+        if self._weir_calls is None:
+            raise UsageError("self.grpc() is for a host of gRPC; write host = 'grpc://localhost:50051'")
+        body = self._weir_calls.encode(method, _grpc_call.text_of(message))
+        fields = _grpc_call.fields_of(metadata, self.timeout if timeout is None else timeout)
+        form = self._weir_form(
+            "POST", f"/{method.lstrip('/')}", name=name or method, headers=fields, data=body, timeout=timeout
+        )
+        return _grpc_call.GrpcResponse(await _exchange(form), self._weir_calls, method)
+
     def stream(self, method: str, url: str, **options: Any) -> StreamBlock:
         """Send a request whose response is read as a stream of events, within a block.
 
@@ -212,6 +258,57 @@ class User(metaclass=_UserMeta):
         ...                     break
         """
         return StreamBlock(self, self._weir_form(method, url, is_streamed=True, **options))
+
+    def websocket(
+        self,
+        url: str,
+        *,
+        name: str | None = None,
+        params: Any = None,
+        headers: Any = None,
+        cookies: Any = None,
+        auth: Any = None,
+        subprotocols: str | Sequence[str] = (),
+        timeout: Any = None,
+    ) -> WebSocketBlock:
+        """Open a WebSocket, within a block or until it is closed.
+
+        The upgrade is a request of a step of its own. A message that the task sends is a request as well, and the first
+        message that comes behind it is its response.
+
+        Args:
+            url: Path after `host`, or a URL of ``ws://`` or ``wss://``.
+            name: Name of the step of the upgrade. Default: "WS" and the URL as it stands here.
+            params: Query: a mapping, pairs or text.
+            headers: Headers of the upgrade.
+            cookies: Cookies beside those that the user has.
+            auth: User and password for basic authentication.
+            subprotocols: Subprotocols that are offered, of which the service has to select one.
+            timeout: Timeout of the upgrade, and of `WebSocket.receive`, in seconds. Default: that of the class, or 30.
+
+        Returns:
+            A block for ``async with``, or what to await. Its WebSocket has `send()`, `receive()`, ``async for`` over
+            messages, and `close()`.
+
+        Raises:
+            NoResponse: The service does not upgrade the connection.
+
+        >>> class Chatter(weir.User):
+        ...     @weir.task
+        ...     async def chat(self):
+        ...         async with self.websocket("/chat") as ws:
+        ...             await ws.send("hello", name="greet")
+        ...             print(await ws.receive(timeout=5))
+        """
+        name = name or f"WS {url}"
+        start = url[:6].lower()
+        url = f"http{url[2:]}" if start.startswith(("ws://", "wss://")) else url
+        given = {"params": params, "headers": headers, "cookies": cookies, "auth": auth}
+        request = self._weir_form("GET", url, name=name, timeout=timeout, **given)
+        offered = [subprotocols] if isinstance(subprotocols, str) else list(subprotocols)
+        timeout_s = form.timeout_s(self.timeout if timeout is None else timeout)
+        wait_s = _RECEIVE_TIMEOUT_S if timeout_s is None else timeout_s
+        return WebSocketBlock(_weir.SocketOpen(request, offered), name, wait_s)
 
     def _weir_form(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 
 from weir import _weir
 from weir._errors import UsageError
+from weir._grpc_call import http_url, is_of_calls, schemas_of
 from weir._task import ClassDeal, user_random
 from weir._task_errors import TaskErrors
 from weir._think import think_time
@@ -28,6 +29,7 @@ class UserFactory:
 
     Attributes:
         scenarios: Names of the classes.
+        makes_calls: Whether their hosts are of gRPC.
         shape: Number of users over time: pairs of seconds and count; empty if all are always there.
     """
 
@@ -42,6 +44,11 @@ class UserFactory:
         self.errors = TaskErrors()
         self._deal = ClassDeal(classes)
         self._users: dict[int, tuple[Any, Any]] = {}
+        hosts = [url or getattr(one, "host", None) for one in classes]
+        self.makes_calls = any(is_of_calls(host) for host in hosts)
+        if self.makes_calls and not all(is_of_calls(host) for host in hosts):
+            raise UsageError("classes of users have hosts of gRPC and of HTTP; load them one after the other")
+        self._calls: dict[type, _weir.CallSchemas] = {}
         for one in classes:
             if not one.tasks:  # type: ignore[attr-defined]
                 raise UsageError(f"{one.__name__} has no task; mark a method with @weir.task")
@@ -54,9 +61,13 @@ class UserFactory:
         index = self._deal.index(number)
         user: Any = self.classes[index]()
         user._weir_random = user_random(self.seed, number)
-        user._weir_session = _weir.ScriptSession(
-            self.url or user.host or "", self.head.of(user.headers), self.head.given
-        )
+        host = self.url or user.host or ""
+        user._weir_session = _weir.ScriptSession(http_url(host), self.head.of(user.headers), self.head.given)
+        if self.makes_calls:
+            owner = type(user)
+            if owner not in self._calls:
+                self._calls[owner] = schemas_of(owner, host)
+            user._weir_calls = self._calls[owner]
         # For the tasks alone: a class may have these names for values of its own.
         for name, value in (("number", number), ("random", user._weir_random), ("session", user._weir_session)):
             if not hasattr(user, name):

@@ -5,20 +5,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, final
 
 from weir._decisions import BudgetHandle, CallDecisionHandle, CallRulesHandle, RetryCallHandle, RetryRulesHandle
-from weir._script_handles import ScriptEvent, ScriptRequest, ScriptResponse, ScriptSession, StreamStep
+from weir._script_handles import CallSchemas, ScriptEvent, ScriptRequest, ScriptResponse, ScriptSession, StreamStep
+from weir._socket_handles import SocketOpen, SocketStep
 from weir._time import Time
 
 __all__ = ["BudgetHandle", "CallDecisionHandle", "CallRulesHandle", "RetryCallHandle", "RetryRulesHandle"]
 __all__ += ["ClientHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle", "StreamedCallHandle"]
 __all__ += [
+    "CallSchemas",
     "RequestHandle",
     "ResponseHandle",
     "RunHandle",
     "ScriptEvent",
     "ScriptRequest",
-    "ScriptResponse",
-    "ScriptSession",
 ]
+__all__ += ["ScriptResponse", "ScriptSession", "SocketOpen", "SocketStep"]
 __all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
 __all__ += ["LimiterHandle", "LimiterSlotHandle", "TransportHandle"]
 __all__ += [

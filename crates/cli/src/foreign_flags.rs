@@ -22,7 +22,7 @@ const ALWAYS_PRINTED: &str = "leave it out; percentiles are always printed";
 
 /// Flags of ab, wrk, wrk2, hey, oha, bombardier, vegeta, k6, Locust, JMeter and autocannon,
 /// and of load generators for language models.
-const FOREIGN_FLAGS: [ForeignFlag; 57] = [
+const FOREIGN_FLAGS: [ForeignFlag; 56] = [
     foreign("-R", "wrk2", "--rate"),
     foreign("-L", "wrk2", ALWAYS_PRINTED),
     foreign("--latency", "wrk", ALWAYS_PRINTED),
@@ -54,7 +54,6 @@ const FOREIGN_FLAGS: [ForeignFlag; 57] = [
     foreign("--rps", "k6", "--rate"),
     foreign("--no-connection-reuse", "k6", "--no-keepalive"),
     foreign("--insecure-skip-tls-verify", "k6", "--insecure"),
-    foreign("--summary-export", "k6", "--out"),
     foreign("--spawn-rate", "Locust", "--ramp-up TIME"),
     foreign("--run-time", "Locust", "--duration"),
     foreign("--locustfile", "Locust", "--scenario"),

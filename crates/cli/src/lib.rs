@@ -14,6 +14,7 @@ mod help;
 mod history;
 mod http2_args;
 mod import;
+mod k6_flags;
 mod live_args;
 mod llm;
 mod load;

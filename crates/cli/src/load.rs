@@ -1,7 +1,7 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
 mod defaults;
-mod k6_flags;
+mod k6_load;
 mod load_check;
 mod script_args;
 mod script_flags;
@@ -14,7 +14,6 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 pub(super) use self::defaults::SearchDefaults;
-use self::k6_flags::K6Flags;
 use self::load_check::parse_flags;
 pub(super) use self::load_check::{check, command};
 pub(super) use self::load_check::{check_flags, flags, parse};
@@ -24,15 +23,17 @@ use self::script_flags::{PythonFlags, load_script};
 use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
+use super::k6_flags::{K6Flags, K6ResultFlags};
 use super::live_args::LiveArgs;
 use super::log_args::RateFromArgs;
 use super::request_args::{RequestArgs, redacted};
 use super::run_file_args::RunFileArgs;
 use weir_base::Nanos;
 use weir_base::units;
-use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::reserve_stdout;
+use weir_command::{Messages, exit_on_interrupt};
+use weir_load::grpc::{asks_for_schema, for_users};
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
 use weir_load::{LoadPlan, Options};
@@ -53,7 +54,7 @@ const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 3
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LoadArgs {
-    /// concurrent connections [default: 50]; open loop: maximum [default: 1000]
+    /// concurrent connections [default: 50]; open loop: maximum [default: 1000, ws: 50]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = CLOSED)]
     connections: Option<u64>,
     /// number of requests
@@ -99,6 +100,8 @@ pub(super) struct LoadArgs {
     python_args: PythonFlags,
     #[command(flatten)]
     k6_flags: K6Flags,
+    #[command(flatten)]
+    k6_result_flags: K6ResultFlags,
     #[command(flatten)]
     agent_args: AgentArgs,
     #[command(flatten)]
@@ -195,19 +198,20 @@ pub(super) fn run(
         traces_requests,
         ..asked.into_options()
     };
-    let mut options = options;
-    script.apply(&mut options);
+    let mut options = if script.is_python() { for_users(options) } else { options };
+    script.apply(&mut options)?;
     if let Some(output) = once {
         return play(&options, &output, messages);
     }
     if session.files.csv_steps.is_some() && options.scenarios.is_empty() && !script.has_steps() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
     }
+    if asks_for_schema(&options) {
+        exit_on_interrupt(messages).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
     let plan = script.prepare(&options, plan)?;
-    if let Some(mix) = &plan.scenarios {
-        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
-    }
+    plan.warnings().iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     objectives.check(&plan)?;
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let load = SessionLoad { options, plan, objectives, command, agents, samplers: None, extent: None };
@@ -215,9 +219,9 @@ pub(super) fn run(
     let Some(mut measured) = running.run(load, &mut || script.begin(&run_options))? else {
         return Ok(exit::INTERRUPTED);
     };
-    script.complete(&run_options, &mut measured.run, messages);
+    script.complete(&run_options, &mut measured.run, &measured.script_reports, messages);
     running.report(&mut measured, |run, colors| {
-        if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
+        if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter | ReportFormat::K6) {
             // Reports of other tools have no field for these.
             text::failures(run).into_iter().chain(text::scenario_failures(run)).for_each(|words| messages.note(&words));
             run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));

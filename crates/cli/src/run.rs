@@ -10,21 +10,22 @@ use weir_base::units;
 use weir_load::Options;
 use weir_load::grpc::is_grpc_url;
 use weir_load::options::RequestBodySource;
-use weir_load::steps::ScenarioSource;
-use weir_load::steps::Value;
+use weir_load::steps::{DataSource, RowOrder, ScenarioSource, Value};
 use weir_machine::input_file;
 use weir_request::secret_mask::{SecretMask, shown_pair};
 use weir_request::url_text::UrlText;
 
 use super::connection_args::ConnectionArgs;
 use super::grpc_args::GrpcArgs;
+use super::k6_flags::K6Flags;
 use super::request_args::whole_body;
 use weir_command::Messages;
 use weir_command::stdout::reserve_stdout;
-use weir_load::program::{ScriptOptions, is_python, is_script};
+use weir_load::program::{ScriptOptions, is_javascript, is_python, is_script};
+use weir_load::websocket::{WebSocketOptions, is_websocket_url};
 use weir_scenario_files::{import_scenarios, read_variables};
 use weir_scripts::{PythonHost, play_script, replace_process};
-use weir_session::play::{PlayDetail, PlayOutput, play};
+use weir_session::play::{PlayDetail, PlayOutput, play, play_conversation};
 
 const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://localhost:8080\n  \
     weir run shop.py http://localhost:8080 --user Shopper -v";
@@ -36,7 +37,7 @@ const REQUEST: &str = "Request";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {
-    /// scenario (hurl), script (Python, Lua), or grpc URL
+    /// scenario (hurl), script (Python, Lua), or grpc or ws URL
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// URL before paths of the file, such as GET /items
@@ -52,6 +53,9 @@ pub(super) struct RunArgs {
     /// variable whose value is not printed; repeatable
     #[arg(long = "secret", value_name = "NAME=VALUE", help_heading = SCENARIO)]
     secrets: Vec<String>,
+    /// rows of data: csv, json or jsonl; the first is used
+    #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
+    data: Option<PathBuf>,
     /// folder of files that the scenario names [default: its own]
     #[arg(long, value_name = "FOLDER", help_heading = SCENARIO)]
     file_root: Option<PathBuf>,
@@ -92,11 +96,16 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
     timeout: Option<Duration>,
 
-    /// message of a grpc URL, as JSON; @FILE or @-
-    #[arg(short, long, value_name = "JSON|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
-    body: Option<RequestBodySource>,
+    /// message of a grpc or ws URL; @FILE or @-; repeatable
+    #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
+    bodies: Vec<RequestBodySource>,
+    /// offered subprotocol of a ws URL; repeatable
+    #[arg(long = "subprotocol", value_name = "NAME", help_heading = REQUEST)]
+    subprotocols: Vec<String>,
     #[command(flatten)]
     grpc_args: GrpcArgs,
+    #[command(flatten)]
+    k6_flags: K6Flags,
     #[command(flatten)]
     connection_args: ConnectionArgs,
 }
@@ -118,11 +127,18 @@ pub(super) fn run(
         let output = asked.output();
         return play(&asked.into_call()?, &output, messages);
     }
-    let is_url = asked.file.to_str().is_some_and(|text| UrlText::of(text).is_url());
-    if asked.body.is_some() && !is_url {
-        return Err("--body is for a grpc URL; the steps of a file have theirs".to_owned());
+    if asked.is_conversation() {
+        let output = asked.output();
+        return play_conversation(&asked.into_conversation()?, &output);
     }
-    if is_script(&asked.file) || is_python(&asked.file) {
+    if !asked.subprotocols.is_empty() {
+        return Err("--subprotocol is for a ws:// URL".to_owned());
+    }
+    let is_url = asked.file.to_str().is_some_and(|text| UrlText::of(text).is_url());
+    if !asked.bodies.is_empty() && !is_url {
+        return Err("--body is for a grpc or ws URL; the steps of a file have theirs".to_owned());
+    }
+    if is_script(&asked.file) || is_python(&asked.file) || is_javascript(&asked.file) {
         return asked.play_script(args, messages, host);
     }
     if let Some(argument) = asked.script_args.first() {
@@ -142,6 +158,41 @@ impl RunArgs {
         self.file.to_str().is_some_and(is_grpc_url)
     }
 
+    /// Whether the file is a URL of WebSocket.
+    fn is_conversation(&self) -> bool {
+        self.file.to_str().is_some_and(is_websocket_url)
+    }
+
+    /// Options of a conversation over WebSocket.
+    fn into_conversation(self) -> Result<Options, String> {
+        let given = [
+            ("a base URL", !self.base_url.is_empty()),
+            ("--user", self.user.is_some()),
+            ("--file-root", self.file_root.is_some()),
+            ("--format json", self.json || self.format == RunFormat::Json),
+        ];
+        if let Some((what, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            return Err(format!("{what} does not go with a ws:// URL"));
+        }
+        let url = self.file.to_string_lossy().into_owned();
+        let bodies = self.bodies.iter().map(whole_body).collect::<Result<Vec<_>, _>>()?;
+        let (request_scenario, redact) = self.variables()?;
+        // Without a message it listens.
+        let listens = bodies.is_empty();
+        Ok(Options {
+            url,
+            request_scenario: if listens { ScenarioSource::default() } else { request_scenario },
+            headers: self.headers,
+            auth: self.auth,
+            redact,
+            timeout: self.timeout,
+            seed: Some(self.seed),
+            bodies,
+            websocket: WebSocketOptions { subprotocols: self.subprotocols, listens, ..WebSocketOptions::default() },
+            ..self.connection_args.into_options()
+        })
+    }
+
     /// Options of a load of one call.
     fn into_call(self) -> Result<Options, String> {
         let url = self.file.to_string_lossy().into_owned();
@@ -154,7 +205,10 @@ impl RunArgs {
         if let Some((what, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(format!("{what} does not go with a grpc URL"));
         }
-        let body = self.body.as_ref().map(whole_body).transpose()?;
+        if self.bodies.len() > 1 {
+            return Err("--body: a call has one message here; write it once".to_owned());
+        }
+        let body = self.bodies.first().map(whole_body).transpose()?;
         let (request_scenario, redact) = self.variables()?;
         Ok(Options {
             url,
@@ -180,10 +234,14 @@ impl RunArgs {
             ("--variable", !self.variables.is_empty()),
             ("--variables-file", !self.variable_files.is_empty()),
             ("--secret", !self.secrets.is_empty()),
+            ("--data", self.data.is_some()),
             ("--file-root", self.file_root.is_some()),
         ];
         if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(format!("{flag} does not go with a script; give arguments after --"));
+        }
+        if !is_javascript(&self.file) {
+            self.k6_flags.check_unused()?;
         }
         let mut own = std::mem::take(&mut self.script_args);
         // Without a URL the first argument after -- stands in its place.
@@ -192,12 +250,11 @@ impl RunArgs {
         }
         let output = self.output();
         let script = ScriptOptions {
-            path: self.file,
-            url: self.base_url.clone(),
             args: own,
             user: self.user,
             users: Some(1),
-            ..ScriptOptions::default()
+            scenarios: Vec::new(),
+            ..self.k6_flags.script(self.file, &self.base_url)
         };
         if is_python(&script.path) && host.is_none() {
             return Err(replace_process(args));
@@ -250,7 +307,8 @@ impl RunArgs {
         }
         let names = self.secrets.iter().filter_map(|text| text.split_once('=')).map(|(name, _)| name.to_owned());
         let redact = self.redact.iter().cloned().chain(names).collect();
-        Ok((ScenarioSource { variables, ..ScenarioSource::default() }, redact))
+        let data = self.data.as_deref().map(|path| DataSource::read(path, RowOrder::default())).transpose()?;
+        Ok((ScenarioSource { variables, data, ..ScenarioSource::default() }, redact))
     }
 
     /// Options of a load of one scenario.
@@ -262,6 +320,7 @@ impl RunArgs {
         source.file_root = self.file_root.clone().or(source.file_root);
         let (variables, redact) = self.variables()?;
         source.variables.extend(variables.variables);
+        source.data = variables.data.or(source.data);
         Ok(Options {
             url: self.base_url,
             scenarios: vec![source],

@@ -149,10 +149,14 @@ impl OpenedScript {
             settings.set_item("until_s", (plan.until < Nanos::NEVER).then(|| plan.until.as_secs_f64()))?;
             let factory = self.0.call_method(py, "factory", (), Some(&settings))?;
             let scenarios = factory.getattr(py, "scenarios")?.extract(py)?;
+            let makes_calls = match factory.bind(py).getattr_opt("makes_calls")? {
+                Some(makes_calls) => makes_calls.extract()?,
+                None => false,
+            };
             let shape: Vec<(f64, u64)> = factory.getattr(py, "shape")?.extract(py)?;
             let shape = shape.into_iter().map(|(at_s, users)| (Nanos((at_s * 1e9) as u64), users)).collect();
             let shape = if is_open { UserShape::default() } else { UserShape(shape) };
-            let program = PythonProgram::new(factory, scenarios, shape, is_open, origin);
+            let program = PythonProgram::new(factory, scenarios, shape, (is_open, makes_calls), origin);
             Ok(SharedProgram(Arc::new(program)))
         })
         .map_err(|error| one_line(&error))

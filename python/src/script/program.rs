@@ -17,6 +17,8 @@ pub(crate) struct PythonProgram {
     pub(super) shape: UserShape,
     /// Whether tasks begin at set times, whether or not users are free: waits between tasks are then left out.
     pub(super) is_open: bool,
+    /// Whether requests are calls of gRPC.
+    pub(super) makes_calls: bool,
     /// Destination of requests to paths.
     pub(super) target: RequestOrigin,
     /// Number of its thread, as `threading.get_ident()` gives it; 0 before the first call.
@@ -34,11 +36,11 @@ impl PythonProgram {
         factory: Py<PyAny>,
         scenarios: Vec<String>,
         shape: UserShape,
-        is_open: bool,
+        (is_open, makes_calls): (bool, bool),
         target: RequestOrigin,
     ) -> Self {
         let (names, thread_ident) = (StepNames::default(), AtomicU64::new(0));
-        Self { factory, scenarios, names, shape, is_open, target, thread_ident }
+        Self { factory, scenarios, names, shape, is_open, makes_calls, target, thread_ident }
     }
 
     /// Name of a scenario.

@@ -10,6 +10,7 @@ use weir::scenario::plan::OriginTable;
 
 use super::blocked::place_of;
 use super::program::PythonProgram;
+use super::task_socket::MAX_SOCKETS;
 use super::thread::PythonThread;
 
 /// Program of a load that Python drives, shared by the load and its thread.
@@ -27,6 +28,14 @@ impl UserProgram for SharedProgram {
 
     fn may_read_events(&self) -> bool {
         true
+    }
+
+    fn makes_calls(&self) -> bool {
+        self.0.makes_calls
+    }
+
+    fn sockets_per_user(&self) -> u64 {
+        MAX_SOCKETS as u64
     }
 
     fn may_block(&self) -> bool {

@@ -23,9 +23,21 @@ impl PythonThread {
             return Err("a request within the block of a stream; leave the block first".to_owned());
         }
         let url = TaskExchange::url_of(script_request)?;
-        let scenario = self.user(call.user).map_or(0, |user| user.scenario);
+        let step = self.step_of(request, call.user);
+        let is_streamed = script_request.is_streamed;
+        let action = self.exchange(TaskExchange::new(request, url, step), call)?;
+        if let Some(user) = self.user(call.user).filter(|_| is_streamed) {
+            user.stream = Some(TaskStream::new());
+        }
+        Ok(action)
+    }
+
+    /// Index of the step of a request.
+    pub(super) fn step_of(&mut self, request: &Bound<'_, ScriptRequest>, user: u32) -> u32 {
+        let script_request = request.get();
+        let scenario = self.user(user).map_or(0, |user| user.scenario);
         let known = self.steps.get(scenario, script_request);
-        let step = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let name = script_request.step_name();
             let step = self.program.names.index(self.program.scenario(scenario), &name);
             self.steps.insert(step);
@@ -34,13 +46,7 @@ impl PythonThread {
             // Users that have no use for it do not have the method.
             let _ = self.factory.bind(request.py()).call_method1("add_step", listed);
             step
-        });
-        let is_streamed = script_request.is_streamed;
-        let action = self.exchange(TaskExchange::new(request, url, step), call)?;
-        if let Some(user) = self.user(call.user).filter(|_| is_streamed) {
-            user.stream = Some(TaskStream::new());
-        }
-        Ok(action)
+        })
     }
 
     /// Sends the request of an exchange.
@@ -65,6 +71,7 @@ impl PythonThread {
             timeout,
             is_bodyless: exchange.method == "HEAD",
             keeps: if exchange.request.get().is_streamed { KeptParts::Events } else { KeptParts::HeadAndBody },
+            key: 0,
         };
         if let Some(user) = self.user(call.user) {
             user.exchange = Some(exchange);

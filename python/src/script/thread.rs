@@ -1,5 +1,6 @@
 //! Users of the worker thread.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,7 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use weir::base::Nanos;
 use weir::base::failure::FailureKind;
-use weir::load::program::{ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, StreamPart, ThreadProgram};
+use weir::load::program::{
+    ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, SocketEvent, StreamPart, ThreadProgram,
+};
 use weir::machine::lock::lock;
 use weir::pace::shard::Shard;
 use weir::scenario::plan::{OriginId, OriginTable};
@@ -18,6 +21,7 @@ use super::references::is_only_reference;
 use super::request::ScriptRequest;
 use super::response::ScriptResponse;
 use super::step_cache::StepCache;
+use super::task_socket::{SocketOpen, SocketStep};
 use super::task_stream::StreamStep;
 use super::thread_state::KeptThreadState;
 use super::user::{PythonUser, UserDriver};
@@ -36,6 +40,8 @@ pub(super) struct PythonThread {
     /// Users by their places on the thread; each is made when it begins.
     users: Vec<Option<PythonUser>>,
     pub(super) steps: StepCache,
+    /// Indices of the steps of messages, by scenario and name.
+    pub(super) message_steps: HashMap<u32, HashMap<String, u32>>,
     pub(super) origins: OriginTable,
     pub(super) buffer: Vec<u8>,
     /// Number of records that were held back.
@@ -53,7 +59,8 @@ pub(super) enum TaskInput {
 impl PythonThread {
     pub(super) fn new(program: Arc<PythonProgram>, factory: Py<PyAny>, origins: OriginTable, numbers: Shard) -> Self {
         let (users, steps, buffer) = (Vec::new(), StepCache::default(), Vec::new());
-        Self { program, factory, numbers, users, steps, origins, buffer, held: 0, state: None }
+        let message_steps = HashMap::new();
+        Self { program, factory, numbers, users, steps, message_steps, origins, buffer, held: 0, state: None }
     }
 
     /// Notes which of Python's threads this one is.
@@ -78,6 +85,9 @@ impl PythonThread {
                 scenario,
                 exchange: None,
                 stream: None,
+                sockets: Vec::new(),
+                next_socket: 0,
+                socket_wait: None,
                 watched: Vec::new(),
                 due: Nanos::ZERO,
                 next_start: Nanos::ZERO,
@@ -123,6 +133,16 @@ impl PythonThread {
                 match self.stream_step(py, *step.get(), call.user) {
                     Ok(resumed) => input = resumed,
                     Err(action) => return action,
+                }
+            } else if let Ok(step) = next.cast::<SocketStep>() {
+                match self.socket_step(py, &step.get().0, call) {
+                    Ok(resumed) => input = resumed,
+                    Err(action) => return action,
+                }
+            } else if let Ok(opening) = next.cast::<SocketOpen>() {
+                match self.open_socket(opening, call) {
+                    Ok(action) => return action,
+                    Err(why) => input = TaskInput::Error(PyValueError::new_err(why)),
                 }
             } else if let Ok(end) = next.cast::<PyTuple>() {
                 return match end.extract() {
@@ -238,7 +258,14 @@ impl ThreadProgram for PythonThread {
     }
 
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
-        Python::attach(|py| self.advance(py, TaskInput::Value(py.None()), call))
+        Python::attach(|py| {
+            let input = self.waited(py, call);
+            self.advance(py, input, call)
+        })
+    }
+
+    fn socket(&mut self, event: &SocketEvent<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
+        Python::attach(|py| self.socket_event(py, event, call))
     }
 
     fn events(&mut self, part: &StreamPart<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
@@ -304,6 +331,7 @@ impl ThreadProgram for PythonThread {
 
     fn stop(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
         Python::attach(|py| {
+            self.close_sockets(call);
             let number = self.numbers.nth(call.user.into());
             let end = ProgramAction::End { ok: true };
             let Some(Some(user)) = self.users.get_mut(call.user as usize) else { return end };

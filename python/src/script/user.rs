@@ -14,6 +14,7 @@ use super::references::is_only_reference;
 use super::request::ScriptRequest;
 use super::response::{ScriptResponse, TaskVerdict, has_field};
 use super::session::{SessionState, unix_s};
+use super::task_socket::{SocketWait, TaskSocket};
 use super::task_stream::TaskStream;
 use weir::load::program::request::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
 use weir::load::program::request::{RequestParts, SentForm, absolute, write_request};
@@ -82,6 +83,10 @@ pub(super) struct PythonUser {
     pub(super) exchange: Option<TaskExchange>,
     /// Response that its task reads as a stream of events.
     pub(super) stream: Option<TaskStream>,
+    /// WebSockets that it holds, the number of the next one, and what its task waits for on one.
+    pub(super) sockets: Vec<TaskSocket>,
+    pub(super) next_socket: u32,
+    pub(super) socket_wait: Option<SocketWait>,
     /// Responses about which its task has not decided, by the numbers that their records are held back under.
     pub(super) watched: Vec<(u64, Py<ScriptResponse>)>,
     /// Time at which the next request should be sent: the intended start of the iteration, the arrival of the last

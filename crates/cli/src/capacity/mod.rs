@@ -11,15 +11,17 @@ use clap::{Args, ValueEnum};
 use self::search_args::SEARCH;
 pub(crate) use self::search_args::SearchArgs;
 use super::agent_args::AgentArgs;
+use super::k6_flags::K6Flags;
 use super::load::{SearchDefaults, check_flags, search_script};
 use super::out_args::OutArgs;
 use super::request_args::{RequestArgs, redacted};
 use weir_base::units;
 use weir_capacity::{CapacityError, CapacityOptions, SearchScale};
-use weir_command::Interrupt;
 use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::reserve_stdout;
+use weir_command::{Interrupt, exit_on_interrupt};
+use weir_load::grpc::{asks_for_schema, for_users};
 use weir_load::mix_file::MixFile;
 use weir_load::objectives::Objectives;
 use weir_load::program::ProgramOptions;
@@ -68,6 +70,8 @@ pub(super) struct CapacityArgs {
     #[command(flatten)]
     request_args: RequestArgs,
     #[command(flatten)]
+    k6_flags: K6Flags,
+    #[command(flatten)]
     agent_args: AgentArgs,
 
     /// exit code 3 if weir itself is the limit
@@ -107,7 +111,7 @@ pub(super) fn run(
     if format == CapacityFormat::Json && host.is_some() {
         reserve_stdout()?;
     }
-    let mut script = search_script(&mut asked.request_args, &mut asked.agent_args, args, host)?;
+    let mut script = search_script(&mut asked.request_args, (&mut asked.agent_args, &asked.k6_flags), args, host)?;
     if script.is_python() {
         asked.threads = Some(1);
     }
@@ -128,10 +132,18 @@ pub(super) fn run(
         return Err("--listen does not go with weir capacity; what listens lasts as long as its load".to_owned());
     }
     asked.options.program = script.options().map(ProgramOptions::of_script);
-    let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    if script.is_python() {
+        asked.options = for_users(asked.options);
+    }
+    script.set_up(&asked.options)?;
+    asked.options.program = script.options().map(ProgramOptions::of_script);
+    if asks_for_schema(&asked.options) {
+        exit_on_interrupt(messages).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    }
     // Mistakes are found before the setup is played.
     let plan = LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() });
     let plan = plan.map_err(|e| e.to_string())?;
+    let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     outputs.ensure_not_inputs()?;
     Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(&plan)?;
     let model = asked.model;
@@ -142,7 +154,7 @@ pub(super) fn run(
     };
     let report = &mut |report: &str| script.add_report(report);
     let found = search(&asked, &command, (messages, &interrupt), &mut feed, report);
-    script.end()?;
+    script.end(&asked.options)?;
     // A second Ctrl-C ends the process at once, so that nothing else needs to end the teardown.
     let torn_down = setup::tear_down(&asked.options, &mut || true);
     if let Err(why) = &torn_down {

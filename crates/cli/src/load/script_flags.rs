@@ -7,11 +7,13 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::LoadArgs;
-use super::k6_flags::k6_script;
+use super::k6_load::k6_script;
 use crate::agent_args::AgentArgs;
+use crate::k6_flags::K6Flags;
 use crate::request_args::RequestArgs;
 use weir_load::program::ScriptOptions;
 use weir_machine as machine;
+use weir_report::ReportFormat;
 use weir_scripts::{
     LoadScript, PythonHost, PythonLoad, PythonScriptSettings, SearchScript, StudyScripts, WrkScript, replace_process,
 };
@@ -101,6 +103,9 @@ pub(super) fn load_script(
         return asked.script_args.check_unused().map(|()| LoadScript::JavaScript(script));
     }
     asked.k6_flags.check_unused()?;
+    if asked.k6_result_flags.summary_export.is_some() || asked.format == ReportFormat::K6 {
+        return Err("--summary-export and --format k6 need a k6 script; name one with -s FILE.js".to_owned());
+    }
     let Some(path) = asked.request_args.take_script()? else {
         return asked.script_args.check_unused().map(|()| LoadScript::Nothing);
     };
@@ -174,10 +179,20 @@ fn python_load(
 /// One line.
 pub(crate) fn search_script(
     request_args: &mut RequestArgs,
-    agent_args: &mut AgentArgs,
+    (agent_args, k6_flags): (&mut AgentArgs, &K6Flags),
     args: &[OsString],
     host: Option<&dyn PythonHost>,
 ) -> Result<SearchScript, String> {
+    if let Some(path) = request_args.take_javascript()? {
+        if agent_args.are_remote() {
+            return Err("--on does not go with a k6 script; its users are on this machine: --on local".to_owned());
+        }
+        if !agent_args.has_agents() {
+            agent_args.set_processes(1);
+        }
+        return SearchScript::k6(&k6_flags.script(path, request_args.url()));
+    }
+    k6_flags.check_unused()?;
     let (path, is_python) = match request_args.take_python()? {
         Some(path) => (path, true),
         None => match request_args.take_script()? {
@@ -218,6 +233,13 @@ pub(super) fn study_script(
             false => Err(format!("cannot read the script '{}': no such file", path.display())),
         }
     };
+    if let Some(path) = asked.request_args.take_javascript()? {
+        let script = of_file(path)?;
+        return Ok(Some(ScriptOptions {
+            has_own_load: true,
+            ..asked.k6_flags.script(script.path, asked.request_args.url())
+        }));
+    }
     let Some(path) = asked.request_args.take_python()? else {
         return asked.request_args.take_script()?.map(of_file).transpose();
     };

@@ -115,8 +115,9 @@ where
 pub(super) fn run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
     let mut lifecycle = ServerLifecycle::new(&[])?;
     let (options, grace) = args.into_options(Logger::new(move |text| messages.note(text)))?;
+    let scheme = options.service.scheme();
     let running = options.start().map_err(|error| error.to_string())?;
-    let end = lifecycle.run_until_signal(&running.url())?;
+    let end = lifecycle.run_until_signal(&format!("{scheme}://{}", running.address()))?;
     let stopper = running.stop_handle();
     let at_once = move || stopper.stop(Duration::ZERO);
     Ok(lifecycle.finish(end, at_once, || {

@@ -195,10 +195,6 @@ fn checks_templates_and_data_are_on_json() {
     let wrong =
         any_load(&url(&serving, "Echo"), &["-b", "{}", "--check", "jsonpath \"$.text\" == \"a\"", "-n", "4"]).json();
     assert_eq!((wrong.requests.failed, wrong.failures["check"], wrong.status["OK"]), (4, 4, 4));
-    // What a template becomes may be no message.
-    let args = ["-b", r#"{"replyBytes": "{{n}}"}"#, "--variable", "n=x", "-n", "2"];
-    let sample = &any_load(&url(&serving, "Echo"), &args).json().steps[0].samples[0].reason.clone();
-    assert!(sample.contains("not a weir.test.v1.EchoRequest") && sample.contains("line 1 column"), "{sample}");
 }
 
 #[test]
@@ -253,7 +249,7 @@ fn bad_input_is_one_line_with_the_remedy() {
         assert!(output.code == 2 && output.one_line().contains(words), "{words}: {output:?}");
     }
     let output = weir.run(&["run", "scenario.hurl", "-b", "{}"]);
-    assert!(output.code == 2 && output.one_line().contains("--body is for a grpc URL"), "{output:?}");
+    assert!(output.code == 2 && output.one_line().contains("--body is for a grpc"), "{output:?}");
 }
 
 #[test]

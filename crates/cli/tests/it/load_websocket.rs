@@ -320,7 +320,7 @@ fn a_message_that_cannot_be_rendered_is_a_failure_and_others_go_on() {
 #[test]
 fn a_gate_relays_the_messages() {
     let serving = Serving::start(&["ws"]);
-    let gate = Serving::gate(&["--upstream", &serving.url]);
+    let gate = Serving::gate(&["--upstream", &format!("http://{}", serving.address)]);
     let run = load(&url(&gate, "/echo"), &["-c", "3", "-n", "300", "-b", "hello"]);
     assert_eq!((run.requests.ok, stats(&serving)["received"].as_u64()), (300, Some(300)));
 }
@@ -335,9 +335,9 @@ fn messages_go_over_tls() {
         "gate.toml",
         format!(
             "[[listeners]]\naddress = \"127.0.0.1:0\"\ntls = {{ certificates = [{{ cert = \"site.pem\", key = \
-             \"site-key.pem\" }}] }}\n[upstreams.a]\nurls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n\
+             \"site-key.pem\" }}] }}\n[upstreams.a]\nurls = [\"http://{}\"]\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n\
              upstream = \"a\"\n",
-            serving.url
+            serving.address
         ),
     );
     let gate = Serving::gate_file(weir, &[]);

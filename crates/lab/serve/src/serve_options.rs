@@ -50,6 +50,17 @@ pub enum ServeError {
     Start(String),
 }
 
+impl TestService {
+    /// Scheme of URLs of its clients.
+    pub fn scheme(&self) -> &'static str {
+        match self {
+            Self::Grpc(_) => "grpc",
+            Self::Ws(_) => "ws",
+            _ => "http",
+        }
+    }
+}
+
 impl ServeOptions {
     /// Starts the service inside this process.
     ///

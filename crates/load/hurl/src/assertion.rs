@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error::Parsed;
 use crate::filter::ValueFilter;
 use crate::predicate::Predicate;
-use crate::query::ResponseQuery;
+use crate::query::{PlainQuery, QueryKind, ResponseQuery};
 use crate::reader::Reader;
 
 /// Line of `[Asserts]`: a predicate on a value of the response.
@@ -31,6 +31,11 @@ impl Assertion {
         let predicate = Predicate::read(reader)?;
         reader.end_of_line()?;
         Ok(Self { query, filters, predicate })
+    }
+
+    /// Whether the value is the status of the response.
+    pub fn is_about_status(&self) -> bool {
+        self.filters.is_empty() && matches!(self.query.kind, QueryKind::Plain(PlainQuery::Status))
     }
 
     /// Parses an assert by itself: `status == 200`.

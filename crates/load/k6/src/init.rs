@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use rquickjs::Value;
+
 use crate::engine::failure::{ScriptFailure, caught};
 use crate::engine::fiber::Fiber;
 use crate::engine::vm::Vm;
@@ -47,6 +49,29 @@ pub(crate) fn initialize(script: &Arc<Script>) -> Result<Initialized, String> {
         })
     })
     .map_err(|failure| failure.line())
+}
+
+/// Calls an exported function once, without a load, with a value as JSON; returns what it returns, as JSON.
+///
+/// # Errors
+/// The exception of the function.
+pub(crate) fn call_once(script: &Arc<Script>, name: &'static str, json: String) -> Result<String, ScriptFailure> {
+    on_own_stack(script, move |state| {
+        let file = &state.script.file;
+        let vm = Vm::new(state, &file.modules, file.heap_bytes).map_err(ScriptFailure::of_message)?;
+        vm.context.with(|ctx| {
+            let loaded = LoadedScript::load(&ctx, state)?;
+            let function = loaded.export(name).and_then(Value::into_function);
+            let function = function.ok_or_else(|| ScriptFailure::of_message(format!("no function '{name}'")))?;
+            let given = caught(&ctx, ctx.json_parse(json))?;
+            let value: Value<'_> = caught(&ctx, function.call((given,)))?;
+            let value = match value.as_promise() {
+                Some(promise) => caught(&ctx, promise.finish())?,
+                None => value,
+            };
+            loaded.json(&ctx, value)
+        })
+    })
 }
 
 /// Calls a function on a stack as those of users.

@@ -1,15 +1,14 @@
 //! A load of a script, from its file to its result.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use weir_base::Nanos;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options, Pacing};
-use weir_machine::clock;
 use weir_machine::lock::lock;
 use weir_measure::Run;
-use weir_measure::end_reason::EndReason;
 use weir_net::target::Target;
 use weir_scenario::plan::RequestOrigin;
 
@@ -24,11 +23,11 @@ use crate::script::{ScenarioFacts, Script, ScriptFile, ScriptInput};
 /// A load of a script.
 #[derive(Debug)]
 pub struct K6Load {
-    script: Arc<Script>,
+    pub(crate) script: Arc<Script>,
     options: ScriptOptions,
     /// Names of the functions that the file exports.
-    functions: std::collections::BTreeSet<String>,
-    program: Option<Arc<K6Program>>,
+    pub(crate) functions: BTreeSet<String>,
+    pub(crate) program: Option<Arc<K6Program>>,
 }
 
 /// Who calls the functions of a script.
@@ -38,13 +37,12 @@ pub enum K6Role {
     Single,
     /// This process, for one iteration that is shown.
     Played,
+    /// Agents, which this process coordinates.
+    Coordinator,
 }
 
 /// Memory of a user's interpreter, by default.
 const HEAP_BYTES: usize = 256 * 1024 * 1024;
-/// Names of the functions before and after the load.
-const SETUP: &str = "setup";
-const TEARDOWN: &str = "teardown";
 /// Name of the function of an iteration.
 const DEFAULT: &str = "default";
 
@@ -69,7 +67,7 @@ impl K6Load {
         let found = initialize(&Arc::new(script.clone()))?;
         let value = serde_json::from_str(&found.options).map_err(|error| format!("{name}: options: {error}"))?;
         script.options = K6Options::read(&value).map_err(|why| format!("{name}: {why}"))?;
-        script.options_json = found.options;
+        script.options_json = if value.is_null() { "{}".to_owned() } else { found.options };
         let selectors = script.options.thresholds.iter().map(|threshold| threshold.selector.clone()).collect();
         let plan = MetricPlan::new(script.file.registry.all(), selectors);
         script.metrics = Arc::new(plan.map_err(|why| format!("{name}: options.thresholds: {why}"))?);
@@ -81,7 +79,23 @@ impl K6Load {
                 ));
             }
         }
+        if let Some(json) = &options.setup_data {
+            let _ = script.setup_data.set(json.clone());
+        }
         Ok(Self { script: Arc::new(script), options: options.clone(), functions: found.functions, program: None })
+    }
+
+    /// Name of the function that is an iteration of a load of the command line.
+    fn function(&self, role: K6Role) -> Result<String, String> {
+        let missing = "no function is exported by default; add e.g. export default function () { ... }";
+        let named = self.options.user.clone().filter(|_| role == K6Role::Played);
+        let first = self.script.options.scenarios.first().map(|scenario| scenario.exec.clone());
+        let name = match named {
+            Some(name) => name,
+            None if self.functions.contains(DEFAULT) => DEFAULT.to_owned(),
+            None => first.ok_or(missing)?,
+        };
+        if self.functions.contains(&name) { Ok(name) } else { Err(format!("no function '{name}' is exported")) }
     }
 
     /// Users of the script's options, if these are the short form of one scenario.
@@ -89,61 +103,6 @@ impl K6Load {
         match &self.script.options.scenarios[..] {
             [only] if only.name == DEFAULT => Some(only.pace.users()),
             _ => None,
-        }
-    }
-
-    /// Does what the script does before the load.
-    ///
-    /// # Errors
-    /// One line with its mistake.
-    pub fn set_up(&self, options: &Options) -> Result<(), String> {
-        let Some(program) = &self.program else { return Ok(()) };
-        if !self.functions.contains(SETUP) {
-            return Ok(());
-        }
-        let result = self.call_hook(SETUP, options, self.script.options.setup_timeout)?;
-        // It is set once: a load runs once.
-        let _ = program.script.setup_data.set(result.unwrap_or_else(|| "null".to_owned()));
-        Ok(())
-    }
-
-    /// Does what the script does after the load.
-    ///
-    /// # Errors
-    /// One line with its mistake.
-    pub fn tear_down(&self, options: &Options) -> Result<(), String> {
-        if !self.functions.contains(TEARDOWN) {
-            return Ok(());
-        }
-        self.call_hook(TEARDOWN, options, self.script.options.teardown_timeout).map(drop)
-    }
-
-    /// Calls a function once, on a user of its own; returns its value as JSON.
-    fn call_hook(&self, name: &str, options: &Options, timeout: Nanos) -> Result<Option<String>, String> {
-        let Some(program) = &self.program else { return Ok(None) };
-        let options = options.single_iteration(Vec::new());
-        let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
-        let mut script = (*program.script).clone();
-        script.scenarios = vec![ScenarioFacts::of_command_line(name, "shared-iterations", timeout)];
-        script.scenarios[0].exec = name.to_owned();
-        let hook = K6Program::new(ProgramParts {
-            script: Arc::new(script),
-            paces: Vec::new(),
-            stops_at_exceptions: true,
-            keeps_result: true,
-            target: program.target().cloned(),
-            is_closed: true,
-        });
-        let plan = plan.driven_by(Arc::<K6Program>::clone(&hook), &options).map_err(|error| error.to_string())?;
-        let begun = clock::monotonic();
-        let is_in_time = || clock::monotonic() - begun < timeout;
-        let run = weir_load::run(&plan, &[], &mut |_| is_in_time(), None).map_err(|error| error.to_string())?;
-        if !is_in_time() {
-            return Err(format!("{name}() has not returned within {timeout}"));
-        }
-        match run.ended_by {
-            Some(EndReason::ScriptError(why)) => Err(format!("{name}(): {why}")),
-            _ => Ok(hook.take_result()),
         }
     }
 
@@ -190,7 +149,7 @@ impl K6Load {
     ) -> Result<LoadPlan, String> {
         let name = self.options.path.display().to_string();
         let mut script = (*self.script).clone();
-        let has_paces = !has_own_load && self.has_load() && role == K6Role::Single;
+        let has_paces = !has_own_load && self.has_load() && role != K6Role::Played;
         let has_arrivals = has_paces && script.options.scenarios.iter().any(|it| it.executor.ends_with("arrival-rate"));
         let paces = match has_paces {
             true => {
@@ -199,16 +158,13 @@ impl K6Load {
                 paces.collect()
             }
             false => {
-                if !self.functions.contains(DEFAULT) {
-                    return Err(format!(
-                        "{name}: no function is exported by default; add e.g. export default function () {{ ... }}"
-                    ));
-                }
+                let exec = self.function(role).map_err(|why| format!("{name}: {why}"))?;
                 let executor = match plan.pacing {
                     Pacing::Closed(_) => "constant-vus",
                     Pacing::Open(_) | Pacing::Recorded => "constant-arrival-rate",
                 };
                 script.scenarios = vec![ScenarioFacts::of_command_line(DEFAULT, executor, plan.until)];
+                script.scenarios[0].exec = exec;
                 Vec::new()
             }
         };
@@ -226,7 +182,36 @@ impl K6Load {
         self.program = Some(Arc::clone(&program));
         // Its requests have their own methods.
         let plan = LoadPlan { method: String::new(), ..plan };
+        if role == K6Role::Coordinator {
+            return Ok(plan);
+        }
         plan.driven_by(program, options).map_err(|error| error.to_string())
+    }
+
+    /// The script as agents open it.
+    pub fn for_agents(&self, has_own_load: bool) -> ScriptOptions {
+        let own = self.script.options.scenarios.iter().map(|scenario| scenario.name.clone());
+        let has_paces = !has_own_load && self.has_load();
+        ScriptOptions {
+            scenarios: if has_paces { own.collect() } else { vec![DEFAULT.to_owned()] },
+            has_own_load,
+            setup_data: self.script.setup_data.get().cloned(),
+            ..self.options.clone()
+        }
+    }
+
+    /// What the script of an agent leaves to that of the coordinator.
+    pub fn report(&self) -> Option<String> {
+        self.program.as_ref().map(|program| program.saved())
+    }
+
+    /// Takes what the scripts of agents have left.
+    ///
+    /// # Errors
+    /// One line, if it is not that of this script.
+    pub fn add_reports(&self, reports: &[String]) -> Result<(), String> {
+        let Some(program) = &self.program else { return Ok(()) };
+        reports.iter().try_for_each(|report| program.add_saved(report))
     }
 
     /// Adds to the result what the script has measured itself.
@@ -234,23 +219,19 @@ impl K6Load {
         let Some(program) = &self.program else { return };
         let script = &program.script;
         let mut sums = program.sums();
-        add_counts(&mut sums, run);
+        add_counts(&mut sums, run, program.dropped());
         let seconds = run.duration_s;
         let mut results = results((&script.metrics, &sums), &script.options, &program.notes(), seconds);
         results.failure = lock(&script.file.failure).take();
         run.slo = judged(&script.options, &script.metrics, &sums, seconds);
         run.script = Some(results);
+        // What the script itself has ended is no error of it.
+        if let Some(why) = program.stop_reason() {
+            (run.aborted, run.ended_by) = (Some(why), None);
+        }
         if let Some(target) = program.target() {
             run.target.url = format!("{} at {target}", self.options.path.display());
         }
-    }
-
-    /// Passes the result to the script; returns the exit code that it sets.
-    ///
-    /// # Errors
-    /// One line with the script's error.
-    pub fn done(&self, _run: &Run) -> Result<Option<u8>, String> {
-        Ok(None)
     }
 }
 
@@ -263,7 +244,7 @@ fn environment(given: &[(String, String)]) -> Vec<(String, String)> {
 }
 
 /// Header lines of all requests.
-fn head(script: &Script, given: &[(String, String)]) -> Vec<u8> {
+pub(crate) fn head(script: &Script, given: &[(String, String)]) -> Vec<u8> {
     let default_agent = concat!("weir/", env!("CARGO_PKG_VERSION"));
     let agent = script.options.user_agent.as_deref().unwrap_or(default_agent);
     let has_agent = given.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent"));

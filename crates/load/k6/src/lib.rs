@@ -6,11 +6,11 @@
 //! - `options`: the object `options`; `metrics`: values, in all and by tags
 //! - `program`: the users of a load; [`K6Load`]: a load from its file to its result
 
-#![allow(dead_code)]
 mod ciphers;
 mod csv_rows;
 mod digests;
 mod engine;
+mod hooks;
 mod host;
 mod html;
 mod init;
@@ -26,6 +26,7 @@ mod script;
 mod shared_arrays;
 mod shared_files;
 mod source_text;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod typescript;

@@ -1,10 +1,12 @@
 //! What a script has done that no request shows: exceptions, and iterations that were cut off.
 
+use serde::{Deserialize, Serialize};
+
 /// Most different exceptions that are kept.
 const MAX_MESSAGES: usize = 20;
 
 /// Exceptions and iterations that were cut off.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ScriptNotes {
     /// Exceptions as one line each, with their numbers, in the order of the first ones.
     pub(crate) exceptions: Vec<(String, u64)>,
@@ -19,23 +21,43 @@ pub(crate) struct ScriptNotes {
 impl ScriptNotes {
     /// Adds an exception; whether it is the first of its kind.
     pub(crate) fn add_exception(&mut self, line: &str) -> bool {
-        self.exception_count += 1;
+        self.add_exceptions(line, 1)
+    }
+
+    fn add_exceptions(&mut self, line: &str, more: u64) -> bool {
+        self.exception_count += more;
         if let Some((_, count)) = self.exceptions.iter_mut().find(|(known, _)| known == line) {
-            *count += 1;
+            *count += more;
             return false;
         }
         let is_kept = self.exceptions.len() < MAX_MESSAGES;
         if is_kept {
-            self.exceptions.push((line.to_owned(), 1));
+            self.exceptions.push((line.to_owned(), more));
         }
         is_kept
+    }
+
+    /// Adds the notes of another process.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.cuts += other.cuts;
+        for (line, count) in other.exceptions {
+            self.add_exceptions(&line, count);
+        }
+        for place in other.cut_places {
+            self.add_place(place);
+        }
     }
 
     /// Adds an iteration that was cut off, at a place if it computed.
     pub(crate) fn add_cut(&mut self, place: Option<String>) {
         self.cuts += 1;
-        if let Some(place) = place.filter(|place| !self.cut_places.contains(place)) {
-            self.cut_places.truncate(MAX_MESSAGES);
+        if let Some(place) = place {
+            self.add_place(place);
+        }
+    }
+
+    fn add_place(&mut self, place: String) {
+        if self.cut_places.len() < MAX_MESSAGES && !self.cut_places.contains(&place) {
             self.cut_places.push(place);
         }
     }

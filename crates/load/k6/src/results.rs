@@ -18,12 +18,14 @@ use crate::options::thresholds::{Statistic, Threshold, statistic};
 pub(crate) const BUILT_IN_COUNT: usize = BuiltIn::VusMax as usize + 1;
 
 /// Adds to the values of a load those that the run itself has counted.
-pub(crate) fn add_counts(sums: &mut MetricSums, run: &Run) {
+pub(crate) fn add_counts(sums: &mut MetricSums, run: &Run, dropped: u64) {
     let mut put = |metric: BuiltIn, values: &[f64]| {
         if let Some(sink) = sums.sinks.get_mut(metric as usize).and_then(|sinks| sinks.first_mut()) {
             values.iter().for_each(|value| sink.add(*value));
         }
     };
+    let of_run = run.iterations.as_ref().map_or(0, |iterations| iterations.dropped);
+    put(BuiltIn::DroppedIterations, &[(dropped + of_run) as f64]);
     put(BuiltIn::DataReceived, &[run.bytes.read as f64]);
     put(BuiltIn::DataSent, &[run.bytes.written as f64]);
     let users = run.connections.max as f64;
@@ -52,6 +54,7 @@ pub(crate) fn results(
             .map(|(message, count)| ScriptException { message: message.clone(), count: *count })
             .collect(),
         interrupted: notes.cuts,
+        interrupted_at: notes.cut_places.clone(),
         failure: None,
     }
 }

@@ -1,6 +1,5 @@
 //! A script: its file, and the load that its options describe.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use weir_base::Nanos;
@@ -78,12 +77,6 @@ impl ScriptFile {
             MAX_LOG_LINES => eprintln!("weir: the script has written {MAX_LOG_LINES} lines; further ones are left out"),
             _ => {}
         }
-    }
-
-    /// Name of the file without its folder and extension.
-    pub(crate) fn stem(&self) -> String {
-        let stem = Path::new(&self.main).file_stem();
-        stem.map_or_else(|| self.main.clone(), |stem| stem.to_string_lossy().into_owned())
     }
 }
 

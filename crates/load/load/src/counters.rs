@@ -107,6 +107,24 @@ impl WorkerCounters {
         }
     }
 
+    /// Records bytes of a streamed body that have just come, of a request intended at `intended`.
+    #[inline]
+    pub(super) fn record_body(&mut self, bytes: u64, intended: Nanos) {
+        self.recorder.record_body(bytes, intended);
+    }
+
+    /// Adds bytes of a response that has not ended to those of the interval.
+    #[inline]
+    pub(super) fn record_arrived(&mut self, bytes: u64) {
+        self.recorder.interval.bytes_in += bytes;
+    }
+
+    /// Takes such bytes back from an interval that has just had all of an ended response.
+    pub(super) fn take_back_arrived(&mut self, bytes: u64) {
+        let all = &mut self.recorder.interval.bytes_in;
+        *all = all.saturating_sub(bytes);
+    }
+
     /// Gives up requests that have begun, which the end of the run cuts off.
     pub(super) fn give_up(&mut self, requests: u64, now: Nanos) {
         self.integrate_to(now);
@@ -149,7 +167,8 @@ impl WorkerCounters {
         findings: &StepFindings,
         sample: impl FnOnce() -> FailureSample,
     ) {
-        let failed_checks = (0..findings.checks_evaluated).filter(|check| !findings.has_passed(*check)).count();
+        let failed_checks =
+            (0..findings.checks_evaluated).filter(|check| findings.has_passed(*check) == Some(false)).count();
         self.recorder.interval.step(step).record(outcome, failed_checks as u64);
         if outcome.intended < self.window.from {
             return;
@@ -162,7 +181,8 @@ impl WorkerCounters {
             _ => {}
         }
         for check in 0..findings.checks_evaluated {
-            counts.record_check(check as usize, findings.has_passed(check));
+            let passed = findings.has_passed(check);
+            passed.into_iter().for_each(|passed| counts.record_check(check as usize, passed));
         }
         if !findings.failures.is_empty() {
             counts.record_sample(sample);

@@ -62,6 +62,9 @@ pub(crate) trait FlowExchange: Debug + Default + Send {
     /// Forgets what came of a response, before the request is sent again.
     fn prepare_again(&mut self) {}
 
+    /// Takes the reason why the response is a failure, for a person.
+    fn set_fault(&mut self, _reason: &str) {}
+
     /// What is wrong with the messages of a whole response to a call that has the status OK, as far as they were checked.
     fn message_fault(&self) -> Option<&'static str> {
         None

@@ -96,6 +96,7 @@ impl Flight {
             bytes_in,
             body_in,
             bytes_out: bytes_out as u64,
+            counted_in: 0,
         }
     }
 }

@@ -39,6 +39,7 @@ pub mod setup;
 mod start_gate;
 pub mod steps;
 mod stolen_time_meter;
+mod url_schemes;
 pub mod websocket;
 mod worker;
 

@@ -123,6 +123,13 @@ fn is_default(options: &WebSocketOptions) -> bool {
 }
 
 impl Options {
+    /// Name of a script that names the hosts of its requests, if there is one.
+    pub(crate) fn naming_script(&self) -> Option<String> {
+        let of_program = self.program.as_ref().filter(|program| matches!(program, ProgramOptions::JavaScript(_)));
+        let of_program = of_program.map(|program| program.shown_name().display().to_string());
+        self.script_name.clone().or(of_program)
+    }
+
     /// Whether a closed loop is one of connections, and not of users.
     pub fn has_connections(&self) -> bool {
         self.users.is_none() && self.user_stages.is_empty()

@@ -167,11 +167,9 @@ impl LoadPlan {
             return Self::of_scenarios(options, position);
         }
         let grpc = options.grpc.call()?;
-        let target = match &options.script_name {
+        let target = match options.naming_script() {
             // Its requests name hosts: whether they respond shows in the run.
-            Some(name) if options.url.is_empty() => {
-                Target { url: name.clone(), ..Target::of_host(false, "localhost", 80) }
-            }
+            Some(name) if options.url.is_empty() => Target { url: name, ..Target::of_host(false, "localhost", 80) },
             _ => Target::parse(&options.url)?,
         };
         check_tls(options, &target)?;
@@ -244,6 +242,12 @@ impl LoadPlan {
         .with_remote_users(options)
     }
 
+    /// Settings without effect, for a person.
+    pub fn warnings(&self) -> &[String] {
+        let templates = self.messages.as_ref().and_then(|messages| messages.templates.as_ref());
+        self.scenarios.as_ref().or(templates).map_or(&[], |mix| &mix.warnings)
+    }
+
     /// Whether a scenario has a setup that has not been played.
     pub fn has_setup(&self) -> bool {
         self.scenarios.as_ref().is_some_and(ScenarioMix::has_setup)
@@ -280,7 +284,7 @@ impl LoadPlan {
     pub fn connections_of(&self, index: u64) -> usize {
         match self.has_users() {
             // A thread's part of all connections may be less than its users need.
-            true => self.users_of(index).saturating_mul(self.connections_per_user()),
+            true => self.users_of(index).saturating_mul(self.held_per_user()),
             false => self.per_thread(self.connections, index),
         }
     }
@@ -288,6 +292,12 @@ impl LoadPlan {
     /// Maximum number of connections of a user of scenarios, from 1.
     pub fn connections_per_user(&self) -> usize {
         usize::try_from(self.connections / self.users.max(1)).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Maximum number of connections of a user, with the sockets that it holds.
+    pub(crate) fn held_per_user(&self) -> usize {
+        let sockets = self.program.as_ref().map_or(0, |plan| plan.program.sockets_per_user());
+        self.connections_per_user().saturating_add(usize::try_from(sockets).unwrap_or(usize::MAX))
     }
 
     /// Maximum number of users of scenarios of thread `index`.

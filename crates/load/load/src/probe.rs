@@ -9,7 +9,7 @@ use std::io;
 use super::http2::Http2Preference;
 use super::origin_addresses::{ConnectAttempts, OriginAddresses};
 use super::plan::LoadPlan;
-use super::websocket::{UpgradeRejection, upgrade_once};
+use super::websocket::{UpgradeRejection, unanswered, upgrade_once};
 use super::{LoadError, ProgressCallback};
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
@@ -21,6 +21,9 @@ use weir_net::tls::Tls;
 
 /// Interval of checks for an interrupt.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
+
+/// Reason why a service over TLS has no calls of gRPC.
+pub(super) const NO_HTTP2_FOR_CALLS: &str = "it does not offer HTTP/2 (ALPN), which gRPC needs";
 
 /// Service that accepts connections.
 #[derive(Debug)]
@@ -39,22 +42,66 @@ pub(super) fn probe(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result
             _ => Err(LoadError::Unreachable(plan.target.host.clone(), "it has no address".into())),
         };
     }
-    match connect_once(plan, watch) {
+    match connect_once(plan, watch).map_err(|error| described(plan, &error)) {
         Ok(is_http2) => {
             let preference = plan.http2.and_then(|http2| http2.over_tls).filter(|_| plan.tls.is_some());
             if preference == Some(Http2Preference::Required) && !is_http2 {
-                let why = "it does not offer HTTP/2 (ALPN); without 'only' HTTP/1.1 is used";
+                let why = match plan.grpc {
+                    Some(_) => NO_HTTP2_FOR_CALLS,
+                    None => "it does not offer HTTP/2 (ALPN); without 'only' HTTP/1.1 is used",
+                };
                 return Err(LoadError::Handshake(format_address(plan), why.into()));
             }
             Ok(Reachable { is_http1: preference.is_some() && !is_http2 })
         }
-        Err(e) if e.kind() == io::ErrorKind::Interrupted => Err(LoadError::Interrupted),
-        Err(e) if e.kind() == io::ErrorKind::InvalidData => {
-            Err(LoadError::Handshake(format_address(plan), describe_tls_error(&e)))
-        }
-        Err(e) if is_rejection(&e) => Err(LoadError::Upgrade(plan.shown_url(), e.to_string())),
-        Err(e) => Err(LoadError::Unreachable(format_address(plan), describe_io_error(&e))),
+        Err(error) => Err(error),
     }
+}
+
+/// Error of a connection that is made before the load.
+fn described(plan: &LoadPlan, error: &io::Error) -> LoadError {
+    match error.kind() {
+        io::ErrorKind::Interrupted => LoadError::Interrupted,
+        io::ErrorKind::InvalidData => {
+            LoadError::Handshake(format_address(plan), describe_tls_error(error, plain_scheme(plan)))
+        }
+        _ if is_rejection(error) => LoadError::Upgrade(plan.shown_url(), error.to_string()),
+        _ => LoadError::Unreachable(format_address(plan), describe_io_error(error)),
+    }
+}
+
+/// Waits for events of one connection, until the timeout of its plan.
+pub(crate) struct Wait<'w, 'c> {
+    poller: Poller,
+    clock: Clock,
+    timeout: Nanos,
+    watch: &'w mut ProgressCallback<'c>,
+}
+
+impl Wait<'_, '_> {
+    /// Waits for something to happen, at most for an interval of checks.
+    ///
+    /// # Errors
+    /// `TimedOut` behind the timeout, `Interrupted` if the caller ends it.
+    pub(crate) fn next(&mut self) -> io::Result<()> {
+        match self.clock.now() {
+            elapsed if elapsed >= self.timeout => Err(io::ErrorKind::TimedOut.into()),
+            elapsed => wait(&self.poller, self.timeout - elapsed, self.watch),
+        }
+    }
+}
+
+/// Connects as requests of the plan do.
+///
+/// # Errors
+/// Why there is no connection.
+pub(crate) fn connect_plan<'w, 'c>(
+    plan: &LoadPlan,
+    watch: &'w mut ProgressCallback<'c>,
+) -> Result<(Stream, Wait<'w, 'c>), LoadError> {
+    let connected = connect(&plan.addresses, plan.tls.as_ref(), plan.timeout, watch);
+    let (stream, poller) = connected.map_err(|error| described(plan, &error))?;
+    Ok((stream, Wait { poller, clock: Clock::starting_in(Nanos::ZERO), timeout: plan.timeout, watch }))
 }
 
 fn is_rejection(error: &io::Error) -> bool {
@@ -70,7 +117,10 @@ fn connect_once(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> io::Result
             elapsed if elapsed >= plan.timeout => Err(io::ErrorKind::TimedOut.into()),
             elapsed => wait(&poller, plan.timeout - elapsed, watch),
         };
-        upgrade_once(&mut stream, messages, plan.seed, &mut waits)?;
+        upgrade_once(&mut stream, messages, plan.seed, &mut waits).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => unanswered(plan.timeout),
+            _ => error,
+        })?;
     }
     Ok(stream.is_http2())
 }
@@ -137,13 +187,22 @@ fn format_address(plan: &LoadPlan) -> String {
     }
 }
 
-/// TLS error, with a hint.
-pub(super) fn describe_tls_error(error: &io::Error) -> String {
+/// Scheme of the plan's URL without TLS.
+fn plain_scheme(plan: &LoadPlan) -> &'static str {
+    match plan.grpc {
+        Some(_) => "grpc",
+        None if plan.messages.is_some() => "ws",
+        None => "http",
+    }
+}
+
+/// TLS error, with a hint; `plain` is the scheme of the same protocol without TLS.
+pub(super) fn describe_tls_error(error: &io::Error, plain: &str) -> String {
     let why = error.to_string();
     let remedy = match &why {
         _ if why.contains("NoApplicationProtocol") => "; it does not offer HTTP/2, without 'only' HTTP/1.1 is used",
         _ if why.contains("certificate") => "; give its CA with --cacert, or -k to accept any",
-        _ if why.contains("corrupt message") => "; does it speak TLS there? Try http://",
+        _ if why.contains("corrupt message") => return format!("{why}; does it speak TLS there? Try {plain}://"),
         _ => "",
     };
     format!("{why}{remedy}")

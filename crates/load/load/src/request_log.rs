@@ -244,6 +244,7 @@ mod tests {
             bytes_in: 186,
             body_in: 38,
             bytes_out: 80,
+            counted_in: 0,
         };
         lines.push(&outcome, 6, 3, 0, "");
         lines.push(&Outcome { end: RequestEnd::Failed(FailureKind::Timeout), bytes_in: 0, ..outcome }, 6, 3, 0, "");

@@ -244,6 +244,7 @@ mod tests {
             bytes_in,
             body_in,
             bytes_out,
+            counted_in: 0,
         };
         for _ in 0..MAX_WAITING + 3 {
             sampler.report(&span, 0, &outcome, &wall, String::new());

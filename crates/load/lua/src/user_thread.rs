@@ -170,6 +170,7 @@ impl LuaThread {
             timeout: None,
             is_bodyless: self.requests.first().is_some_and(|request| request.is_bodyless),
             keeps: if self.defined.response { KeptParts::HeadAndBody } else { KeptParts::Nothing },
+            key: 0,
         })
     }
 

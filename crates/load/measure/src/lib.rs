@@ -20,7 +20,7 @@
 //! - [`progress`]: progress of a run, for callbacks
 //! - [`live_marks`]: what happens to a run while it goes on: objectives missed, trust lost
 //! - [`rate`]: rate of requests or iterations
-//! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; [`run_websocket`]: its WebSocket; `saved`: reading and writing it as JSON
+//! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; [`run_websocket`]: its WebSocket; `run_traffic`: its bytes per second; `saved`: reading and writing it as JSON
 //! - [`steady`]: detection of the end of a warm-up by change points
 //! - [`trust`]: validity of a run, and reasons against it; `lateness`: what weir's own delay distorts
 //! - [`slo`]: objectives such as `p99<200ms`, met or missed
@@ -46,6 +46,7 @@ pub mod llm_counts;
 pub mod llm_timeline;
 pub mod llm_window_counts;
 pub mod load_model;
+pub mod main_failure;
 mod merge;
 pub mod outcome;
 pub mod outcome_counts;
@@ -63,6 +64,7 @@ pub mod run_replay;
 pub mod run_script;
 pub mod run_steps;
 pub mod run_streams;
+mod run_traffic;
 mod run_trust;
 pub mod run_websocket;
 mod saved;

@@ -172,6 +172,7 @@ mod tests {
             bytes_in: 1,
             body_in: 1,
             bytes_out: 1,
+            counted_in: 0,
         }
     }
 

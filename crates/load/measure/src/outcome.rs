@@ -56,6 +56,8 @@ pub struct Outcome {
     pub body_in: u64,
     /// Bytes written.
     pub bytes_out: u64,
+    /// Bytes of the body that were counted when they came: those of a stream.
+    pub counted_in: u64,
 }
 
 impl Outcome {

@@ -174,6 +174,17 @@ impl Recorder {
         std::mem::replace(&mut self.counts, next)
     }
 
+    /// Records bytes of a streamed body that have just come, of a request intended at `intended`; its outcome says how
+    /// many were recorded.
+    #[inline]
+    pub fn record_body(&mut self, bytes: u64, intended: Nanos) {
+        self.interval.bytes_in += bytes;
+        if intended >= self.window.from {
+            self.counts.bytes_in += bytes;
+            self.counts.body_in += bytes;
+        }
+    }
+
     /// Records an outcome.
     #[inline]
     pub fn record(&mut self, outcome: &Outcome) {
@@ -182,7 +193,7 @@ impl Recorder {
         let interval = &mut self.interval;
         interval.ok += u64::from(ok);
         interval.failed += u64::from(!ok);
-        interval.bytes_in += outcome.bytes_in;
+        interval.bytes_in += outcome.bytes_in.saturating_sub(outcome.counted_in);
         let has_response = outcome.end.status().is_some();
         interval.responses += u64::from(has_response);
         if ok {
@@ -201,8 +212,8 @@ impl Recorder {
         let counts = &mut self.counts;
         counts.requests += 1;
         counts.ok += u64::from(ok);
-        counts.bytes_in += outcome.bytes_in;
-        counts.body_in += outcome.body_in;
+        counts.bytes_in += outcome.bytes_in.saturating_sub(outcome.counted_in);
+        counts.body_in += outcome.body_in.saturating_sub(outcome.counted_in);
         counts.bytes_out += outcome.bytes_out;
         if outcome.connect > Nanos::ZERO {
             counts.connect.record(outcome.connect);
@@ -246,6 +257,7 @@ mod tests {
             bytes_in: 100,
             body_in: 40,
             bytes_out: 50,
+            counted_in: 0,
         }
     }
 

@@ -287,15 +287,6 @@ impl Run {
         (self.model == LoadModel::Open).then_some(rates)
     }
 
-    /// Bytes read and written per second: those of a response, times the rate of responses. As for that rate, what is
-    /// read after the window does not count.
-    pub fn traffic_per_s(&self) -> [f64; 2] {
-        let per_response = self.rate_per_s.achieved / self.response_count() as f64;
-        // Without a response all bytes are of failures.
-        let factor = if per_response.is_finite() { per_response } else { self.duration_s.max(1e-9).recip() };
-        [self.bytes.read, self.bytes.written].map(|bytes| bytes as f64 * factor)
-    }
-
     /// Number of whole responses, whatever their status.
     pub fn response_count(&self) -> u64 {
         self.status.values().sum()
@@ -378,19 +369,19 @@ mod tests {
         let words = |statuses: &[u16]| {
             let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
             for (number, status) in (0..).zip(statuses) {
-                let [intended, done] = [Nanos::ZERO, Nanos::from_millis(10)];
                 recorder.record(&Outcome {
                     number,
-                    intended,
-                    ready: intended,
-                    sent: intended,
-                    first_byte: done,
-                    done,
+                    intended: Nanos::ZERO,
+                    ready: Nanos::ZERO,
+                    sent: Nanos::ZERO,
+                    first_byte: Nanos::from_millis(10),
+                    done: Nanos::from_millis(10),
                     connect: Nanos::ZERO,
                     end: RequestEnd::Response(*status),
                     bytes_in: 100,
                     body_in: 40,
                     bytes_out: 50,
+                    counted_in: 0,
                 });
             }
             let facts = RunFacts { end: Nanos::SECOND, ..RunFacts::default() };

@@ -66,13 +66,18 @@ impl RunFacts {
         (self.end - self.warmup).as_secs_f64().max(1e-9)
     }
 
+    /// Length that rates are of, in seconds: what takes no time has none, and no rate.
+    fn rated_s(&self) -> f64 {
+        if self.end > self.warmup { self.duration_s() } else { f64::INFINITY }
+    }
+
     /// Length of the arrivals of an open loop within the window, in seconds.
     fn arrivals_s(&self) -> Option<f64> {
         self.arrivals_end.map(|end| (end - self.warmup).as_secs_f64().max(1e-9))
     }
 
     fn rate(&self, counts: &Counts) -> Rate {
-        let achieved = counts.responses_in_window as f64 / self.duration_s();
+        let achieved = counts.responses_in_window as f64 / self.rated_s();
         let offered = match self.arrivals_s() {
             // What arrives are iterations; how many requests they would have had is not known.
             _ if !self.steps.is_empty() => achieved,
@@ -87,14 +92,14 @@ impl RunFacts {
         let none = IterationCounts::default();
         let of = |index: usize| counts.scenarios.get(index).unwrap_or(&none);
         let named = self.scenarios.iter().enumerate();
-        named.map(|(index, name)| RunScenario::of(name, of(index), self.duration_s())).collect()
+        named.map(|(index, name)| RunScenario::of(name, of(index), self.rated_s())).collect()
     }
 
     fn run_steps(&self, counts: &Counts, series: &RunSeries, end_s: f64) -> Vec<RunStep> {
         let none = StepCounts::default();
         let step = |(index, facts): (usize, &StepFacts)| {
             let counts = counts.steps.get(index).unwrap_or(&none);
-            RunStep::of(facts, counts, series.step_points(index, end_s), self.duration_s())
+            RunStep::of(facts, counts, series.step_points(index, end_s), self.rated_s())
         };
         self.steps.iter().enumerate().map(step).collect()
     }
@@ -106,13 +111,13 @@ impl RunFacts {
     fn run_streams(&self, counts: &Counts) -> Option<RunStreams> {
         let none = StreamCounts::default();
         (self.reads_events || counts.streams.is_some())
-            .then(|| RunStreams::of(counts.streams.as_deref().unwrap_or(&none), self.duration_s()))
+            .then(|| RunStreams::of(counts.streams.as_deref().unwrap_or(&none), self.rated_s()))
     }
 
     fn run_llm(&self, counts: &Counts) -> Option<RunLlm> {
         let none = LlmCounts::default();
         let counts = counts.llm.as_deref().unwrap_or(&none);
-        self.llm_objectives.map(|objectives| RunLlm::of(counts, &objectives, self.duration_s()))
+        self.llm_objectives.map(|objectives| RunLlm::of(counts, &objectives, self.rated_s()))
     }
 
     fn target_of(self, counts: &Counts) -> RunTarget {
@@ -139,6 +144,7 @@ impl Run {
         manifest: Manifest,
     ) -> Self {
         let (duration_s, rate) = (facts.duration_s(), facts.rate(counts));
+        let rated_s = facts.rated_s();
         let evidence = Evidence {
             counts,
             duration_s,
@@ -147,7 +153,7 @@ impl Run {
             model: facts.model,
             spins: facts.spins,
         };
-        let figures: Vec<Agent> = agents.iter().map(|agent| Agent::of(agent, duration_s)).collect();
+        let figures: Vec<Agent> = agents.iter().map(|agent| Agent::of(agent, rated_s)).collect();
         let end_s = counts.last_done.max(facts.end).as_secs_f64();
         let steps = facts.run_steps(counts, series, end_s);
         let trust = match agents {
@@ -202,8 +208,8 @@ impl Run {
             cpu_utilization: counts.cpu_utilization,
             in_flight_mean: evidence.in_flight_mean,
             trust,
-            iterations: (!facts.steps.is_empty())
-                .then(|| RunIterations::of(counts, facts.duration_s(), facts.arrivals_s())),
+            iterations: Some(RunIterations::of(counts, facts.rated_s(), facts.arrivals_s()))
+                .filter(|iterations| !facts.steps.is_empty() || iterations.total > 0),
             scenarios: facts.run_scenarios(counts),
             steps,
             slo: Vec::new(),

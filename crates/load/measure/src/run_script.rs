@@ -15,6 +15,9 @@ pub struct RunScript {
     pub exceptions: Vec<ScriptException>,
     /// Iterations that were cut off at the end of their scenario.
     pub interrupted: u64,
+    /// Places of the script that computed when they were cut off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interrupted_at: Vec<String>,
     /// Reason of the script why the run is a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

@@ -23,9 +23,12 @@ pub struct RunStreams {
     pub stalled: u64,
     /// Responses that did not end within the timeout.
     pub timed_out: u64,
-    /// Responses without any event.
+    /// Responses without any event, of those that ended.
     pub without_events: u64,
-    /// Events of all responses.
+    /// Responses that were in flight when the run ended; none of those that ended.
+    #[serde(default)]
+    pub cut_off: u64,
+    /// Events of all responses, also of those that were cut off; so are times and gaps.
     pub events: u64,
     /// Events that arrived together with the one before them; their gaps are 0.
     pub coalesced: u64,
@@ -61,6 +64,7 @@ impl RunStreams {
             stalled: counts.stalled,
             timed_out: counts.timed_out,
             without_events: counts.without_events,
+            cut_off: counts.cut_off,
             events: counts.events,
             coalesced: counts.coalesced,
             events_per_s: counts.events_in_window as f64 / duration_s,

@@ -12,6 +12,9 @@ use weir_histogram::percentiles::Percentiles;
 pub struct RunWebSocket {
     /// Connections whose upgrade succeeded.
     pub upgraded: u64,
+    /// Of these, connections on which the service has declined the compression that was offered.
+    #[serde(default)]
+    pub uncompressed: u64,
     /// Upgrades that were rejected, by status.
     pub rejected: BTreeMap<String, u64>,
     /// Connections that ended before a response to their upgrade, or with an invalid one.
@@ -24,6 +27,12 @@ pub struct RunWebSocket {
     pub unmatched: u64,
     /// Pings of the service, which have had their pongs.
     pub pings: u64,
+    /// Messages that users of a script have sent.
+    #[serde(default)]
+    pub messages_sent: u64,
+    /// Messages that users of a script have received.
+    #[serde(default)]
+    pub messages_received: u64,
     /// Pings that were sent.
     pub pings_sent: u64,
     /// Time from a ping to its pong.
@@ -36,11 +45,14 @@ impl RunWebSocket {
         let texts = |codes: &CodeCounts| codes.by_code().iter().map(|(code, n)| (code.to_string(), *n)).collect();
         Self {
             upgraded: counts.upgraded,
+            uncompressed: counts.uncompressed,
             rejected: texts(&counts.rejected),
             failed: counts.failed,
             closes: texts(&counts.closes),
             violations: counts.violations,
             unmatched: counts.unmatched,
+            messages_sent: counts.messages_sent,
+            messages_received: counts.messages_received,
             pings: counts.pings,
             pings_sent: counts.pings_sent,
             ping_ms: counts.ping.percentiles(),

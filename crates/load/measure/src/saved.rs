@@ -122,6 +122,7 @@ mod tests {
                 bytes_in: 100,
                 body_in: 40,
                 bytes_out: 50,
+                counted_in: 0,
             });
         }
         recorder.counts.dropped = 1;

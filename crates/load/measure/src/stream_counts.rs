@@ -25,9 +25,12 @@ merged! {
         pub stalled: u64 => sum,
         /// Responses that did not end within the timeout of their requests.
         pub timed_out: u64 => sum,
-        /// Responses without any event.
+        /// Responses without any event, of those that ended.
         pub without_events: u64 => sum,
-        /// Events of all responses.
+        /// Responses that were in flight when the run ended; none of those that ended.
+        #[serde(default)]
+        pub cut_off: u64 => sum,
+        /// Events of all responses, also of those that were cut off; so are times and gaps.
         pub events: u64 => sum,
         /// Events that arrived together with the one before them.
         pub coalesced: u64 => sum,
@@ -59,7 +62,8 @@ impl StreamCounts {
 
     /// Records the end of a response with a body of `bytes`, whose gaps were recorded one by one.
     pub fn record_response(&mut self, timeline: &StreamTimeline, end: StreamEnd, bytes: u64) {
-        self.responses += 1;
+        let has_ended = end != StreamEnd::CutOff;
+        self.responses += u64::from(has_ended);
         *match end {
             StreamEnd::Complete => &mut self.complete,
             StreamEnd::Unfinished => &mut self.unfinished,
@@ -67,6 +71,7 @@ impl StreamCounts {
             StreamEnd::BrokenOff => &mut self.broken_off,
             StreamEnd::Stalled => &mut self.stalled,
             StreamEnd::TimedOut => &mut self.timed_out,
+            StreamEnd::CutOff => &mut self.cut_off,
         } += 1;
         self.events += timeline.events;
         self.coalesced += timeline.coalesced;
@@ -78,7 +83,7 @@ impl StreamCounts {
             self.first_event.record(at - timeline.intended);
             self.first_event_service.record(at - timeline.sent);
         } else {
-            self.without_events += 1;
+            self.without_events += u64::from(has_ended);
         }
         if timeline.events > 1 {
             self.longest_gaps.record(timeline.longest_gap);
@@ -88,8 +93,9 @@ impl StreamCounts {
     /// Whether the counts add up. Gaps may be of responses that end in a later part.
     pub(super) fn adds_up(&self) -> bool {
         let ends = [self.complete, self.unfinished, self.stopped, self.broken_off, self.stalled, self.timed_out];
+        let with_events = self.responses - self.without_events.min(self.responses);
         self.responses == ends.iter().sum::<u64>()
-            && self.first_event.count() == self.responses - self.without_events.min(self.responses)
+            && (with_events..=with_events.saturating_add(self.cut_off)).contains(&self.first_event.count())
             && self.first_event_service.count() == self.first_event.count()
             && self.longest_gaps.count() <= self.first_event.count()
     }

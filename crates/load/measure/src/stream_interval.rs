@@ -10,7 +10,7 @@ use weir_base::Nanos;
 use weir_histogram::histogram::{self, Histogram};
 
 merged! {
-    /// Counts of streamed responses in one interval: events by when they came, responses by when they ended.
+    /// Counts of streamed responses in one interval: events by when they came, requests by when they ended.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct StreamInterval {
         /// Events.
@@ -21,7 +21,7 @@ merged! {
         pub llm_requests: u64 => sum,
         /// Of these, requests that met all objectives of each request.
         pub good: u64 => sum,
-        /// Time from the intended start to the first event, of responses that ended.
+        /// Time from the intended start to the first event, of first events in the interval.
         #[serde(deserialize_with = "histogram::deserialize_coarse")]
         pub first_event: Histogram => sum,
         /// Gaps between events.
@@ -67,8 +67,8 @@ impl StreamInterval {
         gap.into_iter().for_each(|gap| self.gaps.record(gap));
     }
 
-    /// Records the end of a response.
-    pub fn record_response(&mut self, timeline: &StreamTimeline) {
+    /// Records the first event of a response, which has just come.
+    pub fn record_first_event(&mut self, timeline: &StreamTimeline) {
         if let Some(at) = timeline.first_event {
             self.first_event.record(at - timeline.intended);
         }

@@ -12,12 +12,12 @@ use super::stream_interval::StreamInterval;
 use weir_histogram::Histogram;
 use weir_histogram::percentiles::null_or_ms;
 
-/// Streamed responses in an interval of a run: events by when they came, responses by when they ended.
+/// Streamed responses in an interval of a run: events by when they came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamPoint {
     /// Events in the interval.
     pub events: u64,
-    /// Time from the intended start to the first event, of responses that ended.
+    /// Time from the intended start to the first event, of first events in the interval.
     pub first_event_ms: PointTimes,
     /// Gaps between events.
     pub gap_ms: PointTimes,

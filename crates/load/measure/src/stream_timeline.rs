@@ -17,6 +17,8 @@ pub enum StreamEnd {
     Stalled,
     /// Response that did not end within the timeout of its request.
     TimedOut,
+    /// Response that was in flight when the run ended.
+    CutOff,
 }
 
 /// Times of one streamed response so far. An event arrives with the piece of the body that completes it; events that

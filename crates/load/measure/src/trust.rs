@@ -200,7 +200,7 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
         ));
     }
     // Connections that only listen are measured by their messages.
-    let listened = e.counts.websocket.as_ref().and(e.counts.streams.as_ref());
+    let listened = e.counts.websocket.as_ref().and(e.counts.streams.as_ref()).filter(|_| e.counts.steps.is_empty());
     if let Some(why) = few_successes(listened.map_or(good, |streams| good.max(streams.gaps.count()))) {
         return Some(why);
     }
@@ -210,11 +210,13 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
 
 /// Reason not to trust high percentiles of so few successes, if they are too few.
 pub(super) fn few_successes(good: u64) -> Option<String> {
-    (good < MIN_SUCCESSES).then(|| {
-        format!(
+    match good {
+        0 => Some("no request ended: there is no response time.".to_owned()),
+        MIN_SUCCESSES.. => None,
+        _ => Some(format!(
             "too few successes: {good}; below {MIN_SUCCESSES} the high percentiles are single requests. Run longer."
-        )
-    })
+        )),
+    }
 }
 
 fn late_sends(e: &Evidence<'_>) -> Option<String> {
@@ -272,8 +274,8 @@ fn late_by_script(e: &Evidence<'_>) -> Option<String> {
 }
 
 /// Advice for a script that limits the load.
-const SCRIPT_REMEDY: &str = "Make its tasks cheaper, or share the users among more processes (--processes) or, in Lua, \
-    threads (-t).";
+const SCRIPT_REMEDY: &str = "Make it cheaper, or share the users among more threads (-t) or, in Python, processes \
+    (--processes).";
 
 fn saturated(e: &Evidence<'_>) -> Option<String> {
     let script = e.counts.script_utilization;

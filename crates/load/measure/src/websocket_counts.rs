@@ -13,6 +13,9 @@ merged! {
     pub struct WebSocketCounts {
         /// Connections whose upgrade succeeded.
         pub upgraded: u64 => sum,
+        /// Of these, connections on which the service has declined the compression that was offered.
+        #[serde(default)]
+        pub uncompressed: u64 => sum,
         /// Upgrades that were rejected, by status.
         pub rejected: CodeCounts => sum,
         /// Connections that ended before a response to their upgrade, or with an invalid one.
@@ -31,6 +34,12 @@ merged! {
         pub unmatched: u64 => sum,
         /// Pings of the service, which have had their pongs.
         pub pings: u64 => sum,
+        /// Messages that users of a script have sent.
+        #[serde(default)]
+        pub messages_sent: u64 => sum,
+        /// Messages that users of a script have received.
+        #[serde(default)]
+        pub messages_received: u64 => sum,
         /// Pings that were sent.
         pub pings_sent: u64 => sum,
         /// Time from a ping to its pong.

@@ -67,6 +67,11 @@ fn protocol(tls: &str) -> String {
     sanitize(&format!("{version},{cipher},-,{bits}"))
 }
 
+/// Whether a status is one of success, as `ab` counts them: that of replies over WebSocket is 101.
+fn is_2xx(run: &Run, status: &str) -> bool {
+    status.starts_with('2') || status == "OK" || (status == "101" && run.websocket.is_some())
+}
+
 fn counts(run: &Run) -> String {
     let of = |kinds: &[&str]| kinds.iter().map(|kind| run.failures_of(kind)).sum::<u64>();
     let connect = of(&["connect", "tls", "dropped"]);
@@ -74,8 +79,7 @@ fn counts(run: &Run) -> String {
     let exceptions = of(&["timeout", "protocol"]);
     let length = run.target.other_lengths;
     let failed = connect + receive + length + exceptions;
-    let other_status: u64 =
-        run.status.iter().filter(|(s, _)| !s.starts_with('2') && s.as_str() != "OK").map(|(_, n)| n).sum();
+    let other_status: u64 = run.status.iter().filter(|(status, _)| !is_2xx(run, status)).map(|(_, n)| n).sum();
     let kept = kept_alive(run);
 
     let mut text = field("Concurrency Level", run.connections.max);

@@ -37,6 +37,7 @@ pub mod csv;
 mod http2;
 pub mod jmeter;
 pub mod junit;
+pub mod k6;
 pub mod llm;
 mod number_format;
 pub mod page;
@@ -65,6 +66,8 @@ pub enum ReportFormat {
     Wrk,
     /// Summary Report of JMeter
     Jmeter,
+    /// summary of k6, of a k6 script
+    K6,
     /// whole run as one JSON object
     Json,
 }
@@ -77,6 +80,7 @@ impl ReportFormat {
             Self::Ab => "ab",
             Self::Wrk => "wrk",
             Self::Jmeter => "jmeter",
+            Self::K6 => "k6",
             Self::Json => "json",
         }
     }
@@ -108,6 +112,7 @@ pub fn render(run: &Run, format: ReportFormat, color: bool) -> String {
         ReportFormat::Ab => ab::render(run),
         ReportFormat::Wrk => wrk::render(run),
         ReportFormat::Jmeter => jmeter::render(run),
+        ReportFormat::K6 => k6::render(run),
         ReportFormat::Json => run.to_json(),
     }
 }

@@ -15,7 +15,8 @@ const NAME_WIDTH: usize = 20;
 /// Lines on what a script has measured itself.
 pub(super) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let Some(script) = &run.script else { return Vec::new() };
-    let parts = [exceptions(script, paint), checks(script, paint), metrics(script, paint)];
+    let parts =
+        [exceptions(script, paint), interruptions(script, paint), checks(script, paint), metrics(script, paint)];
     let parts: Vec<String> = parts.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     if parts.is_empty() { Vec::new() } else { vec![parts.join("\n\n")] }
 }
@@ -32,6 +33,16 @@ fn exceptions(script: &RunScript, paint: AnsiPaint) -> Vec<String> {
     }
     lines.extend(more(script.exceptions.len(), MAX_EXCEPTIONS));
     lines
+}
+
+/// Places that computed without end.
+fn interruptions(script: &RunScript, paint: AnsiPaint) -> Vec<String> {
+    if script.interrupted_at.is_empty() {
+        return Vec::new();
+    }
+    let places = script.interrupted_at.join(", ");
+    let lines = wrap("interrupted  ", &format!("the script still computed at its end: {places}"));
+    lines.into_iter().map(|line| paint.red(&line)).collect()
 }
 
 fn checks(script: &RunScript, paint: AnsiPaint) -> Vec<String> {

@@ -33,8 +33,10 @@ pub(super) fn headline(run: &Run) -> Option<String> {
 fn reasons(run: &Run) -> String {
     let unsent: u64 = run.steps.iter().map(|step| step.unsent).sum();
     let unsent = (unsent > 0).then(|| format!("{} not sent", count(unsent)));
+    let thrown = run.script.as_ref().map_or(0, |script| script.exceptions.iter().map(|it| it.count).sum());
+    let thrown = (thrown > 0).then(|| format!("{} exceptions of the script", count(thrown)));
     let kinds = Some(run.failed_by_kind()).filter(|kinds| !kinds.is_empty());
-    kinds.into_iter().chain(unsent).collect::<Vec<_>>().join(", ")
+    kinds.into_iter().chain(unsent).chain(thrown).collect::<Vec<_>>().join(", ")
 }
 
 /// Checks of all steps that passed and that failed.
@@ -141,8 +143,19 @@ fn row(name: &str, requests: u64, failed: u64, times: Option<&Percentiles>) -> S
             format!("{p50:>9}{p95:>9}{p99:>9}{max:>8}")
         }
     };
-    let name = truncate(name, NAME_WIDTH - 1);
+    let name = shortened(name, NAME_WIDTH - 1);
     format!("{name:<NAME_WIDTH$}{:>10}{:>9}{cells}", count(requests), count(failed))
+}
+
+/// Name of a step in a column; of a method of gRPC the end is more telling than the beginning.
+fn shortened(name: &str, width: usize) -> String {
+    let last = name.rsplit(' ').next().unwrap_or_default();
+    let is_method = !last.starts_with('/') && last.contains('.') && last.contains('/') && !last.contains("://");
+    let length = name.chars().count();
+    if !is_method || length <= width {
+        return truncate(name, width);
+    }
+    truncate(&format!("…{}", name.chars().skip(length + 1 - width).collect::<String>()), width)
 }
 
 /// Reason of a failure: of a kind without a response its message, if there is one.
@@ -192,7 +205,8 @@ pub(super) fn checks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if more > 0 {
         lines.push(paint.line("", &[format!("{more} more checks failed; --out and --html have all")]));
     }
-    let with_samples = || run.steps.iter().filter_map(|step| Some((step, step.samples.first()?)));
+    let has_message = |kind: &str| run.target.failure_details.contains_key(kind);
+    let with_samples = || run.steps.iter().filter_map(|step| Some((step, step.main_sample(has_message)?)));
     for (step, sample) in with_samples().take(MAX_SHOWN_SAMPLES) {
         lines.extend(wrap(
             &format!("{:<LABEL_WIDTH$}", "e.g."),

@@ -47,6 +47,7 @@ pub(crate) fn ends(streams: &RunStreams) -> Vec<String> {
         (streams.stalled, "stalled"),
         (streams.timed_out, "timed out"),
         (streams.without_events, "without an event"),
+        (streams.cut_off, "cut off by the end of the run"),
     ];
     let others = others.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{} {words}", count(*n)));
     [format!("{} read", count(streams.responses)), format!("{} whole", count(streams.complete))]
@@ -60,7 +61,7 @@ pub(crate) fn events(streams: &RunStreams) -> Vec<String> {
     let mut words = vec![
         format!("{} total", count(streams.events)),
         format!("{}/s", rate(streams.events_per_s)),
-        format!("{:.1} per stream", streams.events as f64 / streams.responses.max(1) as f64),
+        format!("{:.1} per stream", streams.events as f64 / (streams.responses + streams.cut_off).max(1) as f64),
         format!("{}/s", bytes(streams.bytes_per_s)),
     ];
     if streams.coalesced > 0 {

@@ -4,6 +4,7 @@ use super::number_format::{count, ms, percentage, rate, sanitize};
 use super::page::{Tone, verdict_of_run};
 use super::streams;
 use super::text::facts;
+use super::websocket;
 use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
 use weir_measure::failure_text::failure_name;
@@ -73,7 +74,9 @@ fn times(run: &Run) -> Vec<Vec<String>> {
         [name.to_owned()].into_iter().chain([mean, p50, p90, p95, p99, p999, max].map(ms)).collect::<Vec<_>>()
     };
     let all = [("response time", &run.response_ms), ("service time", &run.service_ms), ("of failures", &run.failed_ms)];
-    let all = all.into_iter().filter(|(_, times)| times.max.is_some()).chain(streams::times(run));
+    // Connections that listen are as long as their load.
+    let all = all.into_iter().filter(|(_, times)| times.max.is_some() && !run.listens());
+    let all = all.chain(if run.listens() { websocket::times(run) } else { streams::times(run) });
     [heading].into_iter().chain(all.map(|(name, times)| row(name, times))).collect()
 }
 

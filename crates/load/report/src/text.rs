@@ -17,18 +17,24 @@ use weir_measure::{LoadModel, Run};
 /// Report of a run, with ANSI colours if `color`.
 pub fn render(run: &Run, color: bool) -> String {
     let paint = AnsiPaint { enabled: color };
+    // Of connections that only listen, their messages were measured, and not how long they were open.
+    let of_requests = |lines: fn(&Run, AnsiPaint) -> Vec<String>| match run.listens() {
+        true => Vec::new(),
+        false => lines(run, paint),
+    };
     let blocks = [
         verdict(run, paint),
         reasons(run, paint),
         headline(run, paint),
-        totals(run, paint),
+        websocket::listened(run, paint),
+        of_requests(totals),
         replay::lines(run, paint),
         steps::table(run, paint),
         steps::checks(run, paint),
         script::lines(run, paint),
-        clocks(run, paint),
-        streams::lines(run, paint),
-        shape(run, paint),
+        of_requests(clocks),
+        of_requests(streams::lines),
+        of_requests(shape),
         outcomes(run, paint),
         objectives(run, true, paint),
         generator(run, paint),

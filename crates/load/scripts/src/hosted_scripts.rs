@@ -5,6 +5,7 @@ use crate::python_host::{PythonHost, PythonScript, ScriptRole};
 use weir_agents::{AgentPrograms, process};
 use weir_command::Messages;
 use weir_command::exit;
+use weir_k6::{K6Load, K6Role};
 use weir_llm::load::ConversationOptions;
 use weir_load::program::{BuiltInProgram, ProgramOptions, ScriptOptions};
 use weir_load::{AgentPosition, LoadPlan, Options};
@@ -15,12 +16,14 @@ struct HostedScripts<'a> {
     /// Script in Python that is open: loads that follow use it again.
     python: Option<(ScriptOptions, Box<dyn PythonScript>)>,
     is_running: bool,
+    /// Script of k6 of the last load.
+    k6: Option<K6Load>,
 }
 
 impl<'a> HostedScripts<'a> {
     /// Scripts of a process with this interpreter.
     fn new(host: Option<&'a dyn PythonHost>) -> Self {
-        Self { host, python: None, is_running: false }
+        Self { host, python: None, is_running: false, k6: None }
     }
 }
 
@@ -64,6 +67,12 @@ impl AgentPrograms for HostedScripts<'_> {
                 LuaLoad::prepare(script, options, plan, LuaRole::Agent(position.count)).map(|(plan, _)| plan)
             }
             ProgramOptions::Python(script) => self.prepare_python(script, options, plan, position),
+            ProgramOptions::JavaScript(script) => {
+                let mut load = K6Load::open(script)?;
+                let plan = load.prepare(options, plan, script.has_own_load, K6Role::Single)?;
+                self.k6 = Some(load);
+                Ok(plan)
+            }
             ProgramOptions::BuiltIn(program) => {
                 let name = &program.name;
                 let found = BUILT_IN.iter().find(|(known, _)| known == name).map(|(_, plan)| plan);
@@ -76,6 +85,9 @@ impl AgentPrograms for HostedScripts<'_> {
     }
 
     fn finish(&mut self) -> Option<String> {
+        if let Some(load) = self.k6.take() {
+            return load.report();
+        }
         let (_, opened) = self.python.as_ref().filter(|_| std::mem::take(&mut self.is_running))?;
         // The report of a script that fails at the end is its traceback.
         opened.report().ok()

@@ -1,7 +1,10 @@
 //! Script of k6 of a load.
 
+use std::path::{Path, PathBuf};
+
+use weir_command::stdout::print;
 use weir_k6::{K6Load, K6Role};
-use weir_load::program::ScriptOptions;
+use weir_load::program::{ProgramOptions, ScriptOptions};
 use weir_load::{LoadPlan, Options};
 use weir_measure::Run;
 
@@ -11,15 +14,34 @@ pub struct K6Script {
     load: K6Load,
     /// Whether the command line has the load, and not the options of the script.
     has_own_load: bool,
+    has_agents: bool,
+    /// File of a summary of k6.
+    summary_export: Option<PathBuf>,
+    /// Whether exit codes are those of k6.
+    has_k6_codes: bool,
+}
+
+/// Exit code of k6 if a threshold was not met.
+const THRESHOLDS_CROSSED: u8 = 99;
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("cannot write '{}': {error}", path.display()))
 }
 
 impl K6Script {
-    /// Opens a script: its file runs once. `has_own_load`: the command line has the load.
+    /// Opens a script: its file runs once. `has_own_load`: the command line has the load;
+    /// `has_agents`: agents drive its users.
     ///
     /// # Errors
     /// One line with its mistake.
-    pub fn open(options: &ScriptOptions, has_own_load: bool) -> Result<Self, String> {
-        Ok(Self { load: K6Load::open(options)?, has_own_load })
+    pub fn open(options: &ScriptOptions, has_own_load: bool, has_agents: bool) -> Result<Self, String> {
+        let load = K6Load::open(options)?;
+        Ok(Self { load, has_own_load, has_agents, summary_export: None, has_k6_codes: false })
+    }
+
+    /// The same script, whose summary is written into a file, and whose exit codes are those of k6 if `has_k6_codes`.
+    pub fn with_summary(self, summary_export: Option<PathBuf>, has_k6_codes: bool) -> Self {
+        Self { summary_export, has_k6_codes, ..self }
     }
 
     /// Users of the script's options, if these are the short form of one scenario.
@@ -27,12 +49,19 @@ impl K6Script {
         self.load.users_of_short_form()
     }
 
-    pub(crate) fn apply(&self, options: &mut Options) {
+    pub(crate) fn apply(&self, options: &mut Options) -> Result<(), String> {
         self.load.apply(options, self.has_own_load);
+        if self.has_agents {
+            // They are given what the function has returned.
+            self.load.set_up(options)?;
+            options.program = Some(ProgramOptions::JavaScript(self.load.for_agents(self.has_own_load)));
+        }
+        Ok(())
     }
 
     pub(crate) fn prepare(&mut self, options: &Options, plan: LoadPlan) -> Result<LoadPlan, String> {
-        self.load.prepare(options, plan, self.has_own_load, K6Role::Single)
+        let role = if self.has_agents { K6Role::Coordinator } else { K6Role::Single };
+        self.load.prepare(options, plan, self.has_own_load, role)
     }
 
     pub(crate) fn set_up(&self, options: &Options) -> Result<(), String> {
@@ -43,11 +72,26 @@ impl K6Script {
         self.load.tear_down(options)
     }
 
-    pub(crate) fn complete(&self, run: &mut Run) {
+    pub(crate) fn complete(&self, run: &mut Run, reports: &[String]) -> Result<(), String> {
+        let added = self.load.add_reports(reports);
         self.load.complete(run);
+        added
     }
 
+    /// Writes the summaries of the script itself, and that of `--summary-export`.
     pub(crate) fn done(&self, run: &Run) -> Result<Option<u8>, String> {
-        self.load.done(run)
+        for (name, text) in self.load.own_summaries(run)? {
+            match name.as_str() {
+                "stdout" => print(&text, false)?,
+                "stderr" => eprint!("{text}"),
+                _ => write(Path::new(&name), &text)?,
+            }
+        }
+        if let Some(path) = &self.summary_export {
+            write(path, &self.load.summary_export(run))?;
+        }
+        // As k6 says it to those who ask for its summary.
+        let is_missed = self.has_k6_codes && run.slo.iter().any(|held| !held.ok);
+        Ok(is_missed.then_some(THRESHOLDS_CROSSED))
     }
 }

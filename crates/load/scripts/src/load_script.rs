@@ -45,15 +45,24 @@ impl LoadScript {
         !matches!(self, Self::Nothing)
     }
 
+    /// Whether there is one in Python.
+    pub fn is_python(&self) -> bool {
+        matches!(self, Self::Python(_))
+    }
+
     /// Whether there is one whose steps are known at the end.
     pub fn has_steps(&self) -> bool {
         matches!(self, Self::Python(_) | Self::JavaScript(_))
     }
 
     /// Adds to the options of a load what the script says about them.
-    pub fn apply(&self, options: &mut Options) {
-        if let Self::JavaScript(script) = self {
-            script.apply(options);
+    ///
+    /// # Errors
+    /// One line with the script's error.
+    pub fn apply(&self, options: &mut Options) -> Result<(), String> {
+        match self {
+            Self::JavaScript(script) => script.apply(options),
+            _ => Ok(()),
         }
     }
 
@@ -91,12 +100,11 @@ impl LoadScript {
     }
 
     /// Does what the script does after the load, and adds to the result what it has measured itself.
-    pub fn complete(&self, options: &Options, run: &mut Run, messages: &Messages) {
+    pub fn complete(&self, options: &Options, run: &mut Run, reports: &[String], messages: &Messages) {
         if let Self::JavaScript(script) = self {
-            if let Err(why) = script.tear_down(options) {
-                messages.error(&why);
+            for failed in [script.tear_down(options), script.complete(run, reports)] {
+                failed.unwrap_or_else(|why| messages.error(&why));
             }
-            script.complete(run);
         }
     }
 

@@ -2,8 +2,11 @@
 
 use crate::lua_script::{LuaLoad, LuaRole};
 use crate::python_host::{PythonHost, ScriptRole};
+use weir_command::stdout::print;
 use weir_command::{Interrupt, Messages, exit};
-use weir_load::program::{ScriptOptions, is_python};
+use weir_k6::{K6Load, K6Role};
+use weir_load::grpc::for_users;
+use weir_load::program::{ScriptOptions, is_javascript, is_python};
 use weir_load::{LoadPlan, Options};
 use weir_session::play::{PlayOutput, play_plan};
 
@@ -21,6 +24,7 @@ pub fn play_script(
 ) -> Result<u8, String> {
     match host.filter(|_| is_python(&script.path)) {
         Some(host) => play_python(script, options, output, host, messages),
+        None if is_javascript(&script.path) => play_k6(script, &options, output, messages),
         None if script.user.is_some() => Err("--user is for Python scripts".to_owned()),
         None => play_lua(script, &options, output, messages),
     }
@@ -41,7 +45,7 @@ fn play_python(
         };
         options.url = opened.settings().url.ok_or_else(no_url)?;
     }
-    let (options, plan) = plan_of(&options)?;
+    let (options, plan) = plan_of(&for_users(options))?;
     let headers = plan.script_headers(&options).map_err(|error| error.to_string())?;
     let program = opened.program(&plan, &headers)?;
     let plan = plan.driven_by(program, &options).map_err(|error| error.to_string())?;
@@ -54,6 +58,28 @@ fn play_python(
         messages.note(&format!("exit code {own}, set by the file (environment.process_exit_code)"));
     }
     Ok(of_script.unwrap_or(code))
+}
+
+fn play_k6(script: &ScriptOptions, options: &Options, output: &PlayOutput, messages: &Messages) -> Result<u8, String> {
+    let mut load = K6Load::open(script)?;
+    let mut options = options.single_iteration(Vec::new());
+    load.apply(&mut options, true);
+    let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
+    let plan = load.prepare(&options, plan, true, K6Role::Played)?;
+    let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    load.set_up(&options)?;
+    let name = script.path.display().to_string();
+    let (mut run, code) = play_plan(plan, &name, output, &interrupt, messages)?;
+    load.tear_down(&options)?;
+    load.complete(&mut run);
+    let Some(results) = run.script.filter(|_| !output.is_json) else { return Ok(code) };
+    for check in &results.checks {
+        let sign = if check.failed == 0 { "✓" } else { "✗" };
+        let group = check.group.trim_start_matches("::").replace("::", " / ");
+        let name = if group.is_empty() { check.name.clone() } else { format!("{group}: {}", check.name) };
+        print(&format!("  {sign} {name}\n"), false)?;
+    }
+    Ok(code)
 }
 
 fn play_lua(script: &ScriptOptions, options: &Options, output: &PlayOutput, messages: &Messages) -> Result<u8, String> {

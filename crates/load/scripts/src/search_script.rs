@@ -1,6 +1,8 @@
 //! Script of a search for the highest load.
 
 use crate::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole, open_script};
+use weir_k6::K6Load;
+use weir_load::Options;
 use weir_load::program::ScriptOptions;
 
 /// Script of a search for the highest load: agents drive its users in one load after the other.
@@ -8,6 +10,7 @@ use weir_load::program::ScriptOptions;
 pub struct SearchScript {
     options: Option<ScriptOptions>,
     python: Option<Box<dyn PythonScript>>,
+    k6: Option<K6Load>,
     reports: Vec<String>,
 }
 
@@ -17,6 +20,26 @@ impl SearchScript {
         Self { options: Some(options), ..Self::default() }
     }
 
+    /// Opens a script of k6; the loads are those of the search.
+    ///
+    /// # Errors
+    /// One line with its mistake.
+    pub fn k6(options: &ScriptOptions) -> Result<Self, String> {
+        let load = K6Load::open(options)?;
+        Ok(Self { options: Some(load.for_agents(true)), k6: Some(load), ..Self::default() })
+    }
+
+    /// Does what the script does before all loads.
+    ///
+    /// # Errors
+    /// One line with the script's error.
+    pub fn set_up(&mut self, options: &Options) -> Result<(), String> {
+        let Some(load) = &self.k6 else { return Ok(()) };
+        load.set_up(options)?;
+        self.options = Some(load.for_agents(true));
+        Ok(())
+    }
+
     /// Opens a script in Python; returns also the load that it describes.
     ///
     /// # Errors
@@ -24,7 +47,7 @@ impl SearchScript {
     pub fn python(host: &dyn PythonHost, mut options: ScriptOptions) -> Result<(Self, PythonScriptSettings), String> {
         let (script, settings) = open_script(host, &mut options, ScriptRole::Coordinator)?;
         script.coordinate(1)?;
-        Ok((Self { options: Some(options), python: Some(script), reports: Vec::new() }, settings))
+        Ok((Self { options: Some(options), python: Some(script), ..Self::default() }, settings))
     }
 
     /// Whether it is in Python, which runs on one thread.
@@ -42,11 +65,14 @@ impl SearchScript {
         self.reports.push(report.to_owned());
     }
 
-    /// Ends the search.
+    /// Ends the search: the script does what it does after all loads.
     ///
     /// # Errors
     /// One line; details are printed already.
-    pub fn end(&self) -> Result<(), String> {
+    pub fn end(&self, options: &Options) -> Result<(), String> {
+        if let Some(load) = &self.k6 {
+            return load.tear_down(options);
+        }
         self.python.as_ref().map_or(Ok(()), |script| script.end_search(&self.reports))
     }
 }

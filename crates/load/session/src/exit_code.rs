@@ -33,8 +33,7 @@ pub fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u
         return exit::OBJECTIVE;
     }
     if run.requests.ok == 0 {
-        let first = run.target.failure_details.iter().next();
-        let why = match first {
+        let why = match run.main_failure() {
             Some((kind, words)) => format!("{kind}: {words}"),
             None => run.why_none_succeeded(),
         };

@@ -47,7 +47,9 @@ fn fail_test(ctx: Ctx<'_>, reason: String) -> Result<()> {
 /// Variables of the environment, as an object.
 fn environment(ctx: Ctx<'_>) -> Result<Object<'_>> {
     let variables = Object::new(ctx.clone())?;
-    for (name, value) in &user_of(&ctx)?.script.file.environment {
+    let user = user_of(&ctx)?;
+    let of_scenario = &user.script.scenario(user.iteration.get().scenario).environment;
+    for (name, value) in user.script.file.environment.iter().chain(of_scenario) {
         variables.set(name, value)?;
     }
     Ok(variables)

@@ -1,5 +1,7 @@
 //! Requests of a script, and their results.
 
+use std::collections::VecDeque;
+
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_request::url::HttpUrl;
@@ -21,6 +23,8 @@ pub(crate) struct HttpRequest {
     pub(crate) expected: ExpectedStatuses,
     /// Whether the body is not kept.
     pub(crate) discards_body: bool,
+    /// Whether the script takes the body as bytes.
+    pub(crate) is_binary: bool,
     /// Tags of its samples.
     pub(crate) tags: Vec<(String, String)>,
 }
@@ -66,8 +70,10 @@ pub(crate) struct HttpResult {
     /// URL of the last request, after redirects.
     pub(crate) url: HttpUrl,
     pub(crate) times: ExchangeTimes,
-    /// Lines of the head that was sent, with the cookies.
+    /// Method of the last request, after redirects.
     pub(crate) method: String,
+    /// Whether the script takes the body as bytes.
+    pub(crate) is_binary: bool,
 }
 
 /// How a request has ended.
@@ -77,6 +83,69 @@ pub(crate) enum HttpEnd {
     Response(u16, Vec<u8>, Vec<u8>),
     /// None, or one that cannot be read, and why.
     Failed(FailureKind, String),
+}
+
+/// Requests of a user that are to be sent, and results that its script has not taken.
+#[derive(Debug, Default)]
+pub(crate) struct UserExchanges {
+    last_key: u32,
+    /// Requests that are to be sent, with their keys.
+    pub(crate) outbox: VecDeque<(u32, Box<HttpRequest>)>,
+    results: Vec<(u32, Box<HttpResult>)>,
+    /// Number of requests without a result.
+    pub(crate) open: usize,
+    /// Whether a request has ended since the script began to wait.
+    has_news: bool,
+}
+
+impl UserExchanges {
+    /// Adds a request; returns its key.
+    pub(crate) fn add(&mut self, request: HttpRequest) -> u32 {
+        self.last_key = self.last_key.wrapping_add(1);
+        self.outbox.push_back((self.last_key, Box::new(request)));
+        self.open += 1;
+        self.last_key
+    }
+
+    /// Adds the result of a request.
+    pub(crate) fn finish(&mut self, key: u32, result: HttpResult) {
+        self.open = self.open.saturating_sub(1);
+        self.results.push((key, Box::new(result)));
+        self.has_news = true;
+    }
+
+    /// Takes the result of a request, if it is there.
+    pub(crate) fn take(&mut self, key: u32) -> Option<Box<HttpResult>> {
+        let at = self.results.iter().position(|(known, _)| *known == key)?;
+        Some(self.results.remove(at).1)
+    }
+
+    /// Keys of results that the script has not taken, in the order of their ends.
+    pub(crate) fn finished(&self) -> Vec<u32> {
+        self.results.iter().map(|(key, _)| *key).collect()
+    }
+
+    /// Whether there is a result that the script has not taken.
+    pub(crate) fn has_result(&self) -> bool {
+        !self.results.is_empty()
+    }
+
+    /// Whether a request has ended since the script [began to wait](Self::begin_wait).
+    pub(crate) fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    /// Begins a wait for the end of a request.
+    pub(crate) fn begin_wait(&mut self) {
+        self.has_news = false;
+    }
+
+    /// Forgets the requests of an iteration; keys go on.
+    pub(crate) fn clear(&mut self) {
+        self.outbox.clear();
+        self.results.clear();
+        self.open = 0;
+    }
 }
 
 /// Number that k6 gives a failure.

@@ -9,7 +9,7 @@ use weir_base::Nanos;
 use weir_request::url::HttpUrl;
 
 use super::exchange::{ExpectedStatuses, HttpEnd, HttpRequest, HttpResult, error_code};
-use super::state::{Pause, Resume};
+use super::state::{Pause, Phase};
 use super::user_of;
 
 /// Default timeout of a request, as k6 has it.
@@ -17,6 +17,10 @@ const DEFAULT_TIMEOUT: Nanos = Nanos(60_000_000_000);
 
 pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
     exports.export("send", Function::new(ctx.clone(), send)?)?;
+    exports.export("sendLater", Function::new(ctx.clone(), send_later)?)?;
+    exports.export("result", Function::new(ctx.clone(), result)?)?;
+    exports.export("finished", Function::new(ctx.clone(), finished)?)?;
+    exports.export("awaitRequest", Function::new(ctx.clone(), await_request)?)?;
     exports.export("sleep", Function::new(ctx.clone(), sleep)?)?;
     exports.export("parseUrl", Function::new(ctx.clone(), parse_url)?)?;
     Ok(())
@@ -31,7 +35,30 @@ fn send<'js>(
     headers: Opt<Option<Array<'js>>>,
     options: Opt<Option<Object<'js>>>,
 ) -> Result<Array<'js>> {
+    let key = send_later(ctx.clone(), method, url, body, headers, options)?;
     let user = user_of(&ctx)?;
+    loop {
+        let result = user.exchanges.borrow_mut().take(key);
+        if let Some(result) = result {
+            return result_array(&ctx, *result);
+        }
+        user.pause(&ctx, Pause::Await(Nanos::NEVER), "a request")?;
+    }
+}
+
+/// Adds a request that is sent as soon as the script waits; returns its key.
+fn send_later<'js>(
+    ctx: Ctx<'js>,
+    method: String,
+    url: String,
+    body: Value<'js>,
+    headers: Opt<Option<Array<'js>>>,
+    options: Opt<Option<Object<'js>>>,
+) -> Result<u32> {
+    let user = user_of(&ctx)?;
+    if user.phase.get() == Phase::Init {
+        return Err(Exception::throw_type(&ctx, "a request is not available in the init context"));
+    }
     let invalid = |why: String| Exception::throw_type(&ctx, &why);
     let url = user.script.absolute(&url).map_err(|why| invalid(format!("'{url}': {why}")))?;
     let mut request = HttpRequest {
@@ -45,19 +72,34 @@ fn send<'js>(
         jar: 0,
         expected: ExpectedStatuses::Usual,
         discards_body: user.script.options.discards_bodies,
+        is_binary: false,
         tags: Vec::new(),
     };
-    let mut is_binary = false;
     if let Some(options) = options.0.flatten() {
-        is_binary = apply(&mut request, &options)?;
+        apply(&mut request, &options)?;
     }
-    let resumed = user.pause(&ctx, Pause::Send(Box::new(request)), "a request")?;
-    let Resume::Result(result) = resumed else { return Err(Exception::throw_internal(&ctx, "no result")) };
-    result_array(&ctx, *result, is_binary)
+    Ok(user.exchanges.borrow_mut().add(request))
 }
 
-/// Takes the options of a request; returns whether its response is bytes.
-fn apply(request: &mut HttpRequest, options: &Object<'_>) -> Result<bool> {
+/// Result of a request, if it has ended: `result(key)`.
+fn result<'js>(ctx: Ctx<'js>, key: u32) -> Result<Option<Array<'js>>> {
+    let result = user_of(&ctx)?.exchanges.borrow_mut().take(key);
+    result.map(|result| result_array(&ctx, *result)).transpose()
+}
+
+/// Keys of requests that have ended, and whose results were not taken.
+fn finished(ctx: Ctx<'_>) -> Result<Vec<u32>> {
+    Ok(user_of(&ctx)?.exchanges.borrow().finished())
+}
+
+/// Waits until a request has ended.
+fn await_request(ctx: Ctx<'_>) -> Result<()> {
+    let user = user_of(&ctx)?;
+    user.pause(&ctx, Pause::Await(Nanos::NEVER), "a request").map(drop)
+}
+
+/// Takes the options of a request.
+fn apply(request: &mut HttpRequest, options: &Object<'_>) -> Result<()> {
     request.name = options.get("name")?;
     if let Some(timeout_ms) = options.get::<_, Option<f64>>("timeout")? {
         request.timeout = Nanos((timeout_ms.clamp(0.001, 1e12) * 1e6) as u64);
@@ -83,7 +125,8 @@ fn apply(request: &mut HttpRequest, options: &Object<'_>) -> Result<bool> {
         Some(_) => request.discards_body = false,
         None => {}
     }
-    Ok(kind.as_deref() == Some("binary"))
+    request.is_binary = kind.as_deref() == Some("binary");
+    Ok(())
 }
 
 fn header_fields(headers: Option<Array<'_>>) -> Result<Vec<(String, Option<String>)>> {
@@ -113,7 +156,7 @@ pub(super) fn body_bytes(body: &Value<'_>) -> Option<Vec<u8>> {
 
 /// A result as an array: status, URL, head, body, error, its code, method, times in milliseconds (whole, first byte,
 /// connection), protocol.
-fn result_array<'js>(ctx: &Ctx<'js>, result: HttpResult, is_binary: bool) -> Result<Array<'js>> {
+fn result_array<'js>(ctx: &Ctx<'js>, result: HttpResult) -> Result<Array<'js>> {
     let array = Array::new(ctx.clone())?;
     let times = result.times;
     let ms = |time: Nanos| time.0 as f64 / 1e6;
@@ -122,7 +165,7 @@ fn result_array<'js>(ctx: &Ctx<'js>, result: HttpResult, is_binary: bool) -> Res
         HttpEnd::Response(status, head, body) => {
             array.set(0, status)?;
             array.set(2, String::from_utf8_lossy(&head).into_owned())?;
-            match is_binary {
+            match result.is_binary {
                 true => array.set(3, ArrayBuffer::new(ctx.clone(), body)?)?,
                 // What is no text is shown as such, and not lost without a sign.
                 false => match String::from_utf8(body) {

@@ -29,6 +29,10 @@ pub(crate) struct Native;
 const NAMES: &[&str] = &[
     "abort",
     "aes",
+    "awaitRequest",
+    "finished",
+    "result",
+    "sendLater",
     "arrayGet",
     "arrayMake",
     "base64Decode",

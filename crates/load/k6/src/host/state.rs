@@ -10,7 +10,7 @@ use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_scenario::cookie_jar::CookieJar;
 
-use super::exchange::{HttpRequest, HttpResult};
+use super::exchange::UserExchanges;
 use crate::engine::fiber::Pauses;
 use crate::engine::interrupt::ComputeTime;
 use crate::metrics::ThreadMetrics;
@@ -27,10 +27,8 @@ pub(crate) enum Resume {
     Load,
     /// Begins an iteration.
     Begin(IterationFacts),
-    /// A wait is over.
+    /// A wait is over, or a request has ended.
     Woken,
-    /// The request that was sent has ended.
-    Result(Box<HttpResult>),
     /// The iteration is cut off.
     Cut,
     /// The user ends.
@@ -42,8 +40,8 @@ pub(crate) enum Resume {
 pub(crate) enum Pause {
     /// The script's file has run.
     Loaded,
-    /// A request.
-    Send(Box<HttpRequest>),
+    /// A wait for the end of a request, at most until this time.
+    Await(Nanos),
     /// A wait until this time.
     WaitUntil(Nanos),
     /// The iteration has ended.
@@ -98,6 +96,7 @@ pub(crate) struct UserState {
     pub(crate) iteration: Cell<IterationFacts>,
     /// Cookie jars; the first is that of all requests without another.
     pub(crate) jars: RefCell<Vec<CookieJar>>,
+    pub(crate) exchanges: RefCell<UserExchanges>,
     pub(crate) metrics: Rc<ThreadMetrics>,
     /// Group that the script is in, with two colons before each name.
     pub(crate) group: RefCell<String>,
@@ -106,6 +105,8 @@ pub(crate) struct UserState {
     pub(crate) rng: RefCell<SeededRng>,
     /// Reason of the script to end the run.
     pub(crate) abort: RefCell<Option<String>>,
+    /// Whether the script computes, while others have their turn.
+    pub(crate) computes: Cell<bool>,
     /// Whether the present iteration is cut off.
     pub(crate) is_cut: Cell<bool>,
     /// Place where the last iteration that was cut off was.
@@ -135,11 +136,13 @@ impl UserState {
             now: Cell::default(),
             iteration: Cell::default(),
             jars: RefCell::new(vec![CookieJar::default()]),
+            exchanges: RefCell::default(),
             metrics,
             group: RefCell::default(),
             tags: RefCell::default(),
             rng: RefCell::new(rng),
             abort: RefCell::default(),
+            computes: Cell::new(false),
             is_cut: Cell::new(false),
             cut_place: RefCell::default(),
             result: RefCell::default(),
@@ -160,6 +163,7 @@ impl UserState {
         if self.phase.get() == Phase::Init {
             return Err(Exception::throw_type(ctx, &format!("{what} is not available in the init context")));
         }
+        self.exchanges.borrow_mut().begin_wait();
         let resumed = self.pauses.pause(pause);
         self.compute.begin_turn();
         match resumed {
@@ -181,7 +185,9 @@ impl UserState {
         if self.phase.get() == Phase::Init {
             return false;
         }
+        self.computes.set(true);
         let resumed = self.pauses.pause(Pause::WaitUntil(self.now.get()));
+        self.computes.set(false);
         self.compute.begin_turn();
         match resumed {
             Some(Resume::Stop) => {

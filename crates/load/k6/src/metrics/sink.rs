@@ -1,12 +1,17 @@
 //! What is kept of the values of a metric.
 
+use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
 use weir_histogram::Histogram;
+use weir_histogram::histogram::deserialize_coarse;
 
 use super::registry::MetricKind;
 
 /// Values of one are kept in millionths.
 const PARTS_PER_ONE: f64 = 1e6;
+/// Values from this one on are kept in thousands.
+const MIN_LARGE: f64 = 3e6;
+const LARGE_PARTS_PER_ONE: f64 = 1e-3;
 
 /// What is kept of the values of a metric.
 #[derive(Clone, Debug)]
@@ -30,10 +35,15 @@ pub(crate) struct GaugeValues {
 }
 
 /// Distribution of values, with three significant digits; the smallest and the largest are exact.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TrendValues {
+    #[serde(deserialize_with = "deserialize_coarse")]
     above: Histogram,
+    /// Those that are too large for it, in thousands.
+    #[serde(with = "optional")]
+    large: Option<Histogram>,
     /// Absolute values of those below 0.
+    #[serde(with = "optional")]
     below: Option<Histogram>,
     pub(crate) count: u64,
     pub(crate) sum: f64,
@@ -41,10 +51,26 @@ pub(crate) struct TrendValues {
     pub(crate) max: f64,
 }
 
+/// Text of a histogram that may be none.
+mod optional {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use weir_histogram::Histogram;
+
+    pub(super) fn serialize<S: Serializer>(histogram: &Option<Histogram>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&histogram.as_ref().map(Histogram::to_base64).unwrap_or_default())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Histogram>, D::Error> {
+        let text = String::deserialize(from)?;
+        let read = || Histogram::from_base64(&text, Histogram::coarse).map_err(serde::de::Error::custom);
+        (!text.is_empty()).then(read).transpose()
+    }
+}
+
 impl Default for TrendValues {
     fn default() -> Self {
         let above = Histogram::coarse();
-        Self { above, below: None, count: 0, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
+        Self { above, large: None, below: None, count: 0, sum: 0.0, min: f64::MAX, max: f64::MIN }
     }
 }
 
@@ -54,10 +80,11 @@ impl TrendValues {
         self.sum += value;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        let parts = Nanos((value.abs() * PARTS_PER_ONE).round() as u64);
-        match value < 0.0 {
-            true => self.below.get_or_insert_with(Histogram::coarse).record(parts),
-            false => self.above.record(parts),
+        let parts = |per_one: f64| Nanos((value.abs() * per_one).round() as u64);
+        match value {
+            value if value < 0.0 => self.below.get_or_insert_with(Histogram::coarse).record(parts(PARTS_PER_ONE)),
+            value if value < MIN_LARGE => self.above.record(parts(PARTS_PER_ONE)),
+            _ => self.large.get_or_insert_with(Histogram::coarse).record(parts(LARGE_PARTS_PER_ONE)),
         }
     }
 
@@ -67,6 +94,9 @@ impl TrendValues {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.above.add(&other.above);
+        if let Some(large) = &other.large {
+            self.large.get_or_insert_with(Histogram::coarse).add(large);
+        }
         if let Some(below) = &other.below {
             self.below.get_or_insert_with(Histogram::coarse).add(below);
         }
@@ -79,18 +109,22 @@ impl TrendValues {
         }
         let below = self.below.as_ref().map_or(0, Histogram::count);
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
-        let parts = match (rank <= below, &self.below) {
+        let above = self.above.count();
+        let parts = match (&self.below, &self.large) {
             // The largest absolute value is the smallest.
-            (true, Some(histogram)) => {
-                let from_top = (below - rank + 1) as f64 / below as f64;
-                histogram.quantile(from_top).map(|parts| -(parts.0 as f64))
+            (Some(histogram), _) if rank <= below => histogram
+                .quantile((below - rank + 1) as f64 / below as f64)
+                .map(|parts| -(parts.0 as f64) / PARTS_PER_ONE),
+            (_, Some(histogram)) if rank > below + above => {
+                let q = (rank - below - above) as f64 / histogram.count().max(1) as f64;
+                histogram.quantile(q).map(|parts| parts.0 as f64 / LARGE_PARTS_PER_ONE)
             }
             _ => {
-                let above = (self.count - below).max(1);
-                self.above.quantile((rank - below) as f64 / above as f64).map(|parts| parts.0 as f64)
+                let q = (rank - below) as f64 / above.max(1) as f64;
+                self.above.quantile(q).map(|parts| parts.0 as f64 / PARTS_PER_ONE)
             }
         };
-        (parts.unwrap_or(0.0) / PARTS_PER_ONE).clamp(self.min, self.max)
+        parts.unwrap_or(0.0).clamp(self.min, self.max)
     }
 
     /// Mean; 0 without a value.
@@ -166,7 +200,7 @@ mod tests {
     proptest! {
         #[test]
         fn quantiles_are_near_those_of_the_sorted_values(
-            values in prop::collection::vec(-1000.0..1000.0_f64, 1..200), q in 0.0..=1.0_f64, cut in 0..200_usize
+            values in prop::collection::vec(prop_oneof![-1000.0..1000.0_f64, 1e6..1e10_f64], 1..200), q in 0.0..=1.0_f64, cut in 0..200_usize
         ) {
             let mut halves = [Sink::of(MetricKind::Trend), Sink::of(MetricKind::Trend)];
             for (index, value) in values.iter().enumerate() {

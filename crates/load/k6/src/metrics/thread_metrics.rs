@@ -69,11 +69,6 @@ impl MetricSums {
         }
         self.checks.merge(&other.checks);
     }
-
-    /// Sink of a metric of its own, in all.
-    pub(crate) fn of(&self, metric: BuiltIn) -> Option<&Sink> {
-        self.sinks.get(metric as usize)?.first()
-    }
 }
 
 /// Values of metrics on one thread. Others look at them from time to time.

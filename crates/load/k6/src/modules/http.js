@@ -4,7 +4,7 @@ import { CookieJar } from 'weir:cookies';
 import { encoded, FileData } from 'weir:forms';
 import { late } from 'weir:late';
 import { Response } from 'weir:response';
-import { flat } from 'weir:values';
+import { awaitResult, flat } from 'weir:values';
 
 const userJar = new CookieJar(0);
 let defaultExpected;
@@ -148,7 +148,14 @@ export { del as delete };
 const options_ = (target, body, params) => request('OPTIONS', target, body, params);
 export { options_ as options };
 
-export const asyncRequest = async (method, target, body, params) => request(method, target, body, params);
+export async function asyncRequest(method, target, body, params) {
+  const [args, sent] = prepared(String(method).toUpperCase(), target, body, params);
+  const key = native.sendLater(...args);
+  const raw = await new Promise((resolve) => {
+    awaitResult(key, resolve);
+  });
+  return checked(new Response(raw, sent), params);
+}
 
 function one(entry) {
   if (typeof entry === 'string' || entry instanceof NamedUrl) return ['GET', entry];
@@ -157,10 +164,41 @@ function one(entry) {
   throw new TypeError('batch() takes URLs, arrays and objects');
 }
 
+const hostOf = (address) => address.split('/')[2] ?? '';
+
+// Several requests at a time, within the options batch and batchPerHost.
 export function batch(requests) {
-  if (Array.isArray(requests)) return requests.map((entry) => request(...one(entry)));
-  const responses = {};
-  for (const name of Object.keys(requests)) responses[name] = request(...one(requests[name]));
+  const names = Object.keys(requests);
+  const { batch: most = 20, batchPerHost: mostOfHost = 6 } = scriptOptions();
+  const waiting = names.map((name) => {
+    const [method, target, body, params] = one(requests[name]);
+    const [args, sent] = prepared(String(method).toUpperCase(), target, body, params);
+    return { name, args, sent, params, host: hostOf(args[1]) };
+  });
+  const responses = Array.isArray(requests) ? new Array(names.length) : {};
+  const open = new Map();
+  const ofHost = new Map();
+  while (waiting.length > 0 || open.size > 0) {
+    for (let at = 0; at < waiting.length && open.size < most; ) {
+      const entry = waiting[at];
+      const count = ofHost.get(entry.host) ?? 0;
+      if (count >= mostOfHost) {
+        at += 1;
+        continue;
+      }
+      waiting.splice(at, 1);
+      ofHost.set(entry.host, count + 1);
+      open.set(native.sendLater(...entry.args), entry);
+    }
+    native.awaitRequest();
+    for (const key of native.finished()) {
+      const entry = open.get(key);
+      if (entry === undefined) continue;
+      open.delete(key);
+      ofHost.set(entry.host, ofHost.get(entry.host) - 1);
+      responses[entry.name] = checked(new Response(native.result(key), entry.sent), entry.params);
+    }
+  }
   return responses;
 }
 

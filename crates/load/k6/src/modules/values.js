@@ -53,8 +53,21 @@ export function removeTimer(number) {
 // Milliseconds until the first timer is due; -1 without one.
 export const deadline = () => (timers.length > 0 ? Math.max(0, timers[0][0] - native.now()) : -1);
 
-// Calls the first timer that is due; whether there was one.
+// What is done with the results of requests, by the keys of these.
+const awaited = new Map();
+
+export function awaitResult(key, settle) {
+  awaited.set(key, settle);
+}
+
+// Settles the promises of requests that have ended, and calls the first timer that is due; whether there was one.
 export function runDue() {
+  for (const key of native.finished()) {
+    const settle = awaited.get(key);
+    awaited.delete(key);
+    const raw = native.result(key);
+    if (settle !== undefined) settle(raw);
+  }
   if (timers.length === 0 || timers[0][0] > native.now()) return false;
   const timer = timers.shift();
   if (timer[4] !== undefined) insert([native.now() + Math.max(1, timer[4]), timer[1], timer[2], timer[3], timer[4]]);
@@ -63,5 +76,6 @@ export function runDue() {
 }
 
 export function clearDue() {
+  awaited.clear();
   timers = [];
 }

@@ -21,6 +21,10 @@ pub(super) struct Exchange {
     pub(super) method: String,
     pub(super) url: HttpUrl,
     pub(super) step: u32,
+    /// Key of the request among those of its user.
+    pub(super) key: u32,
+    /// Time of its send.
+    pub(super) since: Nanos,
     sends_body: bool,
     has_left_origin: bool,
     redirects: u32,
@@ -28,12 +32,14 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Exchange of a request that is counted under a step.
-    pub(super) fn new(request: Box<HttpRequest>, step: u32) -> Self {
+    pub(super) fn new(request: Box<HttpRequest>, key: u32, step: u32) -> Self {
         Self {
             method: request.method.clone(),
             url: request.url.clone(),
             request,
             step,
+            key,
+            since: Nanos::ZERO,
             sends_body: true,
             has_left_origin: false,
             redirects: 0,
@@ -115,13 +121,19 @@ impl Exchange {
             Ok(body) => HttpEnd::Response(response.status, response.head.to_vec(), body),
             Err(why) => HttpEnd::Failed(FailureKind::Body, why),
         };
-        HttpResult { end, url: self.url, times, method: self.method }
+        HttpResult { end, url: self.url, times, method: self.method, is_binary: self.request.is_binary }
     }
 
     /// Result of a request without a response.
     pub(super) fn into_failure(self, kind: FailureKind, why: String, service: Nanos) -> HttpResult {
         let times = ExchangeTimes { service, ..ExchangeTimes::default() };
-        HttpResult { end: HttpEnd::Failed(kind, why), url: self.url, times, method: self.method }
+        HttpResult {
+            end: HttpEnd::Failed(kind, why),
+            url: self.url,
+            times,
+            method: self.method,
+            is_binary: self.request.is_binary,
+        }
     }
 }
 

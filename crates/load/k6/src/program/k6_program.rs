@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
 use weir_load::program::{ProgramThread, StepNames, ThreadProgram, UserProgram};
-use weir_machine::lock::lock;
+use weir_machine::lock::{lock, try_lock};
+use weir_machine::max_connections;
 use weir_measure::run_steps::StepFacts;
 use weir_pace::scenario_pace::{GivenIteration, ScenarioPace};
 use weir_request::url::HttpUrl;
@@ -14,9 +16,15 @@ use weir_scenario::plan::{OriginId, OriginTable, RequestOrigin};
 use super::thread::K6Thread;
 use crate::engine::failure::ScriptFailure;
 use crate::host::exchange::HttpRequest;
+use crate::metrics::saved_sums::SavedSums;
 use crate::metrics::{MetricSums, ThreadMetrics};
 use crate::notes::ScriptNotes;
+use crate::options::thresholds::Threshold;
+use crate::results::sink_of;
 use crate::script::Script;
+
+/// Time between two looks at the thresholds that end the run, as in k6.
+const LOOK_INTERVAL: Nanos = Nanos(2_000_000_000);
 
 /// Program of a load that a script of k6 drives.
 #[derive(Debug)]
@@ -35,9 +43,22 @@ pub(crate) struct K6Program {
     is_closed: bool,
     sums: Mutex<Vec<Arc<Mutex<MetricSums>>>>,
     notes: Mutex<ScriptNotes>,
+    /// Time from which on thresholds that end the run are looked at again.
+    next_look: Mutex<Nanos>,
+    /// Why the script itself, or a threshold, has ended the run.
+    stop_reason: OnceLock<String>,
     result: Mutex<Option<String>>,
     /// The program itself, for its threads.
     own: std::sync::Weak<K6Program>,
+}
+
+/// What the program of an agent has measured.
+#[derive(Debug, Serialize, Deserialize)]
+struct AgentReport {
+    sums: SavedSums,
+    notes: ScriptNotes,
+    /// Whether the origin of the first request has TLS, its host and port.
+    target: Option<(bool, String, u16)>,
 }
 
 /// What a program is made of.
@@ -77,6 +98,8 @@ impl K6Program {
             is_closed,
             sums: Mutex::default(),
             notes: Mutex::default(),
+            next_look: Mutex::default(),
+            stop_reason: OnceLock::new(),
             result: Mutex::default(),
             own: own.clone(),
         })
@@ -96,6 +119,64 @@ impl K6Program {
         all
     }
 
+    /// What this process has measured, as text for another one.
+    pub(crate) fn saved(&self) -> String {
+        let report = AgentReport {
+            sums: SavedSums::of(&self.sums()),
+            notes: self.notes(),
+            target: self.target.get().map(|target| (target.is_tls, target.host.clone(), target.port)),
+        };
+        serde_json::to_string(&report).unwrap_or_default()
+    }
+
+    /// Adds what another process has measured.
+    ///
+    /// # Errors
+    /// One line, if it is that of another script.
+    pub(crate) fn add_saved(&self, text: &str) -> Result<(), String> {
+        let report: AgentReport = serde_json::from_str(text).map_err(|error| format!("report of an agent: {error}"))?;
+        let sums = report.sums.restored(&self.script.metrics).ok_or("report of an agent: it has other metrics")?;
+        lock(&self.sums).push(Arc::new(Mutex::new(sums)));
+        lock(&self.notes).merge(report.notes);
+        if let Some((is_tls, host, port)) = report.target {
+            let _ = self.target.set(RequestOrigin { is_tls, host, port });
+        }
+        Ok(())
+    }
+
+    /// Looks at the thresholds that end the run, from time to time; the reason, if one is not met.
+    pub(super) fn look_at_thresholds(&self, now: Nanos) -> Option<String> {
+        let options = &self.script.options;
+        if options.thresholds.iter().all(|threshold| threshold.aborts_after.is_none()) {
+            return None;
+        }
+        {
+            let mut next = try_lock(&self.next_look)?;
+            if now < *next {
+                return None;
+            }
+            *next = now + LOOK_INTERVAL;
+        }
+        let sums = self.sums();
+        let is_crossed = |threshold: &&Threshold| {
+            threshold.aborts_after.is_some_and(|after| now >= after)
+                && sink_of(threshold, &self.script.metrics, &sums)
+                    .is_some_and(|sink| !threshold.is_met(sink, now.as_secs_f64()))
+        };
+        let crossed = options.thresholds.iter().find(is_crossed)?;
+        Some(format!("threshold {}: {}", crossed.selector.text, crossed.text))
+    }
+
+    /// Takes note that the script itself, or a threshold, ends the run.
+    pub(super) fn note_stop(&self, why: &str) {
+        let _ = self.stop_reason.set(why.to_owned());
+    }
+
+    /// Why the script itself, or a threshold, has ended the run.
+    pub(crate) fn stop_reason(&self) -> Option<String> {
+        self.stop_reason.get().cloned()
+    }
+
     /// Whether the scenarios have paces of their own.
     pub(super) fn has_paces(&self) -> bool {
         !self.paces.is_empty()
@@ -111,6 +192,11 @@ impl K6Program {
         let scenario = self.scenario_of(user);
         let first = self.first_users.get(scenario).copied().unwrap_or(0);
         lock(self.paces.get(scenario)?).next(user - first, done, now)
+    }
+
+    /// Number of iterations that no user was free for in time.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.paces.iter().map(|pace| lock(pace).dropped()).sum()
     }
 
     /// Whether an exception ends the run.
@@ -216,9 +302,10 @@ impl UserProgram for K6Program {
     }
 
     fn connections_per_user(&self) -> u64 {
-        /// Connections of a user: one for each host, as those of k6's users are.
-        const MAX_HOSTS: u64 = 4;
-        MAX_HOSTS
+        // What a batch may need, and a few hosts beside it. They are made when they are needed.
+        const OTHER_HOSTS: u64 = 4;
+        let wanted = self.script.options.batch as u64 + OTHER_HOSTS;
+        (max_connections() / self.script.users().max(1)).clamp(1, wanted)
     }
 
     fn has_own_pace(&self) -> bool {

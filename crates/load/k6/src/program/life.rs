@@ -162,21 +162,29 @@ impl<'js> LoadedScript<'js> {
             if let Some(reason) = promise.filter(|promise| promise.state() == PromiseState::Rejected) {
                 return caught(ctx, reason.finish::<Value<'js>>());
             }
-            let is_pending = promise.is_some_and(|promise| promise.state() == PromiseState::Pending);
+            let (has_open, has_result) = {
+                let exchanges = state.exchanges.borrow();
+                (exchanges.open > 0, exchanges.has_result())
+            };
             let wait_ms: f64 = caught(ctx, due.call(()))?;
-            if wait_ms < 0.0 {
-                if is_pending {
-                    return Err(ScriptFailure::of_message("the promise of the function is never settled"));
-                }
+            let until = match wait_ms {
+                _ if has_result => Nanos::ZERO,
+                wait_ms if wait_ms >= 0.0 => state.now.get() + Nanos((wait_ms * 1e6) as u64),
+                _ => Nanos::NEVER,
+            };
+            if until == Nanos::NEVER && !has_open {
                 return match promise {
+                    Some(promise) if promise.state() == PromiseState::Pending => {
+                        Err(ScriptFailure::of_message("the promise of the function is never settled"))
+                    }
                     Some(promise) => caught(ctx, promise.finish()),
                     None => Ok(result),
                 };
             }
-            if wait_ms > 0.0 {
-                let until = state.now.get() + Nanos((wait_ms * 1e6) as u64);
-                caught(ctx, state.pause(ctx, Pause::WaitUntil(until), "a timer"))?;
+            if until > state.now.get() {
+                caught(ctx, state.pause(ctx, Pause::Await(until), "a promise"))?;
             }
+            // Promises of requests that have ended, then a timer.
             caught(ctx, run.call::<_, bool>(()))?;
         }
     }

@@ -16,7 +16,7 @@ use weir_scenario::plan::{OriginId, OriginTable};
 use super::K6Program;
 use super::exchange::{Exchange, times};
 use super::own_thread::OwnThread;
-use super::user::K6User;
+use super::user::{K6User, UserWait};
 use crate::host::UserState;
 use crate::host::exchange::{ExchangeTimes, HttpRequest};
 use crate::host::state::{IterationEnd, IterationFacts, Pause, Resume};
@@ -72,10 +72,12 @@ impl K6Thread {
         }
         let whole = self.numbers.nth(number.into());
         let script = Arc::clone(&self.program.script);
+        let scenario = self.program.scenario_of(whole);
         let keeps_result = self.program.keeps_result();
         let own = self.own().ok_or("a user has left its thread")?;
         let state = UserState::new(script, whole + 1, Rc::clone(&own.metrics));
         state.keeps_result.set(keeps_result);
+        state.iteration.set(IterationFacts { scenario, ..IterationFacts::default() });
         let at = number as usize;
         if own.users.len() <= at {
             own.users.resize_with(at + 1, || None);
@@ -101,12 +103,12 @@ impl K6Thread {
         self.act(pause, call)
     }
 
-    /// Continues a user with an input.
-    fn go_on(&mut self, input: Resume, call: &mut ProgramCall<'_>) -> ProgramAction {
+    /// Continues the script of a user; one whose time is over is cut off.
+    fn resume(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
         let now = call.now;
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let is_late = user.given.is_some_and(|given| now >= given.cut);
-        let pause = user.resume(if is_late { Resume::Cut } else { input }, now);
+        let pause = user.resume(if is_late { Resume::Cut } else { Resume::Woken }, now);
         self.act(pause, call)
     }
 
@@ -114,49 +116,81 @@ impl K6Thread {
         let Some(pause) = pause else {
             return ProgramAction::Abort("the script of a user has ended".to_owned());
         };
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        let cut = user.given.map_or(Nanos::NEVER, |given| given.cut);
         match pause {
-            Pause::Send(request) => match self.send(request, call) {
-                Ok(action) => action,
-                Err((request, why)) => {
-                    let failed = Exchange::new(request, 0).into_failure(FailureKind::Request, why, Nanos::ZERO);
-                    self.go_on(Resume::Result(Box::new(failed)), call)
+            // The timeouts of its requests end before the cut.
+            Pause::Await(Nanos::NEVER) => user.wait = UserWait::Request(Nanos::NEVER),
+            Pause::Await(until) => user.wait = UserWait::Request(until.min(cut)),
+            Pause::WaitUntil(at) => user.wait = UserWait::Until(at.min(cut)),
+            Pause::End(end) => return self.end(end, call),
+            Pause::Loaded => return ProgramAction::Abort("the script of a user was loaded again".to_owned()),
+        }
+        self.next_action(call)
+    }
+
+    /// What a user does next, whose script waits: it sends what is to be sent, goes on, or waits.
+    fn next_action(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        loop {
+            let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+            let mut exchanges = user.state.exchanges.borrow_mut();
+            let next = exchanges.outbox.pop_front();
+            let (is_last, has_result) = (exchanges.outbox.is_empty(), exchanges.has_news());
+            drop(exchanges);
+            if let Some((key, request)) = next {
+                let step = self.step_of(&request, call.scenario);
+                match self.exchange(Box::new(Exchange::new(request, key, step)), call) {
+                    // A response brings the next action; else there is more to do.
+                    Ok(send) if is_last && self.awaits_request(call.user) => return ProgramAction::Send(send),
+                    Ok(send) => return ProgramAction::SendBeside(send),
+                    Err((exchange, why)) => self.finish(call.user, *exchange, (FailureKind::Request, why)),
                 }
-            },
-            Pause::WaitUntil(at) => {
-                let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
-                let cut = user.given.map_or(Nanos::NEVER, |given| given.cut);
-                user.due = at.min(cut);
-                ProgramAction::WaitUntil(user.due)
+                continue;
             }
-            Pause::End(end) => self.end(end, call),
-            Pause::Loaded => ProgramAction::Abort("the script of a user was loaded again".to_owned()),
+            return match user.wait {
+                UserWait::Request(_) if has_result => self.resume(call),
+                UserWait::Request(Nanos::NEVER) => ProgramAction::Await,
+                UserWait::Request(until) => ProgramAction::WaitUntil(until),
+                UserWait::Until(at) => {
+                    user.due = at;
+                    ProgramAction::WaitUntil(at)
+                }
+                UserWait::Start(_) | UserWait::Nothing => ProgramAction::Await,
+            };
         }
     }
 
-    fn send(
-        &mut self,
-        request: Box<HttpRequest>,
-        call: &mut ProgramCall<'_>,
-    ) -> Result<ProgramAction, (Box<HttpRequest>, String)> {
-        let name = self.program.step_name(&request);
-        let key = (call.scenario, name);
-        let step = match self.steps.get(&key) {
-            Some(step) => *step,
-            None => {
-                let step = self.program.step_index(call.scenario as usize, &key.1);
-                self.steps.insert(key, step);
-                step
-            }
-        };
-        self.exchange(Box::new(Exchange::new(request, step)), call).map_err(|(exchange, why)| (exchange.request, why))
+    /// Whether a user waits for the end of a request alone.
+    fn awaits_request(&mut self, user: u32) -> bool {
+        self.user(user).is_some_and(|user| user.wait == UserWait::Request(Nanos::NEVER))
     }
 
-    /// Sends the request of an exchange.
+    /// Gives the script of a user the failure of a request that has not been sent, or has no response.
+    fn finish(&mut self, user: u32, exchange: Exchange, (kind, why): (FailureKind, String)) {
+        if let Some(user) = self.user(user) {
+            let (key, service) = (exchange.key, user.state.now.get() - exchange.since);
+            let failed = exchange.into_failure(kind, why, service);
+            user.state.exchanges.borrow_mut().finish(key, failed);
+        }
+    }
+
+    /// Index of the step of a request.
+    fn step_of(&mut self, request: &HttpRequest, scenario: u32) -> u32 {
+        let key = (scenario, self.program.step_name(request));
+        if let Some(step) = self.steps.get(&key) {
+            return *step;
+        }
+        let step = self.program.step_index(scenario as usize, &key.1);
+        self.steps.insert(key, step);
+        step
+    }
+
+    /// Writes the request of an exchange.
     fn exchange(
         &mut self,
-        exchange: Box<Exchange>,
+        mut exchange: Box<Exchange>,
         call: &mut ProgramCall<'_>,
-    ) -> Result<ProgramAction, (Box<Exchange>, String)> {
+    ) -> Result<ProgramSend, (Box<Exchange>, String)> {
         let url = &exchange.url;
         let Some(origin) = self.program.origin_of(&mut self.origins, url) else {
             let why = format!("'{url}': too many hosts");
@@ -176,6 +210,7 @@ impl K6Thread {
         }
         call.put_request(&buffer);
         let left = user.given.map_or(Nanos::NEVER, |given| given.cut - call.now).max(Nanos::MILLI);
+        exchange.since = call.now;
         let send = ProgramSend {
             step: exchange.step,
             origin,
@@ -183,10 +218,11 @@ impl K6Thread {
             timeout: Some(exchange.request.timeout.min(left)),
             is_bodyless: exchange.method == "HEAD",
             keeps: if exchange.request.discards_body { KeptParts::Head } else { KeptParts::HeadAndBody },
+            key: exchange.key,
         };
-        user.exchange = Some(exchange);
+        user.exchanges.push(*exchange);
         self.buffer = buffer;
-        Ok(ProgramAction::Send(send))
+        Ok(send)
     }
 
     /// Ends the iteration of a user, and finds its next one.
@@ -196,7 +232,10 @@ impl K6Thread {
         let now = call.now;
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let has_thrown = match end {
-            IterationEnd::Aborted(reason) => return ProgramAction::Abort(reason),
+            IterationEnd::Aborted(reason) => {
+                program.note_stop(&reason);
+                return ProgramAction::Abort(reason);
+            }
             IterationEnd::Threw(failure) => {
                 program.note_exception(&failure);
                 if program.stops_at_exceptions() {
@@ -206,7 +245,9 @@ impl K6Thread {
             }
             IterationEnd::Cut => {
                 program.note_cut(user.state.cut_place.take());
-                true
+                user.end_iteration();
+                user.given = program.next_iteration(whole, user.done, now);
+                return ProgramAction::Cut;
             }
             IterationEnd::Returned => false,
         };
@@ -215,7 +256,11 @@ impl K6Thread {
         let values = [(BuiltIn::IterationDuration as usize, took.0 as f64 / 1e6), (BuiltIn::Iterations as usize, 1.0)];
         let state = Rc::clone(&user.state);
         state.metrics.add_all(&values, &|name: &str, value: &str| state.has_tag(&[], name, value));
-        user.has_begun = false;
+        user.end_iteration();
+        if let Some(reason) = program.look_at_thresholds(now) {
+            program.note_stop(&reason);
+            return ProgramAction::Abort(reason);
+        }
         user.given =
             program.next_iteration(whole, user.done, now.max(user.began + program.script.options.min_iteration));
         ProgramAction::End { ok: !has_thrown && !user.has_failed }
@@ -272,22 +317,33 @@ impl ThreadProgram for K6Thread {
         };
         call.intended = given.at;
         if given.at > now {
+            user.wait = UserWait::Start(given.at);
             return ProgramAction::WaitUntil(given.at);
         }
         self.begin_given(call)
     }
 
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
-        match self.user(call.user) {
-            Some(user) if !user.has_begun => self.begin_given(call),
-            _ => self.go_on(Resume::Woken, call),
+        let now = call.now;
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        match user.wait {
+            UserWait::Start(at) if at <= now => self.begin_given(call),
+            UserWait::Request(until) | UserWait::Until(until) if until <= now => self.resume(call),
+            // A wake that was ordered before something else came.
+            _ => self.next_action(call),
         }
     }
 
+    fn more(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        self.next_action(call)
+    }
+
     fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
-        let now = call.now;
+        let (now, key) = (call.now, call.key);
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
-        let Some(mut exchange) = user.exchange.take() else { return ProgramAction::End { ok: false } };
+        user.state.now.set(now);
+        // The response to a request of an iteration that was cut off.
+        let Some(mut exchange) = user.take_exchange(key) else { return ProgramAction::Await };
         user.due = now;
         let mut jars = user.state.jars.borrow_mut();
         let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
@@ -296,33 +352,30 @@ impl ThreadProgram for K6Thread {
         self.judge(&exchange.sample(response.status, None, times(response)), call);
         match exchange.follow(response) {
             Ok(false) => {
-                let result = exchange.into_result(response);
-                self.go_on(Resume::Result(Box::new(result)), call)
+                if let Some(user) = self.user(call.user) {
+                    user.state.exchanges.borrow_mut().finish(key, exchange.into_result(response));
+                }
             }
             Ok(true) => match self.exchange(exchange, call) {
-                Ok(action) => action,
-                Err((exchange, why)) => {
-                    let failed = exchange.into_failure(FailureKind::Request, why, response.times.service);
-                    self.go_on(Resume::Result(Box::new(failed)), call)
-                }
+                Ok(send) if self.awaits_request(call.user) => return ProgramAction::Send(send),
+                Ok(send) => return ProgramAction::SendBeside(send),
+                Err((exchange, why)) => self.finish(call.user, *exchange, (FailureKind::Request, why)),
             },
-            Err(why) => {
-                let failed = exchange.into_failure(FailureKind::Protocol, why, response.times.service);
-                self.go_on(Resume::Result(Box::new(failed)), call)
-            }
+            Err(why) => self.finish(call.user, *exchange, (FailureKind::Protocol, why)),
         }
+        self.next_action(call)
     }
 
     fn failed(&mut self, kind: FailureKind, _: usize, call: &mut ProgramCall<'_>) -> ProgramAction {
-        let now = call.now;
+        let (now, key) = (call.now, call.key);
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
-        let Some(exchange) = user.exchange.take() else { return ProgramAction::End { ok: false } };
-        let service = now - user.due;
+        user.state.now.set(now);
+        let Some(exchange) = user.take_exchange(key) else { return ProgramAction::Await };
         user.due = now;
-        let times = ExchangeTimes { service, ..ExchangeTimes::default() };
+        let times = ExchangeTimes { service: now - exchange.since, ..ExchangeTimes::default() };
         self.judge(&exchange.sample(0, Some(kind), times), call);
-        let failed = exchange.into_failure(kind, kind.name().to_owned(), service);
-        self.go_on(Resume::Result(Box::new(failed)), call)
+        self.finish(call.user, *exchange, (kind, kind.name().to_owned()));
+        self.next_action(call)
     }
 
     fn next_start(&self, user: u32) -> Option<Nanos> {
@@ -331,6 +384,17 @@ impl ThreadProgram for K6Thread {
         }
         let user = self.own.get()?.users.get(user as usize)?.as_ref()?;
         Some(user.given.map_or(Nanos::NEVER, |given| given.at))
+    }
+
+    fn cut(&mut self, user: u32) {
+        let program = Arc::clone(&self.program);
+        let Some(user) = self.user(user).filter(|user| user.has_begun) else { return };
+        // Where it computes, the place is worth a word.
+        let place = match user.state.computes.get().then(|| user.resume(Resume::Cut, user.state.now.get())) {
+            Some(Some(Pause::End(_))) => user.state.cut_place.take(),
+            _ => None,
+        };
+        program.note_cut(place);
     }
 
     fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {

@@ -11,12 +11,27 @@ use crate::engine::fiber::Fiber;
 use crate::host::UserState;
 use crate::host::state::{IterationEnd, Pause, Resume};
 
+/// What a user waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UserWait {
+    /// Nothing: it has no iteration.
+    Nothing,
+    /// The start of the iteration that it has been given.
+    Start(Nanos),
+    /// The end of a request, at most until this time.
+    Request(Nanos),
+    /// This time.
+    Until(Nanos),
+}
+
 /// A user: its stack, and what it waits for.
 #[derive(Debug)]
 pub(super) struct K6User {
     fiber: Fiber<Resume, Pause>,
     pub(super) state: Rc<UserState>,
-    pub(super) exchange: Option<Box<Exchange>>,
+    /// Requests on their way.
+    pub(super) exchanges: Vec<Exchange>,
+    pub(super) wait: UserWait,
     /// Iteration that it has, or waits for.
     pub(super) given: Option<GivenIteration>,
     /// Whether the iteration that it has been given has begun.
@@ -48,7 +63,8 @@ impl K6User {
         Ok(Self {
             fiber,
             state,
-            exchange: None,
+            exchanges: Vec::new(),
+            wait: UserWait::Nothing,
             given: None,
             has_begun: false,
             done: 0,
@@ -63,6 +79,21 @@ impl K6User {
         self.state.now.set(now);
         self.state.compute.begin_turn();
         self.fiber.resume(input)
+    }
+}
+
+impl K6User {
+    /// Forgets what belongs to the iteration that has ended.
+    pub(super) fn end_iteration(&mut self) {
+        (self.has_begun, self.wait) = (false, UserWait::Nothing);
+        self.exchanges.clear();
+        self.state.exchanges.borrow_mut().clear();
+    }
+
+    /// Takes the request of this key that was on its way.
+    pub(super) fn take_exchange(&mut self, key: u32) -> Option<Box<Exchange>> {
+        let at = self.exchanges.iter().position(|exchange| exchange.key == key)?;
+        Some(Box::new(self.exchanges.swap_remove(at)))
     }
 }
 

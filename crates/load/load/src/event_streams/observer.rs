@@ -134,6 +134,11 @@ impl StreamObserver {
         self.is_reading
     }
 
+    /// Bytes of the body that were read.
+    pub fn read_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether the response has the maximum number of events.
     pub fn has_stopped(&self) -> bool {
         self.has_stopped
@@ -246,7 +251,6 @@ impl StreamObserver {
         if !std::mem::take(&mut self.is_reading) {
             return end;
         }
-        sinks.interval.record_response(&self.timeline);
         if options.api.is_some() && has_succeeded {
             sinks.interval.record_llm_response(&self.llm, done, &options.objectives);
         }
@@ -259,8 +263,8 @@ impl StreamObserver {
             }
             match (sinks.is_counted, has_succeeded) {
                 (true, true) => llm.record_response(&self.llm, done, &options.objectives),
-                (true, false) => llm.record_failure(&self.llm),
-                (false, _) => {}
+                (true, false) if end != StreamEnd::CutOff => llm.record_failure(&self.llm),
+                (_, _) => {}
             }
         }
         end
@@ -315,6 +319,9 @@ fn record_event(
         Some(Ok(None)) | None => {}
     }
     sinks.interval.record_event(gap);
+    if gap.is_none() {
+        sinks.interval.record_first_event(timeline);
+    }
     if let Some(reads) = &mut sinks.reads {
         reads.record_event(gap);
     }

@@ -1,5 +1,7 @@
 //! What the end of a response means for its call.
 
+use std::borrow::Cow;
+
 use weir_base::grpc_status::GRPC_OK;
 use weir_grpc::metadata::message_text;
 use weir_http2::connection::ResponseTotals;
@@ -7,7 +9,7 @@ use weir_http2::connection::ResponseTotals;
 use crate::headers::with_headers;
 
 /// Status of HTTP that calls have.
-const HTTP_OK: u16 = 200;
+pub(super) const HTTP_OK: u16 = 200;
 
 /// End of a call whose response is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +33,20 @@ impl CallEnd {
     }
 
     /// Why a response without a status of gRPC is a failure.
-    pub(crate) fn missing_text(status: u16) -> String {
+    pub(crate) fn missing_text(status: u16) -> Cow<'static, str> {
         match status {
-            HTTP_OK => "the response has no grpc-status: neither trailers nor a head with it".to_owned(),
-            status => format!("the response has no grpc-status, and the HTTP status {status}"),
+            HTTP_OK => Cow::Borrowed("the response has no grpc-status: neither trailers nor a head with it"),
+            status => Cow::Owned(format!("the response has no grpc-status, and the HTTP status {status}")),
+        }
+    }
+
+    /// Why a call has a status of HTTP.
+    pub(crate) fn http_text(status: u16) -> &'static str {
+        match status {
+            415 => "a response of HTTP: it does not take application/grpc; is there a server of gRPC?",
+            426 => "a response of HTTP: it does not speak HTTP/2; is there a server of gRPC?",
+            404 => "a response of HTTP, not of gRPC: is there a server of gRPC behind this path?",
+            _ => "a response of HTTP, not of gRPC",
         }
     }
 

@@ -1,10 +1,16 @@
 //! JSON of scenarios to messages, and back.
 
+use std::borrow::Cow;
+
+use weir_grpc::metadata::CONTENT_TYPE;
 use weir_scenario::plan::BodyCodec;
 
 use super::call::GrpcCall;
+use super::call_end::HTTP_OK;
 use super::call_messages::CallMessages;
+use crate::event_streams::status_of;
 use crate::headers::with_headers;
+use crate::steps::decoded_body;
 
 /// JSON of scenarios to messages of a call, and back.
 #[derive(Clone, Debug)]
@@ -16,14 +22,20 @@ impl JsonCodec {
         CallMessages::new(self.0.method.kind().has_response_stream())
     }
 
-    /// Messages of a response as JSON, one line each; `head` is its head.
+    /// Messages of a response as JSON, one line each; `head` is its head. What a proxy has sent in their place is as it is.
     ///
     /// # Errors
     /// What is wrong with the body.
     pub(crate) fn response(&self, head: &[u8], body: &[u8]) -> Result<Vec<u8>, String> {
         with_headers(head, |fields| {
-            let encoding = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("grpc-encoding"));
-            self.0.method.decode(body, encoding.map_or(&[], |(_, value)| *value)).map(String::into_bytes)
+            let value =
+                |of: &str| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(of)).map(|(_, value)| *value);
+            let has_other_type = value("content-type").is_some_and(|value| !value.starts_with(CONTENT_TYPE.as_bytes()));
+            if has_other_type || status_of(head).is_some_and(|status| status != HTTP_OK) {
+                return decoded_body(body, value("content-encoding")).map(Cow::into_owned);
+            }
+            let encoding = value("grpc-encoding").unwrap_or_default();
+            self.0.method.decode(body, encoding).map(String::into_bytes)
         })
     }
 

@@ -7,7 +7,7 @@
 //! - [`CallSource`]: a call as a scenario of a mix
 //! - `reflection_call`: the schema from the server
 //! - `call_messages`: check of a response's framing; `call_end`: what its trailers mean
-//! - `json_codec`: JSON of scenarios to messages
+//! - `json_codec`: JSON of scenarios to messages; [`ServiceSchemas`]: JSON of programs to messages, and back
 
 mod call;
 mod call_end;
@@ -19,6 +19,7 @@ mod reflection_call;
 mod rewrite;
 mod schema_bytes;
 mod schema_files;
+mod service_schemas;
 mod target;
 
 pub use self::call::{GrpcCall, GrpcCalls};
@@ -27,6 +28,7 @@ pub(crate) use self::call_messages::CallMessages;
 pub use self::call_source::CallSource;
 pub(crate) use self::json_codec::JsonCodec;
 pub use self::options::GrpcOptions;
-pub use self::rewrite::is_grpc_url;
 pub(crate) use self::rewrite::with_grpc;
+pub use self::rewrite::{asks_for_schema, for_users, is_grpc_url};
+pub use self::service_schemas::ServiceSchemas;
 pub use self::target::GrpcTarget;

@@ -18,7 +18,7 @@ use weir_net::tls::Tls;
 use super::call_end::CallEnd;
 use crate::options::Options;
 use crate::origin_addresses::OriginAddresses;
-use crate::probe::{connect, describe_io_error, describe_tls_error};
+use crate::probe::{NO_HTTP2_FOR_CALLS, connect, describe_io_error, describe_tls_error};
 
 /// Code of UNIMPLEMENTED.
 const UNIMPLEMENTED: u16 = 12;
@@ -36,7 +36,7 @@ pub(super) fn reflect(options: &Options, target: &Target, service: &str) -> Resu
     let address = target.host_header();
     let mut connection = ReflectionConnection::open(options, target).map_err(|error| {
         let why = match error.kind() {
-            io::ErrorKind::InvalidData => describe_tls_error(&error).replace("Try http://", "Try grpc://"),
+            io::ErrorKind::InvalidData => describe_tls_error(&error, "grpc"),
             _ => describe_io_error(&error),
         };
         format!("cannot ask {address} for its schema: {why}")
@@ -79,6 +79,7 @@ struct ReflectionConnection {
     head: String,
     clock: Clock,
     timeout: Nanos,
+    is_tls: bool,
 }
 
 /// Response of a call.
@@ -101,6 +102,9 @@ impl ReflectionConnection {
         let tls = target.tls.then(|| Tls::new(host, &options.tls)).transpose();
         let tls = tls.map_err(|error| io::Error::other(error.to_string()))?.map(|tls| tls.offering_http2(false));
         let (stream, poller) = connect(&OriginAddresses::from(addresses), tls.as_ref(), timeout, &mut |_| true)?;
+        if target.tls && !stream.is_http2() {
+            return Err(io::Error::other(NO_HTTP2_FOR_CALLS));
+        }
         let settings = ClientSettings { is_tls: target.tls, wants_trailers: true, ..ClientSettings::default() };
         let mut head = format!(
             "Host: {}\r\nUser-Agent: weir/{}\r\nContent-Type: {CONTENT_TYPE}\r\nTE: trailers\r\n",
@@ -115,7 +119,7 @@ impl ReflectionConnection {
             }
         }
         let protocol = ClientConnection::new(&settings);
-        Ok(Self { stream, poller, protocol, head, clock: Clock::starting_in(Nanos::ZERO), timeout })
+        Ok(Self { stream, poller, protocol, head, clock: Clock::starting_in(Nanos::ZERO), timeout, is_tls: target.tls })
     }
 
     fn call(&mut self, path: &str, body: &[u8]) -> io::Result<CallAnswer> {
@@ -142,16 +146,23 @@ impl ReflectionConnection {
                     self.poller.wait(if is_flushed { POLL_INTERVAL } else { Nanos::MILLI }, &mut Vec::new())?;
                     continue;
                 }
+                Err(error) if is_ended(&error) => return Err(self.ended(&error.to_string())),
                 Err(error) => return Err(error),
             };
             if read == 0 {
-                return Err(io::Error::other("it closed the connection"));
+                return Err(self.ended("it closed the connection"));
             }
             if self.take(buffer.get(..read).unwrap_or_default(), &mut answer)? {
                 self.write()?;
                 return Ok(answer);
             }
         }
+    }
+
+    /// Error of a connection that has ended.
+    fn ended(&self, why: &str) -> io::Error {
+        let is_mute = !self.protocol.peer_settings().is_received && !self.is_tls;
+        io::Error::other(format!("{why}{}", if is_mute { "; does it speak TLS there? Try grpcs://" } else { "" }))
     }
 
     /// Takes received bytes; true if the response is whole.
@@ -192,6 +203,10 @@ impl ReflectionConnection {
         self.stream.flush()?;
         Ok(true)
     }
+}
+
+fn is_ended(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }
 
 /// Sizes before a response.

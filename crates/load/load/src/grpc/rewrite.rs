@@ -8,6 +8,7 @@ use weir_grpc::metadata::{CONTENT_TYPE, check_field, timeout_text};
 use weir_grpc::{GrpcSchema, MethodName};
 use weir_net::target::Target;
 use weir_net::wire::parse_header;
+use weir_request::secret_mask::without_secrets;
 
 use super::call::GrpcCall;
 use super::options::GrpcOptions;
@@ -20,6 +21,7 @@ use crate::http2::{Http2Options, Http2Preference};
 use crate::options::{Options, RequestBodySource};
 use crate::plan::{PlanError, read_body};
 use crate::steps::{ScenarioSource, as_single_step};
+use crate::websocket::{http_url, is_websocket_url};
 
 /// Schemes of gRPC, and those of HTTP that they become.
 const SCHEMES: [(&str, &str); 2] = [("grpc://", "http://"), ("grpcs://", "https://")];
@@ -30,7 +32,35 @@ const ACCEPT_ENCODING: &str = "grpc-accept-encoding";
 
 /// Whether a URL is one of gRPC.
 pub fn is_grpc_url(url: &str) -> bool {
-    SCHEMES.iter().any(|(scheme, _)| url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme)))
+    scheme_of(url).is_some()
+}
+
+/// Options of users of a program whose URL is one of gRPC as those of requests over HTTP/2, and of WebSocket as one of
+/// HTTP; others as they are.
+pub fn for_users(options: Options) -> Options {
+    if is_websocket_url(&options.url) {
+        let url = http_url(&options.url).into_owned();
+        return Options { url, ..options };
+    }
+    let Some((scheme, http)) = scheme_of(&options.url) else { return options };
+    let is_tls = http.starts_with("https");
+    let over_tls = if is_tls { Some(Http2Preference::Required) } else { options.http2.over_tls };
+    let http2 = Http2Options { over_tls, cleartext: !is_tls || options.http2.cleartext, ..options.http2 };
+    Options { url: format!("{http}{}", &options.url[scheme.len()..]), http2, ..options }
+}
+
+/// Scheme of a URL of gRPC with what is behind it, and that of HTTP that it becomes.
+fn scheme_of(url: &str) -> Option<(&'static str, &'static str)> {
+    let is_scheme = |scheme: &str| url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
+    SCHEMES.into_iter().find(|(scheme, _)| is_scheme(scheme))
+}
+
+/// Whether a plan of these options asks a server for its schema.
+pub fn asks_for_schema(options: &Options) -> bool {
+    let is_described = options.grpc.protoset.is_some() || !options.grpc.protos.is_empty();
+    let is_made = |source: &ScenarioSource| source.made_for.is_some();
+    let has_calls = is_grpc_url(&options.url) || options.scenarios.iter().any(|source| source.call.is_some());
+    has_calls && !is_described && !options.grpc.is_call() && !options.scenarios.iter().any(is_made)
 }
 
 /// Options of a grpc URL as those of requests over HTTP/2; others as they are. Without files the schema is asked of the
@@ -93,6 +123,10 @@ fn url_of(base: &str, call: &str) -> Result<String, PlanError> {
     if is_grpc_url(base) {
         return Ok(format!("{}/{}", base.trim_end_matches('/'), call.trim_start_matches('/')));
     }
+    if !base.is_empty() {
+        let why = format!("invalid base_url '{}' of a mix of calls; write grpc://host:port", without_secrets(base));
+        return Err(PlanError::Grpc(why));
+    }
     let why =
         format!("the call '{}' has no host; write base_url = \"grpc://host:port\" in [load]", call.escape_debug());
     Err(PlanError::Grpc(why))
@@ -100,10 +134,7 @@ fn url_of(base: &str, call: &str) -> Result<String, PlanError> {
 
 /// Options of one grpc URL as those of requests over HTTP/2.
 fn call_options<'o>(options: &'o Options, known: &mut KnownSchemas) -> Result<Cow<'o, Options>, PlanError> {
-    let Some((scheme, http)) = SCHEMES
-        .iter()
-        .find(|(scheme, _)| options.url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme)))
-    else {
+    let Some((scheme, http)) = scheme_of(&options.url) else {
         let why =
             "--proto, --proto-path and --protoset are for URLs of gRPC; write grpc://host:port/package.Service/Method";
         return if options.grpc.is_empty() { Ok(Cow::Borrowed(options)) } else { Err(PlanError::Conflict(why)) };

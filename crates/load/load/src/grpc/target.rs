@@ -20,6 +20,11 @@ pub struct GrpcTarget {
 }
 
 impl GrpcTarget {
+    /// Full name of the method: `package.Service/Method`.
+    pub(crate) fn name(&self) -> String {
+        format!("{}/{}", self.method.0, self.method.1)
+    }
+
     /// The call.
     ///
     /// # Errors

@@ -134,6 +134,11 @@ impl<X: FlowExchange> ConnectionStreams<X> {
         std::mem::take(&mut self.unsendable)
     }
 
+    /// All requests.
+    pub(crate) fn exchanges(&mut self) -> impl Iterator<Item = &mut StreamExchange<X>> {
+        self.exchanges.iter_mut().flatten()
+    }
+
     /// Requests that wait for a stream.
     pub(crate) fn waiting_exchanges(&mut self) -> impl Iterator<Item = &mut StreamExchange<X>> {
         self.exchanges.iter_mut().flatten().filter(|exchange| exchange.stream.is_none())

@@ -5,7 +5,9 @@ use std::fmt;
 use weir_net::target::TargetError;
 use weir_net::tls::TlsError;
 use weir_net::wire::RequestError;
-use weir_request::url::UrlError;
+use weir_request::url::{UrlError, UrlProblem};
+
+use crate::url_schemes;
 
 /// Invalid option of a load; the text names the value and the remedy.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +35,9 @@ impl std::error::Error for PlanError {}
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Target(TargetError::Url(UrlError { url, problem: UrlProblem::UnknownScheme(scheme) })) => {
+                url_schemes::unknown(f, url, scheme)
+            }
             Self::Target(e) => e.fmt(f),
             Self::Tls(e) => e.fmt(f),
             Self::Request(e) => e.fmt(f),

@@ -77,7 +77,7 @@ impl LoadPlan {
         let all = UserStages::new(update.stages.clone()).peak();
         let users = Shard::WHOLE.split(index, self.threads).count(self.shard.count(all));
         let users = usize::try_from(users).unwrap_or(usize::MAX);
-        (users, users.saturating_mul(self.connections_per_user()))
+        (users, users.saturating_mul(self.held_per_user()))
     }
 
     /// Schedule with the changes that were made.

@@ -119,7 +119,10 @@ fn check_scenario(options: &Options) -> Result<(), PlanError> {
     let has_braces = |text: &String| !options.no_template && text.contains("{{");
     let rules = [
         (!options.scenarios.is_empty(), "a scenario does not go with a ws:// URL; its steps are requests of HTTP"),
-        (options.program.is_some(), "a script does not go with a ws:// URL; its users send requests of HTTP"),
+        (
+            options.program.is_some(),
+            "a script does not go with a ws:// URL; write http://, and users in Python open ws:// by self.websocket()",
+        ),
         (
             setup.is_some() || teardown.is_some(),
             "--setup and --teardown do not go with a ws:// URL; they are requests of HTTP",

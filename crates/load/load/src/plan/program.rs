@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::requests::{authorization, read_body};
 use super::run_length::RunLength;
 use super::{LoadPlan, Pacing, PlanError};
+use crate::grpc::GrpcCalls;
 use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};
@@ -13,6 +14,7 @@ use crate::steps::{
 };
 use weir_base::Nanos;
 use weir_measure::run_steps::StepFacts;
+use weir_net::target::Target;
 use weir_net::wire::{RequestError, WireRequest, parse_header};
 use weir_pace::source::RequestSource;
 use weir_request::request_framing::{CallerFraming, closes_connection};
@@ -24,6 +26,8 @@ impl LoadPlan {
     /// If TLS cannot be configured.
     pub fn driven_by(self, program: Arc<dyn UserProgram>, options: &Options) -> Result<Self, PlanError> {
         let per_user = program.connections_per_user().max(1);
+        let makes_calls = program.makes_calls();
+        let of_calls = |target: Target| Target { url: target.url.replacen("http", "grpc", 1), ..target };
         let until = RunLength::of(options)?.of_iterations(&self.pacing);
         Ok(Self {
             users: self.connections,
@@ -32,7 +36,9 @@ impl LoadPlan {
             // A user opens its connections itself, when the program first needs them.
             preconnect: 0,
             requests: Vec::new(),
-            http2: self.http2.map(|http2| Http2Plan { shares_users: true, ..http2 }),
+            http2: self.http2.map(|http2| Http2Plan { shares_users: true, ..http2 }.for_calls(makes_calls)),
+            grpc: if makes_calls { Some(GrpcCalls::of(None)) } else { self.grpc },
+            target: if makes_calls { of_calls(self.target) } else { self.target },
             program: Some(ProgramPlan {
                 program,
                 resolver: OriginResolver::new(options)?,
@@ -57,7 +63,7 @@ impl LoadPlan {
     /// The same load, with users that other processes drive if the options have a program.
     pub(super) fn with_remote_users(self, options: &Options) -> Result<Self, PlanError> {
         match &options.program {
-            Some(program) => self.driven_by(Arc::new(RemoteProgram(program.scenarios().to_vec())), options),
+            Some(program) => self.driven_by(Arc::new(RemoteProgram::of(program)), options),
             None => Ok(self),
         }
     }

@@ -8,7 +8,9 @@ use weir_scenario::plan::OriginId;
 pub enum ProgramAction {
     /// Sends the request of the call.
     Send(ProgramSend),
-    /// Waits; [`woken`](super::ThreadProgram::woken) is called at this time.
+    /// Sends the request of the call, beside others of the user; [`more`](super::ThreadProgram::more) is called next.
+    SendBeside(ProgramSend),
+    /// Waits; [`woken`](super::ThreadProgram::woken) is called at this time, in place of an earlier one.
     WaitUntil(Nanos),
     /// Nothing: other responses to the same send, or events of the response, are still to come.
     Await,
@@ -20,6 +22,8 @@ pub enum ProgramAction {
         /// Whether the iteration counts as a success.
         ok: bool,
     },
+    /// Ends the iteration where it is: it has been cut off, and counts as neither success nor failure.
+    Cut,
     /// Ends this thread; the others go on.
     StopThread,
     /// Ends the run, since the program cannot go on, with the reason.
@@ -42,6 +46,8 @@ pub struct ProgramSend {
     pub is_bodyless: bool,
     /// Parts of the response that are kept.
     pub keeps: KeptParts,
+    /// Number that the program gives it, if a user sends several at a time: its response, or its failure, has it.
+    pub key: u32,
 }
 
 /// Parts of a response that are kept for the program.

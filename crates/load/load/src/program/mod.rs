@@ -3,6 +3,7 @@
 //! - [`UserProgram`]: what a load has; it makes one [`ThreadProgram`] for each worker thread
 //! - [`ThreadProgram`]: the users of one thread: events in, [`ProgramAction`]s out
 //! - [`ProgramCall`]: what a call is about, and where the program puts a request and its findings
+//! - [`SocketCommand`] and [`SocketEvent`]: connections of WebSocket that users hold
 //! - [`StepNames`]: names of steps that are known only at run time
 //! - [`ProgramOptions`]: a program as other processes make it: [`ScriptOptions`] of a script, or a [`BuiltInProgram`]
 //! - [`request`]: bytes of requests that are given in parts; [`UserShape`]: number of users over time
@@ -17,6 +18,7 @@ mod remote_program;
 pub mod request;
 mod script_options;
 mod script_path;
+mod socket;
 mod step_names;
 mod user_program;
 mod user_shape;
@@ -26,6 +28,7 @@ pub use self::program_options::{BuiltInProgram, ProgramOptions};
 pub(crate) use self::remote_program::RemoteProgram;
 pub use self::script_options::ScriptOptions;
 pub use self::script_path::{is_javascript, is_python, is_script, take_script};
+pub use self::socket::{SocketCommand, SocketEnd, SocketEvent, SocketId, SocketMessage, SocketOpening};
 pub use self::step_names::StepNames;
 pub use self::user_program::{
     ProgramCall, ProgramOrigin, ProgramResponse, ProgramThread, ResponseTimes, StreamPart, ThreadProgram, UserProgram,

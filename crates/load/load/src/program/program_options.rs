@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ScriptOptions;
-use super::script_path::is_python;
+use super::script_path::{is_javascript, is_python};
 
 /// Program that drives the users of a load in other processes, as they make it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub enum ProgramOptions {
     Lua(ScriptOptions),
     /// Script, or classes, in Python.
     Python(ScriptOptions),
+    /// Script in JavaScript.
+    JavaScript(ScriptOptions),
     /// Program of weir's own.
     BuiltIn(BuiltInProgram),
 }
@@ -34,13 +36,18 @@ pub struct BuiltInProgram {
 impl ProgramOptions {
     /// Program of a script, whose language is that of its file's extension; classes without a file are Python's.
     pub fn of_script(script: ScriptOptions) -> Self {
-        if is_python(&script.path) || !script.classes.is_empty() { Self::Python(script) } else { Self::Lua(script) }
+        match &script.path {
+            _ if !script.classes.is_empty() => Self::Python(script),
+            path if is_python(path) => Self::Python(script),
+            path if is_javascript(path) => Self::JavaScript(script),
+            _ => Self::Lua(script),
+        }
     }
 
     /// Names of the scenarios, in order.
     pub fn scenarios(&self) -> &[String] {
         match self {
-            Self::Lua(script) | Self::Python(script) => &script.scenarios,
+            Self::Lua(script) | Self::Python(script) | Self::JavaScript(script) => &script.scenarios,
             Self::BuiltIn(program) => &program.scenarios,
         }
     }
@@ -48,7 +55,7 @@ impl ProgramOptions {
     /// Script, unless the program is weir's own.
     pub fn script(&self) -> Option<&ScriptOptions> {
         match self {
-            Self::Lua(script) | Self::Python(script) => Some(script),
+            Self::Lua(script) | Self::Python(script) | Self::JavaScript(script) => Some(script),
             Self::BuiltIn(_) => None,
         }
     }
@@ -56,7 +63,7 @@ impl ProgramOptions {
     /// Name for messages: the script's file, or the program's name.
     pub fn shown_name(&self) -> PathBuf {
         match self {
-            Self::Lua(script) | Self::Python(script) => script.path.clone(),
+            Self::Lua(script) | Self::Python(script) | Self::JavaScript(script) => script.path.clone(),
             Self::BuiltIn(program) => PathBuf::from(&program.name),
         }
     }
@@ -92,7 +99,8 @@ mod tests {
         let classes = ScriptOptions { classes: vec!["a:B".to_owned()], ..ScriptOptions::default() };
         let classes = ProgramOptions::of_script(classes);
         assert!(matches!(classes, ProgramOptions::Python(_)));
-        for program in [script("a.lua"), script("b.py"), classes, ProgramOptions::BuiltIn(own.clone())] {
+        for program in [script("a.lua"), script("b.py"), script("c.js"), classes, ProgramOptions::BuiltIn(own.clone())]
+        {
             let line = serde_json::to_string(&program).expect("it serialises");
             assert_eq!(serde_json::from_str::<ProgramOptions>(&line).expect("own line"), program);
         }

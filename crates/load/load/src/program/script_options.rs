@@ -42,6 +42,12 @@ pub struct ScriptOptions {
     /// Folder in place of the site of k6's libraries.
     #[serde(default)]
     pub js_lib: Option<PathBuf>,
+    /// Whether the load is that of the command line, and not the one that a script in JavaScript describes.
+    #[serde(default)]
+    pub has_own_load: bool,
+    /// Value that the function before the load has returned, as JSON.
+    #[serde(default)]
+    pub setup_data: Option<String>,
     /// Memory of the interpreter of each user of a script in JavaScript, in bytes.
     #[serde(default)]
     pub js_heap: Option<u64>,

@@ -11,7 +11,7 @@ use weir_pace::arrival_queue::ArrivalQueue;
 use weir_pace::shard::Shard;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin};
 
-use super::{PipelinedRequest, ProgramAction, ReleasedRecord};
+use super::{PipelinedRequest, ProgramAction, ReleasedRecord, SocketCommand, SocketEvent};
 use crate::event_streams::ArrivedEvents;
 use crate::headers::with_headers;
 
@@ -28,8 +28,18 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         1
     }
 
+    /// Maximum number of sockets that a user may hold beside these.
+    fn sockets_per_user(&self) -> u64 {
+        0
+    }
+
     /// Whether responses may be read as streams of events: those whose sends keep [`Events`](super::KeptParts::Events).
     fn may_read_events(&self) -> bool {
+        false
+    }
+
+    /// Whether its requests are calls of gRPC.
+    fn makes_calls(&self) -> bool {
         false
     }
 
@@ -87,6 +97,11 @@ pub trait ThreadProgram: fmt::Debug + Send {
     /// Continues a user whose wait is over.
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction;
 
+    /// Continues a user whose request is on its way, with further ones or a wait.
+    fn more(&mut self, _call: &mut ProgramCall<'_>) -> ProgramAction {
+        ProgramAction::Await
+    }
+
     /// Takes the head, or further events, of a response that is read as a stream of events.
     fn events(&mut self, _part: &StreamPart<'_>, _call: &mut ProgramCall<'_>) -> ProgramAction {
         ProgramAction::Await
@@ -94,6 +109,12 @@ pub trait ThreadProgram: fmt::Debug + Send {
 
     /// Takes a whole response.
     fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction;
+
+    /// Takes what has happened to a socket of a user; [`Await`](ProgramAction::Await) leaves what the user waits for as
+    /// it is.
+    fn socket(&mut self, _event: &SocketEvent<'_>, _call: &mut ProgramCall<'_>) -> ProgramAction {
+        ProgramAction::Await
+    }
 
     /// Takes a request without a response; `remaining` further ones of the same send fail as well, and the action of
     /// the last one counts.
@@ -155,12 +176,15 @@ pub struct ProgramCall<'a> {
     pub scenario: u32,
     /// Index of the step that a failure without a request belongs to.
     pub step: u32,
+    /// Number that the program has given the request whose response or failure this is.
+    pub key: u32,
     /// Whether the response is a success, if the program decides it; otherwise its status does.
     pub is_success: Option<bool>,
     /// Number under which the record of this response is held back, until the program decides about it; the program
     /// sets it, and takes each number once.
     pub held_as: Option<u64>,
     pub(crate) released: &'a mut Vec<ReleasedRecord>,
+    pub(crate) sockets: &'a mut Vec<(u32, SocketCommand)>,
     pub(crate) request: &'a mut RequestBytes,
     pub(crate) pipelined: &'a mut Vec<PipelinedRequest>,
     pub(crate) failures: &'a mut Vec<FlowFailure>,
@@ -182,6 +206,11 @@ impl ProgramCall<'_> {
         if requests.len() > 1 {
             self.pipelined.extend_from_slice(requests);
         }
+    }
+
+    /// Takes a command for a socket of the user, which is executed behind the call; those of one call in their order.
+    pub fn command(&mut self, command: SocketCommand) {
+        self.sockets.push((self.user, command));
     }
 
     /// Takes the decision about a response whose record was held back.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use weir_base::Nanos;
+use weir_base::grpc_status::GRPC_OK;
 use weir_http2::error_code::ErrorCode;
 use weir_net::wire::{HeadNotes, ResponseObserver};
 use weir_request::request_framing::closes_connection;
@@ -15,6 +16,7 @@ use crate::grpc::{CallMessages, JsonCodec};
 use crate::headers::with_headers;
 use crate::program::{KeptParts, PipelinedRequest};
 use crate::request_tracing::RequestSpan;
+use crate::websocket::UserSocket;
 
 /// Maximum size of the buffers that a thread keeps for the next exchange, in bytes each.
 const MAX_SPARE_BYTES: usize = 64 << 10;
@@ -44,6 +46,8 @@ pub(crate) struct StepExchange {
     /// Index of the step among all steps.
     pub(crate) step: u32,
     pub(crate) origin: OriginId,
+    /// Number that a program has given it.
+    pub(crate) key: u32,
     /// Fields of the response's head that change what follows.
     pub(super) notes: HeadNotes,
     pub(super) kept: KeptResponse,
@@ -63,6 +67,10 @@ pub(crate) struct StepExchange {
     pub(crate) codec: Option<Arc<JsonCodec>>,
     /// Code with which its stream ended without a whole response (HTTP/2).
     pub(crate) reset_code: Option<ErrorCode>,
+    /// Reason why the response is a failure, of a call of gRPC.
+    pub(crate) fault: Option<String>,
+    /// Its connection as WebSocket, if it is one.
+    pub(crate) socket: Option<Box<UserSocket>>,
 }
 
 impl StepExchange {
@@ -75,8 +83,9 @@ impl StepExchange {
         timeout: Option<Nanos>,
     ) {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
+        self.key = 0;
         self.is_kept = keeps != KeptParts::Nothing;
-        (self.reset_code, self.span, self.messages, self.codec) = (None, None, None, None);
+        (self.reset_code, self.span, self.messages, self.codec, self.fault) = (None, None, None, None, None);
         (self.released, self.is_shown) = (0, false);
         self.closes =
             (0..self.requests() as u32).any(|nth| closes_connection(self.request.parts_from(self.start_of(nth))[0]));
@@ -186,6 +195,7 @@ impl StepExchange {
 
     /// Drops what one large request or response has needed.
     pub(super) fn shrink(&mut self) {
+        self.socket = None;
         self.request.clear();
         self.request.written.shrink_to(MAX_SPARE_BYTES);
         self.pipelined.clear();
@@ -197,9 +207,12 @@ impl StepExchange {
         self.kept.head()
     }
 
-    /// Reason why the body of the response was not kept, although it is looked into.
-    pub(crate) fn cut_reason(&self) -> Option<&'static str> {
-        self.kept.cut_reason()
+    /// Reason why the body of a response with a status is of no use: it was not kept, although it is looked into, or a
+    /// person is shown messages that are invalid.
+    pub(crate) fn body_fault(&self, status: u16) -> Option<String> {
+        let is_decoded = self.is_shown && self.codec.is_some() && status == GRPC_OK;
+        let decode_fault = || is_decoded.then(|| self.decoded_body().err()).flatten();
+        self.kept.cut_reason().map(str::to_owned).or_else(decode_fault)
     }
 
     /// Body of the response as it came, without framing.

@@ -5,7 +5,7 @@ use weir_base::failure::FailureKind;
 use weir_scenario::plan::OriginId;
 
 use super::StepExchange;
-use crate::program::{KeptParts, ResponseTimes};
+use crate::program::{KeptParts, ResponseTimes, SocketEvent};
 
 /// Event of a user.
 #[derive(Debug)]
@@ -16,19 +16,32 @@ pub(crate) enum FlowEvent<'a> {
     Woken,
     /// The load is over, and the user ends.
     Stop,
-    /// A request of a step has failed; `remaining` further ones of the same send fail as well.
-    Failed { step: u32, kind: FailureKind, remaining: usize },
+    /// A request is on its way, beside which the user does more.
+    More,
+    /// A request of a step has failed, of the send with this key; `remaining` further ones of it fail as well.
+    Failed { step: u32, key: u32, kind: FailureKind, remaining: usize },
     /// The head or events of a response that is read as a stream, `service` after its send.
     Events { exchange: &'a StepExchange, status: u16, service: Nanos },
+    /// Something has happened to a socket of the user.
+    Socket(&'a SocketEvent<'a>),
     /// A whole response with its times; `remaining` further ones of the same send are to come.
     Response { exchange: &'a StepExchange, status: u16, times: ResponseTimes, remaining: usize },
 }
 
 impl FlowEvent<'_> {
+    /// Key of the send that the event is about.
+    pub(crate) fn key(&self) -> u32 {
+        match self {
+            Self::Begin | Self::Woken | Self::More | Self::Stop | Self::Socket(_) => 0,
+            Self::Failed { key, .. } => *key,
+            Self::Events { exchange, .. } | Self::Response { exchange, .. } => exchange.key,
+        }
+    }
+
     /// Index of the step of the request that the event is about.
     pub(crate) fn step(&self) -> Option<u32> {
         match self {
-            Self::Begin | Self::Woken | Self::Stop => None,
+            Self::Begin | Self::Woken | Self::More | Self::Stop | Self::Socket(_) => None,
             Self::Failed { step, .. } => Some(*step),
             Self::Events { exchange, .. } | Self::Response { exchange, .. } => Some(exchange.step),
         }
@@ -40,6 +53,8 @@ impl FlowEvent<'_> {
 pub(crate) enum FlowNext {
     /// The request of the buffers is sent.
     Send(FlowSend),
+    /// The request of the buffers is sent, and the user does more.
+    SendBeside(FlowSend),
     /// The user waits until this time.
     WaitUntil(Nanos),
     /// Nothing: further responses, or events, are to come.
@@ -48,6 +63,8 @@ pub(crate) enum FlowNext {
     EndStream,
     /// The iteration ends.
     End { ok: bool },
+    /// The iteration is cut off.
+    Cut,
     /// The thread ends.
     Stop,
 }
@@ -62,4 +79,6 @@ pub(crate) struct FlowSend {
     pub(crate) timeout: Option<Nanos>,
     pub(crate) is_bodyless: bool,
     pub(crate) keeps: KeptParts,
+    /// Number that the program has given it.
+    pub(crate) key: u32,
 }

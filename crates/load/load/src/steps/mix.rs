@@ -15,7 +15,8 @@ use weir_request::url::HttpUrl;
 use weir_request::url_text::UrlText;
 use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
 use weir_scenario::plan::{
-    BodyCodec, RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules, StreamEndRule, merge_missing_values,
+    BodyCodec, RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules, StreamEndRule, call_status_mistake,
+    merge_missing_values,
 };
 use weir_scenario::value::Value;
 
@@ -23,10 +24,21 @@ use super::file_root::FileRoot;
 use super::scenario_data::{ParsedData, ScenarioData};
 use super::single_request::{LITERAL_BRACES, mistake};
 use super::user_deal::UserDeal;
-use super::{OriginResolver, ResolvedOrigin, ScenarioSource, scenario_hook, without_user};
+use super::{OriginResolver, ResolvedOrigin, ScenarioSource, first_iteration, scenario_hook, without_user};
 use crate::grpc::JsonCodec;
 use crate::options::Options;
 use crate::plan::{PlanError, typed_auth};
+
+/// Beginning of the URLs of steps, with TLS as well, and that of calls of gRPC in their place.
+const HTTP_SCHEME: &str = "http";
+const CALL_SCHEME: &str = "grpc";
+
+/// Warning about data that no step uses.
+fn unused_columns(data: &ScenarioData) -> String {
+    let columns = data.columns().join(", ");
+    let example = data.columns().first().map_or("name", String::as_str);
+    format!("nothing uses the columns of {}: {columns}; write e.g. {{{{{example}}}}}", data.name)
+}
 
 /// Maximum number of iterations that are looked through for the end of data: more than a minute of any load has.
 const MAX_PLANNED_ITERATIONS: u64 = 1 << 26;
@@ -82,6 +94,10 @@ impl ScenarioMix {
             let codec = target.map(|target| target.call().map(|call| Arc::new(JsonCodec(call))));
             let codec = codec.transpose().map_err(PlanError::Grpc)?;
             settings.codec = codec.clone().map(|codec| codec as Arc<dyn BodyCodec>);
+            let success_mistake = settings.success.as_ref().filter(|_| codec.is_some()).and_then(call_status_mistake);
+            if let (Some(error), Some(text)) = (success_mistake, &options.success) {
+                return Err(PlanError::Scenario(mistake(&format!("--success '{text}'"), &error, "")));
+            }
             let hooks = scenario_hook::check(source, &settings)?;
             homes.extend(hooks.homes);
             let data = source.data.as_ref().map(|data| parsed.parse(data)).transpose()?;
@@ -100,7 +116,13 @@ impl ScenarioMix {
                 }
             };
             homes.extend(plan.home.clone());
+            if codec.is_some() {
+                first_iteration::check_first_call(source, &plan, data.as_ref(), seed)?;
+            }
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
+            if let Some(data) = data.as_ref().filter(|_| !plan.uses_columns) {
+                warnings.push(unused_columns(data));
+            }
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
             let name = unique_name(&mask.text(source.scenario_name()), &scenarios);
             let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };
@@ -214,9 +236,12 @@ impl ScenarioMix {
 
     /// URLs of all steps, in order: as they are written, without credentials and secrets.
     pub fn step_urls(&self) -> Vec<String> {
-        let steps = self.scenarios.iter().flat_map(|scenario| &scenario.plan.steps);
-        let shown = |url: &str| if UrlText::of(url).scheme.is_some() { without_user(url) } else { url.to_owned() };
-        steps.map(|step| self.mask.shown(&shown(step.url_text()))).collect()
+        let urls = self.scenarios.iter().flat_map(|scenario| {
+            let scheme = if scenario.codec.is_some() { CALL_SCHEME } else { HTTP_SCHEME };
+            scenario.plan.steps.iter().map(move |step| step.url_text().replacen(HTTP_SCHEME, scheme, 1))
+        });
+        let shown = |url: String| if UrlText::of(&url).scheme.is_some() { without_user(&url) } else { url };
+        urls.map(|url| self.mask.shown(&shown(url))).collect()
     }
 
     /// Checks of a step by its index among all steps.

@@ -13,6 +13,7 @@ mod data_source;
 mod exchange;
 mod exchange_pool;
 mod file_root;
+mod first_iteration;
 mod flow_event;
 mod kept_response;
 mod mix;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_base::Nanos;
+use weir_base::grpc_status::{GRPC_OK, is_grpc_status, is_success_status};
 use weir_machine::clock;
 use weir_measure::run_steps::StepFacts;
 use weir_net::target::SocketAddress;
@@ -16,7 +17,8 @@ use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::user_flow::{CallBuffers, CallSubject, ScriptTime, UserFlow};
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
-    ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, ResponseTimes, StreamPart, ThreadProgram, UserProgram,
+    ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ReleasedRecord, ResponseTimes, SocketCommand, StreamPart,
+    ThreadProgram, UserProgram,
 };
 
 /// Program of a load, and the way to its hosts.
@@ -54,6 +56,8 @@ pub(crate) struct ProgramFlows<'a> {
     /// Number under which the record of the last response is held back.
     held_as: Option<u64>,
     released: Vec<ReleasedRecord>,
+    /// Commands for sockets, each with its user.
+    sockets: Vec<(u32, SocketCommand)>,
 }
 
 impl<'a> ProgramFlows<'a> {
@@ -76,23 +80,19 @@ impl<'a> ProgramFlows<'a> {
             script_time: ScriptTime::default(),
             held_as: None,
             released: Vec::new(),
+            sockets: Vec::new(),
         }
     }
 
     fn next(&mut self, action: ProgramAction) -> FlowNext {
         match action {
-            ProgramAction::Send(send) => FlowNext::Send(FlowSend {
-                step: send.step,
-                origin: send.origin,
-                intended: send.intended,
-                timeout: send.timeout,
-                is_bodyless: send.is_bodyless,
-                keeps: send.keeps,
-            }),
+            ProgramAction::Send(send) => FlowNext::Send(flow_send(send)),
+            ProgramAction::SendBeside(send) => FlowNext::SendBeside(flow_send(send)),
             ProgramAction::WaitUntil(at) => FlowNext::WaitUntil(at),
             ProgramAction::Await => FlowNext::Await,
             ProgramAction::EndStream => FlowNext::EndStream,
             ProgramAction::End { ok } => FlowNext::End { ok },
+            ProgramAction::Cut => FlowNext::Cut,
             ProgramAction::StopThread => FlowNext::Stop,
             ProgramAction::Abort(reason) => {
                 self.abort = Some(reason);
@@ -120,9 +120,11 @@ impl UserFlow for ProgramFlows<'_> {
             now,
             scenario: subject.scenario,
             step: step.unwrap_or(0),
+            key: event.key(),
             is_success: None,
             held_as: None,
             released: &mut self.released,
+            sockets: &mut self.sockets,
             request,
             pipelined,
             failures: &mut findings.failures,
@@ -131,7 +133,9 @@ impl UserFlow for ProgramFlows<'_> {
         let action = match event {
             FlowEvent::Begin => self.program.begin(&mut call),
             FlowEvent::Woken => self.program.woken(&mut call),
+            FlowEvent::More => self.program.more(&mut call),
             FlowEvent::Stop => self.program.stop(&mut call),
+            FlowEvent::Socket(event) => self.program.socket(event, &mut call),
             FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
             FlowEvent::Events { exchange, status, service } => {
                 let (head, events) = (exchange.head(), &exchange.arrived);
@@ -157,7 +161,7 @@ impl UserFlow for ProgramFlows<'_> {
         let is_failed = !findings.failures.is_empty() || is_success == Some(false);
         self.is_failed = is_failed;
         let is_failed_by_status =
-            matches!(event, FlowEvent::Response { status, .. } if is_success.is_none() && *status >= 400);
+            matches!(event, FlowEvent::Response { status, .. } if is_success.is_none() && !is_success_status(*status));
         let verdict = if is_failed || is_failed_by_status { StepVerdict::Failed } else { StepVerdict::Passed };
         findings.verdict = step.map(|_| verdict);
         Some(self.next(action))
@@ -169,6 +173,10 @@ impl UserFlow for ProgramFlows<'_> {
 
     fn take_released(&mut self) -> Vec<ReleasedRecord> {
         std::mem::take(&mut self.released)
+    }
+
+    fn take_socket_commands(&mut self) -> Vec<(u32, SocketCommand)> {
+        std::mem::take(&mut self.sockets)
     }
 
     fn take_script_time(&mut self) -> ScriptTime {
@@ -250,8 +258,19 @@ impl UserFlow for ProgramFlows<'_> {
     }
 }
 
+fn flow_send(send: ProgramSend) -> FlowSend {
+    let ProgramSend { step, origin, intended, timeout, is_bodyless, keeps, key } = send;
+    FlowSend { step, origin, intended, timeout, is_bodyless, keeps, key }
+}
+
 fn response(exchange: &StepExchange, status: u16, times: ResponseTimes, remaining: usize) -> ProgramResponse<'_> {
     let (head, body) = (exchange.head(), exchange.body());
+    // A program has the status of gRPC among the fields.
+    let status = match status {
+        GRPC_OK => 200,
+        status if is_grpc_status(status) => 500,
+        status => status,
+    };
     let llm = exchange.observer.as_ref().map(|observer| *observer.llm_timeline());
     ProgramResponse { status, times, head, body, remaining, llm, events: &exchange.arrived }
 }

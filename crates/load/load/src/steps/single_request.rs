@@ -77,8 +77,12 @@ impl TextWriter {
             let why = format!("'{method}': a request with templates or checks has a method of capital letters");
             return Err(PlanError::Value("method", why));
         }
-        let url = self.template(&options.url, &format!("URL '{}'", options.url));
-        self.push(&HurlRequest::new(method, with_scheme(url)).to_string(), &format!("URL '{}'", options.url));
+        let origin = format!("URL '{}'", options.grpc.shown_url(options.url.clone()));
+        if let Some(target) = options.grpc.target() {
+            self.push(&format!("# @name {}\n", target.name()), &origin);
+        }
+        let url = self.template(&options.url, &origin);
+        self.push(&HurlRequest::new(method, with_scheme(url)).to_string(), &origin);
         let headers = self.headers(options)?;
         let auth = match options.auth.as_deref().filter(|auth| self.is_template && auth.contains("{{")) {
             Some(text) => {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use weir_base::Nanos;
+use weir_base::grpc_status::status_text;
 use weir_net::tls::Tls;
 use weir_net::wire::HeadNotes;
 use weir_pace::shard::Shard;
@@ -91,9 +92,11 @@ impl<'a> StepFlows<'a> {
             Some(codec) => codec.response(exchange.kept.head(), exchange.kept.raw_body()).map(Cow::Owned),
             None => exchange.kept.decoded_body(encoding.map(|(_, value)| *value)),
         };
+        let name = exchange.codec.as_ref().map(|_| status_text(status));
         let view = ResponseView {
             version: version_of(exchange.kept.head()),
             status,
+            call_status: name.as_deref(),
             headers,
             body: body.as_deref().unwrap_or_default(),
             raw_body: exchange.kept.raw_body(),
@@ -128,6 +131,7 @@ impl<'a> StepFlows<'a> {
                     timeout: flow.timeout(),
                     is_bodyless: flow.method(plan) == "HEAD",
                     keeps: if keeps_body { KeptParts::HeadAndBody } else { KeptParts::Head },
+                    key: 0,
                 })
             }
             FlowAction::WaitUntil(until) => FlowNext::WaitUntil(until),
@@ -183,7 +187,7 @@ impl UserFlow for StepFlows<'_> {
         match event {
             FlowEvent::Begin => self.step(user, buffers, |flow, context| flow.begin(context, intended, now)),
             FlowEvent::Woken => self.step(user, buffers, |flow, context| flow.woken(context, now)),
-            FlowEvent::Stop | FlowEvent::Events { .. } => None,
+            FlowEvent::Stop | FlowEvent::More | FlowEvent::Events { .. } | FlowEvent::Socket(_) => None,
             FlowEvent::Failed { kind, .. } => {
                 self.step(user, buffers, |flow, context| flow.failed(context, *kind, now))
             }

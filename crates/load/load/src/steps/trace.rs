@@ -66,7 +66,10 @@ impl StepTrace {
         let mut trace = Self::of_findings(users, user);
         trace.service = outcome.service();
         match outcome.end {
-            RequestEnd::Failed(kind) => trace.transfer_failure = Some(kind),
+            RequestEnd::Failed(kind) => {
+                trace.transfer_failure = Some(kind);
+                trace.explain(kind, exchange.and_then(|exchange| exchange.fault.as_deref()));
+            }
             // Nothing but the status says why.
             RequestEnd::Response(status) if trace.verdict == "failed" && users.has_passed() => {
                 trace.failures.push(format!("status {}", status_text(status)));
@@ -75,6 +78,9 @@ impl StepTrace {
         }
         if let Some(exchange) = exchange {
             trace.origin = users.flow.origin_name(users.scenario_of(user), exchange.origin);
+            if exchange.codec.is_some() {
+                trace.origin = trace.origin.replacen("http", "grpc", 1);
+            }
             trace.request = exchange.shown_request();
             trace.head = exchange.head().to_vec();
             trace.raw_body_bytes = exchange.body().len();
@@ -86,10 +92,23 @@ impl StepTrace {
                     }
                     trace.body = body;
                 }
-                Err(reason) => trace.failures.push(reason),
+                Err(reason) => {
+                    // As it came.
+                    trace.body = exchange.body().to_vec();
+                    if exchange.fault.is_none() {
+                        trace.failures.push(reason);
+                    }
+                }
             }
         }
         trace
+    }
+
+    /// Adds the reason to the name of a failure's kind.
+    fn explain(&mut self, kind: FailureKind, reason: Option<&str>) {
+        if let (Some(reason), Some(failure)) = (reason, self.failures.iter_mut().find(|text| *text == kind.name())) {
+            *failure = format!("{failure}: {reason}");
+        }
     }
 
     /// Trace of a request that could not be made.
@@ -104,6 +123,7 @@ impl StepTrace {
             }
         }
         let evaluated = users.flow.step_checks(step).iter().zip(0..findings.checks_evaluated);
+        let evaluated = evaluated.filter(|(_, index)| findings.has_passed(*index).is_some());
         let check = |(text, index): (&String, u32)| {
             let failure = failed.iter().find(|(of, _)| *of == index).map(|(_, failure)| failure);
             let failure = failure.map(|failure| (failure.expected.clone(), failure.actual.clone()));

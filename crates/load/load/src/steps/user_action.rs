@@ -47,6 +47,8 @@ pub(crate) struct Send {
     pub(crate) timeout: Option<Nanos>,
     pub(crate) is_bodyless: bool,
     pub(crate) keeps: KeptParts,
+    /// Number that a program has given it.
+    pub(crate) key: u32,
     /// Trace that its header has, if it is sampled.
     pub(crate) context: Option<TraceContext>,
 }
@@ -56,6 +58,8 @@ pub(crate) struct Send {
 pub(crate) enum UserAction {
     /// Sends the request of the table.
     Send(Send),
+    /// Sends the request of the table, and does more.
+    SendBeside(Send),
     /// Waits; the table wakes it.
     Wait,
     /// Ends the response that it reads as a stream.
@@ -72,6 +76,8 @@ pub(crate) struct EndedIteration {
     pub(crate) scenario: u32,
     pub(crate) intended: Nanos,
     pub(crate) ok: bool,
+    /// Whether it was cut off, and counts as neither.
+    pub(crate) is_cut: bool,
     /// Whether a request was sent, and whether one has reached its service; if not, the user pauses.
     pub(crate) has_sent: bool,
     pub(crate) has_reached: bool,

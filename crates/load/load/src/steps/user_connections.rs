@@ -16,6 +16,11 @@ impl UserConnections {
         Some(self.idle.remove(at).2)
     }
 
+    /// Whether there may be a connection to an origin.
+    pub(crate) fn has(&self, scenario: u32, origin: OriginId) -> bool {
+        self.idle.iter().any(|(of, to, _)| (*of, *to) == (scenario, origin))
+    }
+
     /// Stores a connection for the user's next request to an origin.
     pub(crate) fn keep(&mut self, scenario: u32, origin: OriginId, index: u32) {
         self.idle.push((scenario, origin, index));

@@ -71,6 +71,12 @@ impl FlowExchange for UserExchange {
         }
     }
 
+    fn set_fault(&mut self, reason: &str) {
+        if let Some(step) = self {
+            step.fault = Some(reason.to_owned());
+        }
+    }
+
     fn message_fault(&self) -> Option<&'static str> {
         self.as_ref()?.messages?.fault()
     }

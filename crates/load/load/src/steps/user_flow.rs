@@ -12,7 +12,7 @@ use weir_scenario::value::Value;
 
 use super::ResolvedOrigin;
 use super::flow_event::{FlowEvent, FlowNext};
-use crate::program::{PipelinedRequest, ReleasedRecord};
+use crate::program::{PipelinedRequest, ReleasedRecord, SocketCommand};
 
 /// What users of one thread follow. Steps are numbered among all of the load.
 pub(crate) trait UserFlow: Debug + Send {
@@ -74,6 +74,11 @@ pub(crate) trait UserFlow: Debug + Send {
 
     /// Decisions about records that were held back.
     fn take_released(&mut self) -> Vec<ReleasedRecord> {
+        Vec::new()
+    }
+
+    /// Commands for sockets that were given since the last look, each with its user.
+    fn take_socket_commands(&mut self) -> Vec<(u32, SocketCommand)> {
         Vec::new()
     }
 

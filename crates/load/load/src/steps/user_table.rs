@@ -1,7 +1,7 @@
 //! Users of one thread: their iterations, their waits, and what they send next.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use weir_base::Nanos;
 use weir_pace::feed::DueRequest;
@@ -12,7 +12,7 @@ use super::flow_event::{FlowEvent, FlowNext};
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
 use super::user_flow::{CallBuffers, CallSubject, EndedFlow, UserFlow};
-use crate::program::PipelinedRequest;
+use crate::program::{PipelinedRequest, SocketEvent};
 
 /// Users of one thread.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct UserTable<'a> {
     idle: Vec<u32>,
     max_users: usize,
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Number of users with a wake; the others' timers are left from waits that have ended early.
+    waiting: usize,
     /// Users that wait to be allowed to connect.
     connecting: VecDeque<u32>,
     /// Request to send, rendered.
@@ -50,10 +52,12 @@ struct LoadUser {
     has_reached: bool,
     /// Wait between two iterations.
     rest: Option<UserRest>,
+    /// Time at which it is woken.
+    wake: Option<Nanos>,
     /// Open connections, by scenario and origin.
     connections: UserConnections,
-    /// Request that waits to be allowed to connect.
-    pending: Option<PendingRequest>,
+    /// Requests that wait to be allowed to connect.
+    pending: VecDeque<PendingRequest>,
 }
 
 impl<'a> UserTable<'a> {
@@ -65,6 +69,7 @@ impl<'a> UserTable<'a> {
             idle: Vec::new(),
             max_users,
             timers: BinaryHeap::new(),
+            waiting: 0,
             connecting: VecDeque::new(),
             request: RequestBytes::default(),
             pipelined: Vec::new(),
@@ -93,34 +98,76 @@ impl<'a> UserTable<'a> {
         self.idle.push(user);
     }
 
-    /// Time of the next wake.
+    /// Time of the next wake, at the latest.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.timers.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Next user whose wait is over.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<u32> {
-        let Reverse((at, user)) = *self.timers.peek()?;
-        if at > now {
-            return None;
+        loop {
+            let Reverse((at, user)) = *self.timers.peek()?;
+            if at > now {
+                return None;
+            }
+            self.timers.pop();
+            if self.users.get(user as usize).is_some_and(|slot| slot.wake == Some(at)) {
+                self.forget_wake(user);
+                return Some(user);
+            }
         }
-        self.timers.pop();
-        Some(user)
+    }
+
+    /// Wakes a user at a time, in place of another one.
+    fn set_wake(&mut self, user: u32, at: Nanos) {
+        let Some(slot) = self.users.get_mut(user as usize) else { return };
+        if slot.wake == Some(at) {
+            return;
+        }
+        self.waiting += usize::from(slot.wake.is_none());
+        slot.wake = Some(at);
+        self.timers.push(Reverse((at, user)));
+    }
+
+    fn forget_wake(&mut self, user: u32) {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            self.waiting -= usize::from(slot.wake.take().is_some());
+        }
+    }
+
+    /// Takes what has happened to a socket of a user. What follows overtakes a wait; without anything it goes on.
+    pub(crate) fn socket_event(&mut self, user: u32, event: &SocketEvent<'_>, at: Nanos, unix_s: i64) -> UserAction {
+        let Some(slot) = self.users.get_mut(user as usize) else { return UserAction::Wait };
+        slot.has_reached |= !matches!(event, SocketEvent::Ended { .. });
+        let action = self.follow(user, &FlowEvent::Socket(event), at, unix_s);
+        if matches!(action, UserAction::Send(_)) {
+            self.forget_wake(user);
+        }
+        action
     }
 
     /// Whether no user waits.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.timers.is_empty() && self.connecting.is_empty()
+        self.waiting == 0 && self.connecting.is_empty()
     }
 
     /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off. Returns the number of requests
     /// that waited to be allowed to connect.
     pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) -> u64 {
-        let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
+        let timers = std::mem::take(&mut self.timers).into_iter();
+        let waits: Vec<u32> = timers
+            .filter(|Reverse((at, user))| self.users.get(*user as usize).is_some_and(|slot| slot.wake == Some(*at)))
+            .map(|Reverse((_, user))| user)
+            .collect();
+        self.waiting = 0;
         let connecting = std::mem::take(&mut self.connecting);
-        let requests = |user: &u32| self.users.get(*user as usize)?.pending.as_ref().map(PendingRequest::requests);
-        let withdrawn = connecting.iter().filter_map(requests).sum();
-        for user in waits.chain(connecting) {
+        let users: BTreeSet<u32> = waits.into_iter().chain(connecting).collect();
+        let mut withdrawn = 0;
+        for user in users {
+            if let Some(slot) = self.users.get_mut(user as usize) {
+                slot.wake = None;
+                withdrawn += slot.pending.drain(..).map(|pending| pending.requests()).sum::<u64>();
+            }
             if let Some(slot) = self.users.get(user as usize).filter(|slot| slot.rest.is_none()) {
                 cut_off(slot.scenario);
                 self.flow.cut(user);
@@ -133,7 +180,7 @@ impl<'a> UserTable<'a> {
     pub(crate) fn rest(&mut self, user: u32, until: Nanos, rest: UserRest) {
         if let Some(slot) = self.users.get_mut(user as usize) {
             slot.rest = Some(rest);
-            self.timers.push(Reverse((until, user)));
+            self.set_wake(user, until);
         }
     }
 
@@ -166,6 +213,11 @@ impl<'a> UserTable<'a> {
         self.follow(user, &FlowEvent::Woken, now, unix_s)
     }
 
+    /// Continues a user whose request is on its way.
+    pub(crate) fn more(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
+        self.follow(user, &FlowEvent::More, now, unix_s)
+    }
+
     /// Number of users so far.
     pub(crate) fn count(&self) -> u32 {
         u32::try_from(self.users.len()).unwrap_or(u32::MAX)
@@ -174,7 +226,8 @@ impl<'a> UserTable<'a> {
     /// Ends a user: it does what it does at its end.
     pub(crate) fn stop(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
         if let Some(slot) = self.users.get_mut(user as usize) {
-            (slot.rest, slot.pending) = (None, None);
+            slot.rest = None;
+            slot.pending.clear();
         }
         self.follow(user, &FlowEvent::Stop, now, unix_s)
     }
@@ -198,16 +251,16 @@ impl<'a> UserTable<'a> {
     }
 
     fn follow(&mut self, user: u32, event: &FlowEvent<'_>, now: Nanos, unix_s: i64) -> UserAction {
-        let Self { flow, users, timers, request, pipelined, findings, .. } = self;
+        let Self { flow, users, request, pipelined, findings, .. } = self;
         let Some(slot) = users.get_mut(user as usize) else { return UserAction::Wait };
         let LoadUser { scenario, iteration, intended, .. } = *slot;
         let mut subject = CallSubject { user, scenario, iteration, intended };
         let next = flow.call(&mut subject, event, now, CallBuffers { request, pipelined, findings, unix_s });
         (slot.scenario, slot.intended) = (subject.scenario, subject.intended);
         match next {
-            Some(FlowNext::Send(send)) => {
+            Some(next @ (FlowNext::Send(send) | FlowNext::SendBeside(send))) => {
                 slot.has_sent = true;
-                UserAction::Send(Send {
+                let send = Send {
                     user,
                     scenario: slot.scenario,
                     step: send.step,
@@ -219,24 +272,39 @@ impl<'a> UserTable<'a> {
                     timeout: send.timeout,
                     is_bodyless: send.is_bodyless,
                     keeps: send.keeps,
+                    key: send.key,
                     context: None,
-                })
+                };
+                match next {
+                    FlowNext::SendBeside(_) => UserAction::SendBeside(send),
+                    _ => UserAction::Send(send),
+                }
             }
             Some(FlowNext::WaitUntil(until)) => {
-                timers.push(Reverse((until.max(now), user)));
+                self.set_wake(user, until.max(now));
                 UserAction::Wait
             }
-            Some(FlowNext::End { ok }) => UserAction::End(EndedIteration {
-                scenario: slot.scenario,
-                intended: slot.intended,
-                ok,
-                has_sent: slot.has_sent,
-                has_reached: slot.has_reached,
-            }),
+            Some(next @ (FlowNext::End { .. } | FlowNext::Cut)) => {
+                let ended = EndedIteration {
+                    scenario: slot.scenario,
+                    intended: slot.intended,
+                    ok: matches!(next, FlowNext::End { ok: true }),
+                    is_cut: matches!(next, FlowNext::Cut),
+                    has_sent: slot.has_sent,
+                    has_reached: slot.has_reached,
+                };
+                self.forget_wake(user);
+                UserAction::End(ended)
+            }
             Some(FlowNext::EndStream) => UserAction::EndStream,
             Some(FlowNext::Stop) => UserAction::Stop,
             Some(FlowNext::Await) | None => UserAction::Wait,
         }
+    }
+
+    /// Number of a user's iteration among all of the load.
+    pub(crate) fn iteration_of(&self, user: u32) -> u64 {
+        self.users.get(user as usize).map_or(0, |slot| slot.iteration)
     }
 
     /// Scenario of a user's iteration.
@@ -257,8 +325,8 @@ impl<'a> UserTable<'a> {
     /// Stores the request of the table until a connection may be made.
     pub(crate) fn await_connection(&mut self, send: Send) {
         if let Some(slot) = self.users.get_mut(send.user as usize) {
-            slot.pending =
-                Some(PendingRequest { send, bytes: self.request.clone(), pipelined: self.pipelined.clone() });
+            let (bytes, pipelined) = (self.request.clone(), self.pipelined.clone());
+            slot.pending.push_back(PendingRequest { send, bytes, pipelined });
             self.connecting.push_back(send.user);
         }
     }
@@ -266,7 +334,21 @@ impl<'a> UserTable<'a> {
     /// Next request that waits to be allowed to connect.
     pub(crate) fn take_awaiting(&mut self) -> Option<PendingRequest> {
         let user = self.connecting.pop_front()?;
-        self.users.get_mut(user as usize)?.pending.take()
+        self.users.get_mut(user as usize)?.pending.pop_front()
+    }
+
+    /// Takes the next request of a user that waits to be allowed to connect, if a connection of its own may be free.
+    pub(crate) fn take_own_awaiting(&mut self, user: u32) -> Option<PendingRequest> {
+        let slot = self.users.get_mut(user as usize)?;
+        let Send { scenario, origin, .. } = slot.pending.front()?.send;
+        if !slot.connections.has(scenario, origin) {
+            return None;
+        }
+        // Its entries are all alike.
+        if let Some(at) = self.connecting.iter().position(|waiting| *waiting == user) {
+            self.connecting.remove(at);
+        }
+        slot.pending.pop_front()
     }
 
     /// Whether requests wait to be allowed to connect.

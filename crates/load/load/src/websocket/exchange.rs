@@ -42,8 +42,20 @@ pub(crate) struct WebSocketExchange {
     /// Time of the next ping, and the send of the last one that has no pong.
     pub(crate) next_ping: Nanos,
     pub(crate) pinged_at: Option<Nanos>,
-    /// Times and bytes of what it receives, if it only listens.
-    pub(crate) heard: Option<Box<(StreamTimeline, u64)>>,
+    /// What it has received, if it only listens.
+    pub(crate) heard: Option<Box<HeardMessages>>,
+    /// Whether its socket accepts no more bytes.
+    pub(crate) is_blocked: bool,
+}
+
+/// What a connection that only listens has received.
+#[derive(Debug)]
+pub(crate) struct HeardMessages {
+    pub(crate) timeline: StreamTimeline,
+    /// Bytes of the frames of its messages, ...
+    pub(crate) wire: u64,
+    /// ... and of their content.
+    pub(crate) body: u64,
 }
 
 /// What comes before the messages of a connection.
@@ -70,6 +82,9 @@ pub(crate) struct SentMessage {
 /// Capacity of the bytes to write that a connection keeps, in bytes.
 const MAX_KEPT_BYTES: usize = 4 * 1024;
 
+/// Bytes that wait to be written above which no message is framed, and no pong.
+const MAX_QUEUED_BYTES: usize = 64 * 1024;
+
 impl Default for WebSocketExchange {
     fn default() -> Self {
         Self {
@@ -88,6 +103,7 @@ impl Default for WebSocketExchange {
             next_ping: Nanos::NEVER,
             pinged_at: None,
             heard: None,
+            is_blocked: false,
         }
     }
 }
@@ -96,6 +112,13 @@ impl WebSocketExchange {
     /// Bytes that are not written yet.
     pub(crate) fn pending(&self) -> &[u8] {
         &self.out[self.offset..]
+    }
+
+    /// Whether a further frame may be added: its length then is all that a connection holds above the limit, however many
+    /// messages wait for a service that reads nothing.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.out.len() - self.offset < MAX_QUEUED_BYTES
     }
 
     /// Notes that some of these were written; returns the range of the flights whose first bytes are among them.
@@ -108,6 +131,10 @@ impl WebSocketExchange {
             self.offset = 0;
             self.out.clear();
             self.out.shrink_to(MAX_KEPT_BYTES);
+        } else if self.offset >= MAX_QUEUED_BYTES.max(self.out.len() / 2) {
+            // A socket that is never quite drained would keep all that was ever written.
+            self.written = written;
+            self.out.drain(..std::mem::take(&mut self.offset));
         }
         let first = self.sent.len() - self.unsent;
         while self.unsent > 0 && self.sent[self.sent.len() - self.unsent].start < written {

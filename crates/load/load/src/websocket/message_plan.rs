@@ -63,7 +63,7 @@ pub struct PlannedMessage {
 pub(crate) const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 
 /// Whether a URL is one of `ws` or `wss`.
-pub(crate) fn is_websocket_url(url: &str) -> bool {
+pub fn is_websocket_url(url: &str) -> bool {
     UrlText::of(url)
         .scheme
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case("ws") || scheme.eq_ignore_ascii_case("wss"))
@@ -196,6 +196,10 @@ fn check(options: &Options) -> Result<(), PlanError> {
         (options.method.is_some(), "--method does not go with a ws:// URL; an upgrade is a GET"),
         (options.no_keepalive, "--no-keepalive does not go with a ws:// URL; a connection carries many messages"),
         (options.http2.is_given(), "--http2 and --h2c do not go with a ws:// URL; it is upgraded from HTTP/1.1"),
+        (
+            options.http2.streams.is_some(),
+            "--streams is for HTTP/2; messages in flight of a connection of WebSocket are --pipeline",
+        ),
         (
             options.streams.is_some() && !listens,
             "--stream does not go with a ws:// URL; messages that the service pushes are read with --listen",

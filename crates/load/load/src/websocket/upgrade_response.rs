@@ -26,6 +26,12 @@ pub(crate) struct UpgradeResult {
 }
 
 impl UpgradeResponse {
+    /// Head as it came.
+    pub(crate) fn head(&self) -> &[u8] {
+        let end = memchr::memmem::find(&self.head, b"\r\n\r\n").map_or(self.head.len(), |at| at + 4);
+        &self.head[..end]
+    }
+
     /// Takes bytes of the response up to the end of its head; what is behind stays in `rest`. The result once it is
     /// whole.
     ///

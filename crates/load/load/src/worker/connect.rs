@@ -109,7 +109,8 @@ impl<F: Flow> Worker<'_, F> {
 
     /// Opens the connection, or begins its upgrade.
     pub(super) fn opened(&mut self, index: u32) {
-        if F::IS_FRAMED { F::upgrade(self, index) } else { self.set_opened(index) }
+        let is_framed = self.connections.get(index).is_some_and(|slot| F::is_framed(slot));
+        if is_framed { F::upgrade(self, index) } else { self.set_opened(index) }
     }
 
     /// Opens the connection: its first request, which waited for it, is written.
@@ -120,7 +121,7 @@ impl<F: Flow> Worker<'_, F> {
         let Some(slot) = self.connections.get(index) else { return };
         if slot.flights.is_empty() {
             self.results.counters.preconnected(now - slot.opened);
-            if F::IS_FRAMED {
+            if F::is_framed(slot) {
                 return F::opened_unused(self, index, now);
             }
             return self.connections.set_idle(index, now);
@@ -142,7 +143,7 @@ impl<F: Flow> Worker<'_, F> {
         }
         if counts.http.is_none() {
             let is_http2 = slot.streams.is_some();
-            let name = if F::IS_FRAMED { "WebSocket" } else { ["HTTP/1.1", "HTTP/2"][usize::from(is_http2)] };
+            let name = if F::is_framed(slot) { "WebSocket" } else { ["HTTP/1.1", "HTTP/2"][usize::from(is_http2)] };
             counts.http = Some(name.to_owned());
         }
     }

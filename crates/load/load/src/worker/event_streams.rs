@@ -108,6 +108,7 @@ impl<F: Flow> Worker<'_, F> {
         let mut arrived = exchange.arrived().map(std::mem::take);
         let end_rule = exchange.step().and_then(|step| observers.end_rules.get(step as usize));
         let cache = flow.head_cache(exchange, &mut reading.cache);
+        let before = taken.read_bytes();
         let mut tap = StreamTap {
             observer: &mut taken,
             options: &observers.options,
@@ -127,6 +128,7 @@ impl<F: Flow> Worker<'_, F> {
             *used = bytes.len();
             *response = decoder.abandon();
         }
+        results.counters.record_body(taken.read_bytes().saturating_sub(before), flight.intended);
         exchange.put_observer(taken);
         give_back(arrived, exchange);
         decoded
@@ -179,7 +181,9 @@ impl<F: Flow> Worker<'_, F> {
             end_rule: None,
             kept: exchange.inner.kept(),
         };
+        let before = tap.observer.read_bytes();
         tap.body(bytes);
+        results.counters.record_body(taken.read_bytes().saturating_sub(before), flight.intended);
         let has_stopped = taken.has_stopped();
         exchange.inner.put_observer(taken);
         give_back(arrived, &mut exchange.inner);
@@ -203,6 +207,7 @@ impl<F: Flow> Worker<'_, F> {
         if !observer.is_reading() {
             return;
         }
+        outcome.counted_in = observer.read_bytes();
         let sinks = self.results.counters.stream_sinks(&observers.options, outcome.intended);
         let mut sinks = StreamSinks { arrived, ..sinks };
         let fault = observer.settle(&observers.options, outcome.done, &mut sinks);
@@ -284,6 +289,25 @@ impl<F: Flow> Worker<'_, F> {
         let mut sinks = self.results.counters.stream_sinks(&observers.options, intended);
         observer.record(&observers.options, end, now, false, &mut sinks);
         failure
+    }
+
+    /// Records what has come of the streams in flight, which the end of the run cuts off.
+    pub(super) fn cut_observed(&mut self, now: Nanos) {
+        for index in self.connections.indices() {
+            let Some(slot) = self.connections.get(index) else { continue };
+            let mut taken: Vec<_> = slot.exchange.take_observer().into_iter().collect();
+            if let Some(streams) = &mut slot.streams {
+                taken.extend(streams.exchanges().filter_map(|exchange| exchange.inner.take_observer()));
+            }
+            taken.into_iter().for_each(|observer| self.cut_off(observer, now));
+        }
+    }
+
+    /// Records what has come of a stream that is dropped since the run is over.
+    pub(super) fn cut_off(&mut self, mut observer: Box<StreamObserver>, now: Nanos) {
+        let Some(observers) = &self.observers else { return };
+        let mut sinks = self.results.counters.stream_sinks(&observers.options, observer.timeline().intended);
+        observer.record(&observers.options, StreamEnd::CutOff, now, false, &mut sinks);
     }
 
     /// Time that may pass after a read at `now` until the next one; 0 if anything but events may come that is not to

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::Worker;
-use crate::connection::ConnectionPhase;
+use crate::connection::{ConnectionPhase, LoadConnection};
 use crate::exchange::FlowExchange;
 use crate::flight::{Flight, ReadTimes, WriteProgress};
 use crate::http2::StreamExchange;
@@ -35,8 +35,11 @@ pub(crate) trait Flow: Sized {
     /// Whether a connection with room takes any request, and not only those of its own users.
     const TAKES_ANY_CONNECTION: bool;
 
-    /// Whether connections are upgraded to a protocol of frames, which the flow reads and writes itself.
-    const IS_FRAMED: bool = false;
+    /// Whether a connection is upgraded to a protocol of frames, which the flow reads and writes itself.
+    #[inline]
+    fn is_framed(_connection: &LoadConnection<Self::Exchange>) -> bool {
+        false
+    }
 
     /// Whether responses may be read as streams of events, though the plan observes none.
     fn may_read_events(&self) -> bool {

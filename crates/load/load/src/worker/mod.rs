@@ -280,6 +280,7 @@ impl<'a, F: Flow> Worker<'a, F> {
         self.feed.stop(now.min(self.until));
         // Before the end of the flow, which takes the time within its script with it.
         self.record_cpu(now);
+        self.cut_observed(now);
         F::finish(&mut self);
         self.publish(0);
         let mut results = self.results;

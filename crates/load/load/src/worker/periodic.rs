@@ -51,7 +51,7 @@ impl<F: Flow> Worker<'_, F> {
                 self.expire_streams(index, now);
                 continue;
             }
-            if F::IS_FRAMED && F::expires_otherwise(self, index, now) {
+            if F::is_framed(slot) && F::expires_otherwise(self, index, now) {
                 continue;
             }
             let Some(slot) = self.connections.get(index) else { continue };

@@ -15,7 +15,7 @@ impl<F: Flow> Worker<'_, F> {
         let Some(slot) = self.connections.get(index) else { return };
         match slot.phase {
             ConnectionPhase::Open | ConnectionPhase::AwaitingSettings | ConnectionPhase::AwaitingUpgrade => {
-                if F::IS_FRAMED {
+                if F::is_framed(slot) {
                     if event.writable {
                         F::write_frames(self, index);
                     }

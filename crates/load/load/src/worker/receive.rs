@@ -35,7 +35,8 @@ impl<F: Flow> Worker<'_, F> {
                 break;
             }
             let at = self.arrival(&received, now);
-            let open = match F::IS_FRAMED {
+            let is_framed = self.connections.get(index).is_some_and(|slot| F::is_framed(slot));
+            let open = match is_framed {
                 true => F::frames_received(self, index, &buffer[..taken], ReadTimes { at, now }),
                 false => self.process(index, &buffer[..taken], at, now),
             };
@@ -182,10 +183,10 @@ impl<F: Flow> Worker<'_, F> {
 
     /// Handles the peer's close, which ends a response without a length, and truncates any other.
     pub(super) fn closed_by_peer(&mut self, index: u32, now: Nanos) {
-        if F::IS_FRAMED {
+        let Some(slot) = self.connections.get(index) else { return };
+        if F::is_framed(slot) {
             return F::ended_by_peer(self, index);
         }
-        let Some(slot) = self.connections.get(index) else { return };
         if slot.streams.is_some() {
             return self.closed_before_response(index);
         }

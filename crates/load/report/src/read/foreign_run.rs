@@ -147,7 +147,7 @@ impl ToolResult {
             tool: Tool::Weir,
             plan: ToolPlan {
                 model: Some(run.model),
-                method: Some(run.target.method.clone()),
+                method: Some(run.target.method.clone()).filter(|method| !method.is_empty()),
                 path: Some(run.target.path.clone()),
                 connections: Some(run.connections.max),
                 offered_per_s: run.arrivals_per_s().map(|rates| rates.offered),

@@ -374,5 +374,6 @@ fn outcome(number: u64, intended: Nanos, asked: &SampleRequest) -> Outcome {
         bytes_in: if has_response { asked.body + 238 } else { 0 },
         body_in: if has_response { asked.body } else { 0 },
         bytes_out: 127,
+        counted_in: 0,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use weir_hurl::{Assertion, ParseError};
+use weir_hurl::{Assertion, ParseError, PredicateKind, PredicateValue};
 
 use super::Scope;
 use super::filter::FilterChain;
@@ -22,6 +22,8 @@ pub struct CompiledCheck {
     query: CompiledQuery,
     filters: FilterChain,
     predicate: CompiledPredicate,
+    /// Whether a status is compared with a text: of a call of gRPC its name is meant.
+    is_by_name: bool,
 }
 
 /// Check that does not hold.
@@ -45,7 +47,12 @@ impl CompiledCheck {
     /// # Errors
     /// A query, filter or value that is invalid, or that scenarios do not have.
     pub fn compile(assertion: &Assertion, names: &mut VariableNames) -> Result<Self, ParseError> {
+        let is_by_name = matches!(
+            assertion.predicate.kind,
+            PredicateKind::Compare(_, PredicateValue::Text(_) | PredicateValue::Regex(_))
+        );
         Ok(Self {
+            is_by_name: is_by_name && assertion.is_about_status(),
             query: CompiledQuery::compile(&assertion.query, names)?,
             filters: FilterChain::compile(&assertion.filters, names)?,
             predicate: CompiledPredicate::compile(&assertion.predicate, names)?,
@@ -89,7 +96,10 @@ impl CompiledCheck {
     ) -> Result<(), CheckFailure> {
         let failure = |actual: String| CheckFailure { actual, expected: "a value".to_owned() };
         let mut scope = Scope { variables, context };
-        let found = self.query.evaluate(view, &mut scope).map_err(failure)?;
+        let found = match view.call_status {
+            Some(name) if self.is_by_name => Some(Value::text(name)),
+            _ => self.query.evaluate(view, &mut scope).map_err(failure)?,
+        };
         let actual = match found {
             Some(value) => self.filters.apply(value, &mut scope).map_err(failure)?,
             None if !self.filters.is_empty() => return Err(failure("nothing to filter".to_owned())),

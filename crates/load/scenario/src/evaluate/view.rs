@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use weir_base::Nanos;
+use weir_base::grpc_status::GRPC_STATUS_NAMES;
 
 use super::charset;
 
@@ -13,6 +14,8 @@ pub struct ResponseView<'a> {
     pub version: &'a str,
     /// Status.
     pub status: u16,
+    /// Name of the status of a call of gRPC; none of another response.
+    pub call_status: Option<&'a str>,
     /// Headers in order: names and values. May be empty where no capture or check needs them.
     pub headers: &'a [(&'a str, &'a [u8])],
     /// Body after content decoding.
@@ -32,6 +35,11 @@ pub struct ResponseView<'a> {
 }
 
 impl<'a> ResponseView<'a> {
+    /// Whether it is the response to a call of gRPC that has another status than OK.
+    pub fn is_failed_call(&self) -> bool {
+        self.call_status.is_some_and(|name| name != GRPC_STATUS_NAMES[0])
+    }
+
     /// First value of a header.
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.values(name).next()

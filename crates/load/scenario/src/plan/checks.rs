@@ -6,6 +6,7 @@ use weir_hurl::{
 };
 
 use super::body::push_body;
+use super::call_status::call_status_mistake;
 use super::encoding::PieceEncoding;
 use super::files::StepFiles;
 use super::findings::{FlowFailure, StepFindings};
@@ -50,21 +51,27 @@ enum CheckKind {
 }
 
 impl StepChecks {
-    /// Compiles what a response must be; `success` is a predicate that all of a step's responses must fulfill.
+    /// Compiles what a response must be; `success` is a predicate that all of a step's responses must fulfill. `is_call`:
+    /// whether it is one to a call of gRPC, whose status alone makes it a failure unless a check is about the status.
     pub(super) fn compile(
         response: Option<&ExpectedResponse>,
         success: Option<&Assertion>,
+        is_call: bool,
         compiler: &mut PieceCompiler<'_>,
         files: &mut StepFiles<'_>,
     ) -> Self {
         let mut compiled = Self { has_own_success: success.is_some(), ..Self::default() };
+        if is_call {
+            let asserts = response.into_iter().flat_map(|response| &response.asserts);
+            compiler.errors.extend(asserts.filter_map(call_status_mistake));
+        }
         if let Some(success) = success
             && let Some(check) = compiler.compile_check(success)
         {
             compiled.push(format!("success: {success}"), CheckKind::Assert(check));
         }
         // `HTTP *` asks for any status.
-        compiled.has_own_success |= response.is_some_and(|response| response.status == ExpectedStatus::Any);
+        compiled.has_own_success |= !is_call && response.is_some_and(|response| response.status == ExpectedStatus::Any);
         let nothing = ExpectedResponse::default();
         let response = response.unwrap_or(&nothing);
         if response.version != ExpectedVersion::Any {
@@ -196,11 +203,23 @@ impl StepChecks {
         scratch: &mut Vec<u8>,
         findings: &mut StepFindings,
     ) {
+        let first = findings.checks_evaluated;
         for check in checks {
             let index = findings.checks_evaluated;
             findings.checks_evaluated += 1;
-            if let Err(failure) = check.kind.evaluate(view, source, scratch) {
+            if view.is_failed_call() && check.kind.needs_body() {
+                findings.skipped.push(index);
+            } else if let Err(failure) = check.kind.evaluate(view, source, scratch) {
                 findings.failures.push(FlowFailure::Check(index, failure));
+            }
+        }
+        // With a status that is expected the messages are looked at as well.
+        if findings.failures.is_empty() && self.expects_status() {
+            for index in std::mem::take(&mut findings.skipped) {
+                let check = index.checked_sub(first).and_then(|at| checks.get(at as usize));
+                if let Some(Err(failure)) = check.map(|check| check.kind.evaluate(view, source, scratch)) {
+                    findings.failures.push(FlowFailure::Check(index, failure));
+                }
             }
         }
     }

@@ -16,9 +16,11 @@ pub struct StepFindings {
     pub step: u32,
     /// Meaning of the response or failure for the step; `None` if the call was not about a request.
     pub verdict: Option<StepVerdict>,
-    /// Number of checks that were evaluated: those of the indices 0, 1, ... Those that are not among the failures have
-    /// passed.
+    /// Number of checks that were evaluated: those of the indices 0, 1, ... Those that are not among the failures, or
+    /// skipped, have passed.
     pub checks_evaluated: u32,
+    /// Indices of checks among these that were skipped: of the messages of a call that has failed by its status.
+    pub skipped: Vec<u32>,
     /// Failures in order; empty if all is well.
     pub failures: Vec<FlowFailure>,
     /// Whether the values of captures are kept: a person sees each response.
@@ -60,10 +62,11 @@ pub enum FlowFailure {
 }
 
 impl StepFindings {
-    /// Whether the check of this index was evaluated and has passed.
-    pub fn has_passed(&self, check: u32) -> bool {
+    /// Whether the check of this index has passed; `None` if it was not evaluated.
+    pub fn has_passed(&self, check: u32) -> Option<bool> {
         let has_failed = |failure: &FlowFailure| matches!(failure, FlowFailure::Check(index, _) if *index == check);
-        check < self.checks_evaluated && !self.failures.iter().any(has_failed)
+        let is_evaluated = check < self.checks_evaluated && !self.skipped.contains(&check);
+        is_evaluated.then(|| !self.failures.iter().any(has_failed))
     }
 
     /// Whether the findings are about a request already.
@@ -81,6 +84,7 @@ impl StepFindings {
         self.step = step;
         self.verdict = None;
         self.checks_evaluated = 0;
+        self.skipped.clear();
         self.failures.clear();
         self.captures.clear();
     }

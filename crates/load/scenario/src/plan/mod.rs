@@ -11,6 +11,7 @@
 
 mod body;
 mod body_codec;
+mod call_status;
 mod checks;
 mod credential_home;
 mod credential_lines;
@@ -48,6 +49,7 @@ mod user;
 mod tests;
 
 pub use self::body_codec::BodyCodec;
+pub use self::call_status::call_status_mistake;
 pub use self::checks::StepChecks;
 pub use self::encoding::EncodingError;
 pub use self::files::FileContents;

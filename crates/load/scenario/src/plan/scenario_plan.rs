@@ -36,6 +36,8 @@ pub struct ScenarioPlan {
     pub think: ThinkTime,
     /// Slots of the columns of data, in the order of the settings.
     pub columns: Vec<VariableSlot>,
+    /// Whether a step uses one of these.
+    pub uses_columns: bool,
     /// Names of all variables.
     pub(super) names: VariableNames,
     /// Slot of the number of the iteration, if a step uses it.
@@ -102,7 +104,13 @@ impl ScenarioPlan {
             let template = requests.compile(request, &options.request);
             let own_success = success(entry, compiler.errors);
             let success = own_success.as_ref().or(settings.success.as_ref());
-            let checks = StepChecks::compile(entry.response.as_ref(), success, &mut compiler, &mut files);
+            let checks = StepChecks::compile(
+                entry.response.as_ref(),
+                success,
+                settings.codec.is_some(),
+                &mut compiler,
+                &mut files,
+            );
             let stream_end = StreamEndRule::of(entry, compiler.errors);
             steps.push(ScenarioStep {
                 name: name(entry),
@@ -134,6 +142,7 @@ impl ScenarioPlan {
             home,
             warnings: warnings.into_iter().map(|(position, text)| PlanWarning { position, text }).collect(),
             think: settings.think.clone(),
+            uses_columns: settings.columns.iter().any(|name| findings.used.contains(name)),
             columns,
             names,
             sequence,

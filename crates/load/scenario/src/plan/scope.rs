@@ -28,6 +28,8 @@ pub(super) struct ScopeFindings {
     pub(super) errors: Vec<ParseError>,
     /// Captured variables that nothing uses, by the place of their first capture.
     pub(super) unused: Vec<(TextPosition, String)>,
+    /// Names of all variables that are used.
+    pub(super) used: BTreeSet<String>,
 }
 
 /// Variable that scenarios have unless they set it: the number of the iteration among all of the load, from 0.
@@ -64,7 +66,7 @@ impl VariableScope {
         let mut unused: Vec<_> =
             captured.into_iter().filter(|(name, _)| !used.contains(name)).map(|(name, at)| (at, name)).collect();
         unused.sort();
-        ScopeFindings { errors, unused }
+        ScopeFindings { errors, unused, used }
     }
 
     /// Visits an entry in the order of its execution.

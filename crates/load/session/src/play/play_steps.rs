@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use weir_base::failure::FailureKind;
-use weir_load::grpc::is_grpc_url;
+use weir_load::grpc::{asks_for_schema, is_grpc_url};
 use weir_load::setup;
 use weir_load::steps::StepTrace;
 use weir_load::{self as load, LoadPlan, Options};
@@ -14,10 +14,10 @@ use weir_measure::end_reason::EndReason;
 use super::json::TraceDocument;
 use super::play_output::{PlayOutput, PlayTotals};
 use super::text::{TraceText, split};
-use weir_command::Interrupt;
 use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::{colors, print};
+use weir_command::{Interrupt, exit_on_interrupt};
 
 /// Counts and outcome from the printing thread.
 struct Printed {
@@ -36,6 +36,9 @@ pub fn play(options: &Options, output: &PlayOutput, messages: &Messages) -> Resu
     let mut options = options.single_iteration(options.scenarios.clone());
     // So that a call is a step, which is printed.
     options.traces_requests |= is_grpc_url(&options.url);
+    if asks_for_schema(&options) {
+        exit_on_interrupt(messages).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    }
     let mut plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     let Some(mix) = &plan.scenarios else {
         return Err("--once plays a scenario; name one with -s FILE, or a --check".to_owned());

@@ -32,18 +32,23 @@ impl<F: Flow> Worker<'_, F> {
                 // The rest of a message does not come once the response is ended on purpose.
                 Some(fault) if !has_stopped => {
                     results.counters.record_detail(FailureKind::Body, || fault.to_owned());
+                    exchange.inner.set_fault(fault);
                     Err(FailureKind::Body)
                 }
                 _ => Ok(GRPC_OK),
             },
             CallEnd::Status(status) => {
-                if is_grpc_status(status) && has_trailers {
+                if !is_grpc_status(status) {
+                    results.counters.record_message(status, || CallEnd::http_text(status).to_owned());
+                } else if has_trailers {
                     results.counters.record_message(status, || CallEnd::message(fields));
                 }
                 Ok(status)
             }
             CallEnd::Missing(status) => {
-                results.counters.record_detail(FailureKind::Protocol, || CallEnd::missing_text(status));
+                let reason = CallEnd::missing_text(status);
+                exchange.inner.set_fault(&reason);
+                results.counters.record_detail(FailureKind::Protocol, || reason.into_owned());
                 Err(FailureKind::Protocol)
             }
         }

@@ -33,7 +33,9 @@ impl<F: Flow> Worker<'_, F> {
         let now = self.clock.now();
         let Some(slot) = self.connections.get(index) else { return };
         let (phase, owner) = (slot.phase, slot.user);
+        let is_tls = self.flow.tls(slot.origin, self.shared.tls.as_ref()).is_some();
         let Some(streams) = &mut slot.streams else { return };
+        let is_mute = !is_tls && !streams.protocol.peer_settings().is_received && phase != ConnectionPhase::Connecting;
         let exchanges = streams.take_all();
         let capped = self.connections.is_exhausted();
         self.connections.close(index);
@@ -43,7 +45,9 @@ impl<F: Flow> Worker<'_, F> {
         }
         // Those within a stream have broken off.
         if exchanges.iter().any(|exchange| exchange.failure_kind(kind) == kind) {
-            self.results.counters.record_detail(kind, detail);
+            let has_ended = matches!(kind, FailureKind::Reset | FailureKind::Closed);
+            let hint = if is_mute && has_ended { ", before any frame of HTTP/2; does it speak TLS there?" } else { "" };
+            self.results.counters.record_detail(kind, || format!("{}{hint}", detail()));
         }
         let mut users: Vec<u32> = exchanges.iter().map(|exchange| exchange.user).collect();
         let mut continues = false;

@@ -17,6 +17,7 @@ use crate::http2::StreamGroups;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_http2::connection::{Event, ResetSide, ResponseTotals, StreamReset};
+use weir_http2::error_code::ErrorCode;
 use weir_machine::readiness_event::ReadinessEvent;
 use weir_net::wire::{DecodedResponse, ResponseObserver};
 
@@ -228,6 +229,9 @@ impl<F: Flow> Worker<'_, F> {
         }
         let code = reset.code;
         self.results.counters.counts().http2.record_error(code.name());
+        let plan = self.shared.plan;
+        let timeout = exchange.inner.timeout().unwrap_or(plan.timeout);
+        let is_at_deadline = plan.grpc.is_some() && now - exchange.flight.sent >= timeout;
         let (kind, why) = match (reset.side, reset.reason) {
             (ResetSide::Client, reason) => {
                 let reason = reason.unwrap_or("the response is malformed");
@@ -236,6 +240,10 @@ impl<F: Flow> Worker<'_, F> {
             (ResetSide::Peer, _) if reset.is_unprocessed && is_going_away => {
                 let times = exchange.resends + 1;
                 (FailureKind::Closed, format!("{times} connections ended without processing the request ({code})"))
+            }
+            // The service has the deadline of a call as well, and may be the first to end it.
+            (ResetSide::Peer, _) if is_at_deadline && code == ErrorCode::CANCEL => {
+                (FailureKind::Timeout, "the service ended the call at its deadline (CANCEL)".to_owned())
             }
             (ResetSide::Peer, _) => (FailureKind::Reset, format!("the service reset the stream ({code})")),
         };

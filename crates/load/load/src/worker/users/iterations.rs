@@ -14,7 +14,8 @@ impl Worker<'_, UserRequests<'_>> {
         let users = &self.flow.table;
         let can_begin = matches!(self.feed, Feed::Closed(_)) || users.has_free();
         let arrival = if can_begin && !self.flow.is_stopping { self.feed.next_due() } else { None };
-        let waiting = (users.is_awaiting() && self.connections.can_open()).then_some(Nanos::ZERO);
+        let is_awaiting = users.is_awaiting() || self.flow.sockets.is_opening();
+        let waiting = (is_awaiting && self.connections.can_open()).then_some(Nanos::ZERO);
         users.next_due().into_iter().chain(arrival).chain(waiting).min()
     }
 
@@ -25,6 +26,7 @@ impl Worker<'_, UserRequests<'_>> {
         if now >= self.until && !self.flow.is_stopping {
             self.cut_iterations(now);
         }
+        self.open_sockets(now);
         for _ in 0..MAX_STARTS {
             if !self.connections.can_open() {
                 break;
@@ -76,6 +78,7 @@ impl Worker<'_, UserRequests<'_>> {
 
     /// Ends the waits of all users: the run is over.
     pub(super) fn cut_iterations(&mut self, now: Nanos) {
+        self.flow.sockets.cut();
         let counts = self.results.counters.counts();
         let unsent = self.flow.table.cut(|scenario| counts.scenario(scenario).cut += 1);
         self.results.counters.give_up(unsent, now);
@@ -136,6 +139,7 @@ impl Worker<'_, UserRequests<'_>> {
     /// Does what a user does next; nothing is sent from `until` on but what users send at their end.
     fn act_until(&mut self, user: u32, action: Option<UserAction>, now: Nanos, until: Nanos) {
         self.release_decided();
+        self.run_socket_commands(now);
         let mut next = action;
         while let Some(action) = next {
             next = match action {
@@ -144,16 +148,16 @@ impl Worker<'_, UserRequests<'_>> {
                     self.end_stream_of(user, now);
                     None
                 }
-                UserAction::Send(send) if now >= until && !self.flow.is_stopping => {
+                UserAction::Send(send) | UserAction::SendBeside(send) if now >= until && !self.flow.is_stopping => {
                     self.results.counters.counts().scenario(send.scenario).cut += 1;
                     None
                 }
-                UserAction::Send(send) => {
-                    let send = self.sampled(send);
-                    let requests = self.flow.table.requests();
-                    (0..requests).for_each(|_| self.results.counters.begin(send.intended, now));
-                    self.send(send, now)
-                }
+                UserAction::Send(send) => self.begin_send(send, now),
+                UserAction::SendBeside(send) => match self.begin_send(send, now) {
+                    // It has failed at once, and the program has said what is next.
+                    Some(next) => Some(next),
+                    None => Some(self.ask(user, |users, unix_s| users.more(user, now, unix_s))),
+                },
                 UserAction::End(_) if self.flow.is_stopping => None,
                 UserAction::End(ended) => self.end_iteration(user, ended, now),
                 UserAction::Stop => {
@@ -161,7 +165,16 @@ impl Worker<'_, UserRequests<'_>> {
                     None
                 }
             };
+            self.run_socket_commands(now);
         }
+    }
+
+    /// Sends the request of the table, which counts from now on.
+    fn begin_send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
+        let send = self.sampled(send);
+        let requests = self.flow.table.requests();
+        (0..requests).for_each(|_| self.results.counters.begin(send.intended, now));
+        self.send(send, now)
     }
 
     /// Ends this thread since the program says so, and with a reason all others.
@@ -174,7 +187,10 @@ impl Worker<'_, UserRequests<'_>> {
 
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
     fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
-        self.results.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok);
+        match ended.is_cut {
+            true => self.results.counters.counts().scenario(ended.scenario).cut += 1,
+            false => self.results.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok),
+        }
         let earliest = match ended {
             EndedIteration { has_reached: true, .. } => now,
             EndedIteration { has_sent: false, ok: true, .. } => now + UNSENT_PAUSE,

@@ -5,6 +5,9 @@ mod iterations;
 mod lent_results;
 mod program_streams;
 mod sending;
+mod socket_frames;
+mod socket_records;
+mod sockets;
 mod split_sends;
 mod step_results;
 mod stopping;
@@ -15,6 +18,7 @@ use std::sync::mpsc::Sender;
 
 use self::held_record::HeldRecord;
 use self::program_streams::ProgramStreams;
+use self::sockets::UserSockets;
 use self::split_sends::SplitSends;
 use super::flow::{ArrivedResponse, FailedConnection, Flow, ScenarioOrigin};
 use super::{Worker, WorkerContext};
@@ -29,6 +33,7 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_http2::error_code::ErrorCode;
 use weir_machine::readiness_event::ReadinessEvent;
+use weir_measure::recorder::Interval;
 use weir_net::tls::Tls;
 use weir_net::wire::{DecodedResponse, HeadCache, WireError};
 use weir_pace::arrival_queue::ArrivalQueue;
@@ -52,6 +57,8 @@ pub(crate) struct UserRequests<'a> {
     unix_s: i64,
     /// Responses that users of a program read as streams of events.
     streams: ProgramStreams,
+    /// Connections of WebSocket that users of a program hold.
+    sockets: UserSockets,
     /// Sends of several requests on streams.
     split_sends: SplitSends,
     /// In place of the others while they are lent; only with calls of a program that may block.
@@ -76,6 +83,7 @@ impl<'a> UserRequests<'a> {
             sampler: plan.tracing.as_ref().map(|tracing| tracing.sampler(index)),
             unix_s: 0,
             streams: ProgramStreams::default(),
+            sockets: UserSockets::new(plan.seed, index),
             split_sends: SplitSends::default(),
             spare_counters: (!shared.control.calls.is_empty()).then(|| WorkerCounters::of(plan)),
         }
@@ -132,8 +140,39 @@ impl Flow for UserRequests<'_> {
         }
     }
 
+    #[inline]
+    fn is_framed(connection: &LoadConnection<UserExchange>) -> bool {
+        connection.exchange.as_ref().is_some_and(|step| step.socket.is_some())
+    }
+
+    fn upgrade(worker: &mut Worker<'_, Self>, index: u32) {
+        worker.upgrade_socket(index);
+    }
+
+    fn frames_received(worker: &mut Worker<'_, Self>, index: u32, bytes: &[u8], times: ReadTimes) -> bool {
+        worker.socket_received(index, bytes, times)
+    }
+
+    fn write_frames(worker: &mut Worker<'_, Self>, index: u32) {
+        worker.write_socket(index);
+    }
+
+    fn expires_otherwise(worker: &mut Worker<'_, Self>, index: u32, now: Nanos) -> bool {
+        worker.expire_socket(index, now)
+    }
+
+    fn ended_by_peer(worker: &mut Worker<'_, Self>, index: u32) {
+        worker.socket_ended(index);
+    }
+
+    fn add_to_interval(worker: &mut Worker<'_, Self>, interval: &mut Interval) {
+        interval.websocket = worker.flow.sockets.take_point().map(Box::new);
+    }
+
     fn opened(worker: &mut Worker<'_, Self>, index: u32, now: Nanos) {
-        worker.write(index, now);
+        if !worker.connections.get(index).is_some_and(|slot| Self::is_framed(slot)) {
+            worker.write(index, now);
+        }
     }
 
     fn head_cache<'c>(&'c mut self, exchange: &UserExchange, of_plan: &'c mut HeadCache) -> &'c mut HeadCache {
@@ -178,8 +217,11 @@ impl Flow for UserRequests<'_> {
     }
 
     fn failed(worker: &mut Worker<'_, Self>, failed: FailedConnection<UserExchange>, kind: FailureKind, now: Nanos) {
-        let FailedConnection { user, written, flights, exchange, .. } = failed;
+        let FailedConnection { user, phase, written, flights, exchange, .. } = failed;
         let Some(step) = exchange else { return };
+        if step.socket.is_some() {
+            return worker.socket_failed(user, phase, &flights, step, kind, now);
+        }
         worker.step_failed_on(user, &flights, kind, &step, (written, now));
         worker.flow.table.exchanges.put(step);
     }
@@ -213,7 +255,7 @@ impl Flow for UserRequests<'_> {
         let outcome = flight.failed(kind, now, bytes_out as usize);
         step.reset_code = code;
         let left = worker.flow.split_sends.end_request(user);
-        let event = FlowEvent::Failed { step: step.step, kind, remaining: left };
+        let event = FlowEvent::Failed { step: step.step, key: step.key, kind, remaining: left };
         let action = worker.step_failed(user, &outcome, &event, Some(&step), now);
         worker.recycle(Some(step));
         worker.act_on_last(user, action, left, now);
@@ -244,7 +286,7 @@ impl Flow for UserRequests<'_> {
             let takes_more = is_open && flow.table.has_free() && feed.next_due().is_some_and(|due| due < worker.until);
             return Some(!takes_more);
         }
-        (!flow.table.is_quiet()).then_some(false)
+        (!flow.table.is_quiet() || flow.sockets.is_opening()).then_some(false)
     }
 
     fn take_script_time(&mut self) -> ScriptTime {
@@ -257,6 +299,7 @@ impl Flow for UserRequests<'_> {
 
     fn stop(worker: &mut Worker<'_, Self>, ready: &mut Vec<ReadinessEvent>) {
         worker.stop_users(ready);
+        worker.close_sockets(ready);
     }
 
     fn finish(worker: &mut Worker<'_, Self>) {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::super::Worker;
 use super::UserRequests;
+use crate::exchange::FlowExchange as _;
 use crate::flight::ReadTimes;
 use crate::steps::{FlowEvent, StepExchange, UserAction};
 use weir_base::Nanos;
@@ -99,7 +100,9 @@ impl Worker<'_, UserRequests<'_>> {
             let Some(streams) = &mut slot.streams else {
                 if is_read(&slot.exchange) {
                     dropped += slot.flights.len() as u64;
+                    let observer = slot.exchange.take_observer();
                     self.connections.close(index);
+                    observer.into_iter().for_each(|observer| self.cut_off(observer, now));
                 }
                 continue;
             };
@@ -107,6 +110,9 @@ impl Worker<'_, UserRequests<'_>> {
             if !taken.is_empty() {
                 dropped += taken.len() as u64;
                 self.mark_dirty(index);
+            }
+            for mut exchange in taken {
+                exchange.inner.take_observer().into_iter().for_each(|observer| self.cut_off(observer, now));
             }
         }
         self.flow.streams.places.clear();

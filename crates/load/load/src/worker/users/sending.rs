@@ -48,6 +48,16 @@ impl Worker<'_, UserRequests<'_>> {
         self.open_for(send, now)
     }
 
+    /// Sends requests of a user that wait to be allowed to connect on connections of its own that are free.
+    pub(super) fn send_awaiting(&mut self, user: u32, now: Nanos) {
+        while let Some(pending) = self.flow.table.take_own_awaiting(user) {
+            self.flow.table.request.clone_from(&pending.bytes);
+            self.flow.table.pipelined.clone_from(&pending.pipelined);
+            let action = self.send(pending.send, now);
+            self.act(user, action, now);
+        }
+    }
+
     /// Closes connections of a user that would keep it, or another user, from a new one: after redirects to hosts that
     /// the plan does not name.
     fn close_surplus(&mut self, user: u32) {
@@ -77,7 +87,8 @@ impl Worker<'_, UserRequests<'_>> {
                 let failed = failed.failed(FailureKind::Connect, now, 0);
                 self.results.counters.record_detail(FailureKind::Connect, || reason);
                 let requests = self.flow.table.requests();
-                let event = |remaining| FlowEvent::Failed { step: send.step, kind: FailureKind::Connect, remaining };
+                let (step, key, kind) = (send.step, send.key, FailureKind::Connect);
+                let event = |remaining| FlowEvent::Failed { step, key, kind, remaining };
                 // The action of the last one counts.
                 (0..requests)
                     .rev()
@@ -96,6 +107,7 @@ impl Worker<'_, UserRequests<'_>> {
         std::mem::swap(&mut step.pipelined, &mut users.pipelined);
         let keeps = if self.flow.trace.is_some() { KeptParts::HeadAndBody } else { send.keeps };
         step.prepare((send.step, send.origin), send.is_bodyless, keeps, send.timeout);
+        step.key = send.key;
         let scenario = self.shared.plan.scenarios.as_ref().and_then(|mix| mix.scenarios.get(send.scenario as usize));
         if let Some(codec) = scenario.and_then(|scenario| scenario.codec.as_ref()) {
             step.begin_call(codec);

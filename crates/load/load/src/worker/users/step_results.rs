@@ -55,6 +55,7 @@ impl Worker<'_, UserRequests<'_>> {
         }
         self.recycle(exchange);
         self.act_on_last(user, action, elsewhere, now);
+        self.send_awaiting(user, now);
     }
 
     /// Keeps the buffers of an exchange that has ended.
@@ -84,9 +85,12 @@ impl Worker<'_, UserRequests<'_>> {
     ) -> (UserAction, Option<Box<StepExchange>>) {
         let StepExchange { observer, arrived, passes_events, .. } = exchange.as_mut();
         self.settle_observed(observer.as_deref_mut(), passes_events.then_some(arrived), &mut outcome);
-        if let (RequestEnd::Response(_), Some(reason)) = (outcome.end, exchange.cut_reason()) {
+        if let RequestEnd::Response(status) = outcome.end
+            && let Some(reason) = exchange.body_fault(status)
+        {
             outcome.end = RequestEnd::Failed(FailureKind::Body);
-            self.results.counters.record_detail(FailureKind::Body, || reason.to_owned());
+            self.results.counters.record_detail(FailureKind::Body, || reason.clone());
+            exchange.fault = Some(reason);
         }
         let action = match outcome.end {
             RequestEnd::Response(status) => {
@@ -96,7 +100,7 @@ impl Worker<'_, UserRequests<'_>> {
                 self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s))
             }
             RequestEnd::Failed(kind) => {
-                let event = FlowEvent::Failed { step: exchange.step, kind, remaining };
+                let event = FlowEvent::Failed { step: exchange.step, key: exchange.key, kind, remaining };
                 self.ask(user, |users, unix_s| users.failed(user, &event, at, unix_s))
             }
             RequestEnd::Checked { .. } => UserAction::Wait,
@@ -137,7 +141,7 @@ impl Worker<'_, UserRequests<'_>> {
         for (nth, flight) in flights.iter().enumerate() {
             let bytes_out = written.bytes_of(nth, exchange.length_of(flight.request));
             let left = flights.len() - nth - 1 + self.flow.split_sends.end_request(user);
-            let event = FlowEvent::Failed { step: exchange.step, kind, remaining: left };
+            let event = FlowEvent::Failed { step: exchange.step, key: exchange.key, kind, remaining: left };
             let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), &event, Some(exchange), now);
             last = Some((action, left));
         }
@@ -161,7 +165,7 @@ impl Worker<'_, UserRequests<'_>> {
     }
 
     /// Records a request of a step, with what the flow found.
-    fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
+    pub(super) fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
         self.results.counters.leave(outcome);
         self.record_left(user, outcome, exchange);
     }

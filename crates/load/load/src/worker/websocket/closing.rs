@@ -84,6 +84,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
         self.flow.is_stopping = true;
         let begun = self.clock.now();
         self.feed.stop(begun.min(self.until));
+        self.stop_listening(begun.min(self.until));
         for index in self.connections.indices() {
             if self.is_open(index) {
                 self.send_close(index, begun);

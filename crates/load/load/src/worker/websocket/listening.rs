@@ -2,26 +2,33 @@
 
 use super::{WebSocketMessages, Worker};
 use crate::flight::ReadTimes;
+use crate::websocket::HeardMessages;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
+use weir_measure::stream_timeline::StreamEnd;
 use weir_websocket::close_code::CloseCode;
 
 impl Worker<'_, WebSocketMessages<'_>> {
     /// Takes a message that a listening connection has received; false if the connection has ended with it.
-    pub(super) fn hear(&mut self, index: u32, body: u64, ReadTimes { at, now }: ReadTimes) -> bool {
+    pub(super) fn hear(&mut self, index: u32, (wire, body): (u64, u64), ReadTimes { at, now }: ReadTimes) -> bool {
         let Self { flow, connections, results, .. } = self;
         let (Some(options), Some(slot)) = (flow.plan.listens, connections.get(index)) else { return true };
         let (Some(heard), Some(flight)) = (slot.exchange.heard.as_deref_mut(), slot.flights.front_mut()) else {
             return true;
         };
-        let (timeline, bytes) = heard;
         let at = at.max(flight.sent.min(now));
-        flight.first_byte.get_or_insert(timeline.first_byte.unwrap_or(at));
-        let gap = timeline.record_event(at);
-        *bytes += body;
-        let sinks = results.counters.stream_sinks(&options, flight.intended);
+        let intended = flight.intended;
+        flight.first_byte.get_or_insert(heard.timeline.first_byte.unwrap_or(at));
+        let gap = heard.timeline.record_event(at);
+        (heard.wire, heard.body) = (heard.wire + wire, heard.body + body);
+        let is_last = options.max_events.is_some_and(|most| heard.timeline.events >= most);
+        // A connection may listen for hours: each interval has what came in it.
+        results.counters.record_arrived(wire);
+        let sinks = results.counters.stream_sinks(&options, intended);
         sinks.interval.record_event(gap);
+        if gap.is_none() {
+            sinks.interval.record_first_event(&heard.timeline);
+        }
         if sinks.window.contains(at) {
             sinks.streams.events_in_window += 1;
             sinks.streams.bytes_in_window += body;
@@ -29,7 +36,6 @@ impl Worker<'_, WebSocketMessages<'_>> {
         if let Some(gap) = gap.filter(|_| sinks.is_counted) {
             sinks.streams.record_gap(gap);
         }
-        let is_last = options.max_events.is_some_and(|most| timeline.events >= most);
         if is_last {
             self.finish_listening(index, StreamEnd::Stopped, at, now);
         }
@@ -41,29 +47,29 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let Some(slot) = self.connections.get(index) else { return };
         let (Some(flight), Some(heard)) = (slot.flights.pop_front(), slot.exchange.heard.take()) else { return };
         let user = slot.user;
-        let (timeline, bytes) = *heard;
-        self.end(&flight.completed(&Self::reply_of(bytes, bytes), done, 0, Nanos::NEVER), user);
-        self.record_end(&timeline, bytes, end);
+        self.end(&flight.completed(&Self::reply_of(heard.wire, heard.body), done, 0, Nanos::NEVER), user);
+        self.record_end(&heard, end);
         self.end_connection(index);
         self.start_anew(user, now);
     }
 
     /// Records what a listening connection has received before it failed.
-    pub(super) fn record_heard(&mut self, timeline: &StreamTimeline, bytes: u64, kind: FailureKind) {
+    pub(super) fn record_heard(&mut self, heard: &HeardMessages, kind: FailureKind) {
         let end = match kind {
             FailureKind::Stalled => StreamEnd::Stalled,
             FailureKind::Timeout => StreamEnd::TimedOut,
             _ => StreamEnd::BrokenOff,
         };
-        self.record_end(timeline, bytes, end);
+        self.record_end(heard, end);
     }
 
-    fn record_end(&mut self, timeline: &StreamTimeline, bytes: u64, end: StreamEnd) {
+    fn record_end(&mut self, heard: &HeardMessages, end: StreamEnd) {
         let Some(options) = self.flow.plan.listens else { return };
-        let sinks = self.results.counters.stream_sinks(&options, timeline.intended);
-        sinks.interval.record_response(timeline);
+        // The outcome has all bytes, which the intervals have had one by one.
+        self.results.counters.take_back_arrived(heard.wire);
+        let sinks = self.results.counters.stream_sinks(&options, heard.timeline.intended);
         if sinks.is_counted {
-            sinks.streams.record_response(timeline, end, bytes);
+            sinks.streams.record_response(&heard.timeline, end, heard.body);
         }
     }
 
@@ -80,8 +86,17 @@ impl Worker<'_, WebSocketMessages<'_>> {
             }
             let Some(timeout) = options.stall_timeout else { continue };
             let heard = self.connections.get(index).and_then(|slot| slot.exchange.heard.as_ref());
-            if heard.is_some_and(|heard| heard.0.stalls_at(timeout) <= now) {
+            if heard.is_some_and(|heard| heard.timeline.stalls_at(timeout) <= now) {
                 self.fail(index, FailureKind::Stalled, &|| format!("no message within {timeout}"));
+            }
+        }
+    }
+
+    /// Ends the connections that listen when the load is stopped: what they have received counts.
+    pub(super) fn stop_listening(&mut self, now: Nanos) {
+        for index in self.connections.indices() {
+            if self.is_open(index) {
+                self.finish_listening(index, StreamEnd::Stopped, now, now);
             }
         }
     }

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use super::Worker;
 use super::flow::{ArrivedResponse, FailedConnection, Flow, ScenarioOrigin};
-use crate::connection::ConnectionPhase;
+use crate::connection::{ConnectionPhase, LoadConnection};
 use crate::flight::ReadTimes;
 use crate::http2::StreamExchange;
 use crate::plan::LoadPlan;
@@ -96,7 +96,11 @@ impl Flow for WebSocketMessages<'_> {
     const MAX_CLAIM: u64 = 64;
     const READS_TOGETHER: bool = true;
     const TAKES_ANY_CONNECTION: bool = true;
-    const IS_FRAMED: bool = true;
+
+    #[inline]
+    fn is_framed(_connection: &LoadConnection<WebSocketExchange>) -> bool {
+        true
+    }
 
     fn has_idle(worker: &Worker<'_, Self>) -> bool {
         !worker.flow.ready.is_empty()
@@ -242,10 +246,13 @@ impl Worker<'_, WebSocketMessages<'_>> {
     /// with it.
     fn expire_messages(&mut self, index: u32, now: Nanos) -> bool {
         let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
+        if self.expire_first_reply(index, now) {
+            return true;
+        }
         if self.flow.plan.reply.is_none() || !self.is_open(index) {
             // What listens waits for its first message alone.
             let slot = self.connections.get(index);
-            return slot.and_then(|slot| slot.exchange.heard.as_ref()).is_some_and(|heard| heard.0.events > 0);
+            return slot.and_then(|slot| slot.exchange.heard.as_ref()).is_some_and(|heard| heard.timeline.events > 0);
         }
         // Later replies are told apart by their keys.
         while let Some(slot) = self.connections.get(index)
@@ -260,7 +267,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
             self.end(&flight.failed(FailureKind::Timeout, now, bytes), user);
             self.fill_connection(index, now, now);
         }
-        true
+        // A connection that accepts no byte of the oldest one fails as a whole.
+        self.connections.get(index).is_none_or(|slot| slot.flights.is_empty() || slot.exchange.written_messages() > 0)
     }
 
     /// Sends the pings that are due.

@@ -4,7 +4,7 @@ use super::super::connect::CONNECT_RETRY_DELAY;
 use super::{REPLY_STATUS, WebSocketMessages, Worker};
 use crate::connection::ConnectionPhase;
 use crate::flight::ReadTimes;
-use crate::websocket::{ConnectionOpening, UpgradeResponse, WebSocketExchange};
+use crate::websocket::{ConnectionOpening, HeardMessages, UpgradeResponse, WebSocketExchange};
 use crate::worker::flow::{FailedConnection, Flow};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -56,7 +56,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
             && let Some(flight) = slot.flights.front_mut()
         {
             flight.sent = now;
-            slot.exchange.heard = Some(Box::new((StreamTimeline::new(flight.intended, now), 0)));
+            let timeline = StreamTimeline::new(flight.intended, now);
+            slot.exchange.heard = Some(Box::new(HeardMessages { timeline, wire: 0, body: 0 }));
         }
         self.write_out(index, now);
     }
@@ -76,13 +77,14 @@ impl Worker<'_, WebSocketMessages<'_>> {
         };
         opening.upgrade = None;
         if let Some(heard) = &mut slot.exchange.heard {
-            heard.0.record_bytes(times.at);
+            heard.timeline.record_bytes(times.at);
         }
         match result.agreement {
             Ok(HandshakeAgreement { deflate: Some(deflate), .. }) => {
                 slot.exchange.is_deflated = true;
                 slot.exchange.reader.set_inflater(Inflater::new(!deflate.server_no_context));
             }
+            Ok(_) if self.flow.plan.offer.deflate.is_some() => self.websocket_counts().uncompressed += 1,
             Ok(_) => {}
             Err(HandshakeError::Status(status)) => {
                 self.rejected(index, status, result.head_bytes as u64, times);
@@ -178,12 +180,16 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let written = exchange.written_messages();
         for (nth, flight) in flights.iter().enumerate() {
             let bytes = exchange.sent.get(nth).filter(|_| nth < written).map_or(0, |sent| sent.bytes as usize);
-            self.end(&flight.failed(kind, now, bytes), user);
+            let mut outcome = flight.failed(kind, now, bytes);
+            if let Some(heard) = exchange.heard.as_deref() {
+                (outcome.bytes_in, outcome.body_in) = (heard.wire, heard.body);
+            }
+            self.end(&outcome, user);
         }
         if phase != ConnectionPhase::Open {
             self.connection_failed();
-        } else if let Some((timeline, bytes)) = exchange.heard.as_deref() {
-            self.record_heard(timeline, *bytes, kind);
+        } else if let Some(heard) = exchange.heard.as_deref() {
+            self.record_heard(heard, kind);
         }
         if self.is_open_loop() {
             return;
@@ -195,6 +201,26 @@ impl Worker<'_, WebSocketMessages<'_>> {
         }
     }
 
+    /// Fails a connection whose service has upgraded it, and does not reply to its first messages; whether it has.
+    pub(super) fn expire_first_reply(&mut self, index: u32, now: Nanos) -> bool {
+        let (timeout, latest) = (self.shared.plan.timeout, self.latest_timeout_start());
+        let Some(slot) = self.connections.get(index) else { return false };
+        let since = slot.waiting_since().unwrap_or(slot.opened);
+        let Some(opening) = slot.exchange.opening.as_ref().filter(|opening| opening.upgrade.is_none()) else {
+            return false;
+        };
+        let (sent, awaited) = (opening.first_sent, opening.awaited);
+        let is_late = now - since.min(latest) > timeout;
+        if is_late {
+            self.fail(index, FailureKind::Timeout, &|| {
+                format!(
+                    "--first-message {sent} has too few replies after {timeout}, {awaited} missing; see --first-replies"
+                )
+            });
+        }
+        is_late
+    }
+
     /// Ends connections without messages that are not open within the timeout. Messages have timeouts of their own.
     pub(super) fn expire_openings(&mut self, now: Nanos) {
         let timeout = self.shared.plan.timeout;
@@ -202,7 +228,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
             let Some(slot) = self.connections.get(index) else { continue };
             let is_late = slot.phase != ConnectionPhase::Open && now - slot.opened > timeout;
             if is_late && slot.flights.is_empty() {
-                self.fail(index, FailureKind::Timeout, &|| format!("no WebSocket within {timeout}"));
+                self.fail(index, FailureKind::Timeout, &|| format!("no response to the upgrade within {timeout}"));
             }
         }
     }

@@ -9,9 +9,6 @@ use weir_websocket::frame::Opcode;
 use weir_websocket::message_reader::Received;
 use weir_websocket::violation::Violation;
 
-/// Bytes that wait to be written above which pings get no pongs.
-const MAX_PENDING_BYTES: usize = 64 * 1024;
-
 /// What has been received, without its content.
 enum Arrived {
     /// A message: bytes of its frames, and of its content, and the key that it repeats.
@@ -36,6 +33,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
             let Self { flow, connections, .. } = self;
             let Some(slot) = connections.get(index) else { return false };
             let exchange = &mut slot.exchange;
+            let has_room = exchange.has_room();
             let arrived = match exchange.reader.next_message(&mut rest) {
                 Ok(None) => break,
                 Ok(Some(Received::Message(message))) => {
@@ -43,8 +41,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
                     Arrived::Message(message.wire_bytes, message.data.len() as u64, key)
                 }
                 Ok(Some(Received::Ping(payload))) => {
-                    // A peer that pings and reads nothing gets none while that many bytes wait.
-                    if exchange.out.len() - exchange.offset < MAX_PENDING_BYTES {
+                    // A peer that pings and reads nothing gets none.
+                    if has_room {
                         flow.writer.write(Opcode::Pong, payload, &mut exchange.out);
                     }
                     Arrived::Ping
@@ -55,8 +53,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
             };
             match arrived {
                 Arrived::Message(..) if self.take_first_reply(index, now) => {}
-                Arrived::Message(_, body, _) if self.flow.plan.listens.is_some() => {
-                    if !self.hear(index, body, times) {
+                Arrived::Message(wire, body, _) if self.flow.plan.listens.is_some() => {
+                    if !self.hear(index, (wire, body), times) {
                         return false;
                     }
                 }

@@ -5,6 +5,7 @@ use std::io::{self, IoSlice};
 use super::super::connect::CONNECT_RETRY_DELAY;
 use super::super::{MAX_STARTS, Worker};
 use super::WebSocketMessages;
+use crate::connection::ConnectionPhase;
 use crate::flight::Flight;
 use crate::websocket::{SentMessage, opcode_of};
 use crate::worker::flow::Flow;
@@ -92,16 +93,16 @@ impl Worker<'_, WebSocketMessages<'_>> {
         self.flow.ready.push_back(key);
     }
 
-    /// Adds a message to those of a connection, without its frame.
+    /// Adds a message to those of an open connection, without its frame. Its timeout begins now, unless it is sent later.
     fn add_message(&mut self, index: u32, start: &DueRequest, ready: Nanos, now: Nanos) {
         let request = self.shared.plan.source.pick(start.arrival.number);
         self.results.counters.begin(start.arrival.intended, now);
         if let Some(slot) = self.connections.get(index) {
-            slot.flights.push_back(Flight::new(start, ready, request));
+            slot.flights.push_back(Flight { sent: now, ..Flight::new(start, ready, request) });
         }
     }
 
-    /// Frames the messages of an open connection that are not framed.
+    /// Frames the messages of an open connection that are not framed, as far as the ones before are written.
     #[inline]
     pub(super) fn frame_waiting(&mut self, index: u32, now: Nanos) {
         if self.flow.renderer.is_some() {
@@ -112,7 +113,9 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let exchange = &mut slot.exchange;
         let mut repeated_ids = 0;
         for flight in slot.flights.iter_mut().skip(exchange.sent.len()) {
-            let Some(message) = plan.messages.get(flight.request as usize) else { continue };
+            let Some(message) = plan.messages.get(flight.request as usize).filter(|_| exchange.has_room()) else {
+                break;
+            };
             let before = exchange.out.len();
             match exchange.is_deflated {
                 true => writer.write_compressed(message.opcode, &message.compressed, &mut exchange.out),
@@ -145,7 +148,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
             };
             let Some(slot) = connections.get(index) else { return };
             let exchange = &mut slot.exchange;
-            let Some(flight) = slot.flights.get_mut(exchange.sent.len()) else { return };
+            let next = slot.flights.get_mut(exchange.sent.len()).filter(|_| exchange.has_room());
+            let Some(flight) = next else { return };
             text.clear();
             let rendered = renderer.render(slot.user, flight.number, now, text).and_then(|()| match &plan.reply {
                 None => Ok(0),
@@ -245,10 +249,39 @@ impl Worker<'_, WebSocketMessages<'_>> {
         }
     }
 
-    /// Writes what a connection has to write, as far as its socket accepts it.
+    /// Writes what a connection has to write, as far as its socket accepts it, and frames the messages that had to wait
+    /// for that.
     #[inline]
     pub(super) fn write_out(&mut self, index: u32, now: Nanos) {
-        let Some(slot) = self.connections.get(index) else { return };
+        while self.write_framed(index, now) {
+            let Some(slot) = self.connections.get(index) else { return };
+            let exchange = &slot.exchange;
+            let framed = exchange.sent.len();
+            let waits = slot.phase == ConnectionPhase::Open && slot.flights.len() > framed;
+            if !waits || !exchange.has_room() || exchange.close.has_begun() {
+                return;
+            }
+            self.frame_waiting(index, now);
+            let is_open_loop = self.is_open_loop();
+            let Some(slot) = self.connections.get(index) else { return };
+            if slot.flights.is_empty() && !is_open_loop {
+                // None of them could be rendered.
+                let user = slot.user;
+                self.feed.pause_user(user, now + CONNECT_RETRY_DELAY);
+                return self.set_ready(index, now, false);
+            }
+            if slot.exchange.sent.len() == framed {
+                return;
+            }
+        }
+    }
+
+    /// Writes what is framed, as far as the socket accepts it; false if the connection has failed.
+    #[inline]
+    fn write_framed(&mut self, index: u32, now: Nanos) -> bool {
+        let Some(slot) = self.connections.get(index) else { return false };
+        // What a socket did not accept has waited for the service, and not for weir.
+        let was_blocked = std::mem::take(&mut slot.exchange.is_blocked);
         let written = loop {
             if slot.exchange.pending().is_empty() {
                 break slot.stream.flush();
@@ -258,10 +291,14 @@ impl Worker<'_, WebSocketMessages<'_>> {
                     for nth in slot.exchange.advance(bytes) {
                         if let Some(flight) = slot.flights.get_mut(nth) {
                             flight.sent = now;
+                            flight.ready = if was_blocked { flight.ready.max(now) } else { flight.ready };
                         }
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break slot.stream.flush(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    slot.exchange.is_blocked = true;
+                    break slot.stream.flush();
+                }
                 Err(error) => break Err(error),
             }
         };
@@ -270,6 +307,8 @@ impl Worker<'_, WebSocketMessages<'_>> {
             && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
         {
             self.fail(index, failure_of(&error), &|| error.to_string());
+            return false;
         }
+        true
     }
 }

@@ -20,6 +20,7 @@ fn outcome(ns: u64, end: RequestEnd) -> Outcome {
         bytes_in: 300,
         body_in: ns % 3,
         bytes_out: 90,
+        counted_in: 0,
     }
 }
 

@@ -30,6 +30,7 @@ fn outcome(end: RequestEnd) -> Outcome {
         bytes_in: 1,
         body_in: 1,
         bytes_out: 1,
+        counted_in: 0,
     }
 }
 
@@ -146,6 +147,7 @@ fn run_of_steps(failed: u64) -> Run {
         bytes_in: 1,
         body_in: 1,
         bytes_out: 1,
+        counted_in: 0,
     };
     let mut steps = vec![StepCounts::default(), StepCounts::default()];
     for (index, ms) in [(0, 10), (1, 40)] {

@@ -23,6 +23,7 @@ fn whole() -> impl Strategy<Value = Whole> {
         StreamEnd::BrokenOff,
         StreamEnd::Stalled,
         StreamEnd::TimedOut,
+        StreamEnd::CutOff,
     ]);
     let gaps = prop::collection::vec(prop_oneof![Just(0), 0..1_000_000_u64, 0..10_000_000_000_u64], 0..12);
     (0..1_000_u64, 0..1_000_u64, 0..5_000_000_u64, gaps, end, 0..5_000_u64).prop_map(
@@ -65,14 +66,18 @@ fn naive(all: &[Whole]) -> StreamCounts {
     let gaps = |whole: &Whole| whole.events.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
     let firsts = || all.iter().filter_map(|whole| Some((whole, whole.events.first()?)));
     StreamCounts {
-        responses: all.len() as u64,
+        responses: all.len() as u64 - ends(StreamEnd::CutOff),
         complete: ends(StreamEnd::Complete),
         unfinished: ends(StreamEnd::Unfinished),
         stopped: ends(StreamEnd::Stopped),
         broken_off: ends(StreamEnd::BrokenOff),
         stalled: ends(StreamEnd::Stalled),
         timed_out: ends(StreamEnd::TimedOut),
-        without_events: all.iter().filter(|whole| whole.events.is_empty()).count() as u64,
+        without_events: {
+            let is_empty = |whole: &&Whole| whole.events.is_empty() && whole.end != StreamEnd::CutOff;
+            all.iter().filter(is_empty).count() as u64
+        },
+        cut_off: ends(StreamEnd::CutOff),
         events: all.iter().map(|whole| whole.events.len() as u64).sum(),
         coalesced: all.iter().flat_map(gaps).filter(|gap| *gap == 0).count() as u64,
         bytes: all.iter().map(|whole| whole.bytes).sum(),

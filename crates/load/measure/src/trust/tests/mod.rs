@@ -27,6 +27,7 @@ fn outcome(response_ms: u64, late_us: u64, end: RequestEnd) -> Outcome {
         bytes_in: 1,
         body_in: 1,
         bytes_out: 1,
+        counted_in: 0,
     }
 }
 

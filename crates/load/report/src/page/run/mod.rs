@@ -7,6 +7,7 @@ mod steps;
 mod stream_plots;
 mod streams;
 mod tables;
+mod websockets;
 
 use self::method::{manifest, method};
 pub use self::plots::percentiles;
@@ -14,11 +15,13 @@ use self::plots::{course, times};
 use self::steps::scenarios;
 use self::streams::streams;
 use self::tables::{agents, clocks, intervals, outcomes};
+use self::websockets::websockets;
 use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit, VerdictPoint};
 use crate::number_format;
 use crate::steps::headline;
 use crate::text::{ended_by, facts, failures, seconds, unfinished};
 use weir_measure::end_reason::EndReason;
+use weir_measure::run_streams::RunStreams;
 use weir_measure::{LoadModel, Run};
 
 /// HTML report of a run: verdict, charts, tables, method and manifest.
@@ -28,7 +31,10 @@ pub fn of_run(run: &Run) -> ReportPage {
     let tables =
         [outcomes(run), clocks(run), agents(run), intervals(run)].into_iter().flatten().map(Block::Table).collect();
     let tables = Section::new("Details", tables);
-    let sections = [scenarios(run), streams(run), times(run), course(run), tables, method(run), manifest(run)];
+    // Connections that listen are as long as their load.
+    let times = if run.listens() { Section::default() } else { times(run) };
+    let sections =
+        [scenarios(run), streams(run), times, websockets(run), course(run), tables, method(run), manifest(run)];
     ReportPage {
         title: format!("{} {}", run.target.method, run.target.url).trim_start().to_owned(),
         about,
@@ -131,6 +137,14 @@ fn sentence(run: &Run) -> String {
         Some([_, offered]) if run.iterations.is_none() => format!("{rate} of {offered} offered for {length}"),
         Some([ended, offered]) => format!("{ended} of {offered} iterations offered, {rate} requests for {length}"),
     };
+    if let Some(streams) = run.streams.as_ref().filter(|_| run.listens()) {
+        let [first, gap] =
+            [streams.first_event_ms.p99, streams.gap_ms.p99].map(|ms| ValueUnit::Milliseconds.format(ms));
+        let messages = per_second(streams.events_per_s);
+        return format!(
+            "{users} listened for {length}: {messages} messages; first message p99 {first}, gap p99 {gap}. {failed}"
+        );
+    }
     let [p50, p99] = [run.response_ms.p50, run.response_ms.p99].map(|ms| ValueUnit::Milliseconds.format(ms));
     format!("{load}; response time p50 {p50}, p99 {p99}. {failed}")
 }
@@ -142,6 +156,9 @@ fn per_second(rate: f64) -> String {
 fn key_figures(run: &Run) -> Vec<KeyFigure> {
     if run.requests.total == 0 {
         return Vec::new();
+    }
+    if let Some(streams) = run.streams.as_ref().filter(|_| run.listens()) {
+        return listening_figures(run, streams);
     }
     let rate = KeyFigure::new("responses", run.rate_per_s.achieved, ValueUnit::PerSecond);
     let rate = match run.model {
@@ -178,6 +195,26 @@ fn key_figures(run: &Run) -> Vec<KeyFigure> {
         );
     }
     all
+}
+
+/// Key figures of connections that only listen.
+fn listening_figures(run: &Run, streams: &RunStreams) -> Vec<KeyFigure> {
+    let failed = KeyFigure::new("failed", run.requests.failed as f64, ValueUnit::Count).with_note("connections");
+    let failed = if run.requests.failed > 0 { failed.in_tone(Tone::Bad) } else { failed };
+    let times = [
+        ("first message", streams.first_event_ms.p50, "p50"),
+        ("first message", streams.first_event_ms.p99, "p99"),
+        ("gap", streams.gap_ms.p50, "p50"),
+        ("gap", streams.gap_ms.p99, "p99"),
+    ];
+    let times = times.into_iter().filter_map(|(name, ms, note)| Some((name, ms?, note)));
+    let counts = [
+        KeyFigure::new("messages", streams.events_per_s, ValueUnit::PerSecond),
+        KeyFigure::new("messages", streams.events as f64, ValueUnit::Count),
+        failed,
+    ];
+    let times = times.map(|(name, ms, note)| KeyFigure::new(name, ms, ValueUnit::Milliseconds).with_note(note));
+    counts.into_iter().chain(times).collect()
 }
 
 #[cfg(test)]

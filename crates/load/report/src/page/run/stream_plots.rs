@@ -33,6 +33,9 @@ const TTFT_NAMES: TimeChartNames = TimeChartNames { title: "TTFT", axis: "time t
 const TPOT_NAMES: TimeChartNames = TimeChartNames { title: "TPOT", axis: "time per output token" };
 const CHUNK_GAP_NAMES: TimeChartNames = TimeChartNames { title: "Chunk gaps", axis: "gap between chunks" };
 const FIRST_EVENT_NAMES: TimeChartNames = TimeChartNames { title: "First event", axis: "time to the first event" };
+const FIRST_MESSAGE_NAMES: TimeChartNames =
+    TimeChartNames { title: "First message", axis: "time to the first message" };
+const MESSAGE_GAP_NAMES: TimeChartNames = TimeChartNames { title: "Gaps", axis: "gap between messages" };
 const GAP_NAMES: TimeChartNames = TimeChartNames { title: "Gaps", axis: "gap between events" };
 
 /// Charts of streams over time; none of a run with a single interval.
@@ -59,9 +62,13 @@ pub(super) fn stream_course(run: &Run) -> Vec<Block> {
         ]
     } else {
         let first: TimesOf = |point| Some(point.first_event_ms);
+        let (first_names, gap_names) = match run.listens() {
+            true => (FIRST_MESSAGE_NAMES, MESSAGE_GAP_NAMES),
+            false => (FIRST_EVENT_NAMES, GAP_NAMES),
+        };
         vec![
-            percentiles(run, FIRST_EVENT_NAMES, TimeKind::FirstEvent, first),
-            gaps(run, GAP_NAMES, TimeKind::Gap, |point| Some(point.gap_ms), |point| point.gaps().ok()),
+            percentiles(run, first_names, TimeKind::FirstEvent, first),
+            gaps(run, gap_names, TimeKind::Gap, |point| Some(point.gap_ms), |point| point.gaps().ok()),
             events(run),
         ]
     };
@@ -84,7 +91,8 @@ fn percentiles(run: &Run, names: TimeChartNames, kind: TimeKind, times: TimesOf)
     let values = lines.iter().flat_map(ChartLine::values).chain(levels.iter().map(|level| level.at));
     let scale = AxisScale::fitting(values);
     let mut chart = chart(run, names.title, ChartAxis::new(names.axis, ValueUnit::Milliseconds).scaled(scale));
-    chart.note = "By when responses ended.".into();
+    // Connections that listen have theirs when it comes.
+    chart.note = if run.listens() { "By when they came." } else { "By when responses ended." }.into();
     (chart.lines, chart.levels) = (lines.into(), levels);
     chart
 }
@@ -128,8 +136,9 @@ fn events(run: &Run) -> Chart {
         let events = point.streams.as_ref().map_or(0, |streams| streams.events);
         (point.t_s, (point.width_s > usual / 2.0).then(|| events as f64 / point.width_s))
     });
-    let y = ChartAxis::new("events per second, by when they came", ValueUnit::PerSecond);
-    chart(run, "Events", y).line(ChartLine::new("events", points))
+    let (title, name) = if run.listens() { ("Messages", "messages") } else { ("Events", "events") };
+    let y = ChartAxis::new(&format!("{name} per second, by when they came"), ValueUnit::PerSecond);
+    chart(run, title, y).line(ChartLine::new(name, points))
 }
 
 fn chart(run: &Run, title: &str, y: ChartAxis) -> Chart {

@@ -4,13 +4,20 @@ use super::plots::percentiles;
 use super::stream_plots::stream_course;
 use crate::page::{Block, Section};
 use crate::streams::{ends, events, goodput, own_part, times, tokens};
+use crate::websocket;
 use weir_histogram::Histogram;
 use weir_measure::Run;
 
 pub(super) fn streams(run: &Run) -> Section {
     let Some(streams) = &run.streams else { return Section::default() };
-    let mut sentences =
-        vec![format!("Streams: {}.", ends(streams).join(", ")), format!("Events: {}.", events(streams).join(", "))];
+    let mut sentences = if run.listens() {
+        let messages =
+            websocket::messages(streams).into_iter().chain(websocket::coalesced(streams)).collect::<Vec<_>>();
+        let ends = websocket::ends(run, streams);
+        vec![format!("Messages: {}.", messages.join(", ")), format!("Connections: {}.", ends.join(", "))]
+    } else {
+        vec![format!("Streams: {}.", ends(streams).join(", ")), format!("Events: {}.", events(streams).join(", "))]
+    };
     if let Some(llm) = &run.llm {
         sentences.push(format!("Tokens: {}.", tokens(llm).join(", ")));
         sentences.extend(goodput(llm).map(|words| format!("Goodput: {words}.")));
@@ -29,13 +36,17 @@ pub(super) fn streams(run: &Run) -> Section {
     let named: Vec<(&str, &Histogram)> = named.iter().map(|(name, times)| (*name, times)).collect();
     if !named.is_empty() {
         let mut chart = percentiles(&named);
-        chart.title = "Percentiles of streams".into();
+        chart.title = if run.listens() { "Percentiles of messages" } else { "Percentiles of streams" }.into();
         chart.x.name = "fraction at most as long".into();
         blocks.push(Block::Chart(chart));
     }
     blocks.extend(stream_course(run));
-    blocks.extend(super::tables::spreads("Times of streams", &times(run)).map(Block::Table));
-    Section::new("Streams", blocks)
+    let (title, of, all) = match run.listens() {
+        true => ("Messages", "Times of messages", websocket::times(run)),
+        false => ("Streams", "Times of streams", times(run)),
+    };
+    blocks.extend(super::tables::spreads(of, &all).map(Block::Table));
+    Section::new(title, blocks)
 }
 
 /// Histograms by their names, without the empty ones.

@@ -1,0 +1,33 @@
+//! Load of a script of k6.
+
+use super::LoadArgs;
+use weir_report::ReportFormat;
+use weir_scripts::K6Script;
+
+/// Script of k6 of a load, if there is one, with the load that its options describe.
+///
+/// # Errors
+/// One line with its mistake.
+pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String> {
+    let Some(path) = asked.request_args.take_javascript()? else { return Ok(None) };
+    if asked.agent_args.are_remote() {
+        return Err("--on does not go with a k6 script; its users are on this machine: --on local".to_owned());
+    }
+    if asked.once {
+        return Err(format!("--once does not go with a k6 script; write weir run {}", path.display()));
+    }
+    let has_pace = asked.connections.is_some()
+        || asked.users.is_some()
+        || asked.rate.is_some()
+        || asked.stages.is_some()
+        || asked.loops.is_some();
+    let has_own_load = has_pace || asked.requests.is_some() || asked.duration.is_some();
+    let options = asked.k6_flags.script(path, asked.request_args.url());
+    let script = K6Script::open(&options, has_own_load, asked.agent_args.has_agents())?;
+    if has_own_load && !has_pace {
+        // As in k6, the users stay those of the script.
+        asked.users = script.users();
+    }
+    let export = asked.k6_result_flags.summary_export.clone();
+    Ok(Some(script.with_summary(export, asked.format == ReportFormat::K6)))
+}

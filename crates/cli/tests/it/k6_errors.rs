@@ -1,0 +1,156 @@
+//! Scripts of k6 that fail: the load ends in time, each fault has its line, nothing hangs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use weir_measure::Run;
+use weir_testing::{Output, Server, Weir};
+
+fn play(server: &Server, body: &str, args: &[&str]) -> Output {
+    let folder = Weir::new();
+    folder.write("users.js", body);
+    let host = format!("HOST={}", server.url(""));
+    folder.run(&[&["load", "-q", "-s", "users.js", "-e", &host], args].concat())
+}
+
+/// Output and run of a load.
+fn measured(server: &Server, body: &str, args: &[&str]) -> (Output, Run) {
+    let output = play(server, body, &[args, &["-f", "json"]].concat());
+    let run = output.json();
+    (output, run)
+}
+
+const GET: &str = "import http from 'k6/http';\nconst get = () => http.get(`${__ENV.HOST}/`);\n";
+
+fn script(body: &str) -> String {
+    format!("{GET}{body}")
+}
+
+#[test]
+fn mistakes_before_the_load_are_one_line() {
+    let server = Server::hello();
+    for (body, reason) in [
+        ("export default function ( {", "users.js:1: SyntaxError"),
+        ("throw new TypeError('bad');\nexport default () => {};", "users.js:1: TypeError: bad"),
+        ("import x from 'lodash';\nexport default () => {};", "no module 'lodash'"),
+        ("import { browser } from 'k6/browser';\nexport default () => {};", "'k6/browser' is not supported"),
+        ("import sql from 'k6/x/sql';\nexport default () => {};", "extensions of k6 (xk6)"),
+        ("import { x } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';\nexport default () => {};", "--js-lib"),
+        ("import { x } from './missing.js';\nexport default () => {};", "missing.js"),
+        ("import http from 'k6/http';\nhttp.get('http://127.0.0.1:1/');\nexport default () => {};", "init context"),
+        ("export function other() {}", "no function is exported by default"),
+        ("export const options = { vuss: 3 };\nexport default () => {};", "'vuss'"),
+        (
+            "export const options = { scenarios: { a: { executor: 'constant-vus', duration: '1s', exec: 'b' } } };\nexport default () => {};",
+            "needs the function 'b'",
+        ),
+        (
+            "export const options = { thresholds: { nothing: ['count>1'] } };\nexport default () => {};",
+            "no metric 'nothing'",
+        ),
+        (
+            "export const options = { thresholds: { checks: ['rate>'] } };\nexport default () => {};",
+            "invalid threshold 'rate>'",
+        ),
+        (
+            "import { Trend } from 'k6/metrics';\nnew Trend('a-b');\nexport default () => {};",
+            "invalid metric name 'a-b'",
+        ),
+    ] {
+        let output = play(&server, body, &["-c", "1", "-n", "1"]);
+        assert_eq!(output.code, 2, "{body}: {output:?}");
+        assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+        assert!(output.stderr.contains(reason), "{body}: {output:?}");
+    }
+    assert!(server.seen().is_empty());
+    for (args, reason) in [
+        (&["-s", "a.js", "--check", "status == 200"][..], "--check does not go with a k6 script"),
+        (&["-s", "a.js", "-s", "b.hurl"], "a k6 script is given alone"),
+        (&["http://127.0.0.1:1/", "-e", "A=1"], "--env needs a k6 script"),
+        (&["http://127.0.0.1:1/", "-f", "k6"], "need a k6 script"),
+        (&["-s", "a.js", "-e", "A"], "NAME=VALUE"),
+    ] {
+        let output = Weir::new().run(&[&["load"], args].concat());
+        assert!(output.code == 2 && output.stderr.contains(reason), "{args:?}: {output:?}");
+    }
+}
+
+#[test]
+fn exceptions_end_their_iteration_and_are_counted_with_their_place() {
+    let server = Server::hello();
+    for (body, line) in [
+        ("export default () => { get(); null.x; };", "users.js:3: TypeError: cannot read property 'x' of null"),
+        ("export default async () => { get(); throw new Error('later'); };", "users.js:3: Error: later"),
+        ("const f = (n) => f(n + 1) + 1;\nexport default () => { get(); f(0); };", "RangeError: Maximum call stack"),
+        ("export default async () => { get(); await new Promise(() => {}); };", "is never settled"),
+        ("import { fail } from 'k6';\nexport default () => { get(); fail('no'); };", "users.js:4: Error: no"),
+    ] {
+        let (output, run) = measured(&server, &script(body), &["-c", "2", "-n", "6"]);
+        let script = run.script.unwrap();
+        assert_eq!(
+            (run.requests.ok, script.exceptions.iter().map(|it| it.count).sum()),
+            (6, 6_u64),
+            "{body} {output:?}"
+        );
+        assert!(script.exceptions[0].message.contains(line), "{:?}", script.exceptions);
+        assert_eq!((run.iterations.unwrap().failed, output.code), (6, 3));
+        assert!(output.stderr.contains(line), "{output:?}");
+    }
+}
+
+#[test]
+fn memory_of_a_script_is_bounded() {
+    let server = Server::hello();
+    let body = "export default () => { get(); const all = []; for (;;) all.push(new Array(1000).fill(0)); };";
+    let (output, run) = measured(&server, &script(body), &["-c", "2", "-n", "4", "--js-heap", "16MB"]);
+    assert!(run.script.unwrap().exceptions[0].message.contains("out of memory"), "{output:?}");
+    assert_eq!(run.iterations.unwrap().failed, 4);
+}
+
+#[test]
+fn a_script_that_does_not_return_ends_with_the_load() {
+    let server = Server::hello();
+    let body = "export default () => { get();\n  for (;;) { Math.sqrt(2); }\n};";
+    let (output, run) = measured(&server, &script(body), &["-c", "3", "-d", "500ms", "-t", "1"]);
+    let script = run.script.unwrap();
+    // Each user had its turn, and what computed is named.
+    assert_eq!((run.requests.ok, script.interrupted), (3, 3), "{output:?}");
+    assert_eq!(script.interrupted_at, ["users.js:4"]);
+    let sleeps = format!("import {{ sleep }} from 'k6';\n{GET}export default () => {{ get(); sleep(100); }};");
+    let (output, run) = measured(&server, &sleeps, &["-c", "3", "-d", "300ms"]);
+    assert_eq!((run.requests.ok, run.duration_s.round()), (3, 0.0), "{output:?}");
+}
+
+#[test]
+fn a_script_or_a_threshold_ends_the_run() {
+    let server = Server::hello();
+    let body = "import exec from 'k6/execution';\nexport default () => { get(); if (exec.scenario.iterationInTest === 5) exec.test.abort('enough'); };";
+    let (output, run) = measured(&server, &script(body), &["-c", "1", "-d", "60s"]);
+    assert_eq!((output.code, run.aborted.as_deref()), (1, Some("test aborted: enough")), "{output:?}");
+    let body = "export const options = { vus: 1, duration: '60s', thresholds: { http_reqs: [{ threshold: 'count<1', abortOnFail: true }] } };\nexport default () => { get(); };";
+    let (output, run) = measured(&server, &script(body), &[]);
+    assert_eq!((output.code, run.aborted.as_deref()), (1, Some("threshold http_reqs: count<1")), "{output:?}");
+    assert!(run.duration_s < 30.0);
+    let output = play(&server, &script(body), &["-f", "k6"]);
+    assert_eq!(output.code, 99, "as k6 says it to those who ask for its summary: {output:?}");
+}
+
+#[test]
+fn ten_thousand_requests_at_once_are_sent_in_turn() {
+    let server = Server::hello();
+    let body = "export default async () => {
+      const all = []; for (let at = 0; at < 10000; at += 1) all.push(http.asyncRequest('GET', `${__ENV.HOST}/`));
+      await Promise.all(all);
+    };";
+    let (output, run) = measured(&server, &script(body), &["-c", "1", "-n", "1"]);
+    assert_eq!((output.code, run.requests.ok), (0, 10_000), "{output:?}");
+    assert!(run.connections.opened <= 24, "{}", run.connections.opened);
+}
+
+#[test]
+fn a_setup_that_throws_ends_weir_before_the_load() {
+    let server = Server::hello();
+    let body = "export function setup() { throw new Error('not today'); }\nexport default () => { get(); };";
+    let output = play(&server, &script(body), &["-c", "1", "-n", "1"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("setup(): users.js:3: Error: not today"), "{output:?}");
+    assert!(server.seen().is_empty());
+}

@@ -1,0 +1,115 @@
+//! Functions of a script around the load: `setup`, `teardown` and `handleSummary`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use weir_base::Nanos;
+use weir_load::{LoadPlan, Options};
+use weir_machine::clock;
+use weir_measure::Run;
+use weir_measure::end_reason::EndReason;
+
+use crate::K6Load;
+use crate::init::call_once;
+use crate::k6_load::head;
+use crate::program::{K6Program, ProgramParts};
+use crate::script::ScenarioFacts;
+use crate::summary::{data, export};
+
+/// Names of the functions before and after the load.
+const SETUP: &str = "setup";
+const TEARDOWN: &str = "teardown";
+/// Name of the function that writes summaries.
+const SUMMARY: &str = "handleSummary";
+
+impl K6Load {
+    /// Does what the script does before the load.
+    ///
+    /// # Errors
+    /// One line with its mistake.
+    pub fn set_up(&self, options: &Options) -> Result<(), String> {
+        if !self.functions.contains(SETUP) || self.script.setup_data.get().is_some() {
+            return Ok(());
+        }
+        let result = self.call_hook(SETUP, options, self.script.options.setup_timeout)?;
+        let json = result.unwrap_or_else(|| "null".to_owned());
+        if let Some(program) = &self.program {
+            let _ = program.script.setup_data.set(json.clone());
+        }
+        let _ = self.script.setup_data.set(json);
+        Ok(())
+    }
+
+    /// Does what the script does after the load.
+    ///
+    /// # Errors
+    /// One line with its mistake.
+    pub fn tear_down(&self, options: &Options) -> Result<(), String> {
+        if !self.functions.contains(TEARDOWN) {
+            return Ok(());
+        }
+        self.call_hook(TEARDOWN, options, self.script.options.teardown_timeout).map(drop)
+    }
+
+    /// Calls a function once, on a user of its own; returns its value as JSON.
+    fn call_hook(&self, name: &str, options: &Options, timeout: Nanos) -> Result<Option<String>, String> {
+        let script_name = Some(self.script.file.main.clone());
+        let options = Options { program: None, script_name, ..options.single_iteration(Vec::new()) };
+        let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
+        let mut script = (*self.script).clone();
+        script.scenarios = vec![ScenarioFacts::of_command_line(name, "shared-iterations", timeout)];
+        script.scenarios[0].exec = name.to_owned();
+        script.head = head(&script, &plan.script_headers(&options).map_err(|error| error.to_string())?);
+        let hook = K6Program::new(ProgramParts {
+            script: Arc::new(script),
+            paces: Vec::new(),
+            stops_at_exceptions: true,
+            keeps_result: true,
+            target: None,
+            is_closed: true,
+        });
+        let plan = plan.driven_by(Arc::<K6Program>::clone(&hook), &options).map_err(|error| error.to_string())?;
+        let begun = clock::monotonic();
+        let is_in_time = || clock::monotonic() - begun < timeout;
+        let run = weir_load::run(&plan, &[], &mut |_| is_in_time(), None).map_err(|error| error.to_string())?;
+        if !is_in_time() {
+            return Err(format!("{name}() has not returned within {timeout}"));
+        }
+        match run.ended_by {
+            Some(EndReason::ScriptError(why)) => Err(format!("{name}(): {why}")),
+            _ => Ok(hook.take_result()),
+        }
+    }
+
+    /// The file of k6's `--summary-export`, as JSON.
+    pub fn summary_export(&self, run: &Run) -> String {
+        format!("{:#}\n", export(run))
+    }
+
+    /// Lets the script write summaries of its own, in `handleSummary`: texts by the names of files, `stdout` or
+    /// `stderr`. None without such a function.
+    ///
+    /// # Errors
+    /// One line with the script's error.
+    pub fn own_summaries(&self, run: &Run) -> Result<Vec<(String, String)>, String> {
+        if !self.functions.contains(SUMMARY) {
+            return Ok(Vec::new());
+        }
+        let given = data(run, &self.script.options).to_string();
+        let texts =
+            call_once(&self.script, SUMMARY, given).map_err(|failure| format!("{SUMMARY}(): {}", failure.line()))?;
+        let texts: Value = serde_json::from_str(&texts).map_err(|error| format!("{SUMMARY}(): {error}"))?;
+        let Value::Object(texts) = texts else {
+            return if texts.is_null() {
+                Ok(Vec::new())
+            } else {
+                Err(format!("{SUMMARY}() has not returned an object"))
+            };
+        };
+        let text = |(name, value): (String, Value)| match value {
+            Value::String(text) => Ok((name, text)),
+            other => Err(format!("{SUMMARY}(): '{name}' is {other} and no text")),
+        };
+        texts.into_iter().map(text).collect()
+    }
+}
