@@ -110,6 +110,7 @@ impl LoadRequest {
             warmup: form.time("warmup")?,
             seed: form.take("seed")?,
             spin: form.take("spin")?,
+            script_name: None,
             program: form.take::<Option<ScriptArg>>("script")?.map(|script| ProgramOptions::of_script(script.0)),
         };
         form.is_empty()?;

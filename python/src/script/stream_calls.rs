@@ -81,7 +81,8 @@ impl PythonThread {
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let Some(stream) = &mut user.stream else { return ProgramAction::Await };
         stream.extend(response.events);
-        let &ProgramResponse { status, service, head, events, .. } = response;
+        let &ProgramResponse { status, times, head, events, .. } = response;
+        let service = times.service;
         if let Err(error) = begin(py, stream, exchange, &StreamPart { status, service, head, events }) {
             return ProgramAction::Abort(described(py, &error));
         }

@@ -28,11 +28,11 @@ pub(crate) struct Native;
 /// Names of its functions.
 const NAMES: &[&str] = &[
     "abort",
-    "aes",
     "awaitRequest",
     "finished",
     "result",
     "sendLater",
+    "aes",
     "arrayGet",
     "arrayMake",
     "base64Decode",
