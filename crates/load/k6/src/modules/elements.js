@@ -1,13 +1,14 @@
 // Elements of k6/html: nodes with the names of the DOM, as functions.
 import * as native from 'weir:native';
+import { late } from 'weir:late';
 
 const own = new WeakMap();
 
 // Document and node of an element.
 const at = (one) => own.get(one);
-export const nodeOf = (one) => own.get(one)?.[1];
+const nodeOf = (one) => own.get(one)?.[1];
 
-export function element(doc, node) {
+function element(doc, node) {
   if (node === undefined) return undefined;
   const [kind, name] = native.htmlNode(doc, node);
   const made = Object.create(kind === 1 ? prototypeOf(name) : Element.prototype);
@@ -212,3 +213,6 @@ function prototypeOf(name) {
   if (special === undefined) return Element.prototype;
   return (prototypes[name] ??= Object.assign(Object.create(Element.prototype), special));
 }
+
+late.element = element;
+late.nodeOf = nodeOf;

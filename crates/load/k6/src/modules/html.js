@@ -1,7 +1,10 @@
 // k6/html: selections of nodes of a document, which the host keeps.
 import * as native from 'weir:native';
-import { late } from 'weir:late';
-import { element, nodeOf } from 'weir:elements';
+import { late, loaded } from 'weir:late';
+
+// Most scripts need no elements, whose module is the larger part.
+const element = (doc, node) => loaded('weir:elements', 'element')(doc, node);
+const nodeOf = (one) => late.nodeOf?.(one);
 
 const unique = (nodes) => [...new Set(nodes)].sort((one, other) => one - other);
 
