@@ -148,7 +148,7 @@ fn metrics_checks_and_thresholds_have_tags() {
     } };
     export default function () {
       http.get(`${HOST}/a`, { tags: { kind: 'a', name: 'A' } });
-      group('outer', () => group('inner', () => check(http.get(http.url`${HOST}/b/${exec.vu.idInTest}`), { half: () => __ITER % 2 === 0 })));
+      group('outer', () => group('inner', () => check(http.get(http.url`${HOST}/b/${exec.vu.idInTest}`), { half: () => exec.scenario.iterationInTest % 2 === 0 })));
       own.add(10); count.add(3, { of: 'x' }); count.add(1); rate.add(true); gauge.add(7);
     }";
     let (output, run) = play(&server, &script(body), &[]);
@@ -156,7 +156,7 @@ fn metrics_checks_and_thresholds_have_tags() {
     let held: Vec<(&str, bool)> = run.slo.iter().map(|held| (held.objective.as_str(), held.ok)).collect();
     assert_eq!(held.iter().filter(|(_, ok)| !ok).collect::<Vec<_>>(), [&("own: max<5", false)], "{held:?}");
     assert_eq!(held.len(), 6);
-    assert_eq!(checks(&run), [("::outer::inner::half".to_owned(), 6, 4)]);
+    assert_eq!(checks(&run), [("::outer::inner::half".to_owned(), 5, 5)]);
     let metric = |name: &str| run.script.as_ref().unwrap().metrics.iter().find(|metric| metric.name == name).unwrap();
     assert_eq!((metric("own").values["avg"], metric("count").values["count"]), (10.0, 40.0));
     assert_eq!((metric("rate").values["rate"], metric("gauge").values["value"]), (1.0, 7.0));

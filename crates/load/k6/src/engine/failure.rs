@@ -40,6 +40,10 @@ pub(crate) fn caught<'js, T>(ctx: &Ctx<'js>, result: rquickjs::Result<T>) -> Res
 
 /// Failure of a thrown value.
 pub(crate) fn of_value(value: Value<'_>) -> ScriptFailure {
+    if value.is_null() {
+        // Where there is no memory for an error, the interpreter throws this as well.
+        return ScriptFailure::of_message("null was thrown, as when memory runs out (--js-heap)");
+    }
     let Some(object) = value.as_object().filter(|object| object.get::<_, String>("message").is_ok()) else {
         return ScriptFailure::of_message(shown(value));
     };

@@ -2,6 +2,7 @@
 
 mod method;
 mod plots;
+mod script;
 mod step_plots;
 mod steps;
 mod stream_plots;
@@ -12,6 +13,7 @@ mod websockets;
 use self::method::{manifest, method};
 pub use self::plots::percentiles;
 use self::plots::{course, times};
+use self::script::script;
 use self::steps::scenarios;
 use self::streams::streams;
 use self::tables::{agents, clocks, intervals, outcomes};
@@ -33,8 +35,17 @@ pub fn of_run(run: &Run) -> ReportPage {
     let tables = Section::new("Details", tables);
     // Connections that listen are as long as their load.
     let times = if run.listens() { Section::default() } else { times(run) };
-    let sections =
-        [scenarios(run), streams(run), times, websockets(run), course(run), tables, method(run), manifest(run)];
+    let sections = [
+        scenarios(run),
+        script(run),
+        streams(run),
+        times,
+        websockets(run),
+        course(run),
+        tables,
+        method(run),
+        manifest(run),
+    ];
     ReportPage {
         title: format!("{} {}", run.target.method, run.target.url).trim_start().to_owned(),
         about,
