@@ -32,6 +32,7 @@ OPTIONAL_FIELDS = {
     "streams",
     "llm",
     "websocket",
+    "script",
     "replay",
     "changes",
     "iterations",
@@ -73,6 +74,7 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "scenario": scenario_run(url),
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
         "stopped": script_run(url, "function response() wrk.thread:stop() end"),
+        "k6": k6_run(url),
         "script_error": script_run(url, "function response() error('no') end"),
         "accepted": saved_run(url + "/status?code=404", "--success", "status < 500", "-n", "20"),
         "aborted": saved_run(url + "/status?code=500", "--abort", "errors>20%", "-d", "30s"),
@@ -122,6 +124,25 @@ def script_run(url: str, text: str) -> weir.Run:
         file = Path(folder) / "users.lua"
         file.write_text(text, "utf-8")
         return saved_run("-s", str(file), url, "-c", "1", "-d", "30s")
+
+
+def k6_run(url: str) -> weir.Run:
+    """Run of a script of k6 that checks, throws, computes without end, and calls the run a failure."""
+    text = """
+        import http from 'k6/http';
+        import { check } from 'k6';
+        import exec from 'k6/execution';
+        export default () => {
+          check(http.get(__ENV.URL), { ok: (r) => r.status === 200 });
+          exec.test.fail('no');
+          if (__ITER === 0) throw new Error('first');
+          for (;;) Math.sqrt(2);
+        };
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "users.js"
+        file.write_text(textwrap.dedent(text), "utf-8")
+        return saved_run("-s", str(file), "-e", f"URL={url}", "-c", "1", "-d", "500ms")
 
 
 def llm_run() -> weir.Run:

@@ -30,6 +30,7 @@ from weir._run_parts import (
     Trust,
 )
 from weir._run_replay import Replay
+from weir._run_script import Script, ScriptCheck, ScriptException, ScriptMetric
 from weir._run_series import LlmPoint, PointTimes, StreamPoint, WebSocketPoint
 from weir._run_steps import (
     Change,
@@ -69,6 +70,10 @@ __all__ = [
     "Responses",
     "Run",
     "ScenarioResult",
+    "Script",
+    "ScriptCheck",
+    "ScriptException",
+    "ScriptMetric",
     "StepInterval",
     "StepResult",
     "StreamPoint",
@@ -116,6 +121,7 @@ class Run:
         streams: Responses as streams of events; None if they were not read as such.
         llm: Requests to a language model; None if they were not such.
         websocket: WebSocket, whose messages are the requests; None if it was not spoken.
+        script: What a script of k6 has measured itself; None without one.
         replay: Log that was replayed; None if there was none.
         lateness_ms: Lateness of the generator itself, in milliseconds.
         cpu_us_per_request: User and system time of the generator per request, in microseconds; None without requests.
@@ -163,6 +169,7 @@ class Run:
     streams: Streams | None = None
     llm: Llm | None = None
     websocket: WebSockets | None = None
+    script: Script | None = None
     replay: Replay | None = None
     lateness_ms: Percentiles
     cpu_us_per_request: float | None

@@ -26,8 +26,9 @@ pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String
     let script = K6Script::open(&options, has_own_load, asked.agent_args.has_agents())?;
     if has_own_load && !has_pace {
         // As in k6, the users stay those of the script.
-        asked.users = script.users();
+        asked.users = Some(script.users().unwrap_or(1));
     }
     let export = asked.k6_result_flags.summary_export.clone();
-    Ok(Some(script.with_summary(export, asked.format == ReportFormat::K6)))
+    let is_json = asked.format == ReportFormat::Json;
+    Ok(Some(script.with_summary(export, asked.format == ReportFormat::K6, !is_json)))
 }

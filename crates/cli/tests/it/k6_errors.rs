@@ -81,6 +81,10 @@ fn exceptions_end_their_iteration_and_are_counted_with_their_place() {
         ("export default async () => { get(); throw new Error('later'); };", "users.js:3: Error: later"),
         ("const f = (n) => f(n + 1) + 1;\nexport default () => { get(); f(0); };", "RangeError: Maximum call stack"),
         ("export default async () => { get(); await new Promise(() => {}); };", "is never settled"),
+        (
+            "const later = async () => { throw new Error('alone'); };\nexport default () => { get(); later(); };",
+            "users.js:3: Error: alone (in a promise)",
+        ),
         ("import { fail } from 'k6';\nexport default () => { get(); fail('no'); };", "users.js:4: Error: no"),
     ] {
         let (output, run) = measured(&server, &script(body), &["-c", "2", "-n", "6"]);

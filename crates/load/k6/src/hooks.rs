@@ -23,15 +23,15 @@ const TEARDOWN: &str = "teardown";
 const SUMMARY: &str = "handleSummary";
 
 impl K6Load {
-    /// Does what the script does before the load.
+    /// Does what the script does before the load, as long as it `goes_on`.
     ///
     /// # Errors
     /// One line with its mistake.
-    pub fn set_up(&self, options: &Options) -> Result<(), String> {
+    pub fn set_up(&self, options: &Options, goes_on: &dyn Fn() -> bool) -> Result<(), String> {
         if !self.functions.contains(SETUP) || self.script.setup_data.get().is_some() {
             return Ok(());
         }
-        let result = self.call_hook(SETUP, options, self.script.options.setup_timeout)?;
+        let result = self.call_hook(SETUP, options, self.script.options.setup_timeout, goes_on)?;
         let json = result.unwrap_or_else(|| "null".to_owned());
         if let Some(program) = &self.program {
             let _ = program.script.setup_data.set(json.clone());
@@ -48,11 +48,17 @@ impl K6Load {
         if !self.functions.contains(TEARDOWN) {
             return Ok(());
         }
-        self.call_hook(TEARDOWN, options, self.script.options.teardown_timeout).map(drop)
+        self.call_hook(TEARDOWN, options, self.script.options.teardown_timeout, &|| true).map(drop)
     }
 
     /// Calls a function once, on a user of its own; returns its value as JSON.
-    fn call_hook(&self, name: &str, options: &Options, timeout: Nanos) -> Result<Option<String>, String> {
+    fn call_hook(
+        &self,
+        name: &str,
+        options: &Options,
+        timeout: Nanos,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Option<String>, String> {
         let script_name = Some(self.script.file.main.clone());
         let options = Options { program: None, script_name, ..options.single_iteration(Vec::new()) };
         let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
@@ -71,7 +77,11 @@ impl K6Load {
         let plan = plan.driven_by(Arc::<K6Program>::clone(&hook), &options).map_err(|error| error.to_string())?;
         let begun = clock::monotonic();
         let is_in_time = || clock::monotonic() - begun < timeout;
-        let run = weir_load::run(&plan, &[], &mut |_| is_in_time(), None).map_err(|error| error.to_string())?;
+        let run =
+            weir_load::run(&plan, &[], &mut |_| is_in_time() && goes_on(), None).map_err(|error| error.to_string())?;
+        if !goes_on() {
+            return Err(format!("interrupted during {name}(); the load has not begun"));
+        }
         if !is_in_time() {
             return Err(format!("{name}() has not returned within {timeout}"));
         }

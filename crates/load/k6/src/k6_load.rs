@@ -71,6 +71,11 @@ impl K6Load {
         let selectors = script.options.thresholds.iter().map(|threshold| threshold.selector.clone()).collect();
         let plan = MetricPlan::new(script.file.registry.all(), selectors);
         script.metrics = Arc::new(plan.map_err(|why| format!("{name}: options.thresholds: {why}"))?);
+        for threshold in &script.options.thresholds {
+            let facts = script.metrics.facts.iter().find(|facts| facts.name == threshold.selector.metric);
+            let checked = facts.map_or(Ok(()), |facts| threshold.check(facts.kind));
+            checked.map_err(|why| format!("{name}: options.thresholds: {why}"))?;
+        }
         for scenario in &script.options.scenarios {
             if !found.functions.contains(&scenario.exec) {
                 return Err(format!(
@@ -225,7 +230,7 @@ impl K6Load {
         results.failure = lock(&script.file.failure).take();
         run.slo = judged(&script.options, &script.metrics, &sums, seconds);
         run.script = Some(results);
-        // What the script itself has ended is no error of it.
+        // What the script itself has ended is not an error of it.
         if let Some(why) = program.stop_reason() {
             (run.aborted, run.ended_by) = (Some(why), None);
         }

@@ -87,7 +87,7 @@ fn metric(name: String, facts: &MetricFacts, is_own: bool, values: BTreeMap<Stri
         MetricUnit::Time => "milliseconds",
         MetricUnit::Data => "bytes",
     };
-    ScriptMetric { name, kind: kind.to_owned(), unit: unit.to_owned(), is_own, values }
+    ScriptMetric { name, kind: kind.to_owned(), unit: unit.to_owned(), custom: is_own, values }
 }
 
 /// Statistics of the values of a metric, by their names.

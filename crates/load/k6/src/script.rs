@@ -47,7 +47,7 @@ pub(crate) struct ScriptFile {
     logged: Mutex<u64>,
 }
 
-/// Most lines of the log: a line for each of a million iterations helps nobody.
+/// Most lines of the log: a line for each of a million iterations is of no use.
 const MAX_LOG_LINES: u64 = 10_000;
 
 impl ScriptFile {

@@ -168,13 +168,16 @@ impl LoadPlan {
         }
         let grpc = options.grpc.call()?;
         let target = target_of_options(options)?;
-        check_tls(options, &target)?;
+        let names_hosts = options.url.is_empty();
+        if !names_hosts {
+            check_tls(options, &target)?;
+        }
         let addresses = match &options.unix_socket {
             Some(path) => vec![SocketAddress::Unix(path.clone())],
-            None if options.url.is_empty() => Vec::new(),
+            None if names_hosts => Vec::new(),
             None => target.resolve(options.connect_to.as_deref())?,
         };
-        let http2 = http2(options, Some(&target), options.users.is_some())?;
+        let http2 = http2(options, (!names_hosts).then_some(&target), options.users.is_some() || names_hosts)?;
         let tls =
             target.tls.then(|| Tls::new(options.sni.as_deref().unwrap_or(&target.host), &options.tls)).transpose()?;
         let tls = tls.map(|tls| options.http2.offer(tls));

@@ -16,10 +16,8 @@ pub struct RunScript {
     /// Iterations that were cut off at the end of their scenario.
     pub interrupted: u64,
     /// Places of the script that computed when they were cut off.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interrupted_at: Vec<String>,
     /// Reason of the script why the run is a failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
@@ -46,7 +44,7 @@ pub struct ScriptMetric {
     /// Unit of its values: number, milliseconds or bytes.
     pub unit: String,
     /// Whether the script itself has made it.
-    pub is_own: bool,
+    pub custom: bool,
     /// Statistics by their names: `avg`, `p(95)`, `count`, `rate`.
     pub values: BTreeMap<String, f64>,
 }

@@ -95,6 +95,11 @@ impl ScenarioPace {
         }
     }
 
+    /// Whether iterations arrive, whatever the users do.
+    pub fn is_open(&self) -> bool {
+        matches!(self.beginnings, IterationPace::Arrivals { .. })
+    }
+
     /// Start of the scenario.
     pub fn start(&self) -> Nanos {
         self.start
@@ -142,7 +147,7 @@ impl ScenarioPace {
             IterationPace::Users { stages, graceful_ramp_down } => {
                 let (begin, leave) = stages.active(user, from - self.start)?;
                 let leave = self.start + leave;
-                // At the end of the stages the scenario ends, and takes nobody away.
+                // At the end of the stages the scenario ends, and takes no user away.
                 (self.start + begin, if leave >= end { until } else { (leave + *graceful_ramp_down).min(until) })
             }
             IterationPace::Shared { iterations, .. } => {

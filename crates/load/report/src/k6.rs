@@ -23,7 +23,7 @@ pub fn render(run: &Run) -> String {
     text += "\n  █ TOTAL RESULTS\n";
     text += &checks(script);
     for (title, begins) in GROUPS {
-        text += &section(title, script, |metric| !metric.is_own && begins.iter().any(|it| metric.name.starts_with(it)));
+        text += &section(title, script, |metric| !metric.custom && begins.iter().any(|it| metric.name.starts_with(it)));
     }
     text
 }
@@ -83,7 +83,7 @@ fn checks(script: &RunScript) -> String {
         text += &format!("    {} {} {failed} out of {all}\n\n", dotted("checks_failed"), share(failed));
         text += &script.checks.iter().map(check).collect::<String>();
     }
-    text + &section("CUSTOM", script, |metric| metric.is_own)
+    text + &section("CUSTOM", script, |metric| metric.custom)
 }
 
 fn check(check: &ScriptCheck) -> String {

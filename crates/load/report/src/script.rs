@@ -74,7 +74,7 @@ fn check_line(check: &ScriptCheck, paint: AnsiPaint) -> String {
 }
 
 fn metrics(script: &RunScript, paint: AnsiPaint) -> Vec<String> {
-    let own: Vec<&ScriptMetric> = script.metrics.iter().filter(|metric| metric.is_own).collect();
+    let own: Vec<&ScriptMetric> = script.metrics.iter().filter(|metric| metric.custom).collect();
     if own.is_empty() {
         return Vec::new();
     }
@@ -108,7 +108,8 @@ pub(super) fn values(metric: &ScriptMetric) -> String {
             let has = |name: &&str| metric.values.contains_key(*name);
             let rest = metric.values.keys().map(String::as_str).filter(|name| !known.contains(name));
             let names = ["avg", "med"].into_iter().filter(has).chain(rest).chain(ends.into_iter().filter(has));
-            names.map(|name| format!("{name} {}", shown(value(name)))).collect::<Vec<_>>().join("  ")
+            let one = |name: &str| if name == "count" { count(value(name) as u64) } else { shown(value(name)) };
+            names.map(|name| format!("{name} {}", one(name))).collect::<Vec<_>>().join("  ")
         }
     }
 }

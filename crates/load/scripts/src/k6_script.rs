@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use weir_command::Interrupt;
 use weir_command::stdout::print;
 use weir_k6::{K6Load, K6Role};
 use weir_load::program::{ProgramOptions, ScriptOptions};
@@ -19,10 +20,18 @@ pub struct K6Script {
     summary_export: Option<PathBuf>,
     /// Whether exit codes are those of k6.
     has_k6_codes: bool,
+    /// Whether people read stdout.
+    has_text_report: bool,
 }
 
 /// Exit code of k6 if a threshold was not met.
 const THRESHOLDS_CROSSED: u8 = 99;
+
+/// Does what a script does before the load, which Ctrl-C ends.
+pub(crate) fn set_up(load: &K6Load, options: &Options) -> Result<(), String> {
+    let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    load.set_up(options, &|| !interrupt.is_requested())
+}
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("cannot write '{}': {error}", path.display()))
@@ -36,12 +45,12 @@ impl K6Script {
     /// One line with its mistake.
     pub fn open(options: &ScriptOptions, has_own_load: bool, has_agents: bool) -> Result<Self, String> {
         let load = K6Load::open(options)?;
-        Ok(Self { load, has_own_load, has_agents, summary_export: None, has_k6_codes: false })
+        Ok(Self { load, has_own_load, has_agents, summary_export: None, has_k6_codes: false, has_text_report: true })
     }
 
     /// The same script, whose summary is written into a file, and whose exit codes are those of k6 if `has_k6_codes`.
-    pub fn with_summary(self, summary_export: Option<PathBuf>, has_k6_codes: bool) -> Self {
-        Self { summary_export, has_k6_codes, ..self }
+    pub fn with_summary(self, summary_export: Option<PathBuf>, has_k6_codes: bool, has_text_report: bool) -> Self {
+        Self { summary_export, has_k6_codes, has_text_report, ..self }
     }
 
     /// Users of the script's options, if these are the short form of one scenario.
@@ -53,7 +62,7 @@ impl K6Script {
         self.load.apply(options, self.has_own_load);
         if self.has_agents {
             // They are given what the function has returned.
-            self.load.set_up(options)?;
+            set_up(&self.load, options)?;
             options.program = Some(ProgramOptions::JavaScript(self.load.for_agents(self.has_own_load)));
         }
         Ok(())
@@ -65,7 +74,7 @@ impl K6Script {
     }
 
     pub(crate) fn set_up(&self, options: &Options) -> Result<(), String> {
-        self.load.set_up(options)
+        set_up(&self.load, options)
     }
 
     pub(crate) fn tear_down(&self, options: &Options) -> Result<(), String> {
@@ -82,7 +91,9 @@ impl K6Script {
     pub(crate) fn done(&self, run: &Run) -> Result<Option<u8>, String> {
         for (name, text) in self.load.own_summaries(run)? {
             match name.as_str() {
-                "stdout" => print(&text, false)?,
+                // The report may be what a program reads.
+                "stdout" if self.has_text_report => print(&text, false)?,
+                "stdout" => eprint!("{text}"),
                 "stderr" => eprint!("{text}"),
                 _ => write(Path::new(&name), &text)?,
             }

@@ -67,7 +67,7 @@ fn play_k6(script: &ScriptOptions, options: &Options, output: &PlayOutput, messa
     let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     let plan = load.prepare(&options, plan, true, K6Role::Played)?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    load.set_up(&options)?;
+    load.set_up(&options, &|| !interrupt.is_requested())?;
     let name = script.path.display().to_string();
     let (mut run, code) = play_plan(plan, &name, output, &interrupt, messages)?;
     load.tear_down(&options)?;

@@ -1,5 +1,6 @@
 //! Script of a search for the highest load.
 
+use crate::k6_script::set_up;
 use crate::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole, open_script};
 use weir_k6::K6Load;
 use weir_load::Options;
@@ -35,7 +36,7 @@ impl SearchScript {
     /// One line with the script's error.
     pub fn set_up(&mut self, options: &Options) -> Result<(), String> {
         let Some(load) = &self.k6 else { return Ok(()) };
-        load.set_up(options)?;
+        set_up(load, options)?;
         self.options = Some(load.for_agents(true));
         Ok(())
     }

@@ -53,7 +53,7 @@ impl CompiledModules {
             }
         };
         let module = Module::declare(ctx.clone(), name, text)?;
-        let bytes = module.write(WriteOptions::default())?;
+        let bytes = module.write(WriteOptions { strip_source: true, ..WriteOptions::default() })?;
         lock(&self.byte_code).insert(name.to_owned(), bytes.into());
         self.describe(&module, name)?;
         Ok(module)

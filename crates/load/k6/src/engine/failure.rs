@@ -58,7 +58,7 @@ pub(crate) fn of_value(value: Value<'_>) -> ScriptFailure {
     ScriptFailure { message, place, stack: shown_stack(&stack) }
 }
 
-/// Text of a value that is no error.
+/// Text of a value other than an error.
 fn shown(value: Value<'_>) -> String {
     let ctx = value.ctx().clone();
     if let Some(text) = value.as_string().and_then(|text| text.to_string().ok()) {

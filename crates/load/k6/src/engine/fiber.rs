@@ -8,9 +8,9 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 /// Address space of a stack. What was never touched takes no memory.
-const STACK_BYTES: usize = 512 * 1024;
+const STACK_BYTES: usize = 1024 * 1024;
 /// Part of it that the interpreter may fill; the rest is for functions of the host that it calls.
-pub(crate) const SCRIPT_STACK_BYTES: usize = 320 * 1024;
+pub(crate) const SCRIPT_STACK_BYTES: usize = 832 * 1024;
 
 /// Stack of a user: it is resumed with an input, and pauses with an output.
 pub(crate) struct Fiber<I, O>(Option<Coroutine<I, O, (), DefaultStack>>);

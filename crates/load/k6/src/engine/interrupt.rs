@@ -41,6 +41,11 @@ impl ComputeTime {
         self.since.set(clock::monotonic());
     }
 
+    /// Time of the present turn so far.
+    pub(crate) fn turn(&self) -> Nanos {
+        clock::monotonic() - self.since.get()
+    }
+
     /// Sets the time from which on the script ends, on the monotonic clock.
     pub(crate) fn set_until(&self, until: Nanos) {
         self.until.set(until);

@@ -11,7 +11,7 @@ use crate::modules;
 /// Place of the modules of jslib, which k6's scripts import by their addresses.
 const JSLIB: &str = "https://jslib.k6.io/";
 
-/// Where modules that are no part of weir come from.
+/// Where modules of others come from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModuleFiles {
     /// Folder in place of `https://jslib.k6.io/`.
@@ -30,7 +30,7 @@ impl ModuleFiles {
             }
             return Ok(name.to_owned());
         }
-        if let Some(why) = modules::refusal(name) {
+        if let Some(why) = modules::rejection(name) {
             return Err(why);
         }
         if let Some(path) = name.strip_prefix(JSLIB) {
@@ -47,7 +47,7 @@ impl ModuleFiles {
         let name_path = name.strip_prefix("file://").unwrap_or(name);
         let is_path = name_path.starts_with('/') || name_path.starts_with("./") || name_path.starts_with("../");
         if !is_path && !base.is_empty() {
-            let why = "it is no module of k6 and no path";
+            let why = "neither a module of k6 nor a path";
             return Err(format!(
                 "no module '{name}': {why}; bundle packages of npm into a file, and import './FILE.js'"
             ));

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use rquickjs::{Context, Runtime};
 
 use super::compiled::{CompiledModules, ModuleLoader};
+use super::failure::of_value;
 use super::fiber::SCRIPT_STACK_BYTES;
 use super::interrupt::Interruption;
 use super::module_files::ModuleResolver;
@@ -36,6 +37,14 @@ impl Interpreter {
             Interruption::None => false,
             Interruption::End => true,
             Interruption::Turn => watched.give_turn(),
+        })));
+        let rejected = Rc::clone(state);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(move |_, _, reason, is_handled| {
+            let mut rejections = rejected.rejections.borrow_mut();
+            match is_handled {
+                false => rejections.push(of_value(reason)),
+                true => drop(rejections.pop()),
+            }
         })));
         runtime.set_loader(ModuleResolver::new(modules.files()), ModuleLoader::new(modules));
         let context = Context::full(&runtime).map_err(no_memory)?;

@@ -21,6 +21,7 @@ pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> 
     exports.export("environment", Function::new(ctx.clone(), environment)?)?;
     exports.export("failTest", Function::new(ctx.clone(), fail_test)?)?;
     exports.export("facts", Function::new(ctx.clone(), facts)?)?;
+    exports.export("require", Function::new(ctx.clone(), require)?)?;
     exports.export("load", Function::new(ctx.clone(), load)?)?;
     exports.export("log", Function::new(ctx.clone(), log)?)?;
     exports.export("now", Function::new(ctx.clone(), now)?)?;
@@ -93,6 +94,22 @@ fn open<'js>(ctx: Ctx<'js>, path: String, mode: Opt<Option<String>>) -> Result<V
 /// Options of the script as JSON; those that the command line has replaced are as they are used.
 fn options(ctx: Ctx<'_>) -> Result<String> {
     Ok(user_of(&ctx)?.script.options_json.clone())
+}
+
+/// Exports of a module, as `require` of CommonJS has them. Paths are those of the script's folder.
+fn require<'js>(ctx: Ctx<'js>, name: String) -> Result<Value<'js>> {
+    let user = user_of(&ctx)?;
+    if user.phase.get() != Phase::Init {
+        return Err(Exception::throw_type(&ctx, "require() is for the init context: call it outside of functions"));
+    }
+    let files = user.script.file.modules.files();
+    let resolved = files.resolve(&user.script.file.main, &name);
+    let resolved = resolved.map_err(|why| Exception::throw_reference(&ctx, &why))?;
+    let exports: Object<'js> = Module::import(&ctx, resolved)?.finish()?;
+    match exports.get::<_, Option<bool>>("__commonJs")? {
+        Some(true) => exports.get("default"),
+        _ => Ok(exports.into_value()),
+    }
 }
 
 /// Random number from 0 to below 1.

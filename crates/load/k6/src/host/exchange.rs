@@ -79,8 +79,8 @@ pub(crate) struct HttpResult {
 /// How a request has ended.
 #[derive(Debug)]
 pub(crate) enum HttpEnd {
-    /// A response: its status, its head, and its body, decoded.
-    Response(u16, Vec<u8>, Vec<u8>),
+    /// A response: its status, its head, and its body, decoded, if it is kept.
+    Response(u16, Vec<u8>, Option<Vec<u8>>),
     /// None, or one that cannot be read, and why.
     Failed(FailureKind, String),
 }

@@ -165,10 +165,11 @@ fn result_array<'js>(ctx: &Ctx<'js>, result: HttpResult) -> Result<Array<'js>> {
         HttpEnd::Response(status, head, body) => {
             array.set(0, status)?;
             array.set(2, String::from_utf8_lossy(&head).into_owned())?;
-            match result.is_binary {
-                true => array.set(3, ArrayBuffer::new(ctx.clone(), body)?)?,
-                // What is no text is shown as such, and not lost without a sign.
-                false => match String::from_utf8(body) {
+            match body {
+                None => array.set(3, Value::new_null(ctx.clone()))?,
+                Some(body) if result.is_binary => array.set(3, ArrayBuffer::new(ctx.clone(), body)?)?,
+                // Invalid UTF-8 is shown as such, and not lost without a sign.
+                Some(body) => match String::from_utf8(body) {
                     Ok(text) => array.set(3, text)?,
                     Err(error) => array.set(3, String::from_utf8_lossy(error.as_bytes()).into_owned())?,
                 },

@@ -30,6 +30,7 @@ const NAMES: &[&str] = &[
     "abort",
     "awaitRequest",
     "finished",
+    "require",
     "result",
     "sendLater",
     "aes",

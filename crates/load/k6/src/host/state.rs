@@ -11,6 +11,7 @@ use weir_base::rng::SeededRng;
 use weir_scenario::cookie_jar::CookieJar;
 
 use super::exchange::UserExchanges;
+use crate::engine::failure::ScriptFailure;
 use crate::engine::fiber::Pauses;
 use crate::engine::interrupt::ComputeTime;
 use crate::metrics::ThreadMetrics;
@@ -54,7 +55,7 @@ pub(crate) enum IterationEnd {
     /// Its function has returned.
     Returned,
     /// It has thrown, as one line; with the lines that led to it.
-    Threw(crate::engine::failure::ScriptFailure),
+    Threw(ScriptFailure),
     /// It was cut off.
     Cut,
     /// The script ends the run, with its reason.
@@ -103,10 +104,14 @@ pub(crate) struct UserState {
     /// Tags of all samples of the user.
     pub(crate) tags: RefCell<Vec<(String, String)>>,
     pub(crate) rng: RefCell<SeededRng>,
+    /// Reasons of promises that were rejected, as long as nothing handles them.
+    pub(crate) rejections: RefCell<Vec<ScriptFailure>>,
     /// Reason of the script to end the run.
     pub(crate) abort: RefCell<Option<String>>,
     /// Whether the script computes, while others have their turn.
     pub(crate) computes: Cell<bool>,
+    /// Whether the iteration that was cut off computed.
+    pub(crate) was_computing: Cell<bool>,
     /// Whether the present iteration is cut off.
     pub(crate) is_cut: Cell<bool>,
     /// Place where the last iteration that was cut off was.
@@ -141,8 +146,10 @@ impl UserState {
             group: RefCell::default(),
             tags: RefCell::default(),
             rng: RefCell::new(rng),
+            rejections: RefCell::default(),
             abort: RefCell::default(),
             computes: Cell::new(false),
+            was_computing: Cell::new(false),
             is_cut: Cell::new(false),
             cut_place: RefCell::default(),
             result: RefCell::default(),
@@ -182,11 +189,14 @@ impl UserState {
 
     /// Lets other users have their turn, while the script computes; true if it is to end.
     pub(crate) fn give_turn(&self) -> bool {
-        if self.phase.get() == Phase::Init {
+        // Without a load there is no other user.
+        if self.phase.get() == Phase::Init || self.number == 0 {
             return false;
         }
         self.computes.set(true);
-        let resumed = self.pauses.pause(Pause::WaitUntil(self.now.get()));
+        // Later than now, so that responses are read before it goes on.
+        let until = self.now.get() + self.compute.turn() + Nanos::MILLI;
+        let resumed = self.pauses.pause(Pause::WaitUntil(until));
         self.computes.set(false);
         self.compute.begin_turn();
         match resumed {
@@ -196,6 +206,7 @@ impl UserState {
             }
             Some(Resume::Cut) => {
                 self.is_cut.set(true);
+                self.was_computing.set(true);
                 true
             }
             _ => false,

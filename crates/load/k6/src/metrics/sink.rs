@@ -145,7 +145,7 @@ impl Sink {
         }
     }
 
-    /// Takes a value; one that is no number is left out.
+    /// Takes a value; one that is not finite is left out.
     pub(crate) fn add(&mut self, value: f64) {
         if !value.is_finite() {
             return;

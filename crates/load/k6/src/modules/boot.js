@@ -12,6 +12,7 @@ globalThis.global = globalThis;
 globalThis.__ENV = native.environment();
 globalThis.__VU = 0;
 globalThis.__ITER = 0;
+globalThis.require = (name) => native.require(String(name));
 globalThis.open = (path, mode) => native.open(String(path), mode);
 Object.assign(globalThis, { setTimeout, setInterval, clearTimeout, clearInterval });
 Math.random = native.random;

@@ -53,7 +53,8 @@ function multipart(fields) {
 // Body as text or bytes, and its Content-Type if it has one by itself.
 export function encoded(body) {
   if (body === undefined || body === null) return [undefined, undefined];
-  if (typeof body === 'string' || body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return [body, undefined];
+  if (typeof body === 'string') return [body.toWellFormed(), undefined];
+  if ( body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return [body, undefined];
   if (typeof body !== 'object') return [String(body), undefined];
   if (typeof body.toBytes === 'function') return [body.toBytes(), undefined];
   const fields = [];

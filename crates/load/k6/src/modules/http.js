@@ -30,7 +30,7 @@ export function url(strings, ...values) {
   return new NamedUrl(name, whole);
 }
 
-// Statuses that are no failure, as pairs of the first and the last; an empty list: all.
+// Statuses of successes, as pairs of the first and the last; an empty list: all.
 class Expected {
   constructor(ranges) { this.ranges = ranges; }
 }
@@ -71,7 +71,10 @@ function cookieHeader(cookies, target, jar) {
 }
 
 const milliseconds = (value) => {
-  if (typeof value === 'number') return value;
+  if (typeof value === 'number' && value >= 0) return value;
+  if (!/^([0-9.]+(ms|us|s|m|h|d)?)+$/.test(String(value))) {
+    throw new TypeError(`invalid timeout '${String(value)}'; write milliseconds, or e.g. '10s'`);
+  }
   let sum = 0;
   const parts = String(value).matchAll(/([0-9.]+)(ms|us|s|m|h|d)?/g);
   for (const [, number, unit] of parts) {
@@ -112,7 +115,7 @@ function prepared(method, target, body, params) {
   const callback = params.responseCallback;
   const own = {
     name: params.tags?.name ?? name,
-    timeout: params.timeout === undefined ? undefined : milliseconds(params.timeout),
+    timeout: params.timeout === undefined || params.timeout === null ? undefined : milliseconds(params.timeout),
     redirects: params.redirects,
     jar: jar === userJar ? undefined : jar.number,
     expected: callback === undefined ? defaultExpected : rangesOf(callback),

@@ -12,7 +12,7 @@ const ofKind = (kind) =>
     add(value, tags) {
       const number = typeof value === 'boolean' ? Number(value) : Number(value);
       if (Number.isNaN(number)) {
-        native.log('warning', `metric '${this.name}': ${String(value)} is no number and is left out`);
+        native.log('warning', `metric '${this.name}': ${String(value)} is not a number; it is left out`);
         return false;
       }
       native.sample(this.#number, number, flat(tags));

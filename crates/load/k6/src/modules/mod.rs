@@ -58,8 +58,8 @@ pub(crate) fn is_own(name: &str) -> bool {
     name.is_empty() || source(name).is_some()
 }
 
-/// Why a name of a module of k6 is refused, as one line.
-pub(crate) fn refusal(name: &str) -> Option<String> {
+/// Why a name of a module of k6 is rejected, as one line.
+pub(crate) fn rejection(name: &str) -> Option<String> {
     if let Some((_, why)) = REFUSED.iter().find(|(begin, _)| name.starts_with(begin)) {
         return Some(format!("'{name}' is not supported: {why}"));
     }

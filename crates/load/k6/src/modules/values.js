@@ -3,7 +3,7 @@ import * as native from 'weir:native';
 
 // A value as the log shows it.
 export function shown(value) {
-  if (typeof value === 'string') return value;
+  if (typeof value === 'string') return value.toWellFormed();
   if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
   if (typeof value === 'object' && value !== null) {
     try {
@@ -15,7 +15,7 @@ export function shown(value) {
   return String(value);
 }
 
-export const stringify = (value) => JSON.stringify(value === undefined ? null : value);
+export const stringify = (value) => JSON.stringify(value) ?? 'null';
 
 // Names and values in turn, or undefined without any.
 export function flat(object) {

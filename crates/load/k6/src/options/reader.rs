@@ -12,6 +12,12 @@ pub(crate) struct OptionReader {
     place: String,
 }
 
+/// Number of a value; texts of numbers, as those of `__ENV`, are numbers as well.
+fn number_of(value: &Value) -> Option<f64> {
+    let of_text = || value.as_str()?.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    value.as_f64().or_else(of_text)
+}
+
 impl OptionReader {
     /// Reader of an object at a place.
     ///
@@ -40,7 +46,7 @@ impl OptionReader {
     /// One line, if it is none.
     pub(crate) fn number(&mut self, name: &str) -> Result<Option<f64>, String> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        value.as_f64().map(Some).ok_or_else(|| self.invalid(name, &value, "a number"))
+        number_of(&value).map(Some).ok_or_else(|| self.invalid(name, &value, "a number"))
     }
 
     /// Takes a whole number from 0.
@@ -49,8 +55,9 @@ impl OptionReader {
     /// One line, if it is none.
     pub(crate) fn count(&mut self, name: &str) -> Result<Option<u64>, String> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        let whole =
-            value.as_u64().or_else(|| value.as_f64().filter(|it| it.fract() == 0.0 && *it >= 0.0).map(|it| it as u64));
+        let whole = value
+            .as_u64()
+            .or_else(|| number_of(&value).filter(|it| it.fract() == 0.0 && *it >= 0.0).map(|it| it as u64));
         whole.map(Some).ok_or_else(|| self.invalid(name, &value, "a whole number from 0"))
     }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 use weir_base::Nanos;
 
 use super::reader::OptionReader;
+use crate::metrics::registry::ScriptMetricKind;
 use crate::metrics::selector::MetricSelector;
 use crate::metrics::sink::Sink;
 
@@ -157,6 +158,23 @@ impl Statistic {
 }
 
 impl Threshold {
+    /// Checks that the metric has what is compared.
+    ///
+    /// # Errors
+    /// One line with what it has.
+    pub(crate) fn check(&self, kind: ScriptMetricKind) -> Result<(), String> {
+        let has = match kind {
+            ScriptMetricKind::Counter => "count, rate",
+            ScriptMetricKind::Gauge => "value",
+            ScriptMetricKind::Rate => "rate",
+            ScriptMetricKind::Trend => "avg, min, max, med, count, p(N)",
+        };
+        match self.statistic.of(&Sink::of(kind), 1.0) {
+            Some(_) => Ok(()),
+            None => Err(format!("'{}' does not fit {}; compare one of {has}", self.text, self.selector.metric)),
+        }
+    }
+
     /// Whether the values of a metric meet it. Without a value it is met, as in k6.
     pub(crate) fn is_met(&self, sink: &Sink, seconds: f64) -> bool {
         let Some(value) =

@@ -112,10 +112,9 @@ impl HttpExchange {
             let found = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
             found.map(|(_, value)| value.to_vec())
         });
-        let body = if self.request.discards_body {
-            Ok(Vec::new())
-        } else {
-            decoded_body(response.body, encoding.as_deref()).map(std::borrow::Cow::into_owned)
+        let body = match self.request.discards_body {
+            true => Ok(None),
+            false => decoded_body(response.body, encoding.as_deref()).map(|body| Some(body.into_owned())),
         };
         let end = match body {
             Ok(body) => HttpEnd::Response(response.status, response.head.to_vec(), body),

@@ -194,6 +194,13 @@ impl K6Program {
         lock(self.paces.get(scenario)?).next(user - first, done, now)
     }
 
+    /// End of the scenario of a user, if iterations arrive in it and it is still to come: a rate lasts up to its end.
+    pub(super) fn end_of_arrivals(&self, user: u64, now: Nanos) -> Nanos {
+        let pace = self.paces.get(self.scenario_of(user)).map(lock);
+        let end = pace.filter(|pace| pace.is_open()).map(|pace| pace.end());
+        end.filter(|end| *end > now).unwrap_or(Nanos::NEVER)
+    }
+
     /// Number of iterations that no user was free for in time.
     pub(crate) fn dropped(&self) -> u64 {
         self.paces.iter().map(|pace| lock(pace).dropped()).sum()
@@ -250,8 +257,8 @@ impl K6Program {
         let of_url = || RequestOrigin { is_tls: url.is_tls(), host: url.host().to_owned(), port: url.port() };
         let target = self.target.get_or_init(of_url);
         match url.host() == target.host && url.port() == target.port {
-            true => format!("{} {}", request.method, url.path()),
-            false => format!("{} {}{}", request.method, of_url(), url.path()),
+            true => format!("{} {}", request.method, without_ids(url.path())),
+            false => format!("{} {}{}", request.method, of_url(), without_ids(url.path())),
         }
     }
 
@@ -292,6 +299,18 @@ impl K6Program {
     }
 }
 
+/// Path whose parts that are numbers, or long and hexadecimal as those of a UUID, are `{id}`: each name of a step has
+/// histograms of its own.
+fn without_ids(path: &str) -> String {
+    let is_id = |part: &str| {
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        let is_number = digits > 0 && digits == part.len();
+        let is_hex = part.len() >= 16 && digits > 0 && part.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+        is_number || is_hex
+    };
+    path.split('/').map(|part| if is_id(part) { "{id}" } else { part }).collect::<Vec<_>>().join("/")
+}
+
 impl UserProgram for K6Program {
     fn scenarios(&self) -> Vec<String> {
         self.script.scenarios.iter().map(|scenario| scenario.name.clone()).collect()
@@ -321,5 +340,23 @@ impl UserProgram for K6Program {
             None => origins.intern(false, "", 0),
         };
         Ok(Box::new(K6Thread::new(own, thread.users, origins)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_uuids_in_paths_are_ids() {
+        for (path, name) in [
+            ("/u/17/x", "/u/{id}/x"),
+            ("/u/123e4567-e89b-12d3-a456-426614174000", "/u/{id}"),
+            ("/v1/items", "/v1/items"),
+            ("/", "/"),
+            ("/facade-feedface-deadbeef", "/facade-feedface-deadbeef"),
+        ] {
+            assert_eq!(without_ids(path), name);
+        }
     }
 }

@@ -95,7 +95,7 @@ impl<'js> LoadedScript<'js> {
     /// Names of the exports of the file.
     ///
     /// # Errors
-    /// That of a name that is no text.
+    /// That of a name that is a symbol.
     pub(crate) fn names(&self) -> rquickjs::Result<Vec<String>> {
         self.exports.keys::<String>().collect()
     }
@@ -115,11 +115,16 @@ impl<'js> LoadedScript<'js> {
         if let Some(reason) = state.abort.borrow_mut().take() {
             return IterationEnd::Aborted(reason);
         }
+        let unhandled = state.rejections.take().into_iter().next();
         match result {
             _ if state.is_cut.get() || state.compute.is_ending() => {
                 let place = result.err().and_then(|failure| failure.place);
-                state.cut_place.replace(place);
+                state.cut_place.replace(place.filter(|_| state.was_computing.take()));
                 IterationEnd::Cut
+            }
+            Ok(_) if unhandled.is_some() => {
+                let failure = unhandled.unwrap_or_default();
+                IterationEnd::Threw(ScriptFailure { message: format!("{} (in a promise)", failure.message), ..failure })
             }
             Ok(value) => {
                 if state.keeps_result.get() {

@@ -164,6 +164,7 @@ impl K6Thread {
         }
         user.given =
             program.next_iteration(whole, user.done, now.max(user.began + program.script.options.min_iteration));
+        user.lingers_until = program.end_of_arrivals(whole, now);
         ProgramAction::End { ok: !has_thrown && !user.has_failed }
     }
 }
@@ -262,7 +263,11 @@ impl ThreadProgram for K6Thread {
         let Some(exchange) = user.take_exchange(key) else { return ProgramAction::Await };
         user.due = now;
         let times = ExchangeTimes { service: now - exchange.since, ..ExchangeTimes::default() };
-        self.judge(&exchange.sample(0, Some(kind), times), call);
+        let is_cut = user.given.is_some_and(|given| now >= given.cut);
+        // What the end of the scenario has cut off says nothing of the service.
+        if !(kind == FailureKind::Timeout && is_cut) {
+            self.judge(&exchange.sample(0, Some(kind), times), call);
+        }
         self.finish(call.user, *exchange, (kind, kind.name().to_owned()));
         self.next_action(call)
     }
@@ -272,7 +277,7 @@ impl ThreadProgram for K6Thread {
             return None;
         }
         let user = self.own.get()?.users.get(user as usize)?.as_ref()?;
-        Some(user.given.map_or(Nanos::NEVER, |given| given.at))
+        Some(user.given.map_or(user.lingers_until, |given| given.at))
     }
 
     fn cut(&mut self, user: u32) {

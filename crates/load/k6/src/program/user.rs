@@ -32,6 +32,8 @@ pub(super) struct K6User {
     /// Requests on their way.
     pub(super) exchanges: Vec<HttpExchange>,
     pub(super) wait: UserWait,
+    /// End of its scenario, up to which it stays though no iteration arrives.
+    pub(super) lingers_until: Nanos,
     /// Iteration that it has, or waits for.
     pub(super) given: Option<GivenIteration>,
     /// Whether the iteration that it has been given has begun.
@@ -65,6 +67,7 @@ impl K6User {
             state,
             exchanges: Vec::new(),
             wait: UserWait::Nothing,
+            lingers_until: Nanos::NEVER,
             given: None,
             has_begun: false,
             done: 0,

@@ -28,7 +28,9 @@ impl<F: Flow> Worker<'_, F> {
         }
         let next_stretch = Nanos((stretch + 1) * plan.interval.0);
         let stall_timeout = plan.streams.and_then(|streams| streams.stall_timeout).unwrap_or(Nanos::NEVER);
-        let scan = Nanos((plan.timeout.min(stall_timeout).0 / 20).clamp(1_000_000, 100_000_000));
+        // Requests of a program may have timeouts of their own.
+        let longest = if plan.program.is_some() { 20_000_000 } else { 100_000_000 };
+        let scan = Nanos((plan.timeout.min(stall_timeout).0 / 20).clamp(1_000_000, longest));
         self.next_tick = next_stretch.min(now + scan);
     }
 
