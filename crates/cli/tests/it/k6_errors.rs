@@ -51,6 +51,10 @@ fn mistakes_before_the_load_are_one_line() {
             "invalid threshold 'rate>'",
         ),
         (
+            "export const options = { thresholds: { checks: ['count>5'] } };\nexport default () => {};",
+            "'count>5' does not fit checks; compare one of rate",
+        ),
+        (
             "import { Trend } from 'k6/metrics';\nnew Trend('a-b');\nexport default () => {};",
             "invalid metric name 'a-b'",
         ),
@@ -158,4 +162,15 @@ fn a_setup_that_throws_ends_weir_before_the_load() {
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.contains("setup(): users.js:3: Error: not today"), "{output:?}");
     assert!(server.seen().is_empty());
+}
+
+#[test]
+fn a_script_that_computes_does_not_delay_the_responses_of_others() {
+    let server = Server::hello();
+    let body = "import exec from 'k6/execution';
+    export default () => { get(); if (exec.vu.idInTest === 1) for (;;) Math.sqrt(2); };";
+    let (output, run) = measured(&server, &script(body), &["-c", "2", "-d", "1s", "-t", "1"]);
+    // Its turns are 10 ms long, and responses are read between them.
+    assert!(run.requests.ok > 20, "{output:?}");
+    assert!(run.response_ms.p50.unwrap() < 100.0, "{output:?}");
 }

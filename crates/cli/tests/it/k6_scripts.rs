@@ -273,9 +273,28 @@ fn the_command_line_replaces_the_load_of_the_script() {
     assert_eq!((run.requests.ok, run.connections.max), (6, 2));
     let (_, run) = play(&server, &script(body), &["--rate", "50", "-d", "200ms"]);
     assert_eq!((run.requests.ok, run.rate_per_s.offered.round()), (10, 50.0));
+    let scenarios = "export const options = { scenarios: { a: { executor: 'constant-vus', vus: 9, duration: '9m' } } };
+    export default function () { http.get(`${HOST}/u/${exec.vu.idInTest}`); }";
+    let (_, run) = play(&server, &script(scenarios), &["-d", "200ms"]);
+    assert_eq!((run.connections.max, run.steps[0].name.as_str()), (1, "GET /u/{id}"));
     // As in k6, the users are those of the script.
     let (_, run) = play(&server, &script(body), &["-n", "100"]);
     assert_eq!((run.requests.ok, run.connections.max), (100, 50));
+}
+
+#[test]
+fn modules_of_common_js_and_numbers_as_texts() {
+    let server = service();
+    let folder = Weir::new();
+    folder.write("own.js", "exports.path = '/own';\n");
+    let script = "const http = require('k6/http');\nconst own = require('./own.js');\n\
+        module.exports.options = { vus: __ENV.USERS, iterations: '4' };\n\
+        module.exports.default = () => { http.get(__ENV.HOST + own.path); };\n";
+    folder.write("users.js", script);
+    let host = format!("HOST={}", server.url(""));
+    let output = folder.run(&["load", "-q", "-s", "users.js", "-e", &host, "-e", "USERS=2"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(lines(&server), ["GET /own HTTP/1.1"; 4]);
 }
 
 #[test]
