@@ -1,6 +1,7 @@
 //! What the modules of a script reach of weir: the module `weir:native`, and the state of a user behind it.
 //!
 //! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
+//! - [`sockets`], [`socket_calls`]: WebSockets, with what they have received
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
 //! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents; [`files`]: files and CSV
 
@@ -13,6 +14,8 @@ mod files;
 mod html;
 mod http;
 mod samples;
+mod socket_calls;
+pub(crate) mod sockets;
 pub(crate) mod state;
 
 use std::rc::Rc;
@@ -75,6 +78,14 @@ const NAMES: &[&str] = &[
     "send",
     "setTags",
     "sleep",
+    "socketBuffered",
+    "socketClose",
+    "socketEvent",
+    "socketForget",
+    "socketOpen",
+    "socketPing",
+    "socketSend",
+    "socketWait",
     "utf8Decode",
     "utf8Encode",
 ];
@@ -92,7 +103,8 @@ impl ModuleDef for Native {
         files::export(ctx, exports)?;
         html::export(ctx, exports)?;
         http::export(ctx, exports)?;
-        samples::export(ctx, exports)
+        samples::export(ctx, exports)?;
+        socket_calls::export(ctx, exports)
     }
 }
 

@@ -16,6 +16,7 @@ use weir_scenario::plan::{OriginId, OriginTable, RequestOrigin};
 use super::thread::K6Thread;
 use crate::engine::failure::ScriptFailure;
 use crate::host::exchange::HttpRequest;
+use crate::host::sockets::MAX_SOCKETS;
 use crate::metrics::saved_sums::SavedSums;
 use crate::metrics::{MetricSums, ThreadMetrics};
 use crate::notes::ScriptNotes;
@@ -306,6 +307,10 @@ impl UserProgram for K6Program {
         const OTHER_HOSTS: u64 = 4;
         let wanted = self.script.options.batch as u64 + OTHER_HOSTS;
         (max_connections() / self.script.users().max(1)).clamp(1, wanted)
+    }
+
+    fn sockets_per_user(&self) -> u64 {
+        MAX_SOCKETS as u64
     }
 
     fn has_own_pace(&self) -> bool {

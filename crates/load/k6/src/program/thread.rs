@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_load::program::{
-    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ThreadProgram,
+    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, SocketEvent, ThreadProgram,
 };
 use weir_machine::clock;
 use weir_pace::shard::Shard;
@@ -19,9 +19,8 @@ use super::own_thread::OwnThread;
 use super::user::{K6User, UserWait};
 use crate::host::UserState;
 use crate::host::exchange::{ExchangeTimes, HttpRequest};
-use crate::host::state::{IterationEnd, IterationFacts, Pause, Resume};
+use crate::host::state::{IterationFacts, Pause, Resume};
 use crate::metrics::ThreadMetrics;
-use crate::metrics::registry::BuiltIn;
 use crate::samples::HttpSample;
 
 /// Most users of a thread that are made before the load begins; further ones when they begin.
@@ -32,11 +31,11 @@ const MAX_MADE_FOR_ARRIVALS: usize = 50;
 /// Users of the worker thread.
 #[derive(Debug)]
 pub(super) struct K6Thread {
-    program: Arc<K6Program>,
+    pub(super) program: Arc<K6Program>,
     /// Numbers of its users in the whole load.
-    numbers: Shard,
+    pub(super) numbers: Shard,
     own: OwnThread<ThreadUsers>,
-    origins: OriginTable,
+    pub(super) origins: OriginTable,
     /// Indices of steps by the scenario and their names.
     steps: HashMap<(u32, String), u32>,
     buffer: Vec<u8>,
@@ -61,7 +60,7 @@ impl K6Thread {
         self.own.get_or_make(|| ThreadUsers { metrics: Rc::new(program.thread_metrics()), users: Vec::new() })
     }
 
-    fn user(&mut self, number: u32) -> Option<&mut K6User> {
+    pub(super) fn user(&mut self, number: u32) -> Option<&mut K6User> {
         self.own()?.users.get_mut(number as usize)?.as_mut()
     }
 
@@ -119,8 +118,10 @@ impl K6Thread {
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let cut = user.given.map_or(Nanos::NEVER, |given| given.cut);
         match pause {
-            // The timeouts of its requests end before the cut.
-            Pause::Await(Nanos::NEVER) => user.wait = UserWait::Request(Nanos::NEVER),
+            // The timeouts of its requests end before the cut; sockets have none.
+            Pause::Await(Nanos::NEVER) if !user.state.sockets.borrow().is_open() => {
+                user.wait = UserWait::Request(Nanos::NEVER);
+            }
             Pause::Await(until) => user.wait = UserWait::Request(until.min(cut)),
             Pause::WaitUntil(at) => user.wait = UserWait::Until(at.min(cut)),
             Pause::End(end) => return self.end(end, call),
@@ -132,10 +133,13 @@ impl K6Thread {
     /// What a user does next, whose script waits: it sends what is to be sent, goes on, or waits.
     fn next_action(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
         loop {
+            self.flush_sockets(call);
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+            let has_sockets = user.state.sockets.borrow().is_open();
+            let has_report = user.state.sockets.borrow().has_news();
             let mut exchanges = user.state.exchanges.borrow_mut();
             let next = exchanges.outbox.pop_front();
-            let (is_last, has_result) = (exchanges.outbox.is_empty(), exchanges.has_news());
+            let (is_last, has_result) = (exchanges.outbox.is_empty(), exchanges.has_news() || has_report);
             drop(exchanges);
             if let Some((key, request)) = next {
                 let step = self.step_of(&request, call.scenario);
@@ -149,7 +153,7 @@ impl K6Thread {
             }
             return match user.wait {
                 UserWait::Request(_) if has_result => self.resume(call),
-                UserWait::Request(Nanos::NEVER) => ProgramAction::Await,
+                UserWait::Request(Nanos::NEVER) if !has_sockets => ProgramAction::Await,
                 UserWait::Request(until) => ProgramAction::WaitUntil(until),
                 UserWait::Until(at) => {
                     user.due = at;
@@ -162,7 +166,9 @@ impl K6Thread {
 
     /// Whether a user waits for the end of a request alone.
     fn awaits_request(&mut self, user: u32) -> bool {
-        self.user(user).is_some_and(|user| user.wait == UserWait::Request(Nanos::NEVER))
+        let waits =
+            |user: &mut K6User| user.wait == UserWait::Request(Nanos::NEVER) && !user.state.sockets.borrow().is_open();
+        self.user(user).is_some_and(waits)
     }
 
     /// Gives the script of a user the failure of a request that has not been sent, or has no response.
@@ -175,7 +181,7 @@ impl K6Thread {
     }
 
     /// Index of the step of a request.
-    fn step_of(&mut self, request: &HttpRequest, scenario: u32) -> u32 {
+    pub(super) fn step_of(&mut self, request: &HttpRequest, scenario: u32) -> u32 {
         let key = (scenario, self.program.step_name(request));
         if let Some(step) = self.steps.get(&key) {
             return *step;
@@ -223,47 +229,6 @@ impl K6Thread {
         user.exchanges.push(*exchange);
         self.buffer = buffer;
         Ok(send)
-    }
-
-    /// Ends the iteration of a user, and finds its next one.
-    fn end(&mut self, end: IterationEnd, call: &mut ProgramCall<'_>) -> ProgramAction {
-        let program = Arc::clone(&self.program);
-        let whole = self.numbers.nth(call.user.into());
-        let now = call.now;
-        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
-        let has_thrown = match end {
-            IterationEnd::Aborted(reason) => {
-                program.note_stop(&reason);
-                return ProgramAction::Abort(reason);
-            }
-            IterationEnd::Threw(failure) => {
-                program.note_exception(&failure);
-                if program.stops_at_exceptions() {
-                    return ProgramAction::Abort(failure.line());
-                }
-                true
-            }
-            IterationEnd::Cut => {
-                program.note_cut(user.state.cut_place.take());
-                user.end_iteration();
-                user.given = program.next_iteration(whole, user.done, now);
-                return ProgramAction::Cut;
-            }
-            IterationEnd::Returned => false,
-        };
-        program.put_result(user.state.result.take());
-        let took = now - user.began;
-        let values = [(BuiltIn::IterationDuration as usize, took.0 as f64 / 1e6), (BuiltIn::Iterations as usize, 1.0)];
-        let state = Rc::clone(&user.state);
-        state.metrics.add_all(&values, &|name: &str, value: &str| state.has_tag(&[], name, value));
-        user.end_iteration();
-        if let Some(reason) = program.look_at_thresholds(now) {
-            program.note_stop(&reason);
-            return ProgramAction::Abort(reason);
-        }
-        user.given =
-            program.next_iteration(whole, user.done, now.max(user.began + program.script.options.min_iteration));
-        ProgramAction::End { ok: !has_thrown && !user.has_failed }
     }
 
     /// Takes the values of a response, or of a failure, and says whether it is a success.
@@ -376,6 +341,14 @@ impl ThreadProgram for K6Thread {
         self.judge(&exchange.sample(0, Some(kind), times), call);
         self.finish(call.user, *exchange, (kind, kind.name().to_owned()));
         self.next_action(call)
+    }
+
+    fn socket(&mut self, event: &SocketEvent<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let is_awaited = self.take_socket_event(event, call);
+        match self.user(call.user).map(|user| user.wait) {
+            Some(UserWait::Request(_)) if is_awaited => self.next_action(call),
+            _ => ProgramAction::Await,
+        }
     }
 
     fn next_start(&self, user: u32) -> Option<Nanos> {
