@@ -46,6 +46,7 @@ mod history;
 mod import_cli;
 mod import_curl;
 mod k6_errors;
+mod k6_grpc;
 mod k6_modules;
 mod k6_scripts;
 mod k6_sockets;

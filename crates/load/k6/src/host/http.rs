@@ -86,6 +86,7 @@ pub(super) fn request_of<'js>(
         expected: ExpectedStatuses::Usual,
         discards_body: user.script.options.discards_bodies,
         is_binary: false,
+        is_call: false,
         tags: Vec::new(),
     };
     if let Some(options) = options {
@@ -132,6 +133,7 @@ fn apply(request: &mut HttpRequest, options: &Object<'_>) -> Result<()> {
     if let Some(tags) = options.get::<_, Option<Vec<String>>>("tags")? {
         request.tags = tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     }
+    request.is_call = options.get::<_, Option<bool>>("isCall")?.unwrap_or(false);
     let kind: Option<String> = options.get("responseType")?;
     match kind.as_deref() {
         Some("none") => request.discards_body = true,

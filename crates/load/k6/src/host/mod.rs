@@ -2,10 +2,12 @@
 //!
 //! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
 //! - [`sockets`], [`socket_calls`]: WebSockets, with what they have received
+//! - [`calls`]: messages of gRPC
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
 //! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents; [`files`]: files and CSV
 
 mod bytes;
+mod calls;
 mod context;
 mod cookies;
 mod crypto;
@@ -54,6 +56,9 @@ const NAMES: &[&str] = &[
     "fileRead",
     "groupEnter",
     "groupLeave",
+    "grpcDecode",
+    "grpcEncode",
+    "grpcSchemas",
     "hex",
     "htmlAttributes",
     "htmlFilter",
@@ -97,6 +102,7 @@ impl ModuleDef for Native {
 
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         bytes::export(ctx, exports)?;
+        calls::export(ctx, exports)?;
         context::export(ctx, exports)?;
         cookies::export(ctx, exports)?;
         crypto::export(ctx, exports)?;

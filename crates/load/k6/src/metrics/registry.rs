@@ -55,6 +55,7 @@ built_in! {
     DataSent "data_sent" Counter Data,
     DroppedIterations "dropped_iterations" Counter Number,
     GroupDuration "group_duration" Trend Time,
+    GrpcReqDuration "grpc_req_duration" Trend Time,
     HttpReqBlocked "http_req_blocked" Trend Time,
     HttpReqConnecting "http_req_connecting" Trend Time,
     HttpReqDuration "http_req_duration" Trend Time,

@@ -32,6 +32,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("k6/experimental/csv", include_str!("csv.js")),
     ("k6/experimental/fs", include_str!("fs.js")),
     ("k6/experimental/timers", include_str!("timers.js")),
+    ("k6/net/grpc", include_str!("grpc.js")),
     ("k6/ws", include_str!("ws.js")),
     ("k6/websockets", include_str!("websockets.js")),
     ("k6/experimental/websockets", include_str!("websockets.js")),

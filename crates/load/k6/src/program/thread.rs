@@ -238,7 +238,7 @@ impl K6Thread {
         user.has_failed |= !is_expected;
         let state = Rc::clone(&user.state);
         sample.record(&state);
-        if sample.status > 0 {
+        if sample.status > 0 && !sample.request.is_call {
             call.is_success = Some(is_expected);
         }
     }
@@ -314,7 +314,7 @@ impl ThreadProgram for K6Thread {
         let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
         exchange.store_cookies(response, &mut jars[at]);
         drop(jars);
-        self.judge(&exchange.sample(response.status, None, times(response)), call);
+        self.judge(&exchange.sample(exchange.status_of(response), None, times(response)), call);
         match exchange.follow(response) {
             Ok(false) => {
                 if let Some(user) = self.user(call.user) {
@@ -346,7 +346,7 @@ impl ThreadProgram for K6Thread {
     fn socket(&mut self, event: &SocketEvent<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
         let is_awaited = self.take_socket_event(event, call);
         match self.user(call.user).map(|user| user.wait) {
-            Some(UserWait::Request(_)) if is_awaited => self.next_action(call),
+            Some(UserWait::Request(_)) if is_awaited && !self.program.is_over(call.now) => self.next_action(call),
             _ => ProgramAction::Await,
         }
     }
@@ -367,6 +367,8 @@ impl ThreadProgram for K6Thread {
             Some(Some(Pause::End(_))) => user.state.cut_place.take(),
             _ => None,
         };
+        // Its sockets are still to end, without the script.
+        user.wait = UserWait::Nothing;
         program.note_cut(place);
     }
 
