@@ -40,8 +40,8 @@
 //!
 //! ## Load: `crates/load`
 //!
-//! Measuring a service: what is sent when (`pace`), the engine (`load`), users and their steps (`scenario`, `lua`, `llm`,
-//! `replay`, `scripts`), calls of gRPC (`grpc`), files of other tools and recordings (`import`, `scenario_files`,
+//! Measuring a service: what is sent when (`pace`), the engine (`load`), users and their steps (`scenario`, `lua`, `k6`,
+//! `llm`, `replay`, `scripts`), calls of gRPC (`grpc`), files of other tools and recordings (`import`, `scenario_files`,
 //! `record`), what was measured and how far to trust it (`measure`), what readers get (`report`, `web`, `terminal`,
 //! `outputs`), and one load from its files to its exit code (`session`).
 //!
@@ -65,7 +65,7 @@
 //! - [`report`]: A run as text, ab, wrk, JMeter, JSON, CSV and HTML ──► measure
 //! - [`scenario`], pure: Scenarios: steps with templates, captures and checks; cookies and data of users ──► events, hurl, json
 //! - [`scenario_files`]: Files that become scenarios, and those that an import writes: scenarios, a mix, variables, rows of data ──► import, load
-//! - [`scripts`]: Scripts in Lua and Python as users of a load, a search, a study, an agent or one iteration ──► agents, k6, llm, load, lua, measure, session
+//! - [`scripts`]: Scripts in Lua, Python and JavaScript as users of a load, a search, a study, an agent or one iteration ──► agents, k6, llm, load, lua, measure, session
 //! - [`session`]: A load, search or iteration as a command runs it: files, live session, progress, outputs, exit code ──► agents, capacity, history, load, measure, outputs, pace, report, telemetry, terminal, web
 //! - [`terminal`]: Progress of a run on the terminal: a line, a table, or a full-screen view of a load ──► measure, pace
 //! - [`web`]: Page on which a load is watched and changed while it runs ──► load, measure, pace, report, server

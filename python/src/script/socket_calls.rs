@@ -127,7 +127,7 @@ impl PythonThread {
                     call.command(SocketCommand::Close { socket: id, code: POLICY, reason: String::new() });
                 }
             }
-            SocketEvent::Pong { .. } => return ProgramAction::Await,
+            SocketEvent::Ping { .. } | SocketEvent::Pong { .. } => return ProgramAction::Await,
             SocketEvent::Ended { end, .. } => {
                 socket.phase = match end {
                     SocketEnd::Closed { code, reason } => SocketPhase::Closed(*code, (*reason).to_owned()),

@@ -79,7 +79,15 @@ impl GrpcMethod {
     /// # Errors
     /// One line: what is wrong with the body.
     pub fn decode(&self, body: &[u8], encoding: &[u8]) -> Result<String, String> {
-        decode_as(&self.descriptor.output(), body, encoding)
+        decode_as(&self.descriptor.output(), body, encoding, true)
+    }
+
+    /// Messages of a response's body as JSON, one line each, with the fields that have their defaults.
+    ///
+    /// # Errors
+    /// One line: what is wrong with the body.
+    pub fn decode_whole(&self, body: &[u8], encoding: &[u8]) -> Result<String, String> {
+        decode_as(&self.descriptor.output(), body, encoding, false)
     }
 
     /// Messages of a request's body as JSON, one line each.
@@ -87,11 +95,16 @@ impl GrpcMethod {
     /// # Errors
     /// One line: what is wrong with the body.
     pub fn decode_request(&self, body: &[u8]) -> Result<String, String> {
-        decode_as(&self.descriptor.input(), body, b"gzip")
+        decode_as(&self.descriptor.input(), body, b"gzip", true)
     }
 }
 
-fn decode_as(descriptor: &MessageDescriptor, body: &[u8], encoding: &[u8]) -> Result<String, String> {
+fn decode_as(
+    descriptor: &MessageDescriptor,
+    body: &[u8],
+    encoding: &[u8],
+    skips_defaults: bool,
+) -> Result<String, String> {
     let mut text = Vec::new();
     read_messages(body, encoding, |bytes| {
         let message = DynamicMessage::decode(descriptor.clone(), bytes)
@@ -100,7 +113,7 @@ fn decode_as(descriptor: &MessageDescriptor, body: &[u8], encoding: &[u8]) -> Re
             text.push(b'\n');
         }
         let mut json = serde_json::Serializer::new(&mut text);
-        let options = SerializeOptions::new().skip_default_fields(true);
+        let options = SerializeOptions::new().skip_default_fields(skips_defaults);
         message
             .serialize_with_options(&mut json, &options)
             .map_err(|error| format!("a message of {} has no JSON: {error}", descriptor.full_name()))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_base::Nanos;
+use weir_load::http2::Http2Preference;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options, Pacing};
 use weir_machine::lock::lock;
@@ -65,6 +66,12 @@ impl K6Load {
         };
         let mut script = Script::new(Arc::new(ScriptFile::new(input)));
         let found = initialize(&Arc::new(script.clone()))?;
+        let others = ["k6/http", "k6/ws", "weir:websockets"];
+        if script.makes_calls() && others.iter().any(|other| script.file.modules.has_loaded(other)) {
+            return Err(format!(
+                "{name}: k6/net/grpc does not go with k6/http, k6/ws and k6/websockets in a script; write one for each"
+            ));
+        }
         let value = serde_json::from_str(&found.options).map_err(|error| format!("{name}: options: {error}"))?;
         script.options = K6Options::read(&value).map_err(|why| format!("{name}: {why}"))?;
         script.options_json = if value.is_null() { "{}".to_owned() } else { found.options };
@@ -129,6 +136,10 @@ impl K6Load {
             // As in k6, one iteration of one user.
             (options.connections, options.requests) = (Some(1), Some(1));
         }
+        if self.script.makes_calls() {
+            options.http2.cleartext = true;
+            options.http2.over_tls = Some(Http2Preference::Required);
+        }
         options.script_name = Some(self.options.path.display().to_string());
     }
 
@@ -190,7 +201,9 @@ impl K6Load {
         if role == K6Role::Coordinator {
             return Ok(plan);
         }
-        plan.driven_by(program, options).map_err(|error| error.to_string())
+        let plan = plan.driven_by(program.clone(), options).map_err(|error| error.to_string())?;
+        program.set_until(plan.until);
+        Ok(plan)
     }
 
     /// The script as agents open it.

@@ -25,6 +25,7 @@ mod samples;
 mod script;
 mod shared_arrays;
 mod shared_files;
+mod shared_schemas;
 mod source_text;
 mod summary;
 #[cfg(test)]

@@ -7,15 +7,12 @@ use weir_measure::Run;
 use weir_measure::run::SloResult;
 use weir_measure::run_script::{RunScript, ScriptCheck, ScriptException, ScriptMetric};
 
-use crate::metrics::registry::{BuiltIn, MetricFacts, MetricUnit, ScriptMetricKind};
+use crate::metrics::registry::{BUILT_IN_COUNT, BuiltIn, MetricFacts, MetricUnit, ScriptMetricKind};
 use crate::metrics::sink::Sink;
 use crate::metrics::{MetricPlan, MetricSums};
 use crate::notes::ScriptNotes;
 use crate::options::K6Options;
 use crate::options::thresholds::{Statistic, Threshold, statistic};
-
-/// Number of metrics that every script has.
-pub(crate) const BUILT_IN_COUNT: usize = BuiltIn::VusMax as usize + 1;
 
 /// Adds to the values of a load those that the run itself has counted.
 pub(crate) fn add_counts(sums: &mut MetricSums, run: &Run, dropped: u64) {

@@ -1,6 +1,7 @@
 //! Values of the metrics of requests.
 
 use weir_base::Nanos;
+use weir_base::grpc_status::GRPC_OK;
 use weir_request::url::HttpUrl;
 
 use crate::host::UserState;
@@ -24,6 +25,9 @@ pub(crate) struct HttpSample<'a> {
 impl HttpSample<'_> {
     /// Whether the request is a success.
     pub(crate) fn is_expected(&self) -> bool {
+        if self.request.is_call {
+            return self.status == GRPC_OK && self.error_code == 0;
+        }
         match &self.request.expected {
             ExpectedStatuses::Any => true,
             expected => self.status > 0 && expected.contains(self.status),
@@ -34,6 +38,10 @@ impl HttpSample<'_> {
     pub(crate) fn record(&self, user: &UserState) {
         let ms = |time: Nanos| time.0 as f64 / 1e6;
         let ExchangeTimes { service, first_byte, connect } = self.times;
+        if self.request.is_call {
+            let values = [(BuiltIn::GrpcReqDuration as usize, ms(service))];
+            return user.metrics.add_all(&values, &|name: &str, value: &str| self.has_tag(user, name, value));
+        }
         let values = [
             (BuiltIn::HttpReqs as usize, 1.0),
             (BuiltIn::HttpReqDuration as usize, ms(service)),

@@ -15,6 +15,7 @@ use crate::options::K6Options;
 use crate::options::scenarios::ScenarioOptions;
 use crate::shared_arrays::SharedArrays;
 use crate::shared_files::SharedFiles;
+use crate::shared_schemas::SharedSchemas;
 
 /// What a script is started with.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,7 @@ pub(crate) struct ScriptFile {
     pub(crate) registry: MetricRegistry,
     pub(crate) arrays: SharedArrays,
     pub(crate) files: SharedFiles,
+    pub(crate) schemas: SharedSchemas,
     pub(crate) heap_bytes: usize,
     /// Reason of the script why the run is a failure.
     pub(crate) failure: Mutex<Option<String>>,
@@ -61,6 +63,7 @@ impl ScriptFile {
             registry: MetricRegistry::default(),
             arrays: SharedArrays::default(),
             files: SharedFiles::default(),
+            schemas: SharedSchemas::default(),
             heap_bytes: input.heap_bytes,
             failure: Mutex::default(),
             logged: Mutex::new(0),
@@ -187,5 +190,10 @@ impl Script {
     /// One line.
     pub(crate) fn absolute(&self, url: &str) -> Result<HttpUrl, String> {
         absolute(self.file.url.trim_end_matches('/'), url)
+    }
+
+    /// Whether its requests are calls of gRPC.
+    pub(crate) fn makes_calls(&self) -> bool {
+        self.file.modules.has_loaded("k6/net/grpc")
     }
 }

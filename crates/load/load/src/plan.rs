@@ -16,7 +16,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 pub use self::agent_position::AgentPosition;
-use self::conflicts::{check_conflicts, check_tls};
+use self::conflicts::check_conflicts;
 pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
 use self::requests::{keeps_alive, requests, target_of_options};
@@ -169,9 +169,6 @@ impl LoadPlan {
         let grpc = options.grpc.call()?;
         let target = target_of_options(options)?;
         let names_hosts = options.url.is_empty();
-        if !names_hosts {
-            check_tls(options, &target)?;
-        }
         let addresses = match &options.unix_socket {
             Some(path) => vec![SocketAddress::Unix(path.clone())],
             None if names_hosts => Vec::new(),

@@ -73,8 +73,13 @@ fn check_line(check: &ScriptCheck, paint: AnsiPaint) -> String {
     }
 }
 
+/// Whether the text shows a metric: one of the script, or one that no other part has.
+fn is_shown(metric: &ScriptMetric) -> bool {
+    metric.custom || ["grpc_", "ws_"].iter().any(|kind| metric.name.starts_with(kind))
+}
+
 fn metrics(script: &RunScript, paint: AnsiPaint) -> Vec<String> {
-    let own: Vec<&ScriptMetric> = script.metrics.iter().filter(|metric| metric.custom).collect();
+    let own: Vec<&ScriptMetric> = script.metrics.iter().filter(|metric| is_shown(metric)).collect();
     if own.is_empty() {
         return Vec::new();
     }

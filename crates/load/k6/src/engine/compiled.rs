@@ -33,6 +33,11 @@ impl CompiledModules {
         Arc::clone(&self.files)
     }
 
+    /// Whether an interpreter has imported a module.
+    pub(crate) fn has_loaded(&self, name: &str) -> bool {
+        lock(&self.byte_code).contains_key(name)
+    }
+
     fn load<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js, Declared>> {
         if name == modules::NATIVE {
             return Module::declare_def::<Native, _>(ctx.clone(), name);

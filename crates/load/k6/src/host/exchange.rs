@@ -25,6 +25,8 @@ pub(crate) struct HttpRequest {
     pub(crate) discards_body: bool,
     /// Whether the script takes the body as bytes.
     pub(crate) is_binary: bool,
+    /// Whether it is a call of gRPC.
+    pub(crate) is_call: bool,
     /// Tags of its samples.
     pub(crate) tags: Vec<(String, String)>,
 }

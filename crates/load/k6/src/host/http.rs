@@ -10,7 +10,7 @@ use weir_request::url::HttpUrl;
 
 use super::exchange::{ExpectedStatuses, HttpEnd, HttpRequest, HttpResult, error_code};
 use super::state::{Pause, Phase};
-use super::user_of;
+use super::{UserState, user_of};
 
 /// Default timeout of a request, as k6 has it.
 const DEFAULT_TIMEOUT: Nanos = Nanos(60_000_000_000);
@@ -56,29 +56,43 @@ fn send_later<'js>(
     options: Opt<Option<Object<'js>>>,
 ) -> Result<u32> {
     let user = user_of(&ctx)?;
+    let request = request_of(&ctx, &user, (method, &url), body_bytes(&body), headers.0.flatten(), options.0.flatten())?;
+    Ok(user.exchanges.borrow_mut().add(request))
+}
+
+/// Request of a user, by its arguments.
+pub(super) fn request_of<'js>(
+    ctx: &Ctx<'js>,
+    user: &UserState,
+    (method, url): (String, &str),
+    body: Option<Vec<u8>>,
+    headers: Option<Array<'js>>,
+    options: Option<Object<'js>>,
+) -> Result<HttpRequest> {
     if user.phase.get() == Phase::Init {
-        return Err(Exception::throw_type(&ctx, "a request is not available in the init context"));
+        return Err(Exception::throw_type(ctx, "a request is not available in the init context"));
     }
-    let invalid = |why: String| Exception::throw_type(&ctx, &why);
-    let url = user.script.absolute(&url).map_err(|why| invalid(format!("'{url}': {why}")))?;
+    let invalid = |why: String| Exception::throw_type(ctx, &why);
+    let url = user.script.absolute(url).map_err(|why| invalid(format!("'{url}': {why}")))?;
     let mut request = HttpRequest {
         method,
         url,
         name: None,
-        headers: header_fields(headers.0.flatten())?,
-        body: body_bytes(&body),
+        headers: header_fields(headers)?,
+        body,
         timeout: DEFAULT_TIMEOUT,
         max_redirects: user.script.options.max_redirects,
         jar: 0,
         expected: ExpectedStatuses::Usual,
         discards_body: user.script.options.discards_bodies,
         is_binary: false,
+        is_call: false,
         tags: Vec::new(),
     };
-    if let Some(options) = options.0.flatten() {
+    if let Some(options) = options {
         apply(&mut request, &options)?;
     }
-    Ok(user.exchanges.borrow_mut().add(request))
+    Ok(request)
 }
 
 /// Result of a request, if it has ended: `result(key)`.
@@ -119,6 +133,7 @@ fn apply(request: &mut HttpRequest, options: &Object<'_>) -> Result<()> {
     if let Some(tags) = options.get::<_, Option<Vec<String>>>("tags")? {
         request.tags = tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     }
+    request.is_call = options.get::<_, Option<bool>>("isCall")?.unwrap_or(false);
     let kind: Option<String> = options.get("responseType")?;
     match kind.as_deref() {
         Some("none") => request.discards_body = true,

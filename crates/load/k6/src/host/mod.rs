@@ -1,10 +1,13 @@
 //! What the modules of a script reach of weir: the module `weir:native`, and the state of a user behind it.
 //!
 //! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
+//! - [`sockets`], [`socket_calls`]: WebSockets, with what they have received
+//! - [`calls`]: messages of gRPC
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
 //! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents; [`files`]: files and CSV
 
 mod bytes;
+mod calls;
 mod context;
 mod cookies;
 mod crypto;
@@ -13,6 +16,8 @@ mod files;
 mod html;
 mod http;
 mod samples;
+mod socket_calls;
+pub(crate) mod sockets;
 pub(crate) mod state;
 
 use std::rc::Rc;
@@ -52,6 +57,9 @@ const NAMES: &[&str] = &[
     "fileRead",
     "groupEnter",
     "groupLeave",
+    "grpcDecode",
+    "grpcEncode",
+    "grpcSchemas",
     "hex",
     "htmlAttributes",
     "htmlFilter",
@@ -76,6 +84,14 @@ const NAMES: &[&str] = &[
     "send",
     "setTags",
     "sleep",
+    "socketBuffered",
+    "socketClose",
+    "socketEvent",
+    "socketForget",
+    "socketOpen",
+    "socketPing",
+    "socketSend",
+    "socketWait",
     "utf8Decode",
     "utf8Encode",
 ];
@@ -87,13 +103,15 @@ impl ModuleDef for Native {
 
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         bytes::export(ctx, exports)?;
+        calls::export(ctx, exports)?;
         context::export(ctx, exports)?;
         cookies::export(ctx, exports)?;
         crypto::export(ctx, exports)?;
         files::export(ctx, exports)?;
         html::export(ctx, exports)?;
         http::export(ctx, exports)?;
-        samples::export(ctx, exports)
+        samples::export(ctx, exports)?;
+        socket_calls::export(ctx, exports)
     }
 }
 

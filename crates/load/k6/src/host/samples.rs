@@ -4,6 +4,7 @@
 use rquickjs::function::Opt;
 use rquickjs::module::Exports;
 use rquickjs::{Ctx, Exception, Function, Result};
+use weir_load::program::SocketId;
 
 use super::state::Phase;
 use super::{UserState, user_of};
@@ -109,5 +110,23 @@ impl UserState {
                     && common.into_iter().find(|(known, _)| *known == name).is_some_and(|(_, known)| known == value)
             }
         }
+    }
+}
+
+impl UserState {
+    /// Adds the duration of a socket that ends now, if it was open.
+    pub(crate) fn end_socket(&self, id: SocketId) {
+        let opened = self.sockets.borrow_mut().opened(id).and_then(|socket| socket.opened);
+        if let Some(opened) = opened {
+            let took_ms = (self.now.get() - opened).0 as f64 / 1e6;
+            self.add_of_socket(id, &[(BuiltIn::WsSessionDuration as usize, took_ms)]);
+        }
+    }
+
+    /// Adds values that have the tags of a socket which has not ended.
+    pub(crate) fn add_of_socket(&self, id: SocketId, values: &[(usize, f64)]) {
+        let mut sockets = self.sockets.borrow_mut();
+        let Some(socket) = sockets.socket(id) else { return };
+        self.metrics.add_all(values, &|name: &str, value: &str| self.has_tag(&socket.tags, name, value));
     }
 }

@@ -11,6 +11,7 @@ use weir_base::rng::SeededRng;
 use weir_scenario::cookie_jar::CookieJar;
 
 use super::exchange::UserExchanges;
+use super::sockets::ScriptSockets;
 use crate::engine::failure::ScriptFailure;
 use crate::engine::fiber::Pauses;
 use crate::engine::interrupt::ComputeTime;
@@ -98,8 +99,9 @@ pub(crate) struct UserState {
     /// Cookie jars; the first is that of all requests without another.
     pub(crate) jars: RefCell<Vec<CookieJar>>,
     pub(crate) exchanges: RefCell<UserExchanges>,
+    pub(crate) sockets: RefCell<ScriptSockets>,
     pub(crate) metrics: Rc<ThreadMetrics>,
-    /// CheckGroup that the script is in, with two colons before each name.
+    /// Group that the script is in, with two colons before each name.
     pub(crate) group: RefCell<String>,
     /// Tags of all samples of the user.
     pub(crate) tags: RefCell<Vec<(String, String)>>,
@@ -142,6 +144,7 @@ impl UserState {
             iteration: Cell::default(),
             jars: RefCell::new(vec![CookieJar::default()]),
             exchanges: RefCell::default(),
+            sockets: RefCell::default(),
             metrics,
             group: RefCell::default(),
             tags: RefCell::default(),
@@ -171,6 +174,7 @@ impl UserState {
             return Err(Exception::throw_type(ctx, &format!("{what} is not available in the init context")));
         }
         self.exchanges.borrow_mut().begin_wait();
+        self.sockets.borrow_mut().begin_wait();
         let resumed = self.pauses.pause(pause);
         self.compute.begin_turn();
         match resumed {

@@ -12,7 +12,7 @@ pub(crate) struct CheckOutcomes {
 /// A check with its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckResult {
-    /// CheckGroup, with two colons before each name; empty for none.
+    /// Group, with two colons before each name; empty for none.
     pub(crate) group: String,
     pub(crate) name: String,
     pub(crate) counts: CheckOutcomes,

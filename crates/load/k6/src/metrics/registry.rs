@@ -55,6 +55,7 @@ built_in! {
     DataSent "data_sent" Counter Data,
     DroppedIterations "dropped_iterations" Counter Number,
     GroupDuration "group_duration" Trend Time,
+    GrpcReqDuration "grpc_req_duration" Trend Time,
     HttpReqBlocked "http_req_blocked" Trend Time,
     HttpReqConnecting "http_req_connecting" Trend Time,
     HttpReqDuration "http_req_duration" Trend Time,
@@ -68,7 +69,16 @@ built_in! {
     Iterations "iterations" Counter Number,
     Vus "vus" Gauge Number,
     VusMax "vus_max" Gauge Number,
+    WsConnecting "ws_connecting" Trend Time,
+    WsMsgsReceived "ws_msgs_received" Counter Number,
+    WsMsgsSent "ws_msgs_sent" Counter Number,
+    WsPing "ws_ping" Trend Time,
+    WsSessionDuration "ws_session_duration" Trend Time,
+    WsSessions "ws_sessions" Counter Number,
 }
+
+/// Number of metrics that every script has.
+pub(crate) const BUILT_IN_COUNT: usize = BUILT_IN.len();
 
 /// Metrics of a script. Those of its own are added while its file runs.
 #[derive(Debug)]

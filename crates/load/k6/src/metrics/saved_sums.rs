@@ -10,7 +10,7 @@ use super::thread_metrics::{MetricPlan, MetricSums};
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SavedSums {
     sinks: Vec<Vec<SavedSink>>,
-    /// CheckGroup, name, and numbers of results that are true and false.
+    /// Group, name, and numbers of results that are true and false.
     checks: Vec<(String, String, u64, u64)>,
 }
 
@@ -75,11 +75,11 @@ impl SavedSink {
 mod tests {
     use super::*;
     use crate::metrics::registry::{BuiltIn, MetricRegistry};
-    use crate::metrics::selector::MetricSelector;
+    use crate::metrics::selector::TagSelector;
 
     #[test]
     fn values_survive_their_way() {
-        let selector = MetricSelector::parse("http_reqs{a:b}").expect("valid");
+        let selector = TagSelector::parse("http_reqs{a:b}").expect("valid");
         let plan = MetricPlan::new(MetricRegistry::default().all(), vec![selector]).expect("known");
         let mut sums = MetricSums::new(&plan);
         for value in [1.0, 250.5, -3.0] {

@@ -2,7 +2,7 @@
 
 /// Name of a metric, and the tags that its values must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MetricSelector {
+pub(crate) struct TagSelector {
     /// As it is written.
     pub(crate) text: String,
     pub(crate) metric: String,
@@ -10,7 +10,7 @@ pub(crate) struct MetricSelector {
     pub(crate) tags: Vec<(String, String)>,
 }
 
-impl MetricSelector {
+impl TagSelector {
     /// Reads a selector.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_selector_has_a_metric_and_tags() {
-        let parsed = |text: &str| MetricSelector::parse(text).map(|selector| (selector.metric, selector.tags));
+        let parsed = |text: &str| TagSelector::parse(text).map(|selector| (selector.metric, selector.tags));
         let tag = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(parsed("checks"), Ok(("checks".to_owned(), vec![])));
         let two = vec![tag("scenario", "a"), tag("url", "http://x/y")];

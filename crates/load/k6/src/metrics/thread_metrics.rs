@@ -6,7 +6,7 @@ use weir_machine::lock::lock;
 
 use super::checks::{CheckOutcomes, CheckTable};
 use super::registry::{BuiltIn, MetricFacts};
-use super::selector::MetricSelector;
+use super::selector::TagSelector;
 use super::sink::Sink;
 
 /// Metrics of a load: fixed once the script's file has run.
@@ -14,7 +14,7 @@ use super::sink::Sink;
 pub(crate) struct MetricPlan {
     pub(crate) facts: Vec<MetricFacts>,
     /// Metrics of some tags, by the numbers of their metrics.
-    pub(crate) selectors: Vec<Vec<MetricSelector>>,
+    pub(crate) selectors: Vec<Vec<TagSelector>>,
 }
 
 impl MetricPlan {
@@ -22,7 +22,7 @@ impl MetricPlan {
     ///
     /// # Errors
     /// One line, if a selector names no metric.
-    pub(crate) fn new(facts: Vec<MetricFacts>, selectors: Vec<MetricSelector>) -> Result<Self, String> {
+    pub(crate) fn new(facts: Vec<MetricFacts>, selectors: Vec<TagSelector>) -> Result<Self, String> {
         let mut by_metric = vec![Vec::new(); facts.len()];
         for selector in selectors {
             let place = facts.iter().position(|facts| facts.name == selector.metric);

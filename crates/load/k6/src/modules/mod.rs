@@ -16,6 +16,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("weir:response", include_str!("response.js")),
     ("weir:cookies", include_str!("cookies.js")),
     ("weir:late", include_str!("late.js")),
+    ("weir:sockets", include_str!("sockets.js")),
+    ("weir:websockets", include_str!("web_sockets.js")),
     ("weir:forms", include_str!("forms.js")),
     ("k6", include_str!("k6.js")),
     ("k6/http", include_str!("http.js")),
@@ -30,6 +32,10 @@ const SOURCES: &[(&str, &str)] = &[
     ("k6/experimental/csv", include_str!("csv.js")),
     ("k6/experimental/fs", include_str!("fs.js")),
     ("k6/experimental/timers", include_str!("timers.js")),
+    ("k6/net/grpc", include_str!("grpc.js")),
+    ("k6/ws", include_str!("ws.js")),
+    ("k6/websockets", include_str!("websockets.js")),
+    ("k6/experimental/websockets", include_str!("websockets.js")),
     ("k6/experimental/webcrypto", include_str!("webcrypto.js")),
 ];
 

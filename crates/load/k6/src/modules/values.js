@@ -60,8 +60,16 @@ export function awaitResult(key, settle) {
   awaited.set(key, settle);
 }
 
+// What modules do beside these, and how they forget it: events of sockets.
+const others = [];
+
+export function whenDue(run, clear) {
+  others.push([run, clear]);
+}
+
 // Settles the promises of requests that have ended, and calls the first timer that is due; whether there was one.
 export function runDue() {
+  for (const [run] of others) run();
   for (const key of native.finished()) {
     const settle = awaited.get(key);
     awaited.delete(key);
@@ -76,6 +84,7 @@ export function runDue() {
 }
 
 export function clearDue() {
+  for (const [, clear] of others) clear();
   awaited.clear();
   timers = [];
 }

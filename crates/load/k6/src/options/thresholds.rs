@@ -5,13 +5,13 @@ use weir_base::Nanos;
 
 use super::reader::OptionReader;
 use crate::metrics::registry::ScriptMetricKind;
-use crate::metrics::selector::MetricSelector;
+use crate::metrics::selector::TagSelector;
 use crate::metrics::sink::Sink;
 
 /// A limit of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Threshold {
-    pub(crate) selector: MetricSelector,
+    pub(crate) selector: TagSelector,
     /// As it is written.
     pub(crate) text: String,
     pub(crate) statistic: Statistic,
@@ -76,7 +76,7 @@ pub(super) fn read_thresholds(value: &Value) -> Result<Vec<Threshold>, String> {
     let metrics = value.as_object().ok_or("options.thresholds is not an object")?;
     let mut thresholds = Vec::new();
     for (metric, limits) in metrics {
-        let selector = MetricSelector::parse(metric).map_err(|why| format!("options.thresholds: {why}"))?;
+        let selector = TagSelector::parse(metric).map_err(|why| format!("options.thresholds: {why}"))?;
         let one = [limits.clone()];
         let limits = limits.as_array().map_or(&one[..], Vec::as_slice);
         for limit in limits {
@@ -86,7 +86,7 @@ pub(super) fn read_thresholds(value: &Value) -> Result<Vec<Threshold>, String> {
     Ok(thresholds)
 }
 
-fn read_limit(selector: &MetricSelector, value: &Value) -> Result<Threshold, String> {
+fn read_limit(selector: &TagSelector, value: &Value) -> Result<Threshold, String> {
     let (text, aborts_after) = match value {
         Value::String(text) => (text.clone(), None),
         Value::Object(_) => {

@@ -2,6 +2,7 @@
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_base::grpc_status::is_grpc_status;
 use weir_load::program::request::redirect::is_redirect;
 use weir_load::program::request::{RequestParts, SentForm, write_request};
 use weir_load::program::{ProgramResponse, RequestTimes};
@@ -31,7 +32,7 @@ pub(super) struct HttpExchange {
 }
 
 impl HttpExchange {
-    /// HttpExchange of a request that is counted under a step.
+    /// Exchange of a request that is counted under a step.
     pub(super) fn new(request: Box<HttpRequest>, key: u32, step: u32) -> Self {
         Self {
             method: request.method.clone(),
@@ -105,6 +106,18 @@ impl HttpExchange {
         HttpSample { request: &self.request, method: &self.method, url: &self.url, status, error_code, times }
     }
 
+    /// Status of a response; of a call that of gRPC, unless it is a failure of HTTP.
+    pub(super) fn status_of(&self, response: &ProgramResponse<'_>) -> u16 {
+        if !self.request.is_call {
+            return response.status;
+        }
+        let code = response.with_headers(|fields| {
+            let found = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("grpc-status"));
+            found.and_then(|(_, value)| std::str::from_utf8(value).ok()?.parse().ok())
+        });
+        code.filter(|code| is_grpc_status(*code)).unwrap_or(response.status)
+    }
+
     /// Result of a response.
     pub(super) fn into_result(self, response: &ProgramResponse<'_>) -> HttpResult {
         let times = times(response);
@@ -117,7 +130,7 @@ impl HttpExchange {
             false => decoded_body(response.body, encoding.as_deref()).map(|body| Some(body.into_owned())),
         };
         let end = match body {
-            Ok(body) => HttpEnd::Response(response.status, response.head.to_vec(), body),
+            Ok(body) => HttpEnd::Response(self.status_of(response), response.head.to_vec(), body),
             Err(why) => HttpEnd::Failed(FailureKind::Body, why),
         };
         HttpResult { end, url: self.url, times, method: self.method, is_binary: self.request.is_binary }

@@ -16,6 +16,7 @@ use weir_scenario::plan::{OriginId, OriginTable, RequestOrigin};
 use super::thread::K6Thread;
 use crate::engine::failure::ScriptFailure;
 use crate::host::exchange::HttpRequest;
+use crate::host::sockets::MAX_SOCKETS;
 use crate::metrics::saved_sums::SavedSums;
 use crate::metrics::{MetricSums, ThreadMetrics};
 use crate::notes::ScriptNotes;
@@ -41,6 +42,8 @@ pub(crate) struct K6Program {
     /// Origin of the load's own URL; without one that of the first request.
     target: OnceLock<RequestOrigin>,
     is_closed: bool,
+    /// End of the load.
+    until: OnceLock<Nanos>,
     sums: Mutex<Vec<Arc<Mutex<MetricSums>>>>,
     notes: Mutex<ScriptNotes>,
     /// Time from which on thresholds that end the run are looked at again.
@@ -99,6 +102,7 @@ impl K6Program {
             sums: Mutex::default(),
             notes: Mutex::default(),
             next_look: Mutex::default(),
+            until: OnceLock::new(),
             stop_reason: OnceLock::new(),
             result: Mutex::default(),
             own: own.clone(),
@@ -175,6 +179,16 @@ impl K6Program {
     /// Why the script itself, or a threshold, has ended the run.
     pub(crate) fn stop_reason(&self) -> Option<String> {
         self.stop_reason.get().cloned()
+    }
+
+    /// Sets the end of the load.
+    pub(crate) fn set_until(&self, until: Nanos) {
+        let _ = self.until.set(until);
+    }
+
+    /// Whether the load is over, and what is left of it is cut off.
+    pub(super) fn is_over(&self, now: Nanos) -> bool {
+        self.until.get().is_some_and(|until| now >= *until)
     }
 
     /// Whether the scenarios have paces of their own.
@@ -325,6 +339,16 @@ impl UserProgram for K6Program {
         const OTHER_HOSTS: u64 = 4;
         let wanted = self.script.options.batch as u64 + OTHER_HOSTS;
         (max_connections() / self.script.users().max(1)).clamp(1, wanted)
+    }
+
+    fn sockets_per_user(&self) -> u64 {
+        let modules = &self.script.file.modules;
+        let has_sockets = ["k6/ws", "weir:websockets"].iter().any(|name| modules.has_loaded(name));
+        if has_sockets { MAX_SOCKETS as u64 } else { 0 }
+    }
+
+    fn makes_calls(&self) -> bool {
+        self.script.makes_calls()
     }
 
     fn has_own_pace(&self) -> bool {

@@ -169,7 +169,8 @@ impl<'js> LoadedScript<'js> {
             }
             let (has_open, has_result) = {
                 let exchanges = state.exchanges.borrow();
-                (exchanges.open > 0, exchanges.has_result())
+                let sockets = state.sockets.borrow();
+                (exchanges.open > 0 || sockets.is_open(), exchanges.has_result() || sockets.has_event())
             };
             let wait_ms: f64 = caught(ctx, due.call(()))?;
             let until = match wait_ms {

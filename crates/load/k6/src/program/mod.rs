@@ -6,10 +6,12 @@
 //! - [`own_thread`]: values that do not leave their thread
 
 mod exchange;
+mod iteration_ends;
 mod k6_program;
 pub(crate) mod life;
 mod own_thread;
 mod sends;
+mod sockets;
 mod thread;
 mod user;
 

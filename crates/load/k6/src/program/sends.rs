@@ -9,7 +9,7 @@ use weir_load::program::{KeptParts, ProgramAction, ProgramCall, ProgramSend};
 
 use super::exchange::HttpExchange;
 use super::thread::K6Thread;
-use super::user::UserWait;
+use super::user::{K6User, UserWait};
 use crate::host::exchange::HttpRequest;
 use crate::samples::HttpSample;
 
@@ -17,10 +17,13 @@ impl K6Thread {
     /// What a user does next, whose script waits: it sends what is to be sent, goes on, or waits.
     pub(super) fn next_action(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
         loop {
+            self.flush_sockets(call);
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+            let has_sockets = user.state.sockets.borrow().is_open();
+            let has_report = user.state.sockets.borrow().has_news();
             let mut exchanges = user.state.exchanges.borrow_mut();
             let next = exchanges.outbox.pop_front();
-            let (is_last, has_result) = (exchanges.outbox.is_empty(), exchanges.has_news());
+            let (is_last, has_result) = (exchanges.outbox.is_empty(), exchanges.has_news() || has_report);
             drop(exchanges);
             if let Some((key, request)) = next {
                 let step = self.step_of(&request, call.scenario);
@@ -34,7 +37,7 @@ impl K6Thread {
             }
             return match user.wait {
                 UserWait::Request(_) if has_result => self.resume(call),
-                UserWait::Request(Nanos::NEVER) => ProgramAction::Await,
+                UserWait::Request(Nanos::NEVER) if !has_sockets => ProgramAction::Await,
                 UserWait::Request(until) => ProgramAction::WaitUntil(until),
                 UserWait::Until(at) => {
                     user.due = at;
@@ -47,7 +50,9 @@ impl K6Thread {
 
     /// Whether a user waits for the end of a request alone.
     pub(super) fn awaits_request(&mut self, user: u32) -> bool {
-        self.user(user).is_some_and(|user| user.wait == UserWait::Request(Nanos::NEVER))
+        let waits =
+            |user: &mut K6User| user.wait == UserWait::Request(Nanos::NEVER) && !user.state.sockets.borrow().is_open();
+        self.user(user).is_some_and(waits)
     }
 
     /// Gives the script of a user the failure of a request that has not been sent, or has no response.
@@ -60,7 +65,7 @@ impl K6Thread {
     }
 
     /// Index of the step of a request.
-    fn step_of(&mut self, request: &HttpRequest, scenario: u32) -> u32 {
+    pub(super) fn step_of(&mut self, request: &HttpRequest, scenario: u32) -> u32 {
         let key = (scenario, self.program.step_name(request));
         if let Some(step) = self.steps.get(&key) {
             return *step;
@@ -117,7 +122,7 @@ impl K6Thread {
         user.has_failed |= !is_expected;
         let state = Rc::clone(&user.state);
         sample.record(&state);
-        if sample.status > 0 {
+        if sample.status > 0 && !sample.request.is_call {
             call.is_success = Some(is_expected);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_load::program::{ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ThreadProgram};
+use weir_load::program::{ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, SocketEvent, ThreadProgram};
 use weir_machine::clock;
 use weir_pace::shard::Shard;
 use weir_scenario::plan::{OriginId, OriginTable};
@@ -17,9 +17,8 @@ use super::own_thread::OwnThread;
 use super::user::{K6User, UserWait};
 use crate::host::UserState;
 use crate::host::exchange::ExchangeTimes;
-use crate::host::state::{IterationEnd, IterationFacts, Pause, Resume};
+use crate::host::state::{IterationFacts, Pause, Resume};
 use crate::metrics::ThreadMetrics;
-use crate::metrics::registry::BuiltIn;
 
 /// Most users of a thread that are made before the load begins; further ones when they begin.
 const MAX_MADE_BEFORE: usize = 500;
@@ -31,7 +30,7 @@ const MAX_MADE_FOR_ARRIVALS: usize = 50;
 pub(super) struct K6Thread {
     pub(super) program: Arc<K6Program>,
     /// Numbers of its users in the whole load.
-    numbers: Shard,
+    pub(super) numbers: Shard,
     own: OwnThread<ThreadUsers>,
     pub(super) origins: OriginTable,
     /// Indices of steps by the scenario and their names.
@@ -116,56 +115,16 @@ impl K6Thread {
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let cut = user.given.map_or(Nanos::NEVER, |given| given.cut);
         match pause {
-            // The timeouts of its requests end before the cut.
-            Pause::Await(Nanos::NEVER) => user.wait = UserWait::Request(Nanos::NEVER),
+            // The timeouts of its requests end before the cut; sockets have none.
+            Pause::Await(Nanos::NEVER) if !user.state.sockets.borrow().is_open() => {
+                user.wait = UserWait::Request(Nanos::NEVER);
+            }
             Pause::Await(until) => user.wait = UserWait::Request(until.min(cut)),
             Pause::WaitUntil(at) => user.wait = UserWait::Until(at.min(cut)),
             Pause::End(end) => return self.end(end, call),
             Pause::Loaded => return ProgramAction::Abort("the script of a user was loaded again".to_owned()),
         }
         self.next_action(call)
-    }
-
-    /// Ends the iteration of a user, and finds its next one.
-    fn end(&mut self, end: IterationEnd, call: &mut ProgramCall<'_>) -> ProgramAction {
-        let program = Arc::clone(&self.program);
-        let whole = self.numbers.nth(call.user.into());
-        let now = call.now;
-        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
-        let has_thrown = match end {
-            IterationEnd::Aborted(reason) => {
-                program.note_stop(&reason);
-                return ProgramAction::Abort(reason);
-            }
-            IterationEnd::Threw(failure) => {
-                program.note_exception(&failure);
-                if program.stops_at_exceptions() {
-                    return ProgramAction::Abort(failure.line());
-                }
-                true
-            }
-            IterationEnd::Cut => {
-                program.note_cut(user.state.cut_place.take());
-                user.end_iteration();
-                user.given = program.next_iteration(whole, user.done, now);
-                return ProgramAction::Cut;
-            }
-            IterationEnd::Returned => false,
-        };
-        program.put_result(user.state.result.take());
-        let took = now - user.began;
-        let values = [(BuiltIn::IterationDuration as usize, took.0 as f64 / 1e6), (BuiltIn::Iterations as usize, 1.0)];
-        let state = Rc::clone(&user.state);
-        state.metrics.add_all(&values, &|name: &str, value: &str| state.has_tag(&[], name, value));
-        user.end_iteration();
-        if let Some(reason) = program.look_at_thresholds(now) {
-            program.note_stop(&reason);
-            return ProgramAction::Abort(reason);
-        }
-        user.given =
-            program.next_iteration(whole, user.done, now.max(user.began + program.script.options.min_iteration));
-        user.lingers_until = program.end_of_arrivals(whole, now);
-        ProgramAction::End { ok: !has_thrown && !user.has_failed }
     }
 }
 
@@ -239,7 +198,7 @@ impl ThreadProgram for K6Thread {
         let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
         exchange.store_cookies(response, &mut jars[at]);
         drop(jars);
-        self.judge(&exchange.sample(response.status, None, times(response)), call);
+        self.judge(&exchange.sample(exchange.status_of(response), None, times(response)), call);
         match exchange.follow(response) {
             Ok(false) => {
                 if let Some(user) = self.user(call.user) {
@@ -272,6 +231,14 @@ impl ThreadProgram for K6Thread {
         self.next_action(call)
     }
 
+    fn socket(&mut self, event: &SocketEvent<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let is_awaited = self.take_socket_event(event, call);
+        match self.user(call.user).map(|user| user.wait) {
+            Some(UserWait::Request(_)) if is_awaited && !self.program.is_over(call.now) => self.next_action(call),
+            _ => ProgramAction::Await,
+        }
+    }
+
     fn next_start(&self, user: u32) -> Option<Nanos> {
         if !self.program.has_paces() {
             return None;
@@ -288,6 +255,8 @@ impl ThreadProgram for K6Thread {
             Some(Some(Pause::End(_))) => user.state.cut_place.take(),
             _ => None,
         };
+        // Its sockets are still to end, without the script.
+        user.wait = UserWait::Nothing;
         program.note_cut(place);
     }
 

@@ -91,6 +91,7 @@ impl K6User {
         (self.has_begun, self.wait) = (false, UserWait::Nothing);
         self.exchanges.clear();
         self.state.exchanges.borrow_mut().clear();
+        self.state.sockets.borrow_mut().clear();
     }
 
     /// Takes the request of this key that was on its way.

@@ -43,6 +43,22 @@ impl ServiceSchemas {
         self.method(method)?.encode(json, false)
     }
 
+    /// Messages of a response of a method as JSON, one line each, with the fields that have their defaults.
+    ///
+    /// # Errors
+    /// One line: what is wrong with the body.
+    pub fn decode_whole(&self, method: &str, body: &[u8], encoding: &[u8]) -> Result<String, String> {
+        self.method(method)?.decode_whole(body, encoding)
+    }
+
+    /// Reads the files, if there are any, before the first call.
+    ///
+    /// # Errors
+    /// One line: the file and its mistake.
+    pub fn read_files(&self) -> Result<(), String> {
+        schema_of_files(&self.options.grpc).map(drop)
+    }
+
     /// Messages of a response of a method as JSON, one line each; `encoding` is the value of its `grpc-encoding`.
     ///
     /// # Errors

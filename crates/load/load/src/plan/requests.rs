@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::PlanError;
+use super::conflicts::check_tls;
 use crate::grpc::GrpcCall;
 use crate::options::{Options, RequestBodySource};
 use weir_machine::input_file;
@@ -92,6 +93,10 @@ pub(crate) fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> 
 pub(super) fn target_of_options(options: &Options) -> Result<Target, PlanError> {
     match options.naming_script() {
         Some(name) if options.url.is_empty() => Ok(Target { url: name, ..Target::of_host(false, "localhost", 80) }),
-        _ => Ok(Target::parse(&options.url)?),
+        _ => {
+            let target = Target::parse(&options.url)?;
+            check_tls(options, &target)?;
+            Ok(target)
+        }
     }
 }

@@ -81,6 +81,8 @@ pub enum SocketEvent<'a> {
         socket: SocketId,
         /// Subprotocol that the service has selected.
         subprotocol: Option<&'a str>,
+        /// Head of the response to its upgrade.
+        head: &'a [u8],
     },
     /// A message has come.
     Message {
@@ -90,6 +92,11 @@ pub enum SocketEvent<'a> {
         is_text: bool,
         /// Content.
         data: &'a [u8],
+    },
+    /// A ping has come, which has its pong.
+    Ping {
+        /// The socket.
+        socket: SocketId,
     },
     /// A pong has come.
     Pong {
@@ -135,6 +142,7 @@ impl SocketEvent<'_> {
         match self {
             Self::Opened { socket, .. }
             | Self::Message { socket, .. }
+            | Self::Ping { socket }
             | Self::Pong { socket, .. }
             | Self::Ended { socket, .. } => *socket,
         }

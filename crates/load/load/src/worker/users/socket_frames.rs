@@ -144,7 +144,7 @@ impl Worker<'_, UserRequests<'_>> {
                     self.flow.sockets.writer.write(Opcode::Pong, payload, &mut framed.out);
                 }
                 self.socket_counts().pings += 1;
-                return Followed::Again;
+                SocketEvent::Ping { socket: *id }
             }
             Received::Pong(data) => SocketEvent::Pong { socket: *id, data },
             Received::Close(code, reason) => return Followed::Close(code, reason.to_owned()),
@@ -182,7 +182,7 @@ impl Worker<'_, UserRequests<'_>> {
                 return false;
             }
         };
-        let head = if self.flow.trace.is_some() { response.head().to_vec() } else { Vec::new() };
+        let head = response.head().to_vec();
         socket.upgrade = None;
         if let Some(step) = slot.exchange.as_mut().filter(|step| step.is_kept) {
             ResponseObserver::head(step.as_mut(), &head, HeadNotes::default());
@@ -197,7 +197,7 @@ impl Worker<'_, UserRequests<'_>> {
                 self.record_upgrade(index, UPGRADED, result.head_bytes as u64, times);
                 self.cut_opening(user, now);
                 let subprotocol = agreement.subprotocol.as_deref();
-                self.tell_of_socket(user, &SocketEvent::Opened { socket: id, subprotocol }, at, now);
+                self.tell_of_socket(user, &SocketEvent::Opened { socket: id, subprotocol, head: &head }, at, now);
                 self.connections.get(index).is_some()
             }
             Err(HandshakeError::Status(status)) => {
