@@ -81,6 +81,10 @@ class ModuleNames(TypedDict):
     members: dict[str, list[str]]
 
 
+CALLS = "k6/net/grpc"
+"""Module that does not go with the others of the network."""
+
+
 def are_there() -> bool:
     """Whether the types and their compiler are installed."""
     return TYPES.exists() and TYPESCRIPT.exists()
@@ -96,14 +100,23 @@ def typed() -> dict[str, ModuleNames]:
 
 def exported(modules: list[str]) -> dict[str, list[str] | str]:
     """Names that each module of weir exports, or why it is rejected; and under ``globals`` those of all scripts."""
+    # A script has calls of gRPC, or requests and messages.
+    calls = [name for name in modules if name == CALLS]
+    names: dict[str, list[str] | str] = {}
+    for some in [calls, [name for name in modules if name != CALLS]]:
+        names |= _exported(some)
+    return names
+
+
+def _exported(modules: list[str]) -> dict[str, list[str] | str]:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "names.js"
         script.write_text(f"const MODULES = {json.dumps(modules)};\nconst GLOBALS = {json.dumps(GLOBALS)};\n{SCRIPT}")
         done = finished(str(binary()), "load", "-q", "-s", str(script), "-n", "1", "-c", "1")
     lines = [line for line in done.stderr.splitlines() if line.startswith("NAMES ")]
     assert lines, done.stderr
-    names: dict[str, list[str] | str] = json.loads(lines[0].removeprefix("NAMES "))
-    return names
+    found: dict[str, list[str] | str] = json.loads(lines[0].removeprefix("NAMES "))
+    return found
 
 
 def page(types: dict[str, ModuleNames], own: dict[str, list[str] | str]) -> str:
