@@ -3,7 +3,6 @@
 use super::PlanError;
 use super::requests::keeps_alive;
 use crate::options::Options;
-use weir_net::target::Target;
 
 /// Rejects options that do not go together.
 pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
@@ -76,14 +75,4 @@ pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
         (options.spin && !open, "--spin is for an open loop (--rate, --stages)"),
     ];
     rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))
-}
-
-/// Rejects TLS options of a plain URL: they would be ignored without notice.
-pub(super) fn check_tls(options: &Options, target: &Target) -> Result<(), PlanError> {
-    let tls = &options.tls;
-    let given = tls.cacert.is_some() || tls.cert.is_some() || tls.key.is_some() || options.sni.is_some();
-    if given && !target.tls {
-        return Err(PlanError::Conflict("--cacert, --cert, --cert-key and --sni need an https:// URL"));
-    }
-    Ok(())
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::PlanError;
-use super::conflicts::check_tls;
 use crate::grpc::GrpcCall;
 use crate::options::{Options, RequestBodySource};
 use weir_machine::input_file;
@@ -99,4 +98,14 @@ pub(super) fn target_of_options(options: &Options) -> Result<Target, PlanError> 
             Ok(target)
         }
     }
+}
+
+/// Rejects TLS options of a plain URL: they would be ignored without notice.
+fn check_tls(options: &Options, target: &Target) -> Result<(), PlanError> {
+    let tls = &options.tls;
+    let given = tls.cacert.is_some() || tls.cert.is_some() || tls.key.is_some() || options.sni.is_some();
+    if given && !target.tls {
+        return Err(PlanError::Conflict("--cacert, --cert, --cert-key and --sni need an https:// URL"));
+    }
+    Ok(())
 }
