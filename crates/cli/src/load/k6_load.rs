@@ -22,6 +22,9 @@ pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String
         || asked.stages.is_some()
         || asked.loops.is_some();
     let has_own_load = has_pace || asked.requests.is_some() || asked.duration.is_some();
+    if asked.ramp_up.is_some() && !has_own_load {
+        return Err("--ramp-up needs --users; the load of a script's own options has its stages there".to_owned());
+    }
     let options = asked.k6_flags.script(path, asked.request_args.url());
     let script = K6Script::open(&options, has_own_load, asked.agent_args.has_agents())?;
     if has_own_load && !has_pace {

@@ -71,6 +71,7 @@ fn mistakes_before_the_load_are_one_line() {
         (&["http://127.0.0.1:1/", "-e", "A=1"], "--env needs a k6 script"),
         (&["http://127.0.0.1:1/", "-f", "k6"], "need a k6 script"),
         (&["-s", "a.js", "-e", "A"], "NAME=VALUE"),
+        (&["-s", "a.js", "--ramp-up", "1s"], "--ramp-up needs --users"),
     ] {
         let output = Weir::new().run(&[&["load"], args].concat());
         assert!(output.code == 2 && output.stderr.contains(reason), "{args:?}: {output:?}");

@@ -251,7 +251,7 @@ fn data_is_shared_and_files_are_opened_in_the_init_context() {
     const names = new SharedArray('names', () => JSON.parse(open('./data.json')));
     export default function () {
       http.get(`${HOST}/${at(names, exec.scenario.iterationInTest)}`);
-      check(names, { shared: (all) => all.length === 2 && all.map((one) => one.name).join() === 'ada,bob' });
+      check(names, { shared: (all) => Array.isArray(all) && JSON.stringify(all) === JSON.stringify([...all]) && all.map((one) => one.name).join() === 'ada,bob' });
       check(() => { names[0].name = 'x'; }, { frozen: (set) => { try { set(); return false; } catch { return true; } } });
       check(null, { init: () => { try { open('./data.json'); return false; } catch (e) { return e.message.includes('init context'); } } });
     }";
@@ -262,6 +262,25 @@ fn data_is_shared_and_files_are_opened_in_the_init_context() {
     assert_eq!(checks(&run).iter().filter(|(_, passed, failed)| (*passed, *failed) == (4, 0)).count(), 3, "{output:?}");
     let seen = lines(&server);
     assert_eq!(seen.iter().filter(|line| line.contains("/ada ")).count(), 2, "{seen:?}");
+}
+
+#[test]
+fn iterations_are_counted_for_scripts_and_bytes_have_any_view() {
+    let server = service();
+    let body = "import { b64encode } from 'k6/encoding';
+    export const options = { scenarios: { own: { executor: 'per-vu-iterations', vus: 1, iterations: 4 } } };
+    export default function () {
+      http.get(`${HOST}/`);
+      check(exec.instance, {
+        counted: (it) => it.iterationsCompleted === exec.vu.iterationInScenario && it.iterationsInterrupted === 0,
+        tagged: () => exec.vu.metrics.tags.scenario === 'own',
+      });
+      const words = new Uint16Array([0x3030, 0x4241, 0x4443]).subarray(1);
+      check(words, { words: (it) => b64encode(it) === 'QUJDRA==', view: (it) => b64encode(new DataView(it.buffer, 3, 2)) === 'QkM=' });
+    }";
+    let (output, run) = play(&server, &script(body), &[]);
+    let all = checks(&run);
+    assert!(all.len() == 4 && all.iter().all(|(_, passed, failed)| (*passed, *failed) == (4, 0)), "{all:?} {output:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A script: its file, and the load that its options describe.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use weir_base::Nanos;
@@ -31,6 +32,14 @@ pub(crate) struct ScriptInput {
     pub(crate) heap_bytes: usize,
 }
 
+/// Iterations of this process that have ended, as scripts ask for them.
+#[derive(Debug, Default)]
+pub(crate) struct IterationCounts {
+    pub(crate) completed: AtomicU64,
+    /// Those that were cut off.
+    pub(crate) interrupted: AtomicU64,
+}
+
 /// File of a script, as all users share it.
 #[derive(Debug)]
 pub(crate) struct ScriptFile {
@@ -43,6 +52,7 @@ pub(crate) struct ScriptFile {
     pub(crate) files: SharedFiles,
     pub(crate) schemas: SharedSchemas,
     pub(crate) heap_bytes: usize,
+    pub(crate) iterations: IterationCounts,
     /// Reason of the script why the run is a failure.
     pub(crate) failure: Mutex<Option<String>>,
     /// Number of lines that were written to the log.
@@ -65,6 +75,7 @@ impl ScriptFile {
             files: SharedFiles::default(),
             schemas: SharedSchemas::default(),
             heap_bytes: input.heap_bytes,
+            iterations: IterationCounts::default(),
             failure: Mutex::default(),
             logged: Mutex::new(0),
         }

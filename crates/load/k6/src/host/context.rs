@@ -2,6 +2,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of functions of JavaScript are values")]
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use rquickjs::function::Opt;
 use rquickjs::module::Exports;
@@ -172,5 +173,8 @@ fn facts(ctx: Ctx<'_>) -> Result<Array<'_>> {
     array.set(7, ms(user.now.get()))?;
     array.set(8, script.users())?;
     array.set(9, user.phase.get() == Phase::Init)?;
+    let ended = &script.file.iterations;
+    array.set(10, ended.completed.load(Ordering::Relaxed))?;
+    array.set(11, ended.interrupted.load(Ordering::Relaxed))?;
     Ok(array)
 }

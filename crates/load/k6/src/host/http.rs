@@ -164,9 +164,16 @@ pub(super) fn body_bytes(body: &Value<'_>) -> Option<Vec<u8>> {
         // SAFETY: no script runs while they are copied.
         return unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec);
     }
-    let view = TypedArray::<u8>::from_object(object.clone()).ok();
+    if let Ok(view) = TypedArray::<u8>::from_object(object.clone()) {
+        // SAFETY: as above.
+        return unsafe { view.as_bytes() }.map(<[u8]>::to_vec);
+    }
+    // Numbers of other sizes, and DataView.
+    let buffer = ArrayBuffer::from_object(object.get("buffer").ok()?)?;
+    let (start, length): (usize, usize) = (object.get("byteOffset").ok()?, object.get("byteLength").ok()?);
     // SAFETY: as above.
-    view.and_then(|view| unsafe { view.as_bytes() }.map(<[u8]>::to_vec))
+    let bytes = unsafe { buffer.as_bytes() }?;
+    bytes.get(start..start.checked_add(length)?).map(<[u8]>::to_vec)
 }
 
 /// A result as an array: status, URL, head, body, error, its code, method, times in milliseconds (whole, first byte,

@@ -27,20 +27,21 @@ export class SharedArray {
       const json = native.arrayGet(number, index);
       return json === undefined ? undefined : frozen(JSON.parse(json));
     };
-    // Methods of arrays read `length` and elements alone.
-    const target = Object.create(Array.prototype);
-    return new Proxy(target, {
+    // An array, for Array.isArray(); its methods read `length` and elements alone.
+    return new Proxy([], {
       get(_, name) {
         if (name === 'length') return length;
         if (isIndex(name)) return Number(name) < length ? at(Number(name)) : undefined;
         return Array.prototype[name];
       },
       has: (_, name) => (isIndex(name) ? Number(name) < length : name === 'length' || name in Array.prototype),
-      ownKeys: () => [...Array(length).keys()].map(String),
-      getOwnPropertyDescriptor: (_, name) =>
-        isIndex(name) && Number(name) < length
+      ownKeys: () => [...Array(length).keys()].map(String).concat('length'),
+      getOwnPropertyDescriptor: (_, name) => {
+        if (name === 'length') return { value: length, enumerable: false, configurable: false, writable: true };
+        return isIndex(name) && Number(name) < length
           ? { value: at(Number(name)), enumerable: true, configurable: true, writable: false }
-          : undefined,
+          : undefined;
+      },
       set: rejected,
       deleteProperty: rejected,
       defineProperty: rejected,

@@ -9,6 +9,7 @@ let options;
 const readOptions = () => (options ??= JSON.parse(native.options()));
 
 const tags = new Proxy({}, {
+  get: (target, name) => (name === 'scenario' && !(name in target) ? fact(3) : target[name]),
   set(target, name, value) {
     if (typeof value === 'object' || typeof value === 'function' || value === undefined) {
       throw new TypeError(`the tag '${String(name)}' is neither a text, a number nor a flag`);
@@ -45,7 +46,7 @@ export const scenario = {
 };
 
 export const instance = {
-  get iterationsInterrupted() { return 0; },
+  get iterationsInterrupted() { return fact(11); },
   get iterationsCompleted() { return fact(10); },
   get vusActive() { return users(); },
   get vusInitialized() { return users(); },

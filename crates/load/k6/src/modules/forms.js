@@ -54,7 +54,7 @@ function multipart(fields) {
 export function encoded(body) {
   if (body === undefined || body === null) return [undefined, undefined];
   if (typeof body === 'string') return [body.toWellFormed(), undefined];
-  if ( body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return [body, undefined];
+  if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return [body, undefined];
   if (typeof body !== 'object') return [String(body), undefined];
   if (typeof body.toBytes === 'function') return [body.toBytes(), undefined];
   const fields = [];

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use weir_load::program::{ProgramAction, ProgramCall};
 
@@ -31,6 +32,7 @@ impl K6Thread {
             }
             IterationEnd::Cut => {
                 program.note_cut(user.state.cut_place.take());
+                program.script.file.iterations.interrupted.fetch_add(1, Ordering::Relaxed);
                 user.end_iteration();
                 user.given = program.next_iteration(whole, user.done, now);
                 return ProgramAction::Cut;
@@ -38,6 +40,7 @@ impl K6Thread {
             IterationEnd::Returned => false,
         };
         program.put_result(user.state.result.take());
+        program.script.file.iterations.completed.fetch_add(1, Ordering::Relaxed);
         let took = now - user.began;
         let values = [(BuiltIn::IterationDuration as usize, took.0 as f64 / 1e6), (BuiltIn::Iterations as usize, 1.0)];
         let state = Rc::clone(&user.state);
