@@ -6,7 +6,7 @@ use weir_testing::Weir;
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
 const COMMANDS: [(&[&str], &[&str]); 37] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/", "load/websocket.md"]),
-    (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
+    (&["capacity"], &["capacity.md", "load.md", "agents.md", "scripts/k6.md"]),
     (&["llm"], &["llm.md", "history.md", "live.md", "outputs.md", "agents.md"]),
     (&["replay"], &["replay.md", "load.md"]),
     (&["compare"], &["compare.md"]),
@@ -16,7 +16,7 @@ const COMMANDS: [(&[&str], &[&str]); 37] = [
     (&["study"], &["study.md", "agents.md"]),
     (&["study", "new"], &["study.md"]),
     (&["report"], &["cli.md"]),
-    (&["run"], &["cli.md"]),
+    (&["run"], &["cli.md", "scripts/k6.md"]),
     (&["import"], &["import.md"]),
     (&["record"], &["record.md"]),
     (&["serve"], &["serve.md"]),

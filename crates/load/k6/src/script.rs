@@ -34,7 +34,7 @@ pub(crate) struct ScriptInput {
 
 /// Iterations of this process that have ended, as scripts ask for them.
 #[derive(Debug, Default)]
-pub(crate) struct IterationCounts {
+pub(crate) struct EndedIterations {
     pub(crate) completed: AtomicU64,
     /// Those that were cut off.
     pub(crate) interrupted: AtomicU64,
@@ -52,7 +52,7 @@ pub(crate) struct ScriptFile {
     pub(crate) files: SharedFiles,
     pub(crate) schemas: SharedSchemas,
     pub(crate) heap_bytes: usize,
-    pub(crate) iterations: IterationCounts,
+    pub(crate) iterations: EndedIterations,
     /// Reason of the script why the run is a failure.
     pub(crate) failure: Mutex<Option<String>>,
     /// Number of lines that were written to the log.
@@ -75,7 +75,7 @@ impl ScriptFile {
             files: SharedFiles::default(),
             schemas: SharedSchemas::default(),
             heap_bytes: input.heap_bytes,
-            iterations: IterationCounts::default(),
+            iterations: EndedIterations::default(),
             failure: Mutex::default(),
             logged: Mutex::new(0),
         }

@@ -209,7 +209,7 @@ impl Run {
             in_flight_mean: evidence.in_flight_mean,
             trust,
             iterations: Some(RunIterations::of(counts, facts.rated_s(), facts.arrivals_s()))
-                .filter(|iterations| !facts.steps.is_empty() || iterations.total > 0),
+                .filter(|iterations| !facts.steps.is_empty() || (!facts.scenarios.is_empty() && iterations.total > 0)),
             scenarios: facts.run_scenarios(counts),
             steps,
             slo: Vec::new(),

@@ -180,7 +180,7 @@ mod tests {
             values: [("count".to_owned(), 3.0), ("rate".to_owned(), 1.5)].into(),
             ..ScriptMetric::default()
         };
-        assert_eq!(metric_line(&metric("http_reqs")), "    http_reqs.....................: 3 1.5/s\n");
+        assert_eq!(metric_line(&metric("http_reqs")), "    http_reqs......................: 3 1.5/s\n");
         assert!(metric_line(&metric("http_reqs{scenario:a}")).starts_with("      { scenario:a }..."));
     }
 }

@@ -37,9 +37,10 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 47] = [
+pub const DISALLOWED_FLAGS: [&str; 48] = [
     "format",
     "out",
+    "summary-export",
     "jtl",
     "csv",
     "csv-steps",

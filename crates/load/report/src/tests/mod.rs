@@ -10,7 +10,10 @@ fn every_format_is_known_by_its_name_here_and_to_clap() {
         assert_eq!(format.to_string().parse(), Ok(*format));
         assert_eq!(<ReportFormat as ValueEnum>::from_str(format.name(), false), Ok(*format));
     }
-    assert_eq!("hey".parse::<ReportFormat>(), Err("unknown format 'hey'; choose text, ab, wrk, jmeter, json".into()));
+    assert_eq!(
+        "hey".parse::<ReportFormat>(),
+        Err("unknown format 'hey'; choose text, ab, wrk, jmeter, k6, json".into())
+    );
 }
 
 #[test]
