@@ -117,10 +117,11 @@ def test_the_bill_of_materials_has_each_library_once_with_a_free_licence(depende
 
 def test_licences_of_all_libraries_are_in_one_text(dependencies: ModuleType) -> None:
     text = dependencies.licences()
-    for library in ("rustls 0.", "luajit-src 2", "clap 4"):
+    for library in ("rustls 0.", "luajit-src 2", "clap 4", "rquickjs-sys 0."):
         assert f"\n{library}" in text
     missing = text.partition("Crates without a text")[2].splitlines()
-    assert len(missing) < 15, missing
+    # A dozen of them are crates of oxc, which are published without it.
+    assert len(missing) < 25, missing
 
 
 def test_a_program_for_a_newer_glibc_is_found(scripts: Path) -> None:

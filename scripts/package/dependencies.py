@@ -59,8 +59,9 @@ class Crate:
         return f"pkg:cargo/{self.name}@{self.version}"
 
     def licence_files(self) -> Iterator[Path]:
-        """Yield the texts of its licences, in order."""
-        yield from (file for file in sorted(self.folder.iterdir()) if file.is_file() and _LICENCE_FILE.match(file.name))
+        """Yield the texts of its licences, in order; without any, those beside sources in C that it carries."""
+        named = [file for file in sorted(self.folder.iterdir()) if file.is_file() and _LICENCE_FILE.match(file.name)]
+        yield from named or (file for file in sorted(self.folder.glob("*/*")) if _LICENCE_FILE.match(file.name))
 
 
 def crates() -> list[Crate]:

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-MAX_PAGE_BYTES = 200_000
+MAX_PAGE_BYTES = 220_000
 """Largest page with its styles and scripts, without pictures, as stored (not compressed)."""
 
 HEAVY = {

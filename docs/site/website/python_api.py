@@ -27,7 +27,7 @@ PAGES = {
     "scenario-results": ("Results of scenarios in Python", "steps, iterations, checks.", tuple(_SCENARIO_PARTS)),
     "special-results": ("Parts of special runs in Python", "streams, replays, agents, changes.", ("_run",)),
     "scenarios": ("Scenarios in Python", "what users do in a load.", ("_scenario",)),
-    "users": ("Users in Python", "users of scripts.", ("_user", "_task")),
+    "users": ("Users in Python", "users of scripts.", ("_user", "_task", "_grpc_call")),
     "studies": ("Studies in Python", "results of `weir study` as data.", ("_study",)),
     "compare": ("Comparisons in Python", "`weir.compare` and its verdicts.", ("_compare",)),
     "serve": ("Test servers in Python", "`weir.serve`.", ("_serve", "_flags")),
