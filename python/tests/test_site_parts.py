@@ -43,7 +43,7 @@ def test_the_checks_find_dead_links_foreign_hosts_and_heavy_pages(website: Modul
     assert "loads https://cdn.example/x.js from another host" in found
     assert "s.css: loads https://fonts.example/f.css" in found
     assert "the picture p.png has no text" in found
-    assert "b.html: 200,018 bytes" in found
+    assert "b.html: 220,018 bytes" in found
     assert len(found.splitlines()) == 6
 
 
