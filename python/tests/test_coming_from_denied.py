@@ -37,10 +37,7 @@ DENIED = {
         "hooks that return a context manager": r"weir\.retry.*context_hook",
     },
     "k6": {
-        "`startTime` of a scenario": r"--start-(time|after|delay)",
         "`externally-controlled`": r"weir\.load.*external",
-        "`http.batch()`": r"weir\.User.*\b(batch|gather)\b",
-        "`Trend`": r"weir\.(Trend|Counter|Gauge)|weir\.User.*\b(metric|trend|counter)\b",
     },
 }
 

@@ -122,6 +122,8 @@ def test_braces_are_text_where_templates_are_off(service: Service) -> None:
             "a variable that is defined",
         ),
         (lambda: weir.load("http://127.0.0.1:1", scenario=Scenario([Step.get("/")], think="soon")), "think"),
+        (lambda: weir.load("http://127.0.0.1:1", scenario="a.js"), r"write weir\.Scenario"),  # type: ignore[arg-type]
+        (lambda: weir.load("http://127.0.0.1:1", scenario=[Path("a.hurl")]), r"write weir\.Scenario"),  # type: ignore[list-item]
         (
             lambda: weir.load("http://127.0.0.1:1", data=[{"a": "1"}], data_order="odd"),  # type: ignore[arg-type]
             "data_order",

@@ -316,7 +316,12 @@ def _agents_of(
 def _several(scenario: Scenario | Sequence[Scenario] | None) -> Sequence[Scenario]:
     if scenario is None:
         return ()
-    return (scenario,) if isinstance(scenario, Scenario) else scenario
+    several = tuple(scenario) if isinstance(scenario, (list, tuple)) else (scenario,)
+    if not all(isinstance(one, Scenario) for one in several):
+        raise UsageError(
+            "scenario: write weir.Scenario(...), or a list of such; scripts of k6 and in Lua run by 'weir load -s FILE'"
+        )
+    return several
 
 
 def _form(scenario: Scenario | None) -> dict[str, object] | None:
