@@ -44,6 +44,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use weir_command::stdout::print;
 use weir_command::{MessageFormat, Messages};
 use weir_scripts::PythonHost;
 
@@ -51,7 +52,7 @@ pub use weir_command::exit;
 
 /// Load-test HTTP services; with a test server, a gateway and a job sender
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "weir", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: CliCommand,
@@ -87,9 +88,6 @@ fn for_invalid_args(args: &[OsString]) -> Messages {
         || args.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json");
     Messages::new(false, if is_json { MessageFormat::Json } else { MessageFormat::Text })
 }
-
-const EXAMPLES: &str =
-    "Examples:\n  weir serve httpbin --port 8080\n  weir load http://localhost:8080/ --rate 200 -d 10s";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LogFormat {
@@ -155,6 +153,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 /// Runs the command line in a process with a Python interpreter, if it has one; returns the exit code ([`exit`]).
 pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn PythonHost>) -> u8 {
     let args = form_args::resolved(args);
+    if let Some(text) = help::asked_text(&args) {
+        let messages = for_invalid_args(&args);
+        let printed = text.and_then(|text| print(&text, false));
+        return printed.map_or_else(|reason| messages.usage_error(&reason), |()| exit::OK);
+    }
     let cli = match parse(&args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &args, &for_invalid_args(&args)),

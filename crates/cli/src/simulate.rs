@@ -12,9 +12,7 @@ use weir_simulate::{LimiterComparison, SimulationPlan, run as simulate, scenario
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir simulate --scenario flash-crowd
-  weir simulate --scenario step-up,ramp --limiter auto,none
-
-Reference: docs/simulate.md")]
+  weir simulate --scenario step-up,ramp --limiter auto,none")]
 pub(super) struct SimulateArgs {
     /// scenario; repeatable; see --list [default: all]
     #[arg(long = "scenario", value_name = "NAME|all", value_delimiter = ',')]

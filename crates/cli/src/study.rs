@@ -21,15 +21,11 @@ use weir_study::{self as study, StudyFile, StudyOptions, StudyProgressView, text
 
 const EXAMPLES: &str = "Examples:
   weir study new study.toml
-  weir study study.toml --quick --out trial
-
-Reference: docs/study.md";
+  weir study study.toml --quick --out trial";
 
 const NEW_EXAMPLES: &str = "Examples:
   weir study new
-  weir study new experiments/threads.toml
-
-Reference: docs/study.md";
+  weir study new experiments/threads.toml";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, after_help = EXAMPLES)]

@@ -96,9 +96,7 @@ const OBSERVABILITY: &str = "Observability";
 const EXAMPLES: &str = "\
 Examples:
   weir gate --upstream http://localhost:9001 --hedge p95 --retries 1 --deadline 1s
-  weir gate --config gate.toml --check
-
-Reference: docs/gate.md";
+  weir gate --config gate.toml --check";
 
 /// Concurrency limit of an upstream; None disables the limit.
 #[derive(Clone, Copy, Debug)]

@@ -150,9 +150,7 @@ pub(crate) struct SendArgs {
 
 const EXAMPLES: &str = r#"Examples:
   weir send jobs.jsonl --url "http://localhost:9999/?key={key}" --keys-file keys.txt --limit 20/1s
-  weir send - --url http://localhost:9999/jobs --out results.jsonl < jobs.jsonl
-
-Reference: docs/send.md"#;
+  weir send - --url http://localhost:9999/jobs --out results.jsonl < jobs.jsonl"#;
 
 const REQUESTS_HEADING: &str = "Requests";
 const LIMITS_HEADING: &str = "Keys and limits";

@@ -12,9 +12,7 @@ use weir_serve::pool::PoolOverflow;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve functions --threads 4 --port 8080
-  weir serve functions --library ./mine.so --overflow reject
-
-Reference: docs/serve/functions.md")]
+  weir serve functions --library ./mine.so --overflow reject")]
 pub(super) struct FunctionsArgs {
     /// threads of the pool, and as many event loops
     #[arg(short, long, value_name = "N", default_value_t = 3, help_heading = FUNCTIONS)]

@@ -11,9 +11,7 @@ use weir_workload::delay::Delay;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve grpc --port 50051
-  weir serve grpc --delay 5ms..50ms --unavailable 1%
-
-Reference: docs/serve/grpc.md")]
+  weir serve grpc --delay 5ms..50ms --unavailable 1%")]
 pub(super) struct GrpcServiceArgs {
     /// time before the first message of a response, e.g. 5ms, 5ms..20ms
     #[arg(long, value_name = "DELAY", default_value = "0ms", value_parser = read_delay, help_heading = CALLS)]

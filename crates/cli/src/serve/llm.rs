@@ -16,9 +16,7 @@ use weir_workload::mix::Mix;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve llm --prefill 50ms --decode 20ms --slots 8 --port 8000
-  weir serve llm --model gpt-4o --api-key secret --tokens-per-minute 10000 --mix error=5%
-
-Reference: docs/serve/llm.md")]
+  weir serve llm --model gpt-4o --api-key secret --tokens-per-minute 10000 --mix error=5%")]
 pub(super) struct LlmArgs {
     /// name of a model, * for any; repeatable
     #[arg(long = "model", value_name = "NAME", default_value = Options::DEFAULT_MODEL, help_heading = MODEL)]

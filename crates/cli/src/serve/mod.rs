@@ -28,9 +28,7 @@ use weir_server::Options;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve work --mix good=9,error=1 --delay 5ms..50ms --seed 1
-  weir serve ratelimit --limit 20/1s --limit-headers all
-
-Reference: docs/serve.md")]
+  weir serve ratelimit --limit 20/1s --limit-headers all")]
 pub(super) struct ServeArgs {
     #[command(subcommand)]
     service: Service,

@@ -10,9 +10,7 @@ use weir_serve::ratelimit::{OneWayDelay, Options, RateLimitHeaderSet};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve ratelimit --limit 20/1s --limit bucket:1000/1m
-  weir serve ratelimit --key alpha-1 --key beta-2 --limit-headers all
-
-Reference: docs/serve/ratelimit.md")]
+  weir serve ratelimit --key alpha-1 --key beta-2 --limit-headers all")]
 pub(super) struct RatelimitArgs {
     #[arg(
         long = "limit",

@@ -13,9 +13,7 @@ use weir_workload::mix::Mix;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve shop --delay 5ms..20ms --port 8080
-  weir serve shop --mix error=5%,reset=1% --wrong-price 2% --seed 7
-
-Reference: docs/serve/shop.md")]
+  weir serve shop --mix error=5%,reset=1% --wrong-price 2% --seed 7")]
 pub(super) struct ShopArgs {
     /// number of items, 10 per page
     #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_ITEMS, help_heading = SHOP)]

@@ -12,9 +12,7 @@ use weir_serve::sleep::Options;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve sleep --threads 40 --port 8080
-  weir serve sleep --delay 200ms
-
-Reference: docs/serve/sleep.md")]
+  weir serve sleep --delay 200ms")]
 pub(super) struct SleepArgs {
     /// threads that /sync-loadtest blocks; requests queue for them
     #[arg(short, long, value_name = "N", default_value_t = 40, help_heading = SLEEP)]

@@ -14,9 +14,7 @@ use weir_workload::delay::Delay;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve stream --events 100 --gap 10ms..30ms --port 8080
-  weir serve stream --split 3 --line-end mixed --bom --comments 20% --cut 5%
-
-Reference: docs/serve/stream.md")]
+  weir serve stream --split 3 --line-end mixed --bom --comments 20% --cut 5%")]
 pub(super) struct StreamArgs {
     /// events per response; ?events=N overrides
     #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_EVENTS, help_heading = STREAM)]

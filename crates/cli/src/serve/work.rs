@@ -12,9 +12,7 @@ use weir_workload::phases::Phases;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve work --mix error=10% --delay lognormal:200ms,p99=900ms
-  weir serve work --phases \"healthy 30s, slow 10s, down 5s\" --slots 8 --max-queue 20
-
-Reference: docs/serve/work.md")]
+  weir serve work --phases \"healthy 30s, slow 10s, down 5s\" --slots 8 --max-queue 20")]
 pub(super) struct WorkArgs {
     /// response delay, e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms, @FILE
     #[arg(long, value_name = "DELAY", default_value = "100ms..600ms", value_parser = read_delay, help_heading = WORK)]

@@ -11,9 +11,7 @@ use weir_workload::delay::Delay;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve ws --delay 5ms..50ms --port 8080
-  weir serve ws --gap 100ms --messages 50 --close 1% --cut 1% --seed 1
-
-Reference: docs/serve/ws.md")]
+  weir serve ws --gap 100ms --messages 50 --close 1% --cut 1% --seed 1")]
 pub(super) struct WsArgs {
     /// delay of each reply of /echo, e.g. 20ms, 5ms..50ms, @FILE
     #[arg(long, value_name = "DELAY", default_value = "0ms", value_parser = read_delay, help_heading = MESSAGES)]

@@ -16,9 +16,7 @@ use weir_send::{JobEntry, State, wall_ms};
 
 const EXAMPLES: &str = "Examples:
   weir send edit jobs.jsonl.db order-7 --ttl 1h
-  weir send edit jobs.jsonl.db order-7 --pinned-key any
-
-Reference: docs/send/store.md";
+  weir send edit jobs.jsonl.db order-7 --pinned-key any";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

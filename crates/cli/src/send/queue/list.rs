@@ -31,9 +31,7 @@ pub(crate) struct ListArgs {
 
 const EXAMPLES: &str = "Examples:
   weir send list jobs.jsonl.db --state retrying,dead_lettered
-  weir send list jobs.jsonl.db order-7 --history
-
-Reference: docs/send/store.md";
+  weir send list jobs.jsonl.db order-7 --history";
 
 /// Jobs per read.
 const PAGE_JOBS: u64 = 1000;

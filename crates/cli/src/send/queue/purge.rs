@@ -15,9 +15,7 @@ use weir_send::wall_ms;
 
 const EXAMPLES: &str = "Examples:
   weir send purge jobs.jsonl.db --state done
-  weir send purge jobs.jsonl.db --state done --older-than 24h
-
-Reference: docs/send/store.md";
+  weir send purge jobs.jsonl.db --state done --older-than 24h";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

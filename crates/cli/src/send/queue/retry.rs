@@ -30,9 +30,7 @@ pub(crate) struct RetryArgs {
 
 const EXAMPLES: &str = "Examples:
   weir send retry jobs.jsonl.db --state dead_lettered --ttl 1h
-  weir send retry jobs.jsonl.db --all
-
-Reference: docs/send/store.md";
+  weir send retry jobs.jsonl.db --all";
 
 impl RetryArgs {
     pub(super) fn run(&self, messages: &Messages) -> Result<u8, String> {
