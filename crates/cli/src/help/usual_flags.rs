@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 
 /// Flags in `-h` of each command that hides others there.
-const USUAL: [(&str, &[&str]); 4] = [
+const USUAL_FLAGS: [(&str, &[&str]); 4] = [
     (
         "load",
         &[
@@ -121,7 +121,7 @@ const USUAL: [(&str, &[&str]); 4] = [
 
 /// Command whose `-h` has the flags of most runs alone, if it has many.
 pub(super) fn with_usual_flags(command: Command) -> Command {
-    let Some((name, usual)) = USUAL.iter().find(|(name, _)| *name == command.get_name()) else { return command };
+    let Some((name, usual)) = USUAL_FLAGS.iter().find(|(name, _)| *name == command.get_name()) else { return command };
     let is_usual = |arg: &Arg| arg.is_positional() || arg.get_long().is_some_and(|long| usual.contains(&long));
     let all = command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional()).count();
     let more =
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn the_usual_flags_exist_and_are_25_at_most() {
         let command = Cli::command();
-        for (name, usual) in USUAL {
+        for (name, usual) in USUAL_FLAGS {
             let inner = command.find_subcommand(name).expect("a command");
             let missing: Vec<_> =
                 usual.iter().filter(|flag| !inner.get_arguments().any(|arg| arg.get_long() == Some(**flag))).collect();
