@@ -98,13 +98,8 @@ def test_the_index_begins_with_doors_of_few_links(website: ModuleType) -> None:
     links = importlib.import_module("website.links")
     door = (ROOT / "docs" / "README.md").read_text("utf-8").partition("\n## ")[0]
     rows = [row for row in door.splitlines() if row.startswith("| **")]
-    assert [re.findall(r"\*\*(\w+)\*\*", row)[0] for row in rows] == [
-        "Measure",
-        "Measure",
-        "Judge",
-        "Protect",
-        "Deliver",
-    ]
+    names = [row.split("**")[1] for row in rows]
+    assert names == ["Measure", "Measure", "Judge", "Protect", "Deliver"]
     assert all(1 <= len(links.targets(row)) <= 4 for row in rows)
 
 
