@@ -19,7 +19,6 @@ from maturin import (
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
 )
-
 from pages import copy_pages
 
 ROOT = Path(__file__).parents[2]
