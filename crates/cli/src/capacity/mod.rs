@@ -40,30 +40,30 @@ const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CapacityArgs {
-    /// objective, e.g. "p99<200ms", "errors<1%"; repeatable
+    /// set an objective to meet, e.g. "p99<200ms", "errors<1%"; repeatable
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = SEARCH)]
     slos: Vec<Slo>,
-    /// closed loop: search over users instead of requests per second
+    /// search over users (closed loop) instead of requests per second
     #[arg(long, help_heading = SEARCH)]
     closed: bool,
     #[command(flatten)]
     search_args: SearchArgs,
-    /// minimum warm-up excluded from each load level
+    /// exclude at least the first TIME of each load level
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::seconds, help_heading = SEARCH)]
     warmup: Duration,
-    /// arrival process: constant, poisson, gamma:BURSTINESS [default: poisson]
+    /// space arrivals as constant, poisson or gamma:BURSTINESS [default: poisson]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = SEARCH)]
     arrivals: Option<Arrivals>,
-    /// process ID of the service, to report its CPU use
+    /// report the CPU use of the service with this process ID
     #[arg(long, value_name = "PID", help_heading = SEARCH)]
     pid: Option<u32>,
-    /// seed of arrivals and body choices [default: 0]
+    /// seed random arrivals and body choices [default: 0]
     #[arg(long, value_name = "N", help_heading = SEARCH)]
     seed: Option<u64>,
-    /// maximum connections in the open loop [default: 1000]
+    /// open at most N connections in the open loop [default: 1000]
     #[arg(short, long, value_name = "N", value_parser = units::count, conflicts_with = "closed", help_heading = SEARCH)]
     connections: Option<u64>,
-    /// generator threads [default: as needed]
+    /// generate load on N threads [default: as needed]
     #[arg(short, long, value_name = "N", help_heading = SEARCH)]
     threads: Option<u64>,
 
@@ -74,16 +74,16 @@ pub(super) struct CapacityArgs {
     #[command(flatten)]
     agent_args: AgentArgs,
 
-    /// exit code 3 if weir itself is the limit
+    /// exit with 3 if weir itself is the limit
     #[arg(long, help_heading = RESULT)]
     strict: bool,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = CapacityFormat::Text, help_heading = RESULT)]
     format: CapacityFormat,
-    /// file for the result as JSON
+    /// write the result to FILE as JSON
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     out: Option<PathBuf>,
-    /// file for the HTML report
+    /// write the HTML report to FILE
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
 

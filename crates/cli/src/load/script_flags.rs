@@ -26,10 +26,10 @@ pub(super) struct PythonFlags {
     /// run only tasks of a Python script with this tag; repeatable
     #[arg(long, value_name = "TAG", num_args = 1.., value_delimiter = ',', help_heading = SCRIPT)]
     tags: Vec<String>,
-    /// leave out tasks of a Python script with this tag; repeatable
+    /// skip tasks of a Python script with this tag; repeatable
     #[arg(long, value_name = "TAG", num_args = 1.., value_delimiter = ',', help_heading = SCRIPT)]
     exclude_tags: Vec<String>,
-    /// processes of a Python script; auto: one per core [default: 1]
+    /// run a Python script in N processes; auto: one per core [default: 1]
     #[arg(long, value_name = "N|auto", help_heading = SCRIPT)]
     processes: Option<ProcessCount>,
 }
