@@ -96,8 +96,8 @@ pub(super) fn run(asked: &ImportArgs, messages: &Messages) -> Result<u8, String>
     let mut input = ImportInput::read(&asked.files, asked.from.map(FromKind::kind))?;
     let import = input.import(&settings)?;
     if import.active_steps() == 0 && asked.to == ToFormat::Hurl {
-        let hint = if asked.only.is_empty() { "" } else { "; --only chooses none" };
-        messages.note(&format!("warning: no request is left{hint}"));
+        let hint = if asked.only.is_empty() { "" } else { "; --only matches none" };
+        messages.note(&format!("warning: no requests are left{hint}"));
     }
     let output = ImportOutput {
         path: asked.out.as_deref(),

@@ -168,7 +168,7 @@ pub(super) fn run(
         strict: asked.strict,
     };
     if asked.agent_args.has_agents() && session.files.jtl.is_some() {
-        return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
+        return Err("--jtl and --on cannot be combined; agents report counts, not each request".to_owned());
     }
     let mut running = LoadSession::open(&session, args, messages)?;
     asked.request_args.read_stdin()?;
@@ -190,7 +190,7 @@ pub(super) fn run(
     let driving = asked.agent_args.clone();
     let has_traces = session.live.trace.is_some();
     if driving.has_agents() && has_traces {
-        return Err("--trace and --on do not go together; agents send counts, and not each request".to_owned());
+        return Err("--trace and --on cannot be combined; agents report counts, not each request".to_owned());
     }
     let traces_requests = has_traces && !script.is_any();
     let options = Options {

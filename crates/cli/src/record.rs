@@ -107,8 +107,8 @@ fn upstream(text: &str) -> Result<Target, String> {
     let target = Target::parse(text).map_err(|error| error.to_string())?;
     match (target.path.as_str(), &target.userinfo) {
         ("/", None) => Ok(target),
-        (_, Some(_)) => Err("a user and password are those of requests; write http://host:port".to_owned()),
-        _ => Err("a path is that of requests; write http://host:port".to_owned()),
+        (_, Some(_)) => Err("user and password belong to requests; write http://host:port".to_owned()),
+        _ => Err("paths belong to requests; write http://host:port".to_owned()),
     }
 }
 

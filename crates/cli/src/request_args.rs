@@ -33,7 +33,7 @@ const SCENARIO: &str = "Scenario";
 #[derive(Clone, Debug, Args)]
 #[command(group = ArgGroup::new(EVENT_SOURCE).args(["stream", "listen"]).multiple(true))]
 pub(super) struct RequestArgs {
-    /// target URL, e.g. http://localhost:8080/path, grpc://localhost:50051/pkg.Service/Method; a .hurl file is a scenario
+    /// target URL, e.g. http://localhost:8080/path or grpc://localhost:50051/pkg.Service/Method; or a .hurl scenario
     #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
     url: String,
 
@@ -178,7 +178,7 @@ impl RequestArgs {
         }
         if let Some(path) = self.scenarios.iter().find(|path| MixFile::is_named(path)) {
             if self.scenarios.len() > 1 {
-                return Err(format!("a mix file is given alone; add the other scenarios to {}", path.display()));
+                return Err(format!("a mix file must be the only scenario; add the others to {}", path.display()));
             }
             let mix = MixFile::read(&folder.join(path), check)?;
             self.add_mix(&mix, &settings);

@@ -136,7 +136,7 @@ pub(super) fn run(
     }
     let is_url = asked.file.to_str().is_some_and(|text| UrlText::of(text).is_url());
     if !asked.bodies.is_empty() && !is_url {
-        return Err("--body is for a grpc or ws URL; the steps of a file have theirs".to_owned());
+        return Err("--body is for a grpc or ws URL; the steps of a file have their own".to_owned());
     }
     if is_script(&asked.file) || is_python(&asked.file) || is_javascript(&asked.file) {
         return asked.play_script(args, messages, host);
@@ -172,7 +172,7 @@ impl RunArgs {
             ("--format json", self.json || self.format == RunFormat::Json),
         ];
         if let Some((what, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(format!("{what} does not go with a ws:// URL"));
+            return Err(format!("{what} cannot be used with a ws:// URL"));
         }
         let url = self.file.to_string_lossy().into_owned();
         let bodies = self.bodies.iter().map(whole_body).collect::<Result<Vec<_>, _>>()?;
@@ -203,10 +203,10 @@ impl RunArgs {
             ("--file-root", self.file_root.is_some()),
         ];
         if let Some((what, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(format!("{what} does not go with a grpc URL"));
+            return Err(format!("{what} cannot be used with a grpc URL"));
         }
         if self.bodies.len() > 1 {
-            return Err("--body: a call has one message here; write it once".to_owned());
+            return Err("--body: a call takes one message here; give it once".to_owned());
         }
         let body = self.bodies.first().map(whole_body).transpose()?;
         let (request_scenario, redact) = self.variables()?;
@@ -238,7 +238,7 @@ impl RunArgs {
             ("--file-root", self.file_root.is_some()),
         ];
         if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(format!("{flag} does not go with a script; give arguments after --"));
+            return Err(format!("{flag} cannot be used with a script; give arguments after --"));
         }
         if !is_javascript(&self.file) {
             self.k6_flags.check_unused()?;

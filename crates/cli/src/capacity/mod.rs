@@ -123,13 +123,14 @@ pub(super) fn run(
         asked.add_mix(mix, messages)?;
     }
     if asked.slos.is_empty() {
-        return Err("--slo: give an objective of the search, e.g. --slo 'p99<200ms' --slo 'errors<1%'".to_owned());
+        return Err("--slo: give an objective to search for, e.g. --slo 'p99<200ms' --slo 'errors<1%'".to_owned());
     }
     let command = redacted(args, &asked.request_args.secret_mask().with_values(&out.secrets()));
     let agents = asked.agent_args.agent_spec(args, None)?;
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
     if asked.options.websocket.listens {
-        return Err("--listen does not go with weir capacity; what listens lasts as long as its load".to_owned());
+        return Err("--listen cannot be used with weir capacity; a connection that listens lasts as long as its load"
+            .to_owned());
     }
     asked.options.program = script.options().map(ProgramOptions::of_script);
     if script.is_python() {
@@ -189,7 +190,8 @@ impl CapacityArgs {
         unused.extend(mix.abort.map(|_| "abort".to_owned()));
         if !unused.is_empty() {
             messages.note(&format!(
-                "not used by a search, of the mix file: {}; objectives are upper bounds on times or errors of all requests",
+                "the search ignores these entries of the mix file: {}; \
+                 its objectives are upper bounds on times or errors of all requests",
                 unused.join(", ")
             ));
         }

@@ -66,9 +66,9 @@ impl ListenerArgs {
             let flag = self.listen.as_ref().map(|_| "--listen").or(self.tls_cert.as_ref().map(|_| "--tls-cert"));
             return match flag {
                 None => Ok(config.listeners.clone()),
-                Some(flag) => Err(vec![format!(
-                    "{flag} and the file's [[listeners]] exclude each other; leave the flag out, or the listeners"
-                )]),
+                Some(flag) => {
+                    Err(vec![format!("{flag} and the file's [[listeners]] cannot be combined; leave out one of them")])
+                }
             };
         }
         let address = self.listen.clone().or_else(|| config.listen.clone());

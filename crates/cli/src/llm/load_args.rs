@@ -120,7 +120,7 @@ impl LlmLoadArgs {
             return Err(format!("{flag} is for one run; a search has --out and --html"));
         }
         if self.format == LlmReportFormat::Vllm {
-            return Err("--format vllm and --capacity do not go together; see --from, --to, --step-time".to_owned());
+            return Err("--format vllm and --capacity cannot be combined; see --from, --to, --step-time".to_owned());
         }
         Ok(())
     }
@@ -152,16 +152,16 @@ impl LlmLoadArgs {
     /// One line with the flag.
     pub(super) fn check_agents(&self, agent_args: &AgentArgs, session: &SessionOptions) -> Result<(), String> {
         if agent_args.are_remote() {
-            return Err("weir llm has its prompts on this machine: write --on local --agents N".to_owned());
+            return Err("weir llm keeps its prompts on this machine; write --on local --agents N".to_owned());
         }
         if self.tokenizer.is_some() {
-            return Err("--tokenizer and --on do not go together; agents send counts, and not each response".to_owned());
+            return Err("--tokenizer and --on cannot be combined; agents report counts, not each response".to_owned());
         }
         if session.live.trace.is_some() {
-            return Err("--trace and --on do not go together; agents send counts, and not each request".to_owned());
+            return Err("--trace and --on cannot be combined; agents report counts, not each request".to_owned());
         }
         if session.files.jtl.is_some() {
-            return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
+            return Err("--jtl and --on cannot be combined; agents report counts, not each request".to_owned());
         }
         Ok(())
     }

@@ -159,7 +159,7 @@ const JOBS_HEADING: &str = "Jobs";
 /// Results file, which the next run reads, unlike a stream.
 fn results_file(text: &str) -> Result<PathBuf, String> {
     match text {
-        "-" => Err("results are added to a file, which the next run reads; write e.g. results.jsonl".to_owned()),
+        "-" => Err("results are appended to a file that the next run reads; write e.g. results.jsonl".to_owned()),
         path => Ok(PathBuf::from(path)),
     }
 }

@@ -113,7 +113,7 @@ pub(super) fn arguments(form: &RunForm) -> Result<Vec<String>, String> {
             return Err(format!("unknown option '{name}' of the form; see 'weir load --help'"));
         }
         if name == "body" && value.as_deref() == Some("@-") {
-            return Err("--body @-: a run of the page has no stdin; upload a file".to_owned());
+            return Err("--body @-: a run started here has no stdin; upload a file".to_owned());
         }
         args.push(value.as_ref().map_or_else(|| format!("--{name}"), |value| format!("--{name}={value}")));
     }
@@ -140,7 +140,7 @@ pub(super) fn form_of(args: &[String]) -> Result<RunForm, String> {
         }
         match arg.get_long() {
             None if id == "url" => form.url = values(id).into_iter().next().unwrap_or_default(),
-            None => return Err("arguments of a script are on the command line only".to_owned()),
+            None => return Err("script arguments work on the command line only".to_owned()),
             Some("label") => form.label = values(id).into_iter().next().unwrap_or_default(),
             Some(name) if LEFT_OUT.contains(&name) => {}
             Some(name) if !arg.get_action().takes_values() => form.options.push((name.to_owned(), None)),
