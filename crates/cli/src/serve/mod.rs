@@ -52,7 +52,7 @@ enum Service {
     Llm(Box<llm::LlmArgs>),
     /// Serve gRPC with reflection, and faults on request (weir.test.v1.Test /stats)
     Grpc(grpc::GrpcServiceArgs),
-    /// Serve, check and echo bodies (/static /validate /echo /status/{code} /chunked /close /drip /headers)
+    /// Serve and check bodies (/static /validate /echo /status/{code} /chunked /close /drip /headers)
     Httpbin(httpbin::HttpbinArgs),
     /// Serve WebSocket with faults (/echo /push /silent /close/{code} /hostile/{name} /stats)
     Ws(Box<ws::WsArgs>),
