@@ -55,7 +55,7 @@ pub(super) struct RequestArgs {
     /// read variables from FILE, one NAME=VALUE per line; repeatable
     #[arg(long = "variables-file", value_name = "FILE", help_heading = SCENARIO)]
     variable_files: Vec<PathBuf>,
-    /// wait between steps (think time): 1s, 1s..3s, exponential 2s, lognormal 2s 8s
+    /// wait between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
     #[arg(long, value_name = "TIME", help_heading = SCENARIO)]
     think: Option<String>,
     #[command(flatten)]
