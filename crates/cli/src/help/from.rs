@@ -23,5 +23,5 @@ pub(crate) const FROM: &str = "Bring what you have:
     JMeter or vegeta              weir compare old.json new.json
   jobs.jsonl                      weir send jobs.jsonl --limit 20/1s
 
-A flag of ab, wrk, wrk2, hey, oha, k6, vegeta, Locust or JMeter that weir lacks is answered with weir's own.
+Given a flag of ab, wrk, wrk2, hey, oha, k6, vegeta, Locust or JMeter, weir prints the name of its own.
 ";

@@ -4,7 +4,7 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 37] = [
+const COMMANDS: [(&[&str], &[&str]); 38] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/", "load/websocket.md"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md", "scripts/k6.md"]),
     (&["llm"], &["llm.md", "history.md", "live.md", "outputs.md", "agents.md"]),
@@ -27,6 +27,7 @@ const COMMANDS: [(&[&str], &[&str]); 37] = [
     (&["serve", "stream"], &["serve.md", "serve/stream.md"]),
     (&["serve", "llm"], &["serve.md", "serve/llm.md"]),
     (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
+    (&["serve", "grpc"], &["serve.md", "serve/grpc.md"]),
     (&["serve", "ws"], &["serve.md", "serve/ws.md"]),
     (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
     (&["gate"], &["gate.md"]),
@@ -116,6 +117,34 @@ fn help_of_a_flag_is_short() {
         }
     }
     assert!(long.is_empty(), "{long:#?}");
+}
+
+/// First words of the texts of flags and commands: verbs, in the imperative.
+const VERBS: [&str; 8] = [
+    "accept add allow append apply assume begin block break busy-wait change check close compare compress",
+    "connect continue count dead-letter delay delete deliver disable double end evaluate exclude exit",
+    "expire explain export fail fill find follow forward generate give hedge hold ignore imitate",
+    "import include keep label let limit list listen load log look make mask match measure multiply offer",
+    "open overwrite pack pass pause ping play present print put queue read record redirect reject remove",
+    "repeat replace replay report request requeue require retry run save search seed select send serve",
+    "set share show shuffle simulate skip slow space speed spend split stall start stop stream support",
+    "take time trace track trust turn use validate vary wait weight write",
+];
+
+#[test]
+fn help_of_flags_and_commands_begins_with_a_verb() {
+    let is_verb = |text: &str| {
+        let first = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+        VERBS.iter().flat_map(|line| line.split(' ')).any(|verb| verb == first)
+    };
+    let mut other = Vec::new();
+    for (command, _) in COMMANDS {
+        let help = help(command);
+        let about = help.lines().next().unwrap_or_default().to_owned();
+        let texts = entries(&help).into_iter().chain([about]).filter(|text| !is_verb(text));
+        other.extend(texts.map(|text| format!("{}: {text}", command.join(" "))));
+    }
+    assert!(other.is_empty(), "begins with another word than those of VERBS: {other:#?}");
 }
 
 /// The text of each flag: on the line of the flag after two spaces, or indented on the lines below it.

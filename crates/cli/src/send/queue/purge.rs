@@ -24,7 +24,7 @@ pub(crate) struct PurgeArgs {
     store_args: StoreArgs,
     #[command(flatten)]
     filter_args: JobFilterArgs,
-    /// minimum time since the last change of state
+    /// remove only jobs whose state has not changed for TIME
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     older_than: Option<Duration>,
 }

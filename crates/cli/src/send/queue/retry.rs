@@ -20,10 +20,10 @@ pub(crate) struct RetryArgs {
     store_args: StoreArgs,
     #[command(flatten)]
     filter_args: JobFilterArgs,
-    /// all retrying, dead-lettered and expired jobs
+    /// requeue all retrying, dead-lettered and expired jobs
     #[arg(long, conflicts_with_all = ["states", "ids", "numbers"])]
     all: bool,
-    /// new time to live [default: the original one]
+    /// set a new time to live [default: the original one]
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     ttl: Option<Duration>,
 }
