@@ -6,20 +6,14 @@ mod headings;
 mod topics;
 mod usual_flags;
 
-use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::{Command, CommandFactory};
+use weir_command::pages;
 
 use super::Cli;
 
-/// Folder of the pages in a checkout, with a final slash.
-const DOCS: &str = "docs/";
-/// Folder of the pages that a package has installed, from the folder above the program's.
-const INSTALLED_DOCS: &str = "share/doc/weir";
-
-/// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
+/// Page of each command, relative to [`pages::base`]; a command without an entry has the page of its parent.
 const PAGES: [(&str, &str); 36] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
@@ -61,7 +55,7 @@ const PAGES: [(&str, &str); 36] = [
 
 /// Command line of the program.
 pub(super) fn command() -> Command {
-    let command = with_reference(Cli::command(), "", "", &docs());
+    let command = with_reference(Cli::command(), "", "", &pages::base());
     headings::with_headings(command).mut_subcommands(usual_flags::with_usual_flags)
 }
 
@@ -70,15 +64,6 @@ pub(super) fn asked_text(args: &[OsString]) -> Option<Result<String, String>> {
     match args {
         [_, help, from] if help == "help" && from == "from" => Some(Ok(from::FROM.to_owned())),
         _ => topics::topic_help(command, args),
-    }
-}
-
-/// Base of the addresses of pages, with a final slash.
-fn docs() -> String {
-    let above = |program: PathBuf| Some(program.parent()?.parent()?.join(INSTALLED_DOCS));
-    match env::current_exe().ok().and_then(above) {
-        Some(folder) if folder.join("README.md").is_file() => format!("{}/", folder.display()),
-        _ => DOCS.to_owned(),
     }
 }
 

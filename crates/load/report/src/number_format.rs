@@ -203,12 +203,12 @@ mod tests {
 
     #[test]
     fn long_words_are_wrapped_and_endless_ones_cut() {
-        let phrases = ["\u{1b}[31m29 characters in red, of which\u{1b}[0m".to_owned(), "x".repeat(34), "y".repeat(20)];
+        let phrases = ["\u{1b}[31m30 characters in red, in total\u{1b}[0m".to_owned(), "x".repeat(34), "y".repeat(20)];
         let lines = joined(&phrases, 13);
         let lines: Vec<&str> = lines.lines().collect();
         assert_eq!((lines.len(), lines[1]), (2, &*format!("{}{}", " ".repeat(13), "y".repeat(20))), "{lines:?}");
         let lines = wrap("  - ", &"seven letters ".repeat(12));
-        assert_eq!(lines.len(), 2);
+        assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.chars().count() <= TERMINAL_COLUMNS));
         assert!(lines[0].starts_with("  - seven") && lines[1].starts_with("    letters"));
         assert_eq!(wrap("", &"x".repeat(300))[0].chars().count(), TERMINAL_COLUMNS);

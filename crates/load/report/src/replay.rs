@@ -145,11 +145,12 @@ mod tests {
         let text = of_log(&replay).join("\n");
         assert_eq!(
             text,
-            "log          1,200 requests of 1,234 lines (combined) · 10 Oct 2000 20:55:36 to 10 Oct 2000 20:58:46\n\
-             \x20            UTC · 3.2 min at 2x speed\n\
+            "log          1,200 requests of 1,234 lines (combined) · 10 Oct 2000 20:55:36 to\n\
+             \x20            10 Oct 2000 20:58:46 UTC · 3.2 min at 2x speed\n\
              methods      1,100 GET · 100 HEAD\n\
              recorded     1,200 200\n\
-             left out     4 broken · 30 with a method that may change data (--unsafe sends them)\n\
+             left out     4 broken · 30 with a method that may change data (--unsafe sends\n\
+             \x20            them)\n\
              \x20            access.log:7: expected '\"'"
         );
     }
