@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import maturin
+from doc_pages import copy_pages
 from maturin import (
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
 )
-from pages import copy_pages
 
 ROOT = Path(__file__).parents[2]
 _DATA = ROOT / "python" / "weir.data"
