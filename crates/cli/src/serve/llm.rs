@@ -38,6 +38,9 @@ pub(super) struct LlmArgs {
     /// file of records, one JSON line per response
     #[arg(long, value_name = "FILE", help_heading = MODEL)]
     record: Option<PathBuf>,
+    /// tokens of a prompt's block, whose earlier sightings the record counts
+    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_BLOCK_TOKENS, help_heading = MODEL)]
+    block_tokens: u64,
     /// requests that run at once; further ones queue
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = TIMES)]
     slots: usize,
@@ -113,6 +116,7 @@ impl LlmArgs {
             slow_delay: self.slow_delay,
             cut: self.cut,
             record: self.record,
+            block_tokens: self.block_tokens,
         };
         (TestService::Llm(options), self.service_args, self.workers.workers)
     }
