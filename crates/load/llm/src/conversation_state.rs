@@ -90,7 +90,9 @@ impl ConversationState {
     /// Whether the next turn repeats what the server replies to this one.
     pub fn needs_reply(&self, prompts: &PromptSource, source: ReplySource) -> bool {
         let is_last = self.turn + 1 >= prompts.turns(self.conversation);
-        !is_last && self.traced.is_none() && (source == ReplySource::Server || !prompts.has_reply(self.conversation, self.turn))
+        !is_last
+            && self.traced.is_none()
+            && (source == ReplySource::Server || !prompts.has_reply(self.conversation, self.turn))
     }
 
     /// Takes the response to the turn, which ended at `now`; `reply` is the server's, if it is needed. Without a think

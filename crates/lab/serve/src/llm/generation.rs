@@ -62,8 +62,7 @@ impl Generation {
         let Self { shared, timer, began, .. } = self;
         let pace = &shared.options.pace;
         let (began_at, read) = (*began, self.read);
-        let start =
-            GenerationStart { number: self.number, began: began_at, read, output_tokens: self.output_tokens };
+        let start = GenerationStart { number: self.number, began: began_at, read, output_tokens: self.output_tokens };
         let mut record = GenerationRecord::new(shared, timer, &self.request, start);
         timer.sleep_until(*began + self.extra_delay).await;
         // Never closed; first come, first served.

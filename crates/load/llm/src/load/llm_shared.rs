@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use super::uncounted::UncountedReplies;
 use crate::trace::TraceSession;
 use crate::{ReplySource, RequestBodies};
-use weir_replay::load::ArrivalInbox;
 use weir_load::steps::ThinkTime;
+use weir_replay::load::ArrivalInbox;
 
 /// State shared by the threads of a program.
 #[derive(Debug)]

@@ -100,9 +100,8 @@ impl TraceReader {
     /// Mean rate of the arrivals in the window, per second.
     pub(super) fn sampled_rate(&self) -> f64 {
         let times = self.peeked.iter().map(|(at, _)| *at).chain(self.window.items().map(|(at, _)| at));
-        let (count, first, last) = times.fold((0_u64, i64::MAX, i64::MIN), |(count, first, last), at| {
-            (count + 1, first.min(at), last.max(at))
-        });
+        let (count, first, last) = times
+            .fold((0_u64, i64::MAX, i64::MIN), |(count, first, last), at| (count + 1, first.min(at), last.max(at)));
         count as f64 / (last.saturating_sub(first) as f64 / 1e9).max(1.0)
     }
 

@@ -90,7 +90,8 @@ impl TraceTally {
             return format!("--trace: {first}; the format was taken to be {format}");
         }
         let most = self.left_out.iter().max_by_key(|(_, count)| **count);
-        let left_out = most.map_or_else(String::new, |(omission, _)| format!("; most are left out: {}", omission.name()));
+        let left_out =
+            most.map_or_else(String::new, |(omission, _)| format!("; most are left out: {}", omission.name()));
         format!("--trace: {name}: no request in {} lines{left_out}", self.lines)
     }
 

@@ -55,10 +55,5 @@ pub(super) fn record(line: &str) -> Result<TraceRecord, TraceLineError> {
     let mut content = Vec::with_capacity(prompt.len());
     push_escaped(prompt, &mut content);
     let tokens = (words(prompt), words(reply));
-    TraceRecord::new(
-        TraceStart::At(at.unix_ns),
-        line.id.map(|name| name.0),
-        tokens,
-        TracePrompt::Text(content.into()),
-    )
+    TraceRecord::new(TraceStart::At(at.unix_ns), line.id.map(|name| name.0), tokens, TracePrompt::Text(content.into()))
 }

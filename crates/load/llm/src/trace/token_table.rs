@@ -42,9 +42,8 @@ impl TokenTable {
     /// Request of a row.
     pub(super) fn record(self, row: &str) -> Result<TraceRecord, TraceLineError> {
         let field = |column: usize| fields(row).nth(column).unwrap_or_default();
-        let broken = |column: usize, expected: &str| {
-            TraceLineError::Broken(format!("column {} is not {expected}", column + 1))
-        };
+        let broken =
+            |column: usize, expected: &str| TraceLineError::Broken(format!("column {} is not {expected}", column + 1));
         let tokens = |column: usize| {
             // Some exports have 472.0.
             let text = field(column);

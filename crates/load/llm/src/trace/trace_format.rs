@@ -27,15 +27,8 @@ pub enum TraceFormat {
 
 impl TraceFormat {
     /// All formats.
-    pub const ALL: [Self; 7] = [
-        Self::Mooncake,
-        Self::Bailian,
-        Self::Dynamo,
-        Self::Otel,
-        Self::ShareGpt,
-        Self::BurstGpt,
-        Self::Azure,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Mooncake, Self::Bailian, Self::Dynamo, Self::Otel, Self::ShareGpt, Self::BurstGpt, Self::Azure];
 
     /// Name in options.
     pub fn name(self) -> &'static str {
@@ -136,7 +129,7 @@ pub(super) fn member_names(line: &str) -> Vec<String> {
 
 /// Names of the columns of a heading.
 pub(super) fn column_names(line: &str) -> Vec<String> {
-    super::token_table::fields(line).map(str::to_owned).collect()
+    super::token_table::fields(line).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 impl FromStr for TraceFormat {
