@@ -11,7 +11,7 @@ use weir_base::rng::SeededRng;
 use weir_replay::log::{LogLine, LogLines};
 use weir_replay::{SortWindow, WindowLimit};
 
-/// Window in which arrivals are sorted, and later turns find their session: so many requests and so much memory.
+/// Window in which arrivals are sorted, and later turns find their session: number and memory of the requests.
 const WINDOW: WindowLimit = WindowLimit { items: 50_000, bytes: 16 << 20 };
 /// Stream of random numbers that sessions are chosen by.
 const SAMPLE_SALT: u64 = 0x6c6c_6d09;
@@ -21,7 +21,7 @@ const SAMPLE_SALT: u64 = 0x6c6c_6d09;
 pub(super) struct TraceReader {
     lines: LogLines,
     reader: TraceLines,
-    /// First line, if it is no heading.
+    /// First line, unless it is the heading of a table.
     first_line: Option<String>,
     window: SortWindow<TraceSession>,
     /// Later turns of sessions that are in the window, by the session's name.

@@ -19,12 +19,12 @@ struct DynamoLine {
     #[serde(default)]
     event_type: String,
     event_time_unix_ms: Option<TimeNumber>,
-    agent_context: Option<AgentContext>,
+    agent_context: Option<SessionMembers>,
     request: Option<RequestMembers>,
 }
 
 #[derive(Debug, Deserialize)]
-struct AgentContext {
+struct SessionMembers {
     session_id: Option<NameHash>,
 }
 

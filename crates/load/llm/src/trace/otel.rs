@@ -18,41 +18,41 @@ const CALLS: [&str; 4] = ["chat", "generate_content", "text_completion", "comple
 #[derive(Debug, Deserialize)]
 struct OtlpLine<'l> {
     #[serde(borrow, rename = "resourceSpans", alias = "resource_spans", default)]
-    resources: Vec<ResourceSpans<'l>>,
+    resources: Vec<ResourceMembers<'l>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ResourceSpans<'l> {
+struct ResourceMembers<'l> {
     #[serde(borrow, rename = "scopeSpans", alias = "scope_spans", default)]
-    scopes: Vec<ScopeSpans<'l>>,
+    scopes: Vec<ScopeMembers<'l>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ScopeSpans<'l> {
+struct ScopeMembers<'l> {
     #[serde(borrow, default)]
-    spans: Vec<OtlpSpan<'l>>,
+    spans: Vec<TraceSpan<'l>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct OtlpSpan<'l> {
+struct TraceSpan<'l> {
     #[serde(borrow, rename = "traceId", alias = "trace_id")]
     trace: Option<Cow<'l, str>>,
     #[serde(rename = "startTimeUnixNano", alias = "start_time_unix_nano")]
     start: Option<TimeNumber>,
     #[serde(borrow, default)]
-    attributes: Vec<OtlpAttribute<'l>>,
+    attributes: Vec<TraceAttribute<'l>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct OtlpAttribute<'l> {
+struct TraceAttribute<'l> {
     #[serde(borrow)]
     key: Cow<'l, str>,
     #[serde(borrow)]
-    value: Option<OtlpValue<'l>>,
+    value: Option<TraceValue<'l>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct OtlpValue<'l> {
+struct TraceValue<'l> {
     #[serde(rename = "intValue", alias = "int_value")]
     int: Option<TimeNumber>,
     #[serde(rename = "doubleValue", alias = "double_value")]
@@ -61,8 +61,8 @@ struct OtlpValue<'l> {
     string: Option<Cow<'l, str>>,
 }
 
-impl OtlpSpan<'_> {
-    fn value(&self, names: &[&str]) -> Option<&OtlpValue<'_>> {
+impl TraceSpan<'_> {
+    fn value(&self, names: &[&str]) -> Option<&TraceValue<'_>> {
         names.iter().find_map(|name| {
             let attribute = self.attributes.iter().find(|attribute| attribute.key == *name)?;
             attribute.value.as_ref()

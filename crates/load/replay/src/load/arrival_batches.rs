@@ -58,7 +58,7 @@ impl<T> ArrivalBatches<T> {
         self.number
     }
 
-    /// Puts an arrival, of so many bytes, into the batch of its thread.
+    /// Puts an arrival into the batch of its thread; `bytes` is the memory of its item.
     pub fn deal(&mut self, intended: Nanos, bytes: usize, item: T) {
         let threads = self.batches.len().max(1) as u64;
         let thread = usize::try_from(self.number % threads).unwrap_or(0);
