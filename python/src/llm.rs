@@ -9,14 +9,12 @@ use weir::llm::load::{
 };
 use weir::llm::trace::TraceFormat;
 use weir::llm::{ReplySource, RequestApi, TokenCount};
-use weir::load::http2::Http2Options;
 use weir::load::steps::ThinkTime;
-use weir::net::tls::TlsOptions;
 use weir::pace::live_load::LevelKind;
 
 use crate::arguments::{NotationArg, PythonArgs};
 use crate::errors;
-use crate::form::{ArrivalsArg, Http2Arg, LoadStagesArg, SloArg};
+use crate::form::{ArrivalsArg, LoadStagesArg, SloArg, http2_options, tls_options};
 use crate::run::RunHandle;
 use crate::signals::SignalWatch;
 
@@ -71,20 +69,10 @@ fn endpoint(form: &PythonArgs<'_>) -> PyResult<EndpointOptions> {
         timeout: form.time("timeout")?,
         stall_timeout: form.time("stall_timeout")?,
         no_keep_alive: !form.take::<bool>("keepalive")?,
-        http2: Http2Options {
-            over_tls: form.take::<Http2Arg>("http2")?.0,
-            cleartext: form.take("h2c")?,
-            streams: form.take("streams")?,
-            window_bytes: form.take("h2_window")?,
-        },
+        http2: http2_options(form)?,
         unix_socket: form.take("unix_socket")?,
         connect_to: form.take("connect_to")?,
-        tls: TlsOptions {
-            cacert: form.take("cacert")?,
-            cert: form.take("cert")?,
-            key: form.take("cert_key")?,
-            insecure: form.take("insecure")?,
-        },
+        tls: tls_options(form)?,
         sni: form.take("sni")?,
     })
 }

@@ -14,16 +14,16 @@ const LIVE: &str = "Live";
 /// Flags of the live page, and of outputs while the load runs.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LiveArgs {
-    /// page to watch and change the load while it runs [default address: 127.0.0.1:8089]
+    /// serve a page to watch and change the running load [default address: 127.0.0.1:8089]
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, require_equals = true, help_heading = LIVE)]
     web: Option<Option<WebAddress>>,
-    /// token of the page's address [default: random]; needed for addresses of other machines
+    /// set the token in the page's address [default: random]; required unless on loopback
     #[arg(long, value_name = "TOKEN", requires = "web", help_heading = LIVE)]
     web_token: Option<String>,
     /// end when stdin does, as a run of weir ui
     #[arg(long, hide = true, requires = "web")]
     until_stdin_ends: bool,
-    /// full-screen view in the terminal while the load runs
+    /// show a full-screen view in the terminal while the load runs
     #[arg(long, help_heading = LIVE)]
     tui: bool,
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub(crate) struct LiveArgs {
 /// Sample of the requests that are traced.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SpanArgs {
-    /// fraction of requests with a traceparent; spans go to --out-otlp, e.g. 1%
+    /// trace this fraction of requests, e.g. 1%; spans go to --out-otlp
     #[arg(long, value_name = "FRACTION", value_parser = units::fraction, requires = "out_otlp", help_heading = OUTPUTS)]
     pub(crate) trace: Option<f64>,
 }

@@ -16,22 +16,22 @@ const TRACE: &str = "Trace";
 /// Trace that is replayed, in place of prompts and a rate.
 #[derive(Clone, Debug, Args)]
 pub(super) struct TraceArgs {
-    /// trace to replay; or a fraction of requests with a traceparent, e.g. 1%
+    /// replay this trace; or trace a fraction of requests, e.g. 1%
     #[arg(long = "trace", value_name = "FILE|FRACTION", value_parser = str::parse::<TraceArg>, help_heading = TRACE)]
     traces: Vec<TraceArg>,
-    /// mooncake, bailian, dynamo, otel, sharegpt, burstgpt, azure [default: by content]
+    /// read as mooncake, bailian, dynamo, otel, sharegpt, burstgpt, azure [default: by content]
     #[arg(long, value_name = "NAME", value_parser = str::parse::<TraceFormat>, help_heading = TRACE)]
     trace_format: Option<TraceFormat>,
-    /// length of the trace's part that is replayed [default: all]
+    /// replay this much of the trace, from its first request [default: all]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = TRACE)]
     trace_duration: Option<Duration>,
-    /// tokens of a block with one hash [default: the format's]
-    #[arg(long, value_name = "TOKENS", value_parser = units::count, help_heading = TRACE)]
+    /// take one hash as N tokens [default: the format's]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = TRACE)]
     trace_block: Option<u64>,
-    /// speed, e.g. 2x, 0.5 [default: 1]
+    /// replay faster or slower, e.g. 2x, 0.5 [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = log_factor, help_heading = TRACE)]
     speed: Option<f64>,
-    /// fraction of the trace's sessions, by seed, e.g. 10% [default: all]
+    /// replay this fraction of the sessions, by seed, e.g. 10% [default: all]
     #[arg(long, value_name = "FRACTION", value_parser = units::fraction, help_heading = TRACE)]
     sample: Option<f64>,
 }

@@ -121,16 +121,16 @@ fn mistakes_of_the_command_line_are_one_line_and_nothing_is_sent() {
         (&["--model", "m", "--prefixes", "2"], "--prefixes needs --prefix-tokens"),
         (
             &["--model", "m", "--rate", "1", "--sweep", "rate=1,2"],
-            "--rate and --sweep do not go together; the sweep has the values",
+            "--rate and --sweep cannot be combined; the sweep has the values",
         ),
         (&["--model", "m", "--from", "4"], "--from needs --capacity"),
         (
             &["--model", "m", "--capacity", "rate"],
-            "--capacity: give what is to be met, e.g. --goodput 'ttft:500ms tpot:50ms' or --slo 'ttft.p99<500ms'",
+            "--capacity: give an objective to meet, e.g. --goodput 'ttft:500ms tpot:50ms' or --slo 'ttft.p99<500ms'",
         ),
         (
             &["--model", "m", "--capacity", "concurrency", "-d", "5s"],
-            "--duration and --capacity do not go together; see --from, --to, --step-time",
+            "--duration and --capacity cannot be combined; see --from, --to, --step-time",
         ),
         (
             &["--model", "m", "--body-template", "{\"a\": \"{{text}}\"}"],

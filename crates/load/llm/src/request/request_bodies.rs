@@ -270,7 +270,9 @@ impl RequestBodies {
     /// Checks that a template makes JSON.
     fn check_template(&self) -> Result<(), String> {
         if !self.settings.extra.trim().is_empty() {
-            return Err("--extra-body does not go with --body-template; write its members in the template".to_owned());
+            return Err(
+                "--extra-body cannot be used with --body-template; write its members in the template".to_owned()
+            );
         }
         let mut body = Vec::new();
         self.push_body(&ConversationState::default(), &mut body);
@@ -293,7 +295,8 @@ impl RequestBodies {
                 return Err(error("a batch has whole bodies; leave out the template".to_owned()));
             }
             for message in set.messages(record) {
-                self.check_message(set, message).map_err(|why| error(format!("{why} with the API {}", api.name())))?;
+                self.check_message(set, message)
+                    .map_err(|why| error(format!("the API {} takes no {why}", api.name())))?;
             }
         }
         Ok(())
@@ -303,13 +306,13 @@ impl RequestBodies {
         let api = self.settings.api;
         let is_chat = api == RequestApi::Chat && self.settings.template.is_none();
         if message.role == ChatRole::Tool && !is_chat {
-            return Err("messages of tools do not go".to_owned());
+            return Err("tool messages".to_owned());
         }
         for part in set.parts(message) {
             match part.kind {
                 PartKind::PlainText | PartKind::JsonText => {}
                 PartKind::Other if is_chat => {}
-                PartKind::Other => return Err("parts other than texts and images do not go".to_owned()),
+                PartKind::Other => return Err("parts other than texts and images".to_owned()),
                 PartKind::Image => {
                     let url = string_text(set.text(part.span)).unwrap_or_default();
                     let has_images = matches!(
@@ -317,10 +320,10 @@ impl RequestBodies {
                         RequestApi::Chat | RequestApi::Responses | RequestApi::Messages | RequestApi::Ollama
                     );
                     if !has_images || self.settings.template.is_some() {
-                        return Err("images do not go".to_owned());
+                        return Err("images".to_owned());
                     }
                     if api == RequestApi::Ollama && data_of_url(&url).is_none() {
-                        return Err("images by URL do not go; write a data: URL or a file".to_owned());
+                        return Err("images by URL; write a data: URL or a file".to_owned());
                     }
                 }
             }

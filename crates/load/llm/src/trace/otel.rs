@@ -30,11 +30,11 @@ struct ResourceMembers<'l> {
 #[derive(Debug, Deserialize)]
 struct ScopeMembers<'l> {
     #[serde(borrow, default)]
-    spans: Vec<TraceSpan<'l>>,
+    spans: Vec<ModelSpan<'l>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct TraceSpan<'l> {
+struct ModelSpan<'l> {
     #[serde(borrow, rename = "traceId", alias = "trace_id")]
     trace: Option<Cow<'l, str>>,
     #[serde(rename = "startTimeUnixNano", alias = "start_time_unix_nano")]
@@ -61,7 +61,7 @@ struct TraceValue<'l> {
     string: Option<Cow<'l, str>>,
 }
 
-impl TraceSpan<'_> {
+impl ModelSpan<'_> {
     fn value(&self, names: &[&str]) -> Option<&TraceValue<'_>> {
         names.iter().find_map(|name| {
             let attribute = self.attributes.iter().find(|attribute| attribute.key == *name)?;

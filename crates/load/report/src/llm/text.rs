@@ -1,4 +1,4 @@
-//! weir's own report of a run to a language model, within 100 columns.
+//! weir's own report of a run to a language model, within 80 columns.
 //!
 //! In this order: a high error rate, missed objectives and reasons not to trust the run; target and load; requests and
 //! tokens; times; outcomes of requests and reasons of failures; objectives that were met; weir itself.
@@ -96,7 +96,7 @@ fn tokens(llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
         chunks.extend(llm.tokens_per_chunk.map(|tokens| format!("{tokens:.2} tokens per chunk")));
         lines.push(paint.line("chunks", &chunks));
     }
-    lines.extend(notices(llm).iter().map(|words| paint.red(words)));
+    lines.extend(notices(llm).iter().flat_map(|words| wrap("", words)).map(|words| paint.red(&words)));
     lines
 }
 
