@@ -28,9 +28,14 @@ pub(crate) struct LiveArgs {
     tui: bool,
     #[command(flatten)]
     out_args: OutArgs,
+}
+
+/// Sample of the requests that are traced.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SpanArgs {
     /// trace this fraction of requests, e.g. 1%; spans go to --out-otlp
     #[arg(long, value_name = "FRACTION", value_parser = units::fraction, requires = "out_otlp", help_heading = OUTPUTS)]
-    trace: Option<f64>,
+    pub(crate) trace: Option<f64>,
 }
 
 /// Arguments that `weir ui` adds, without dashes; the command of a run does not have them.
@@ -50,20 +55,15 @@ impl LiveArgs {
         args.to_vec()
     }
 
-    /// Whether requests are traced.
-    pub(crate) fn has_traces(&self) -> bool {
-        self.trace.is_some()
-    }
-
-    /// Options of the flags.
-    pub(crate) fn into_options(self) -> LiveOptions {
+    /// Options of the flags, with this fraction of requests that are traced.
+    pub(crate) fn into_options(self, trace: Option<f64>) -> LiveOptions {
         LiveOptions {
             web: self.web,
             web_token: self.web_token,
             until_stdin_ends: self.until_stdin_ends,
             tui: self.tui,
             outputs: self.out_args.into_options(),
-            trace: self.trace,
+            trace,
         }
     }
 }

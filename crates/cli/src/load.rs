@@ -24,7 +24,7 @@ use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::k6_flags::{K6Flags, K6ResultFlags};
-use super::live_args::LiveArgs;
+use super::live_args::{LiveArgs, SpanArgs};
 use super::log_args::RateFromArgs;
 use super::request_args::{RequestArgs, redacted};
 use super::run_file_args::RunFileArgs;
@@ -106,6 +106,8 @@ pub(super) struct LoadArgs {
     agent_args: AgentArgs,
     #[command(flatten)]
     live_args: LiveArgs,
+    #[command(flatten)]
+    span_args: SpanArgs,
 
     /// play the scenario once and print each request and response
     #[arg(long, help_heading = RESULT)]
@@ -164,7 +166,7 @@ pub(super) fn run(
     }
     let session = SessionOptions {
         files: asked.file_args.clone().into_options(),
-        live: asked.live_args.clone().into_options(),
+        live: asked.live_args.clone().into_options(asked.span_args.trace),
         strict: asked.strict,
     };
     if asked.agent_args.has_agents() && session.files.jtl.is_some() {

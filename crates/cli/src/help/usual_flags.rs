@@ -46,6 +46,7 @@ const USUAL_FLAGS: [(&str, &[&str]); 4] = [
             "input-tokens",
             "output-tokens",
             "turns",
+            "trace",
             "concurrency",
             "rate",
             "stages",

@@ -87,11 +87,11 @@ pub(super) struct LlmLoadArgs {
 }
 
 impl LlmLoadArgs {
-    /// What becomes of the load and its result.
-    pub(super) fn session(&self) -> SessionOptions {
+    /// What becomes of the load and its result, with this fraction of requests that are traced.
+    pub(super) fn session(&self, trace: Option<f64>) -> SessionOptions {
         SessionOptions {
             files: self.file_args.clone().into_options(),
-            live: self.live_args.clone().into_options(),
+            live: self.live_args.clone().into_options(trace),
             strict: self.strict,
         }
     }
@@ -101,6 +101,9 @@ impl LlmLoadArgs {
     /// # Errors
     /// One line with the flag.
     pub(super) fn check(&self, session: &SessionOptions) -> Result<(), String> {
+        if session.live.trace.is_some() && session.live.outputs.otlp.is_empty() {
+            return Err("--trace FRACTION needs --out-otlp, where the spans go".to_owned());
+        }
         let of_one_run = session.files.of_one_run().or_else(|| session.live.of_one_run());
         if self.sweep.is_some() {
             if let Some(flag) = of_one_run {

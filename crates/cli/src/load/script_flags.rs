@@ -118,7 +118,7 @@ pub(super) fn load_script(
         return Err(format!("--once cannot be used with a Lua script; write weir run {}", path.display()));
     }
     let script = asked.script_args.script(&path);
-    Ok(LoadScript::Lua(WrkScript::new(script, asked.agent_args.has_agents(), asked.live_args.has_traces())))
+    Ok(LoadScript::Lua(WrkScript::new(script, asked.agent_args.has_agents(), asked.span_args.trace.is_some())))
 }
 
 /// Loads the script in Python, if there is one. Without an interpreter in this process another one takes the process

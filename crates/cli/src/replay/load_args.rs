@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
-use crate::live_args::LiveArgs;
+use crate::live_args::{LiveArgs, SpanArgs};
 use crate::run_file_args::RunFileArgs;
 use weir_base::units;
 use weir_load::Options;
@@ -94,6 +94,8 @@ pub(super) struct ReplayLoadArgs {
 
     #[command(flatten)]
     live_args: LiveArgs,
+    #[command(flatten)]
+    span_args: SpanArgs,
 }
 
 impl ReplayLoadArgs {
@@ -101,7 +103,7 @@ impl ReplayLoadArgs {
     pub(super) fn session(&self) -> SessionOptions {
         SessionOptions {
             files: self.file_args.clone().into_options(),
-            live: self.live_args.clone().into_options(),
+            live: self.live_args.clone().into_options(self.span_args.trace),
             strict: self.strict,
         }
     }

@@ -36,6 +36,9 @@ pub(super) struct LlmArgs {
     /// record each response in FILE as a JSON line
     #[arg(long, value_name = "FILE", help_heading = MODEL)]
     record: Option<PathBuf>,
+    /// count a prompt's blocks of N tokens, and those seen before, in the record
+    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_BLOCK_TOKENS, help_heading = MODEL)]
+    block_tokens: u64,
     /// run N requests at once; further ones queue
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = TIMES)]
     slots: usize,
@@ -111,6 +114,7 @@ impl LlmArgs {
             slow_delay: self.slow_delay,
             cut: self.cut,
             record: self.record,
+            block_tokens: self.block_tokens,
         };
         (TestService::Llm(options), self.service_args, self.workers.workers)
     }

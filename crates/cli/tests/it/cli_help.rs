@@ -7,7 +7,7 @@ use weir_testing::Weir;
 const COMMANDS: [(&[&str], &[&str]); 38] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/", "load/websocket.md"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md", "scripts/k6.md"]),
-    (&["llm"], &["llm.md", "history.md", "live.md", "outputs.md", "agents.md"]),
+    (&["llm"], &["llm.md", "llm/traces.md", "history.md", "live.md", "outputs.md", "agents.md"]),
     (&["replay"], &["replay.md", "load.md"]),
     (&["compare"], &["compare.md"]),
     (&["history"], &["history.md"]),

@@ -190,8 +190,8 @@ fn what_a_data_set_has_and_is_not_used_is_refused_with_a_remedy() {
     let weir = Weir::new();
     for (file, content, reason) in [
         ("trace.jsonl", "{\"timestamp\": 150, \"prompt\": \"a\"}\n", "timestamp is not used"),
-        ("lengths.jsonl", "{\"timestamp\": 1, \"input_length\": 5, \"hash_ids\": [1]}\n", "--input-tokens"),
-        ("burst.txt", "Timestamp,Model,Request tokens\n5,ChatGPT,472\n45,ChatGPT,1087\n", "table (CSV)"),
+        ("lengths.jsonl", "{\"timestamp\": 1, \"input_length\": 5, \"hash_ids\": [1]}\n", "--trace FILE"),
+        ("burst.txt", "Timestamp,Model,Request tokens\n5,ChatGPT,472\n45,ChatGPT,1087\n", "--trace FILE"),
         ("prompts.csv", "prompt\nhello\n", "table (CSV)"),
     ] {
         weir.write(file, content);

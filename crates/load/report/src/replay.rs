@@ -109,11 +109,11 @@ fn named(counts: &BTreeMap<String, u64>) -> String {
     named.chain(rest).collect::<Vec<_>>().join(" · ")
 }
 
-fn plural(n: u64, word: &str) -> String {
+pub(super) fn plural(n: u64, word: &str) -> String {
     format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-fn time(seconds: f64) -> String {
+pub(super) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
         s if s < 120.0 => format!("{s:.1} s"),

@@ -131,6 +131,19 @@ impl LlmLoadOptions {
         GoodputObjectives::parse(&self.goodput.join(" ")).map_err(|why| format!("--goodput: {why}"))
     }
 
+    /// Options of a load to an endpoint whose arrivals a trace has; `--num-prompts` bounds its sessions.
+    pub(super) fn trace_options(&self, endpoint: Options) -> Options {
+        Options {
+            connections: self.concurrency,
+            threads: Some(self.threads.unwrap_or(1)),
+            requests: self.num_prompts,
+            duration: self.duration,
+            warmup: self.warmup,
+            seed: Some(self.seed()),
+            ..endpoint
+        }
+    }
+
     /// Options of a load to an endpoint.
     pub(super) fn options(&self, endpoint: Options) -> Options {
         let default_concurrency = (!self.is_open()).then_some(DEFAULT_CONCURRENCY);

@@ -13,6 +13,8 @@ use crate::prompt_source::{PromptSource, RequestMessage, TurnContent};
 
 /// Maximum number of tokens where the API demands one and there is none.
 const DEFAULT_MAX_TOKENS: u64 = 1024;
+/// Name of the minimum number of tokens of a response.
+const MIN_TOKENS: &[u8] = b"min_tokens";
 
 /// Writer of request bodies, with the members that all of them share.
 #[derive(Debug)]
@@ -59,8 +61,14 @@ impl RequestBodies {
     /// Appends the body of a conversation's turn.
     pub fn push_body(&self, state: &ConversationState, out: &mut Vec<u8>) {
         let (conversation, turn) = (state.conversation(), state.turn());
-        let max_tokens = self.prompts.max_tokens(conversation, turn);
-        let messages = match self.prompts.turn(conversation, turn, state.replies()) {
+        let (max_tokens, content) = match state.traced_turn() {
+            Some(turn) => (Some(turn.output_tokens), TurnContent::of_trace(turn)),
+            None => {
+                let max_tokens = self.prompts.max_tokens(conversation, turn);
+                (max_tokens, self.prompts.turn(conversation, turn, state.replies()))
+            }
+        };
+        let messages = match content {
             TurnContent::Body(body) => return self.push_batch_body(body, max_tokens, out),
             TurnContent::Messages(messages) => messages,
         };
@@ -131,7 +139,7 @@ impl RequestBodies {
             }
         }
         if ignores_end {
-            if !matches!(api, RequestApi::Chat | RequestApi::Completions) {
+            if !api.has_ignore_eos() {
                 return Err(format!("the API {} has no ignore_eos; it is one of chat and completions", api.name()));
             }
             self.add(b"ignore_eos", b"true");
@@ -203,6 +211,9 @@ impl RequestBodies {
             (max_tokens, api == RequestApi::Embeddings, self.replaced.contains(name))
         {
             push_member(name, max_tokens.to_string().as_bytes(), out);
+            if self.settings.has_minimum && !self.replaced.contains(MIN_TOKENS) {
+                push_member(MIN_TOKENS, max_tokens.to_string().as_bytes(), out);
+            }
         }
     }
 
