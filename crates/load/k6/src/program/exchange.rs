@@ -1,5 +1,7 @@
 //! A request on its way, with the redirects that it follows.
 
+use std::borrow::Cow;
+
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_base::grpc_status::is_grpc_status;
@@ -19,7 +21,7 @@ use crate::samples::HttpSample;
 pub(super) struct HttpExchange {
     pub(super) request: Box<HttpRequest>,
     /// Method and URL of the last request, after redirects.
-    pub(super) method: String,
+    pub(super) method: Cow<'static, str>,
     pub(super) url: HttpUrl,
     pub(super) step: u32,
     /// Key of the request among those of its user.
@@ -92,7 +94,7 @@ impl HttpExchange {
         if !matches!(response.status, 307 | 308) {
             self.sends_body = false;
             if self.method != "HEAD" {
-                self.method = "GET".to_owned();
+                self.method = Cow::Borrowed("GET");
             }
         }
         self.url = url;
@@ -133,19 +135,13 @@ impl HttpExchange {
             Ok(body) => HttpEnd::Response(self.status_of(response), response.head.to_vec(), body),
             Err(why) => HttpEnd::Failed(FailureKind::Body, why),
         };
-        HttpResult { end, url: self.url, times, method: self.method, is_binary: self.request.is_binary }
+        HttpResult { end, url: self.url, times, method: self.method, request: self.request }
     }
 
     /// Result of a request without a response.
     pub(super) fn into_failure(self, kind: FailureKind, why: String, service: Nanos) -> HttpResult {
         let times = ExchangeTimes { service, ..ExchangeTimes::default() };
-        HttpResult {
-            end: HttpEnd::Failed(kind, why),
-            url: self.url,
-            times,
-            method: self.method,
-            is_binary: self.request.is_binary,
-        }
+        HttpResult { end: HttpEnd::Failed(kind, why), url: self.url, times, method: self.method, request: self.request }
     }
 }
 
