@@ -155,7 +155,7 @@ pub(super) fn array_make<'js>(ctx: Ctx<'js>, name: String, make: Function<'js>) 
 
 /// Facts of the user and the run as an array: number of the user, iteration of the user in its scenario and in all,
 /// iteration of the scenario, name, executor and start of the scenario in milliseconds, share of it that is over, time of
-/// the run in milliseconds, users, whether the file itself runs.
+/// the run in milliseconds, users, whether the file itself runs, iterations that have ended, that were cut off, that run.
 pub(super) fn facts(ctx: Ctx<'_>) -> Result<Array<'_>> {
     let user = user_of(&ctx)?;
     let iteration = user.iteration.get();
@@ -176,5 +176,6 @@ pub(super) fn facts(ctx: Ctx<'_>) -> Result<Array<'_>> {
     let ended = &script.file.iterations;
     array.set(10, ended.completed.load(Ordering::Relaxed))?;
     array.set(11, ended.interrupted.load(Ordering::Relaxed))?;
+    array.set(12, ended.active.load(Ordering::Relaxed))?;
     Ok(array)
 }

@@ -200,6 +200,7 @@ impl UserExchanges {
 pub(crate) fn error_code(kind: FailureKind) -> u32 {
     match kind {
         FailureKind::Timeout => 1050,
+        FailureKind::Dns => 1101,
         FailureKind::Connect => 1212,
         FailureKind::Reset | FailureKind::Closed => 1220,
         FailureKind::Tls => 1300,

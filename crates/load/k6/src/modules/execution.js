@@ -47,7 +47,7 @@ export const scenario = {
 export const instance = {
   get iterationsInterrupted() { return fact(11); },
   get iterationsCompleted() { return fact(10); },
-  get vusActive() { return users(); },
+  get vusActive() { return fact(12); },
   get vusInitialized() { return users(); },
   get currentTestRunDuration() { return fact(7); },
 };

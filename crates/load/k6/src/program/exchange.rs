@@ -65,15 +65,20 @@ impl HttpExchange {
         write_request(parts, (head, jar, unix_s() as i64), form, out)
     }
 
-    /// Stores the cookies of a response.
-    pub(super) fn store_cookies(&self, response: &ProgramResponse<'_>, jar: &mut CookieJar) {
-        let now = unix_s() as i64;
+    /// Stores the cookies of a response; returns the encoding of its body.
+    pub(super) fn read_head(&self, response: &ProgramResponse<'_>, jar: &mut CookieJar) -> Option<Vec<u8>> {
         response.with_headers(|fields| {
-            for (_, value) in fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")) {
-                // An ignored cookie is common and no failure.
-                let _ = jar.store(value, &self.url, now);
+            let mut encoding = None;
+            for (name, value) in fields {
+                if name.eq_ignore_ascii_case("set-cookie") {
+                    // An ignored cookie is common and no failure.
+                    let _ = jar.store(value, &self.url, unix_s() as i64);
+                } else if name.eq_ignore_ascii_case("content-encoding") {
+                    encoding = Some(value.to_vec());
+                }
             }
-        });
+            encoding
+        })
     }
 
     /// Goes on to where a response redirects, if the request follows it, by the rules of Go's client.
@@ -120,16 +125,12 @@ impl HttpExchange {
         code.filter(|code| is_grpc_status(*code)).unwrap_or(response.status)
     }
 
-    /// Result of a response.
-    pub(super) fn into_result(self, response: &ProgramResponse<'_>) -> HttpResult {
+    /// Result of a response, whose body has this encoding.
+    pub(super) fn into_result(self, response: &ProgramResponse<'_>, encoding: Option<&[u8]>) -> HttpResult {
         let times = times(response);
-        let encoding = response.with_headers(|fields| {
-            let found = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
-            found.map(|(_, value)| value.to_vec())
-        });
         let body = match self.request.discards_body {
             true => Ok(None),
-            false => decoded_body(response.body, encoding.as_deref()).map(|body| Some(body.into_owned())),
+            false => decoded_body(response.body, encoding).map(|body| Some(body.into_owned())),
         };
         let end = match body {
             Ok(body) => HttpEnd::Response(self.status_of(response), response.head.to_vec(), body),
