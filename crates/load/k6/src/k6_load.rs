@@ -9,7 +9,7 @@ use weir_load::http2::Http2Preference;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options, Pacing};
 use weir_machine::lock::lock;
-use weir_measure::Run;
+use weir_measure::{LoadModel, Run};
 use weir_net::target::Target;
 use weir_scenario::plan::RequestOrigin;
 
@@ -17,6 +17,7 @@ use crate::engine::module_files::ModuleFiles;
 use crate::init::initialize;
 use crate::metrics::MetricPlan;
 use crate::options::K6Options;
+use crate::options::consolidated::{CommandLineLoad, consolidated};
 use crate::program::{K6Program, ProgramParts};
 use crate::results::{add_counts, judged, results};
 use crate::script::{ScenarioFacts, Script, ScriptFile, ScriptInput};
@@ -184,6 +185,14 @@ impl K6Load {
                 Vec::new()
             }
         };
+        let of_command_line = script.scenarios.first().filter(|_| !has_paces).map(|scenario| CommandLineLoad {
+            executor: scenario.executor_name(),
+            exec: &scenario.exec,
+            users: plan.users,
+            seconds: plan.until.as_secs_f64(),
+        });
+        let written = serde_json::from_str(&script.options_json).unwrap_or_default();
+        script.options_json = consolidated(&written, of_command_line).to_string();
         script.users = plan.users;
         script.seed = plan.seed;
         script.head = head(&script, &plan.script_headers(options).map_err(|error| error.to_string())?);
@@ -239,10 +248,20 @@ impl K6Load {
         let mut sums = program.sums();
         add_counts(&mut sums, run, program.dropped());
         let seconds = run.duration_s;
+        if program.offers_arrivals()
+            && let Some(iterations) = &mut run.iterations
+        {
+            // The scenarios have their rates themselves: the engine has seen users that wait for them.
+            run.model = LoadModel::Open;
+            iterations.rate_per_s.offered = (iterations.total + program.dropped()) as f64 / seconds.max(1e-9);
+        }
         let mut results = results((&script.metrics, &sums), &script.options, &program.notes(), seconds);
         results.failure = lock(&script.file.failure).take();
         run.slo = judged(&script.options, &script.metrics, &sums, seconds);
         run.script = Some(results);
+        if run.needs_no_requests() {
+            run.trust.allow_no_requests();
+        }
         // What the script itself has ended is not an error of it.
         if let Some(why) = program.stop_reason() {
             (run.aborted, run.ended_by) = (Some(why), None);

@@ -313,6 +313,11 @@ impl Run {
         if self.requests.total == 0 { "none was sent".to_owned() } else { self.failed_by_kind() }
     }
 
+    /// Whether a script has measured something else: it has sent no request, and iterations of it have succeeded.
+    pub fn needs_no_requests(&self) -> bool {
+        self.script.is_some() && self.requests.total == 0 && self.iterations.as_ref().is_some_and(|all| all.ok > 0)
+    }
+
     /// Fraction of failed requests, in [0, 1]; 0 without requests.
     pub fn error_fraction(&self) -> f64 {
         self.requests.failed as f64 / self.requests.total.max(1) as f64

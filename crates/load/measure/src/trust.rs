@@ -88,7 +88,16 @@ pub struct Evidence<'a> {
     pub spins: bool,
 }
 
+/// Reason of a run in which no request has ended.
+const NO_REQUEST: &str = "no request ended: there is no response time.";
+
 impl Trust {
+    /// Takes back the reason that no request has ended: a script that sends none measures by metrics of its own.
+    pub fn allow_no_requests(&mut self) {
+        self.reasons.retain(|reason| reason != NO_REQUEST);
+        self.ok = self.reasons.is_empty();
+    }
+
     /// Applies every rule.
     pub fn judge(evidence: &Evidence<'_>) -> Self {
         let rules =
@@ -216,7 +225,7 @@ pub(super) fn too_short(seconds: f64) -> Option<String> {
 /// Reason not to trust high percentiles of so few successes, if they are too few.
 pub(super) fn few_successes(good: u64) -> Option<String> {
     match good {
-        0 => Some("no request ended: there is no response time.".to_owned()),
+        0 => Some(NO_REQUEST.to_owned()),
         MIN_SUCCESSES.. => None,
         _ => Some(format!(
             "too few successes: {good}; below {MIN_SUCCESSES} the high percentiles are single requests. Run longer."

@@ -238,7 +238,8 @@ fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let heading = heading(paint);
     let failed = failed.map(|times| format!("{:<15}{}", "of failures", cells(&times, &times)));
     if run.requests.ok == 0 {
-        let none = "no response times: no request succeeded".to_owned();
+        let why = if run.needs_no_requests() { "the script has sent none" } else { "no request succeeded" };
+        let none = format!("no response times: {why}");
         return [none].into_iter().chain(failed.into_iter().flat_map(|row| [heading.clone(), row])).collect();
     }
     let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));
