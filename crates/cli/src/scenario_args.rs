@@ -15,7 +15,7 @@ const SCENARIO: &str = "Scenario";
 pub(super) struct ScenarioArgs {
     /// rows of data for iterations: csv, json or jsonl; columns are variables
     #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
-    data: Option<PathBuf>,
+    pub(super) data: Option<PathBuf>,
     /// circular, unique, random, or once per user [default: circular]
     #[arg(long, value_name = "ORDER", value_parser = str::parse::<RowOrder>, help_heading = SCENARIO)]
     data_order: Option<RowOrder>,

@@ -16,6 +16,8 @@ const JSLIB: &str = "https://jslib.k6.io/";
 pub(crate) struct ModuleFiles {
     /// Folder in place of `https://jslib.k6.io/`.
     pub(crate) js_lib: Option<PathBuf>,
+    /// Path of the collection of Postman that is the script's file.
+    pub(crate) collection: Option<String>,
 }
 
 impl ModuleFiles {

@@ -44,6 +44,7 @@ const NAMES: &[&str] = &[
     "base64Decode",
     "base64Encode",
     "check",
+    "collectionInput",
     "cookieClear",
     "cookieGet",
     "cookieJar",
