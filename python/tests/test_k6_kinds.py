@@ -70,7 +70,7 @@ def test_a_script_sends_what_it_says(name: str, services: Services) -> None:
     services.sent()
     done = finished(str(binary()), "load", "-s", str(script), "-e", f"HOST={host}", "-f", "json", timeout_s=120)
     sent = services.sent()
-    code = re.search(r"exit code (\d+)", head)
+    code = re.search(r"exit code (\d+)", head, re.I)
     assert done.returncode == (int(code[1]) if code else 0), done.stdout[-3000:] + done.stderr
     result = json.loads(done.stdout)["script"]
     assert not result["exceptions"], result["exceptions"]

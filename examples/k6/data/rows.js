@@ -10,5 +10,5 @@ export const options = { scenarios: { all: { executor: 'shared-iterations', vus:
 
 export default function () {
   const user = users[exec.scenario.iterationInTest % users.length];
-  check(http.post(`${__ENV.HOST}/echo`, JSON.stringify(user)), { 'has a user': (r) => r.body.length > 2 });
+  check(http.post(`${__ENV.HOST}/echo`, JSON.stringify(user)), { 'has a user': (r) => String(r.body).length > 2 });
 }

@@ -1,4 +1,4 @@
-// Stops the whole run by itself, at the third iteration. Sends: GET /echo x3
+// Stops the whole run by itself, at the third iteration. Exit code 1. Sends: GET /echo x3
 import http from 'k6/http';
 import exec from 'k6/execution';
 

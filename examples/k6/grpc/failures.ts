@@ -1,4 +1,4 @@
-// Statuses of gRPC other than OK, as a script expects them. Service: grpc
+// Statuses of gRPC other than OK, as a script expects them. Service: grpc; exit code 3, since no call succeeds
 import { Client, StatusNotFound } from 'k6/net/grpc';
 import { check } from 'k6';
 

@@ -1,4 +1,4 @@
-// A rising rate that ends by itself once too many requests fail. Sends: GET /status/500 x1+
+// A rising rate that ends by itself once too many requests fail. Exit code 1. Sends: GET /status/500 x1+
 import http from 'k6/http';
 
 export const options = {
