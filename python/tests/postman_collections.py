@@ -274,7 +274,7 @@ SKIPPED = collection(
         pre="pm.execution.skipRequest(); pm.test('not reached', () => {});",
         test="pm.test('no tests either', () => {});",
     ),
-    request("unknown next", url="/echo?1", test="pm.execution.setNextRequest('nobody');"),
+    request("unknown next", url="/echo?1", test="pm.execution.setNextRequest('unknown');"),
     request("not reached", url="/echo?2"),
 )
 
@@ -296,6 +296,15 @@ ERRORS = collection(
     ),
     request(
         "forgotten", url="/echo?5", test="pm.test('not seen', () => pm.expect(typeof answer).to.equal('undefined'));"
+    ),
+    request(
+        "shadows",
+        test="""
+        const data = pm.response.json();
+        const CryptoJS = require('crypto-js');
+        let request = 1, environment = 2, moment = 3, _ = 4;
+        pm.test('own names', () => pm.expect([data.count, CryptoJS.MD5('').toString().length, request, _]).to.eql([7, 32, 1, 4]));
+        """,
     ),
     request(
         "skips",
@@ -335,7 +344,7 @@ SENDING = collection(
         """,
     ),
     request(
-        "nobody",
+        "no service there",
         url="/echo?end",
         test="pm.sendRequest('http://127.0.0.1:1/', (err) => pm.test('err', () => pm.expect(err).to.be.an('error')));",
     ),

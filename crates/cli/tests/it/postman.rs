@@ -174,6 +174,8 @@ fn what_is_not_there_is_rejected_by_name_before_anything_is_sent() {
         ("_.get({}, 'a');", "lodash (_) is not supported in scripts; use the methods of arrays and objects"),
         ("moment();", "moment is not supported in scripts; use Date"),
         ("CryptoJS.AES.encrypt('a', 'b');", "CryptoJS.AES is not supported"),
+        ("await import('/etc/hostname');", "scripts of a collection read no files"),
+        ("open('/etc/hostname');", "is for the init context"),
         ("pm.vault.get('a');", "pm.vault is not supported; use pm.environment"),
     ] {
         write(&weir, &server, json!([item("a", plain.clone(), &[("test", code)])]));

@@ -174,9 +174,11 @@ fn collect(folder: &Path, tests: &mut Vec<PathBuf>) {
     entries.sort();
     for path in entries {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if path.is_dir() {
+        // Tables of Unicode, which take an hour.
+        let is_table = path.ends_with("property-escapes/generated");
+        if path.is_dir() && !is_table {
             collect(&path, tests);
-        } else if name.ends_with(".js") && !name.contains("_FIXTURE") {
+        } else if path.is_file() && name.ends_with(".js") && !name.contains("_FIXTURE") {
             tests.push(path);
         }
     }

@@ -11,7 +11,7 @@ function attributes(auth) {
 }
 
 // Kind that weir does not have; undefined if it has it.
-export function refusedAuth(auth) {
+export function missingAuth(auth) {
   const type = auth?.type;
   return type === undefined || type === null || KINDS.includes(type) ? undefined : String(type);
 }

@@ -4,11 +4,11 @@ import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import * as native from 'weir:native';
 import { filesOf } from 'weir:postman/body';
-import { refusedAuth } from 'weir:postman/auth';
+import { missingAuth } from 'weir:postman/auth';
 import { cookiesOf } from 'weir:postman/pm';
 import { PostmanRequest, wire } from 'weir:postman/request';
 import { PostmanResponse } from 'weir:postman/response';
-import { refusedModules, runScript } from 'weir:postman/sandbox';
+import { missingModules, runScript } from 'weir:postman/sandbox';
 import { VariableScope } from 'weir:postman/scopes';
 import { rowsOf } from 'weir:postman/rows';
 
@@ -41,10 +41,10 @@ function flattened(list, above) {
 // Rejects what weir does not have by its name, before anything is sent.
 function checked(items) {
   for (const item of items) {
-    const kind = refusedAuth(item.auth);
+    const kind = missingAuth(item.auth);
     if (kind !== undefined) throw new Error(`'${item.name}': authentication of the kind '${kind}' is not supported; use basic, bearer, apikey or oauth2`);
     for (const script of item.scripts) {
-      const [name] = refusedModules(script.code);
+      const [name] = missingModules(script.code);
       if (name !== undefined) throw new Error(`'${item.name}': require('${name}') is not supported; crypto-js, chai, uuid, atob and btoa are`);
     }
   }

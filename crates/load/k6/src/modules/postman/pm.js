@@ -26,7 +26,7 @@ function cookieList(cookies) {
 }
 
 // Calls back with a result, or returns it as a promise.
-function answered(callback, make) {
+function settled(callback, make) {
   let result;
   try {
     result = make();
@@ -43,16 +43,16 @@ const jar = {
   set(url, name, value, callback) {
     const own = typeof name === 'object' ? name : { name, value };
     const done = typeof name === 'object' && typeof value === 'function' ? value : callback;
-    return answered(done, () => {
+    return settled(done, () => {
       const { path, domain, secure, httpOnly, expires } = own;
       http.cookieJar().set(address(url), own.name, own.value, { path, domain, secure, http_only: httpOnly, expires });
       return own;
     });
   },
-  get: (url, name, callback) => answered(callback, () => cookiesOf(address(url)).find((cookie) => cookie.name === name)?.value),
-  getAll: (url, options, callback) => answered(typeof options === 'function' ? options : callback, () => cookiesOf(address(url))),
-  unset: (url, name, callback) => answered(callback, () => http.cookieJar().delete(address(url), name)),
-  clear: (url, callback) => answered(callback, () => http.cookieJar().clear(address(url))),
+  get: (url, name, callback) => settled(callback, () => cookiesOf(address(url)).find((cookie) => cookie.name === name)?.value),
+  getAll: (url, options, callback) => settled(typeof options === 'function' ? options : callback, () => cookiesOf(address(url))),
+  unset: (url, name, callback) => settled(callback, () => http.cookieJar().delete(address(url), name)),
+  clear: (url, callback) => settled(callback, () => http.cookieJar().clear(address(url))),
 };
 
 // The object pm of a script of `run`, and what ends it. `pending` counts requests.

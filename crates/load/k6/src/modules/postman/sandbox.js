@@ -9,7 +9,7 @@ import { SKIPPED, textOf } from 'weir:postman/thrown';
 
 const AsyncFunction = (async () => {}).constructor;
 // Lines before the code of a function that is made of a text.
-const LINES_BEFORE = 2;
+const LINES_BEFORE = 3;
 
 // Modules that scripts may ask for.
 const MODULES = {
@@ -20,7 +20,7 @@ const MODULES = {
   btoa: () => btoa,
 };
 // Names of Postman's sandbox that weir does not have, and what to write instead.
-const REFUSED = {
+const REJECTED = {
   _: 'use the methods of arrays and objects',
   moment: 'use Date',
   cheerio: 'use String.match()',
@@ -36,15 +36,15 @@ const moduleNamed = (name) => {
 };
 
 // Names of modules that a script asks for and weir does not have.
-export const refusedModules = (code) => [...code.matchAll(/\brequire\(\s*(['"`])([^'"`]+)\1\s*\)/g)]
+export const missingModules = (code) => [...code.matchAll(/\brequire\(\s*(['"`])([^'"`]+)\1\s*\)/g)]
   .map((found) => found[2])
   .filter((name) => !Object.hasOwn(MODULES, name));
 
-function refusal(name, remedy) {
+function rejection(name, remedy) {
   const fail = () => { throw new Error(`${name} is not supported in scripts; ${remedy}`); };
   return new Proxy(fail, { get: (_, inner) => (typeof inner === 'symbol' ? undefined : fail()), apply: fail, construct: fail });
 }
-const refused = Object.fromEntries(Object.keys(REFUSED).map((name) => [name === '_' ? '_' : name, refusal(name === '_' ? 'lodash (_)' : name, REFUSED[name])]));
+const rejected = Object.fromEntries(Object.keys(REJECTED).map((name) => [name, rejection(name === '_' ? 'lodash (_)' : name, REJECTED[name])]));
 
 // Counts what a script waits for: timers and requests.
 class Pending {
@@ -102,7 +102,8 @@ const compiled = new Map();
 function functionOf(code, names) {
   const known = compiled.get(code);
   if (known !== undefined) return known;
-  const made = new AsyncFunction(...names, code);
+  // A function within, so that scripts may declare the names that they find.
+  const made = new AsyncFunction(...names, `return (async () => {\n${code}\n})();`);
   compiled.set(code, made);
   return made;
 }
@@ -120,7 +121,7 @@ export async function runScript(code, run) {
   const { pm, finish } = makePm(run, pending);
   const legacy = legacyNames({ pm, state: run.state, isTest: run.event === 'test', cookies: run.cookies });
   const names = {
-    pm, console, CryptoJS, atob, btoa, expect, require: moduleNamed, ...refused, ...pending.timers(failed), ...legacy, exports: undefined, module: undefined,
+    pm, console, CryptoJS, atob, btoa, expect, require: moduleNamed, ...rejected, ...pending.timers(failed), ...legacy, exports: undefined, module: undefined,
   };
   try {
     await functionOf(code, Object.keys(names))(...Object.values(names));
