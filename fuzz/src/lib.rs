@@ -40,6 +40,7 @@ macro_rules! each_target {
             import,
             jobs,
             json_path,
+            k6_options,
             limiter_key,
             paths,
             proxy_header,

@@ -10,7 +10,7 @@ use weir::base::Nanos;
 use weir::load::Options;
 use weir::load::grpc::GrpcOptions;
 use weir::load::http2::{Http2Options, Http2Preference};
-use weir::load::program::{ProgramOptions, ScriptOptions};
+use weir::load::program::{CollectionInput, ProgramOptions, ScriptOptions, is_javascript};
 use weir::measure::slo::Slo;
 use weir::net::tls::TlsOptions;
 use weir::pace::live_load::LevelKind;
@@ -148,7 +148,7 @@ impl FromPyObject<'_, '_> for Http2Arg {
     }
 }
 
-/// Script of classes of users, as `weir/_processes.py` passes it: a dictionary.
+/// Script of classes of users, or of a file, as `weir/_processes.py` passes it: a dictionary.
 struct ScriptArg(ScriptOptions);
 
 impl FromPyObject<'_, '_> for ScriptArg {
@@ -162,9 +162,15 @@ impl FromPyObject<'_, '_> for ScriptArg {
             url: form.take("url")?,
             classes: form.take("classes")?,
             folders: form.take("folders")?,
+            environment: form.take("env")?,
+            collection: CollectionInput { variables: form.take("variables")?, data: form.take("data")? },
             ..ScriptOptions::default()
         };
         form.is_empty()?;
+        if options.classes.is_empty() && !is_javascript(&options.path) {
+            let path = options.path.display();
+            return Err(errors::usage(&format!("script: '{path}' is not a collection of Postman with scripts")));
+        }
         Ok(Self(options))
     }
 }

@@ -30,6 +30,7 @@ mod errors;
 mod flag_form;
 mod form;
 mod json;
+mod k6_script;
 mod limiter;
 mod llm;
 mod load;

@@ -10,6 +10,7 @@ use weir::measure::RunProgress;
 
 use crate::errors;
 use crate::form::LoadRequest;
+use crate::k6_script::PythonK6;
 use crate::run::RunHandle;
 use crate::script::command::OpenedScript;
 use crate::signals::SignalWatch;
@@ -27,9 +28,13 @@ pub(crate) fn load(
     command: Vec<String>,
     script: Option<Py<PyAny>>,
 ) -> PyResult<RunHandle> {
-    let LoadRequest { options, slos, agents } = LoadRequest::read(form)?;
+    let LoadRequest { mut options, slos, agents } = LoadRequest::read(form)?;
     let (mut signals, mut reports) = (SignalWatch::default(), Vec::new());
     let run = py.detach(|| {
+        let mut k6 = PythonK6::open(&mut options, agents.is_some())?;
+        if let Some(k6) = &k6 {
+            k6.set_up(&mut options, &mut || signals.goes_on())?;
+        }
         let mut plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
         if let Some(agents) = &agents {
             agents.check(Some(plan.connections)).map_err(|why| errors::agents(&why))?;
@@ -39,6 +44,9 @@ pub(crate) fn load(
             let headers = plan.script_headers(&options).map_err(|e| errors::plan(&e))?;
             let program = script.shared(&plan, &headers).map_err(|why| errors::usage(&why))?;
             plan = plan.driven_by(Arc::new(program), &options).map_err(|e| errors::plan(&e))?;
+        }
+        if let Some(k6) = &mut k6 {
+            plan = k6.prepare(&options, plan)?;
         }
         let mut go_on = || signals.goes_on();
         let options = setup::set_up(&options, &mut go_on).map_err(|e| errors::load(&e))?;
@@ -58,11 +66,16 @@ pub(crate) fn load(
         }
         // Also after Ctrl-C.
         let torn_down = setup::tear_down(&options, &mut || true);
-        let run = run.map_err(|e| errors::load(&e))?;
+        let mut run = run.map_err(|e| errors::load(&e))?;
+        if let Some(k6) = &k6 {
+            k6.complete(&options, &mut run, &reports)?;
+        }
         torn_down.map_err(|e| errors::load(&e))?;
         Ok(run)
     });
     let mut run = signals.settle(py, run)?;
-    run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
+    // Beside the thresholds of a script.
+    let checked: Vec<_> = slos.iter().map(|slo| slo.check(&run)).collect();
+    run.slo.extend(checked);
     Ok(RunHandle(run))
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::agents::{AgentSpec, Coordinator};
+use weir::load::program::ProgramOptions;
 use weir::load::{ControlError, LoadControl, LoadPlan, Options, setup};
 use weir::machine::clock;
 use weir::machine::lock::lock;
@@ -55,6 +56,9 @@ pub(crate) fn start_load(
     command: Vec<String>,
 ) -> PyResult<StartedLoadHandle> {
     let LoadRequest { options, slos, agents } = LoadRequest::read(form)?;
+    if options.program.as_ref().is_some_and(ProgramOptions::is_javascript) {
+        return Err(errors::usage("script cannot be used with start_load(); write weir.load(script=...)"));
+    }
     py.detach(|| {
         let plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
         if let Some(agents) = &agents {

@@ -1,17 +1,16 @@
 """`weir.load`: from Python arguments to the options that Rust reads."""
 
 import json as json_module
-import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 from weir import _weir
 from weir._errors import Interrupted, UsageError
-from weir._grpc_call import form_of_calls, is_of_calls, message_of
+from weir._grpc_call import is_of_calls, message_of
 from weir._headers import HeaderTypes, pairs_of, shown_name
-from weir._processes import LAUNCHER, is_agent, script_of
+from weir._load_script import driver_of
+from weir._processes import is_agent
 from weir._run import Run
 from weir._scenario import Scenario
 from weir._time import Time
@@ -34,6 +33,8 @@ def load(
     *,
     host: str | None = None,
     scenario: Scenario | Sequence[Scenario] | None = None,
+    script: _Path | None = None,
+    env: Mapping[str, object] | None = None,
     variables: Mapping[str, object] | None = None,
     data: _Path | Sequence[Mapping[str, object]] | None = None,
     data_order: Literal["circular", "unique", "random", "once"] = "circular",
@@ -111,13 +112,17 @@ def load(
 
     Args:
         url: Target URL, e.g. ``http://localhost:8080/path?query``; http, https, grpc, grpcs, ws or wss. With a
-            scenario the URL before its paths; left out if its steps have hosts. Or a class of users, or several of
-            them: see `User`. Then `requests`, `rate` and `loops` are tasks, and `connections` are users.
+            scenario or a script the URL before its paths; left out if its steps have hosts. Or a class of users, or
+            several of them: see `User`. Then `requests`, `rate` and `loops` are tasks, and `connections` are users.
         host: URL before the paths of a class of users. Default: that of the class.
         scenario: What users do in place of one request: a `Scenario`, or several that are chosen by weight. `requests`,
             `rate` and `loops` are then iterations, and `connections` are users.
-        variables: Values of variables for templates of a single request.
-        data: Rows for templates of a single request, as in `Scenario`.
+        script: Script of k6 (``.js``, ``.ts``), or collection of Postman with scripts (``.json``): what users do in
+            place of one request. Without a load among the arguments it is that of the script's options, or one
+            iteration. What it has measured itself is in `Run.script`, its thresholds in `Run.slo`.
+        env: Variables of ``__ENV`` of the script; of a collection those of its environment.
+        variables: Values of variables for templates of a single request; of a collection those of its environment.
+        data: Rows for templates of a single request, as in `Scenario`; of a collection the file of its iteration data.
         data_order: Order of the rows.
         check: Predicates on each response to a single request in the format of hurl, such as
             ``'jsonpath "$.ok" == true'``; see `Run.steps`.
@@ -219,15 +224,10 @@ def load(
 def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object], list[str], UserScript | None]:
     """Turn the arguments of `load` into the form that Rust reads, the call for the manifest, and a script of users."""
     form: dict[str, object] = dict(arguments)
-    url, host, threads, on, agents, processes, connections, users = (
-        arguments[key] for key in ("url", "host", "threads", "on", "agents", "processes", "connections", "users")
-    )
-    headers, body, json, variables, data, data_order = (
-        arguments[key] for key in ("headers", "body", "json", "variables", "data", "data_order")
+    url, headers, body, json, variables, data, data_order = (
+        arguments[key] for key in ("url", "headers", "body", "json", "variables", "data", "data_order")
     )
     auth, slo, redact, check, scenario = (arguments[key] for key in ("auth", "slo", "redact", "check", "scenario"))
-    script = None
-    driving: dict[str, object] = {"script": None, "launcher": [sys.executable, "-m", "weir"]}
     if is_agent():
         raise UsageError(
             "weir.load() was called by a process of a load that imports this file; put the call under if __name__ == "
@@ -235,18 +235,14 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
         )
     if isinstance(url, bytes):
         raise TypeError("url: text, or classes of users, not bytes")
+    driver = driver_of(arguments)
+    form.update(driver.shown)
+    script = driver.script
+    if arguments["script"] is not None:
+        variables = data = None
     for given, value in (("variables", variables), ("data", data)):
         if value is not None and scenario is not None:
             raise UsageError(f"{given} is for single requests; give it to the scenario: Scenario(..., {given}=...)")
-    if isinstance(url, type | Sequence) and not isinstance(url, str):
-        script = _script_of(url, host, threads)
-        form.update(url=script.url, threads=1)
-        form.update(form_of_calls(script.url))
-        driving = _agents_of(script, on, agents, processes, connections if users is None else users)
-    elif host is not None:
-        raise UsageError("host is for classes of users; write the URL")
-    elif processes is not None:
-        raise UsageError("processes is for classes of users; write threads, or on='local' and agents")
     del form["host"]
     lines = _header_lines(headers)
     command = _call(name, load.__kwdefaults__ or {}, form | {"headers": list(lines) or None})
@@ -261,9 +257,9 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
             lines.append("Content-Type: application/json")
     has_rows = variables is not None or data is not None or data_order != "circular"
     rows = Scenario("", name="", variables=variables, data=data, data_order=data_order) if has_rows else None
-    for key in ("json", "variables", "data", "data_order", "processes"):
+    for key in ("json", "variables", "data", "data_order", "processes", "env"):
         del form[key]
-    form.update(driving)
+    form.update(driver.form)
     form.update(
         headers=lines,
         body=bodies,
@@ -283,43 +279,14 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     return form, command, script
 
 
-def _script_of(classes: type[User] | Sequence[type[User]], host: str | None, threads: int | None) -> UserScript:
-    script = UserScript([classes] if isinstance(classes, type) else list(classes), host or "")
-    if threads not in (None, 1):
-        raise UsageError(f"threads: {threads} cannot be used with classes of users; write processes={threads}")
-    if script.url is None:
-        raise UsageError("no class has a host; write it there, or host='http://localhost:8080'")
-    return script
-
-
-def _agents_of(
-    script: UserScript, on: str | None, agents: int | None, processes: int | str | None, users: int | None
-) -> dict[str, object]:
-    """Agents that drive classes of users, if there are any."""
-    if processes is not None:
-        if on is not None:
-            raise UsageError("processes and on cannot be combined; processes=N is on='local', agents=N")
-        is_number = isinstance(processes, int) and not isinstance(processes, bool) and processes >= 1
-        if not is_number and processes != "auto":
-            raise UsageError(f"processes: invalid number {processes!r}; write a whole number from 1 on, or 'auto'")
-        agents = min(len(os.sched_getaffinity(0)), users or sys.maxsize) if processes == "auto" else int(processes)
-        on = "local" if agents > 1 else None
-        agents = agents if agents > 1 else None
-    if on is None:
-        return {"on": None, "agents": agents, "script": None, "launcher": LAUNCHER}
-    if on != "local":
-        raise UsageError(f"on={on!r} cannot be used with classes of users; write processes=N")
-    form = script_of(script.classes, script.host)
-    return {"on": on, "agents": agents, "script": form, "launcher": LAUNCHER}
-
-
 def _several(scenario: Scenario | Sequence[Scenario] | None) -> Sequence[Scenario]:
     if scenario is None:
         return ()
     several = tuple(scenario) if isinstance(scenario, (list, tuple)) else (scenario,)
     if not all(isinstance(one, Scenario) for one in several):
         raise UsageError(
-            "scenario: write weir.Scenario(...), or a list of such; scripts of k6 and in Lua run by 'weir load -s FILE'"
+            "scenario: write weir.Scenario(...), or a list of such; a script of k6 is script='FILE.js', one in Lua "
+            "runs by 'weir load -s FILE'"
         )
     return several
 

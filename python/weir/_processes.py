@@ -51,6 +51,9 @@ def script_of(classes: Sequence[type], host: str) -> dict[str, object]:
         "url": host,
         "classes": [f"{one.__module__}:{one.__qualname__}" for one in classes],
         "folders": [folder or os.getcwd() for folder in sys.path],
+        "env": [],
+        "variables": [],
+        "data": None,
     }
 
 

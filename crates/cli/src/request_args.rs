@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
+pub(super) use self::script_choice::collection_input;
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::grpc_args::GrpcArgs;
 use super::http2_args::Http2Args;

@@ -18,10 +18,10 @@ use weir_request::url_text::UrlText;
 use super::connection_args::ConnectionArgs;
 use super::grpc_args::GrpcArgs;
 use super::k6_flags::K6Flags;
-use super::request_args::whole_body;
+use super::request_args::{collection_input, whole_body};
 use weir_command::Messages;
 use weir_command::stdout::reserve_stdout;
-use weir_load::program::{ScriptOptions, is_javascript, is_python, is_script};
+use weir_load::program::{ScriptOptions, is_collection, is_javascript, is_python, is_script};
 use weir_load::websocket::{WebSocketOptions, is_websocket_url};
 use weir_scenario_files::{import_scenarios, read_variables};
 use weir_scripts::{PythonHost, play_script, replace_process};
@@ -230,11 +230,12 @@ impl RunArgs {
         messages: &Messages,
         host: Option<&dyn PythonHost>,
     ) -> Result<u8, String> {
+        let takes_variables = is_collection(&self.file);
         let given = [
-            ("--variable", !self.variables.is_empty()),
-            ("--variables-file", !self.variable_files.is_empty()),
-            ("--secret", !self.secrets.is_empty()),
-            ("--data", self.data.is_some()),
+            ("--variable", !self.variables.is_empty() && !takes_variables),
+            ("--variables-file", !self.variable_files.is_empty() && !takes_variables),
+            ("--secret", !self.secrets.is_empty() && !takes_variables),
+            ("--data", self.data.is_some() && !takes_variables),
             ("--file-root", self.file_root.is_some()),
         ];
         if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
@@ -249,7 +250,11 @@ impl RunArgs {
             own.insert(0, std::mem::take(&mut self.base_url));
         }
         let output = self.output();
+        let pairs: Vec<String> = self.variables.iter().chain(&self.secrets).cloned().collect();
+        let files = std::mem::take(&mut self.variable_files).into_iter();
+        let collection = collection_input(files, &pairs, self.data.as_deref())?;
         let script = ScriptOptions {
+            collection,
             args: own,
             user: self.user,
             users: Some(1),

@@ -15,7 +15,7 @@ const SCENARIO: &str = "Scenario";
 pub(super) struct ScenarioArgs {
     /// give each iteration a row of FILE (CSV, JSON, JSONL) as variables
     #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
-    data: Option<PathBuf>,
+    pub(super) data: Option<PathBuf>,
     /// take rows in circular, unique or random order, or once per user [default: circular]
     #[arg(long, value_name = "ORDER", value_parser = str::parse::<RowOrder>, help_heading = SCENARIO)]
     data_order: Option<RowOrder>,

@@ -60,7 +60,7 @@ pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages)
     if agent_args.has_agents() {
         load_args.check_agents(&agent_args, &session)?;
         if trace.is_some() {
-            return Err("--trace FILE and --on do not go together; one process has the times of a trace".to_owned());
+            return Err("--trace FILE and --on cannot be combined; one process has the times of a trace".to_owned());
         }
     }
     let asked = LlmOptions {

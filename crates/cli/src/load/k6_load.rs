@@ -1,5 +1,7 @@
 //! Load of a script of k6.
 
+use std::path::Path;
+
 use super::LoadArgs;
 use weir_report::ReportFormat;
 use weir_scripts::K6Script;
@@ -25,7 +27,8 @@ pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String
     if asked.ramp_up.is_some() && !has_own_load {
         return Err("--ramp-up needs --users; a script's own options set its stages".to_owned());
     }
-    let options = asked.k6_flags.script(path, asked.request_args.url());
+    let mut options = asked.k6_flags.script(path, asked.request_args.url());
+    options.collection = asked.request_args.collection_input(Path::new(""))?;
     let script = K6Script::open(&options, has_own_load, asked.agent_args.has_agents())?;
     if has_own_load && !has_pace {
         // As in k6, the users stay those of the script.

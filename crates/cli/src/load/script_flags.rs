@@ -192,7 +192,8 @@ pub(crate) fn search_script(
         if !agent_args.has_agents() {
             agent_args.set_processes(1);
         }
-        return SearchScript::k6(&k6_flags.script(path, request_args.url()));
+        let collection = request_args.collection_input(Path::new(""))?;
+        return SearchScript::k6(&ScriptOptions { collection, ..k6_flags.script(path, request_args.url()) });
     }
     k6_flags.check_unused()?;
     let (path, is_python) = match request_args.take_python()? {
@@ -239,6 +240,7 @@ pub(super) fn study_script(
         let script = of_file(path)?;
         return Ok(Some(ScriptOptions {
             has_own_load: true,
+            collection: asked.request_args.collection_input(folder)?,
             ..asked.k6_flags.script(script.path, asked.request_args.url())
         }));
     }

@@ -45,7 +45,8 @@ fn a_collection_is_imported_and_loaded_in_two_commands() {
         weir: shop.env: 1 variable\n\
         weir: next: weir load -s shop.hurl --variables-file shop.env\n\
         weir: left out: 1 script\n\
-        weir:   shop.json:5: script: a script before the request, 1 line: pm.sendRequest('http://h');\n";
+        weir:   shop.json:5: script: a script before the request, 1 line: pm.sendRequest('http://h');\n\
+        weir: scripts are kept by -o FILE.js, and played by weir run and weir load -s of the collection itself\n";
     assert_eq!(import.stderr, expected);
     let load = weir.run(&[
         "load",
@@ -77,7 +78,8 @@ fn a_step_with_a_capture_fails_at_an_error_page() {
     );
     weir.write("shop.json", collection());
     let host = format!("host={}", server.url(""));
-    let run = weir.run(&["run", "shop.json", "--variable", &host]);
+    assert_eq!(weir.run(&["import", "shop.json", "-o", "shop.hurl"]).code, 0);
+    let run = weir.run(&["run", "shop.hurl", "--variable", &host]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stdout.contains("success: status < 400") && run.stdout.contains("404"), "{}", run.stdout);
     assert!(!run.stdout.contains("/items"), "the iteration has ended: {}", run.stdout);
@@ -86,14 +88,18 @@ fn a_step_with_a_capture_fails_at_an_error_page() {
 #[test]
 fn a_load_takes_a_file_of_another_tool_directly() {
     let (weir, server) = (Weir::new(), shop());
-    weir.write("shop.json", collection());
+    weir.write(
+        "shop.http",
+        "### login\nPOST {{host}}/login\n\n{}\n\n> {%\nclient.global.set(\"token\", response.body.token);\nsign();\n%}\n\n\
+         ### items\nGET {{host}}/items\nAuthorization: Bearer {{token}}\n",
+    );
     let host = format!("host={}", server.url(""));
-    let load = weir.run(&["load", "-s", "shop.json", "--variable", &host, "-n", "4", "-c", "1", "--format", "json"]);
+    let load = weir.run(&["load", "-s", "shop.http", "--variable", &host, "-n", "4", "-c", "1", "--format", "json"]);
     assert_eq!(load.code, 0, "{}", load.stderr);
-    assert!(load.stderr.contains("shop.json: left out: 1 script; see 'weir import shop.json'"), "{}", load.stderr);
+    assert!(load.stderr.contains("shop.http: left out: 1 script; see 'weir import shop.http'"), "{}", load.stderr);
     let run: serde_json::Value = serde_json::from_str(&load.stdout).unwrap();
     assert_eq!(run["requests"]["failed"], 0, "{run:#}");
-    let played = weir.run(&["run", "shop.json", "--variable", &host]);
+    let played = weir.run(&["run", "shop.http", "--variable", &host]);
     assert_eq!(played.code, 0, "{}", played.stderr);
     assert!(played.stdout.ends_with("passed: 2 steps, 2 requests, 1 check\n"), "{}", played.stdout);
 }

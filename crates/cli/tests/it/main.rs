@@ -88,6 +88,7 @@ mod nothing_measured;
 mod open_loop_ends;
 mod outputs_elsewhere;
 mod outputs_over_inputs;
+mod postman;
 mod record;
 mod replay;
 mod scenario_agents;

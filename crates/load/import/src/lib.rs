@@ -10,7 +10,7 @@
 //! - [`import`] detects the [`ImportKind`] of each file from its content, calls the kind's reader (a module each), and
 //!   then the `passes` over all steps: which are chosen, what is correlated, what is a secret, what has no value
 //! - [`Import`] is the result: [`ImportedScenario`]s of [`ImportedStep`]s, [`ImportedVariable`]s, and [`Omission`]s
-//! - [`to_hurl`], [`to_mix`], [`to_variables_file`], [`to_curl`], [`to_json`] write it
+//! - [`to_hurl`], [`to_mix`], [`to_variables_file`], [`to_curl`], [`to_json`] write it; [`to_script`]: a collection of Postman with its scripts
 //!
 //! A reader never fails on an element that it does not know: the `ImportSession` counts an omission, and its comment
 //! stands above the step. Only a file that is not of its kind is an [`ImportError`]. Texts are `weir_hurl` templates
@@ -70,4 +70,4 @@ pub use self::recorded::RecordedValue;
 pub use self::request::{ImportedBody, ImportedRequest, ImportedStep, StatusRule};
 pub use self::settings::ImportSettings;
 pub use self::static_file::is_static_file;
-pub use self::write::{to_curl, to_hurl, to_json, to_mix, to_variables_file};
+pub use self::write::{to_curl, to_hurl, to_json, to_mix, to_script, to_variables_file};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_base::Nanos;
 use weir_load::http2::Http2Preference;
-use weir_load::program::ScriptOptions;
+use weir_load::program::{ScriptOptions, is_collection};
 use weir_load::{LoadPlan, Options, Pacing};
 use weir_machine::lock::lock;
 use weir_measure::{LoadModel, Run};
@@ -15,7 +15,6 @@ use weir_scenario::plan::RequestOrigin;
 
 use crate::engine::module_files::ModuleFiles;
 use crate::init::initialize;
-use crate::metrics::MetricPlan;
 use crate::options::K6Options;
 use crate::options::consolidated::{CommandLineLoad, consolidated};
 use crate::program::{K6Program, ProgramParts};
@@ -62,7 +61,11 @@ impl K6Load {
             main: main.to_owned(),
             url: options.url.clone(),
             environment: environment(&options.environment),
-            files: ModuleFiles { js_lib: options.js_lib.clone() },
+            collection_input: options.collection.json(&options.environment),
+            files: ModuleFiles {
+                js_lib: options.js_lib.clone(),
+                collection: is_collection(&path).then(|| main.to_owned()),
+            },
             heap_bytes: options.js_heap.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(HEAP_BYTES),
         };
         let mut script = Script::new(Arc::new(ScriptFile::new(input)));
@@ -76,14 +79,8 @@ impl K6Load {
         let value = serde_json::from_str(&found.options).map_err(|error| format!("{name}: options: {error}"))?;
         script.options = K6Options::read(&value).map_err(|why| format!("{name}: {why}"))?;
         script.options_json = if value.is_null() { "{}".to_owned() } else { found.options };
-        let selectors = script.options.thresholds.iter().map(|threshold| threshold.selector.clone()).collect();
-        let plan = MetricPlan::new(script.file.registry.all(), selectors);
-        script.metrics = Arc::new(plan.map_err(|why| format!("{name}: options.thresholds: {why}"))?);
-        for threshold in &script.options.thresholds {
-            let facts = script.metrics.facts.iter().find(|facts| facts.name == threshold.selector.metric);
-            let checked = facts.map_or(Ok(()), |facts| threshold.check(facts.kind));
-            checked.map_err(|why| format!("{name}: options.thresholds: {why}"))?;
-        }
+        let plan = script.options.metric_plan(script.file.registry.all());
+        script.metrics = Arc::new(plan.map_err(|why| format!("{name}: {why}"))?);
         for scenario in &script.options.scenarios {
             if !found.functions.contains(&scenario.exec) {
                 return Err(format!(

@@ -33,4 +33,5 @@ mod tests;
 mod typescript;
 
 pub use self::k6_load::{K6Load, K6Role};
+pub use self::options::described::{DescribedScenario, described_scenarios};
 pub use self::typescript::without_types;

@@ -27,6 +27,8 @@ pub(crate) struct ScriptInput {
     pub(crate) url: String,
     /// Variables of `__ENV`.
     pub(crate) environment: Vec<(String, String)>,
+    /// Variables and rows of a collection of Postman, as JSON.
+    pub(crate) collection_input: String,
     pub(crate) files: ModuleFiles,
     /// Memory of a user's interpreter.
     pub(crate) heap_bytes: usize,
@@ -48,6 +50,7 @@ pub(crate) struct ScriptFile {
     pub(crate) main: String,
     url: String,
     pub(crate) environment: Vec<(String, String)>,
+    pub(crate) collection_input: String,
     pub(crate) modules: CompiledModules,
     pub(crate) registry: MetricRegistry,
     pub(crate) arrays: SharedArrays,
@@ -71,6 +74,7 @@ impl ScriptFile {
             main: input.main,
             url: input.url,
             environment: input.environment,
+            collection_input: input.collection_input,
             modules: CompiledModules::new(input.files),
             registry: MetricRegistry::default(),
             arrays: SharedArrays::default(),

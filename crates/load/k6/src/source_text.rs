@@ -25,6 +25,18 @@ pub(crate) fn prepared(name: &str, bytes: Vec<u8>) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// Prepares the bytes of a collection of Postman: a module whose function plays it.
+///
+/// # Errors
+/// One line.
+pub(crate) fn collection(name: &str, bytes: Vec<u8>) -> Result<String, String> {
+    let text = String::from_utf8(bytes).map_err(|_| format!("{name}: not UTF-8"))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Ok(format!(
+        "import {{ collection, options }} from 'weir/postman'; export {{ options }}; export default collection({text});"
+    ))
+}
+
 /// Whether a source is a module of CommonJS: it exports as such, and not as a module of ES.
 fn is_common_js(text: &str) -> bool {
     let begins = |line: &str, words: &[&str]| words.iter().any(|word| line.starts_with(word));

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use weir_import::{Import, ImportFile, ImportKind, ImportSettings, NamedFileReader, import_with_files};
+use weir_import::{Import, ImportFile, ImportKind, ImportSettings, NamedFileReader, import_with_files, to_script};
 use weir_load::steps::path_within;
 use weir_machine::input_file;
 
@@ -89,6 +89,19 @@ impl ImportInput {
             ImportFile { name: &file.name, text, kind }
         });
         import_with_files(files, settings, reader).map_err(|error| error.to_string())
+    }
+
+    /// The files as a script in JavaScript: a collection of Postman with its environments.
+    ///
+    /// # Errors
+    /// One line with file, line and what is expected there.
+    pub fn script(&self) -> Result<String, String> {
+        let files: Vec<ImportFile<'_>> = self
+            .files
+            .iter()
+            .map(|file| ImportFile { name: &file.name, text: file.text.as_str().into(), kind: None })
+            .collect();
+        to_script(&files).map_err(|error| error.to_string())
     }
 
     /// Path of a file that an imported file names.

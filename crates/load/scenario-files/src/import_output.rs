@@ -57,6 +57,21 @@ pub struct ImportOutput<'a> {
     pub load_flags: &'a str,
 }
 
+/// Writes a script that an import has made to a file, or to stdout.
+///
+/// # Errors
+/// One line, if the file is there already or cannot be written.
+pub fn write_script(path: Option<&Path>, text: &str, overwrites: bool, messages: &Messages) -> Result<(), String> {
+    let Some(path) = path.filter(|path| path.as_os_str() != "-") else { return print(text, false) };
+    if FileIdentity::of_path(path).is_some_and(FileIdentity::is_input) {
+        return Err(format!("-o would write over {}, which is an input; give another file", path.display()));
+    }
+    ensure_free(path, overwrites)?;
+    write(path, text)?;
+    messages.note(&format!("next: weir run {0}; weir load -s {0} -c 10 -d 30s", path.display()));
+    Ok(())
+}
+
 impl ImportOutput<'_> {
     /// Writes an import; returns it with the names that its files have now.
     ///

@@ -11,6 +11,6 @@ mod imported_scenarios;
 mod variables_file;
 
 pub use self::import_input::ImportInput;
-pub use self::import_output::{ImportFormat, ImportOutput, ensure_free};
+pub use self::import_output::{ImportFormat, ImportOutput, ensure_free, write_script};
 pub use self::imported_scenarios::{ImportedScenarios, import_scenarios};
 pub use self::variables_file::read_variables;

@@ -7,7 +7,7 @@ mod yaml;
 use crate::error::Mismatch;
 
 pub(crate) use self::json::{parse_json, parse_json_to};
-pub(crate) use self::node::{SourceNode, SourceValue};
+pub(crate) use self::node::{SourceNode, SourceText, SourceValue};
 use self::yaml::parse_yaml;
 
 /// Parses JSON, or YAML if a text is not JSON.

@@ -55,7 +55,11 @@ impl CompiledModules {
             None => {
                 let read = input_file::read(name);
                 let bytes = read.map_err(|error| Exception::throw_reference(ctx, &format!("{name}: {error}")))?;
-                source_text::prepared(name, bytes).map_err(|why| Exception::throw_syntax(ctx, &why))?
+                let made = match self.files.collection.as_deref() == Some(name) {
+                    true => source_text::collection(name, bytes),
+                    false => source_text::prepared(name, bytes),
+                };
+                made.map_err(|why| Exception::throw_syntax(ctx, &why))?
             }
         };
         let module = Module::declare(ctx.clone(), name, text)?;

@@ -69,7 +69,7 @@ fn shown(value: Value<'_>) -> String {
 }
 
 /// Prefix of the names of modules that are weir's own.
-const OWN_PREFIXES: [&str; 2] = ["weir:", "k6"];
+const OWN_PREFIXES: [&str; 3] = ["weir:", "weir/", "k6"];
 
 /// Place of a line of a stack, if it is in a file of the script: `    at login (/home/me/login.js:7:15)`.
 fn place_of(line: &str) -> Option<String> {

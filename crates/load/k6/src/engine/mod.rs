@@ -10,4 +10,6 @@ pub(crate) mod failure;
 pub(crate) mod fiber;
 pub(crate) mod interrupt;
 pub(crate) mod module_files;
+#[cfg(test)]
+mod test262;
 pub(crate) mod vm;

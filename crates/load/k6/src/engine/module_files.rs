@@ -16,6 +16,8 @@ const JSLIB: &str = "https://jslib.k6.io/";
 pub(crate) struct ModuleFiles {
     /// Folder in place of `https://jslib.k6.io/`.
     pub(crate) js_lib: Option<PathBuf>,
+    /// Path of the collection of Postman that is the script's file.
+    pub(crate) collection: Option<String>,
 }
 
 impl ModuleFiles {
@@ -35,6 +37,9 @@ impl ModuleFiles {
         }
         if let Some(why) = modules::rejection(name) {
             return Err(why);
+        }
+        if self.collection.as_deref().is_some_and(|own| own != name) {
+            return Err(format!("'{name}' is not imported: scripts of a collection read no files"));
         }
         if let Some(path) = name.strip_prefix(JSLIB) {
             let Some(folder) = &self.js_lib else {
@@ -124,6 +129,17 @@ mod tests {
         assert!(rejected("https://jslib.k6.io/k6-utils/1.4.0/index.js").contains("--js-lib"));
         assert!(rejected("https://example.org/a.js").contains("download"));
         assert!(rejected("./missing.js").contains("/x/missing.js"));
+    }
+
+    #[test]
+    fn scripts_of_a_collection_import_no_files() {
+        let file = std::env::current_exe().expect("this program").display().to_string();
+        let files = ModuleFiles { collection: Some(file.clone()), ..ModuleFiles::default() };
+        assert_eq!(files.resolve("", &file), Ok(file.clone()));
+        assert_eq!(files.resolve("<input>", "k6/http"), Ok("k6/http".to_owned()));
+        for name in ["/etc/hostname", "./a.json", "file:///etc/hostname", "https://jslib.k6.io/a.js"] {
+            assert!(files.resolve(&file, name).is_err_and(|why| why.contains("read no files")), "{name}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> 
     exports.export("abort", Function::new(ctx.clone(), abort)?)?;
     exports.export("arrayGet", Function::new(ctx.clone(), array_get)?)?;
     exports.export("arrayMake", Function::new(ctx.clone(), array_make)?)?;
+    exports.export("collectionInput", Function::new(ctx.clone(), collection_input)?)?;
     exports.export("environment", Function::new(ctx.clone(), environment)?)?;
     exports.export("failTest", Function::new(ctx.clone(), fail_test)?)?;
     exports.export("facts", Function::new(ctx.clone(), facts)?)?;
@@ -44,6 +45,12 @@ pub(super) fn abort(ctx: Ctx<'_>, reason: String) -> Result<()> {
 pub(super) fn fail_test(ctx: Ctx<'_>, reason: String) -> Result<()> {
     *weir_machine::lock::lock(&user_of(&ctx)?.script.file.failure) = Some(reason);
     Ok(())
+}
+
+/// Variables and rows of a collection of Postman, as JSON.
+fn collection_input(ctx: Ctx<'_>) -> Result<String> {
+    let input = &user_of(&ctx)?.script.file.collection_input;
+    Ok(if input.is_empty() { "{}".to_owned() } else { input.clone() })
 }
 
 /// Variables of the environment, as an object.

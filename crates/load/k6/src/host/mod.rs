@@ -56,6 +56,7 @@ const NAMES: &[&str] = &[
     "arrayMake",
     "base64Decode",
     "base64Encode",
+    "collectionInput",
     "cookieClear",
     "cookieGet",
     "cookieJar",

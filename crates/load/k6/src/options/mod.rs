@@ -1,10 +1,11 @@
 //! PURE. The object `options` of a script.
 //!
 //! - [`scenarios`]: scenarios and their executors; [`thresholds`]: limits of metrics
-//! - [`consolidated`]: the options as the script reads them while it runs
+//! - [`consolidated`]: the options as the script reads them while it runs; [`described`]: the load of options alone
 //! - [`reader`]: values of the object, by their places; [`duration`]: `1m30s`
 
 pub(crate) mod consolidated;
+pub(crate) mod described;
 pub(crate) mod duration;
 mod reader;
 pub(crate) mod scenarios;
@@ -16,6 +17,8 @@ use weir_base::Nanos;
 use self::reader::OptionReader;
 use self::scenarios::{ScenarioOptions, read_scenarios};
 use self::thresholds::{Threshold, read_thresholds};
+use crate::metrics::MetricPlan;
+use crate::metrics::registry::MetricFacts;
 
 /// Options of a script, as weir uses them.
 #[derive(Clone, Debug, Default)]
@@ -98,6 +101,25 @@ impl K6Options {
     /// # Errors
     /// One line that names the option, and what to write.
     pub(crate) fn read(value: &Value) -> Result<Self, String> {
+        Self::read_all(value).map_err(|why| one_line(&why))
+    }
+
+    /// Values of metrics that are kept: in all, and for what thresholds select.
+    ///
+    /// # Errors
+    /// One line that names the threshold.
+    pub(crate) fn metric_plan(&self, facts: Vec<MetricFacts>) -> Result<MetricPlan, String> {
+        let problem = |why: String| one_line(&format!("options.thresholds: {why}"));
+        let selectors = self.thresholds.iter().map(|threshold| threshold.selector.clone()).collect();
+        let plan = MetricPlan::new(facts, selectors).map_err(problem)?;
+        for threshold in &self.thresholds {
+            let facts = plan.facts.iter().find(|facts| facts.name == threshold.selector.metric);
+            facts.map_or(Ok(()), |facts| threshold.check(facts.kind)).map_err(problem)?;
+        }
+        Ok(plan)
+    }
+
+    fn read_all(value: &Value) -> Result<Self, String> {
         let mut options = Self::none();
         let mut reader = OptionReader::new(value, "options")?;
         options.scenarios = read_scenarios(&mut reader)?;
@@ -143,6 +165,12 @@ impl K6Options {
     }
 }
 
+/// A message on one line, whatever the names in it are.
+fn one_line(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -156,6 +184,12 @@ fn is_empty(value: &Value) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_message_has_one_line() {
+        let why = K6Options::read(&json!({ "a\nb\u{1b}": 1 })).map(drop).expect_err("invalid");
+        assert_eq!(why, "options has no option 'a\\nb\\u{1b}'; leave it out");
+    }
 
     #[test]
     fn options_are_read_and_unknown_ones_are_named() {

@@ -77,7 +77,7 @@ impl TraceOptions {
             ("--capacity", load.capacity.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => Err(format!("{flag} and --trace FILE do not go together; the trace has it")),
+            Some((flag, _)) => Err(format!("{flag} and --trace FILE cannot be combined; the trace has it")),
             None => Ok(()),
         }
     }

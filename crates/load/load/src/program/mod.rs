@@ -13,6 +13,7 @@
 //! of the load generator, and shows in the lateness of what is sent next.
 
 mod action;
+mod collection_path;
 mod program_options;
 mod remote_program;
 pub mod request;
@@ -24,6 +25,7 @@ mod user_program;
 mod user_shape;
 
 pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend, ReleasedRecord};
+pub use self::collection_path::{CollectionInput, is_collection};
 pub use self::program_options::{BuiltInProgram, ProgramOptions};
 pub(crate) use self::remote_program::RemoteProgram;
 pub use self::script_options::ScriptOptions;

@@ -60,6 +60,11 @@ impl ProgramOptions {
         }
     }
 
+    /// Whether it is in JavaScript.
+    pub fn is_javascript(&self) -> bool {
+        matches!(self, Self::JavaScript(_))
+    }
+
     /// Name for messages: the script's file, or the program's name.
     pub fn shown_name(&self) -> PathBuf {
         match self {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::collection_path::CollectionInput;
+
 /// Script of a load, as other processes open it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScriptOptions {
@@ -51,6 +53,9 @@ pub struct ScriptOptions {
     /// Memory of the interpreter of each user of a script in JavaScript, in bytes.
     #[serde(default)]
     pub js_heap: Option<u64>,
+    /// Variables and rows of a collection of Postman.
+    #[serde(default)]
+    pub collection: CollectionInput,
 }
 
 impl ScriptOptions {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::collection_path::is_collection;
+
 /// Takes the Lua script out of the scenarios of a load.
 ///
 /// # Errors
@@ -20,8 +22,13 @@ pub fn is_script(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "lua")
 }
 
-/// Whether a path is that of a script in JavaScript or TypeScript, by its extension.
+/// Whether a path is that of a script in JavaScript or TypeScript, by its extension, or of a collection of Postman with
+/// scripts.
 pub fn is_javascript(path: &Path) -> bool {
+    is_javascript_file(path) || is_collection(path)
+}
+
+fn is_javascript_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| ["js", "mjs", "cjs", "ts"].iter().any(|known| extension == *known))
 }
 
