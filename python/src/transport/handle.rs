@@ -207,6 +207,12 @@ impl StreamedCallHandle {
         (self.read_timeout != Nanos::NEVER).then(|| self.read_timeout.as_secs_f64())
     }
 
+    /// Whether more of the request was sent, behind the begin of its response, since the last call.
+    fn has_sent_more(&self) -> PyResult<bool> {
+        self.check_process()?;
+        Ok(self.streamed.has_sent_more())
+    }
+
     /// Seconds until the deadline; None without one.
     fn time_left(&self) -> Option<f64> {
         let began = self.began.get().copied().unwrap_or_else(|| clock().now());

@@ -49,6 +49,9 @@ pub(crate) struct StreamedCallState {
     future: Option<Py<PyAny>>,
     is_closed: bool,
     task: Option<AbortHandle>,
+    /// Bytes of the request that were sent while the response came, and those of which Python knows.
+    sent_bytes: u64,
+    known_sent_bytes: u64,
 }
 
 /// End of a response's body.
@@ -190,6 +193,18 @@ impl StreamedCall {
         let mut state = self.state();
         state.chunk_bytes += chunk.len();
         state.chunks.push_back(chunk);
+    }
+
+    /// Notes how much of the request was sent while the response came.
+    pub(crate) fn set_sent_bytes(&self, bytes: u64) {
+        self.state().sent_bytes = bytes;
+    }
+
+    /// Whether more of the request was sent since the last call.
+    pub(crate) fn has_sent_more(&self) -> bool {
+        let mut state = self.state();
+        let sent = state.sent_bytes;
+        std::mem::replace(&mut state.known_sent_bytes, sent) != sent
     }
 
     /// Ready once the reader has room for more of the body.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use http_body_util::BodyExt;
+use http_body::Body;
 use weir::base::Nanos;
 use weir::call::{CallBody, CallBodyError};
 use weir::machine::timer::Sleep;
@@ -83,6 +83,7 @@ async fn pump(
 ) -> BodyEnd {
     let mut received = 0_usize;
     let mut trailers = None;
+    let mut sent_bytes = 0;
     loop {
         if !streamed.has_room() {
             notice.change(streamed, |_| ());
@@ -95,9 +96,12 @@ async fn pump(
                 break BodyEnd::Failed(CallBodyError::DeadlineExceeded.into());
             }
         }
-        let mut next = body.frame();
         let frame = poll_fn(|cx| {
-            let polled = Pin::new(&mut next).poll(cx);
+            let polled = Pin::new(&mut body).poll_frame(cx);
+            let sent = body.sent_bytes();
+            if polled.is_pending() && std::mem::replace(&mut sent_bytes, sent) != sent {
+                streamed.set_sent_bytes(sent);
+            }
             if polled.is_pending() && streamed.has_chunks() {
                 notice.change(streamed, |_| ());
             }

@@ -114,6 +114,14 @@ impl CallBody {
         }
     }
 
+    /// Bytes of its request's rest that were sent while it came.
+    pub fn sent_bytes(&self) -> u64 {
+        match self {
+            Self::Buffered(_) => 0,
+            Self::Streaming(body) => body.source.as_ref().map_or(0, |source| source.sent_bytes()),
+        }
+    }
+
     /// Maps the bytes of a complete body; trailers stay.
     ///
     /// # Errors
@@ -234,6 +242,13 @@ impl BodySource {
 
     fn has_ended(&self) -> bool {
         matches!(&*self.state.borrow(), BodySourceState::Open(both) if both.0.is_end_stream())
+    }
+
+    fn sent_bytes(&self) -> u64 {
+        match &*self.state.borrow() {
+            BodySourceState::Open(both) => both.0.sent_bytes(),
+            BodySourceState::DeadlineExceeded => 0,
+        }
     }
 
     fn is_limited(&self) -> bool {

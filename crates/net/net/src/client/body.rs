@@ -62,7 +62,7 @@ impl IncomingBody {
     }
 
     /// Bytes of a request's rest that were sent while its response came.
-    pub(super) fn sent_bytes(&self) -> u64 {
+    pub fn sent_bytes(&self) -> u64 {
         match &self.source {
             IncomingSource::Http1(receiving) => receiving.upload.sent_bytes(),
             _ => 0,
