@@ -101,6 +101,17 @@ def test_a_whole_response_that_comes_early_waits_for_a_request_that_is_still_tak
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("size", [5, 500_000])
+def test_a_request_that_is_not_taken_behind_a_whole_response_has_the_timeout_of_writes(
+    library: Any, loop: str, size: int
+) -> None:
+    whole = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (size, bytes(size))
+    calls, timeout = Calls(library, loop), library.Timeout(20, read=0.1, write=0.4)
+    with early(whole, pause_s=20) as (url, _), pytest.raises(library.WriteTimeout):
+        calls.request("POST", url, content=bytes(40_000_000), timeout=timeout)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_a_response_that_is_cut_while_its_request_is_sent_is_that_failure(library: Any, loop: str) -> None:
     cut = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nok"
     calls, timeout = Calls(library, loop), library.Timeout(20, read=0.3)

@@ -58,8 +58,8 @@ class Exchange:
                 upload.feed()
             chunk = streamed.chunk(upload is None)
             if chunk is None:
-                # A service that still takes the request does not let its reader wait.
-                if not streamed.wait(streamed.read_timeout) and not streamed.has_sent_more():
+                # While the rest of the request is sent, the timeout is that of writes, which is the call's own.
+                if not streamed.wait(streamed.read_timeout) and not streamed.is_sending():
                     streamed.close()
                     return _TOO_SLOW
             elif isinstance(chunk, bytes):
@@ -106,7 +106,7 @@ class AwaitedExchange:
                 await upload.feed()
             chunk = streamed.chunk(upload is None)
             if chunk is None:
-                if not await self._wait(streamed, streamed.read_timeout) and not streamed.has_sent_more():
+                if not await self._wait(streamed, streamed.read_timeout) and not streamed.is_sending():
                     streamed.close()
                     return _TOO_SLOW
             elif isinstance(chunk, bytes):

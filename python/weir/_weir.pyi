@@ -235,7 +235,7 @@ class StreamedCallHandle:
 
     read_timeout: float | None
     """Longest wait for a piece of the response in seconds; None for no limit."""
-    def has_sent_more(self) -> bool: ...
+    def is_sending(self) -> bool: ...
     def begin_on_loop(self) -> None:
         """Begin the call on the running asyncio loop; a `RuntimeError` without one."""
     def begin_on_thread(self) -> None:

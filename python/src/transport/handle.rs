@@ -207,10 +207,11 @@ impl StreamedCallHandle {
         (self.read_timeout != Nanos::NEVER).then(|| self.read_timeout.as_secs_f64())
     }
 
-    /// Whether more of the request was sent, behind the begin of its response, since the last call.
-    fn has_sent_more(&self) -> PyResult<bool> {
+    /// Whether the call waits for its request, and not for its response: more of it was sent since the last call, or
+    /// the response is whole.
+    fn is_sending(&self) -> PyResult<bool> {
         self.check_process()?;
-        Ok(self.streamed.has_sent_more())
+        Ok(self.streamed.is_sending())
     }
 
     /// Seconds until the deadline; None without one.

@@ -52,6 +52,8 @@ pub(crate) struct StreamedCallState {
     /// Bytes of the request that were sent while the response came, and those of which Python knows.
     sent_bytes: u64,
     known_sent_bytes: u64,
+    /// Whether all of the response has come, and the rest of the request is still to be sent.
+    is_whole: bool,
 }
 
 /// End of a response's body.
@@ -200,11 +202,17 @@ impl StreamedCall {
         self.state().sent_bytes = bytes;
     }
 
-    /// Whether more of the request was sent since the last call.
-    pub(crate) fn has_sent_more(&self) -> bool {
+    /// Notes that all of the response has come before the end of its request.
+    pub(crate) fn set_whole(&self) {
+        self.state().is_whole = true;
+    }
+
+    /// Whether the call waits for its request, and not for its response: more of it was sent since the last call, or
+    /// the response is whole.
+    pub(crate) fn is_sending(&self) -> bool {
         let mut state = self.state();
         let sent = state.sent_bytes;
-        std::mem::replace(&mut state.known_sent_bytes, sent) != sent
+        std::mem::replace(&mut state.known_sent_bytes, sent) != sent || state.is_whole
     }
 
     /// Ready once the reader has room for more of the body.

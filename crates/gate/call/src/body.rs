@@ -122,6 +122,11 @@ impl CallBody {
         }
     }
 
+    /// Whether all of it has come, and the rest of its request is still to be sent.
+    pub fn awaits_request(&self) -> bool {
+        matches!(self, Self::Streaming(body) if body.source.as_ref().is_some_and(|source| source.awaits_request()))
+    }
+
     /// Maps the bytes of a complete body; trailers stay.
     ///
     /// # Errors
@@ -249,6 +254,10 @@ impl BodySource {
             BodySourceState::Open(both) => both.0.sent_bytes(),
             BodySourceState::DeadlineExceeded => 0,
         }
+    }
+
+    fn awaits_request(&self) -> bool {
+        matches!(&*self.state.borrow(), BodySourceState::Open(both) if both.0.awaits_request())
     }
 
     fn is_limited(&self) -> bool {

@@ -69,6 +69,11 @@ impl IncomingBody {
         }
     }
 
+    /// Whether all of it has come, and the rest of its request is still to be sent.
+    pub fn awaits_request(&self) -> bool {
+        matches!(&self.source, IncomingSource::Http1(receiving) if receiving.body.is_ended())
+    }
+
     /// The raw connection, after a 101.
     pub fn into_upgraded(self) -> Option<UpgradedConnection> {
         match self.source {
