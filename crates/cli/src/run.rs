@@ -129,7 +129,7 @@ pub(super) fn run(
     }
     if asked.is_conversation() {
         let output = asked.output();
-        return play_conversation(&asked.into_conversation()?, &output);
+        return play_conversation(&asked.into_conversation()?, &output, messages);
     }
     if !asked.subprotocols.is_empty() {
         return Err("--subprotocol is for a ws:// URL".to_owned());
@@ -169,7 +169,7 @@ impl RunArgs {
             ("a base URL", !self.base_url.is_empty()),
             ("--user", self.user.is_some()),
             ("--file-root", self.file_root.is_some()),
-            ("--format json", self.json || self.format == RunFormat::Json),
+            ("an argument of a script", !self.script_args.is_empty()),
         ];
         if let Some((what, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(format!("{what} cannot be used with a ws:// URL"));
@@ -179,9 +179,12 @@ impl RunArgs {
         let (request_scenario, redact) = self.variables()?;
         // Without a message it listens.
         let listens = bodies.is_empty();
+        if listens && (request_scenario.data.is_some() || !request_scenario.variables.is_empty()) {
+            return Err("--variable and --data are for messages of a ws URL; write -b TEXT".to_owned());
+        }
         Ok(Options {
             url,
-            request_scenario: if listens { ScenarioSource::default() } else { request_scenario },
+            request_scenario,
             headers: self.headers,
             auth: self.auth,
             redact,

@@ -129,12 +129,12 @@ async fn evaluate_response(
             Ok(BodyRead::Complete(BufferedBody::default()))
         }
         None if wanted => {
-            let body = TimedBody::new(body, timer, request.wire.timeouts.read);
+            let body = TimedBody::new(body, timer, request.wire.timeouts);
             read_body(body, success.max_body_bytes).await.map(BodyRead::Complete)
         }
         // The outcome of a gRPC call is in its trailers; a failed one has no message before them.
         None if may_wait && verdict.is_ok() && (codes != Codes::NONE || success.require_start) => {
-            read_start(TimedBody::new(body, timer, request.wire.timeouts.read)).await
+            read_start(TimedBody::new(body, timer, request.wire.timeouts)).await
         }
         None => Ok(BodyRead::Started(Bytes::new(), body)),
     };

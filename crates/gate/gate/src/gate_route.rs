@@ -142,9 +142,7 @@ impl GateRoute {
 
     /// Whether a request of this method may be sent more than once.
     pub(super) fn is_retryable(&self, method: &Method) -> bool {
-        let policy = &self.plan().policy;
-        policy.allows_extra_attempts()
-            && ResendRule::of(policy.retryable_methods, method.as_str()) == ResendRule::Always
+        ResendRule::allows_extra_attempts(&self.plan().policy, method.as_str())
     }
 
     /// The caller's deadline in the target, or the response to an invalid one.

@@ -159,8 +159,7 @@ impl PythonLoad {
         if self.has_agents {
             return self.script.coordinate(plan.users).map(|()| plan.of_script(&self.options.path));
         }
-        let headers = plan.script_headers(options).map_err(|error| error.to_string())?;
-        let program = self.script.program(&plan, &headers)?;
+        let program = self.script.program(&plan, options)?;
         let plan = plan.driven_by(program, options).map_err(|error| error.to_string())?;
         Ok(plan.of_script(&self.options.path))
     }

@@ -46,8 +46,7 @@ fn play_python(
         options.url = opened.settings().url.ok_or_else(no_url)?;
     }
     let (options, plan) = plan_of(&for_users(options))?;
-    let headers = plan.script_headers(&options).map_err(|error| error.to_string())?;
-    let program = opened.program(&plan, &headers)?;
+    let program = opened.program(&plan, &options)?;
     let plan = plan.driven_by(program, &options).map_err(|error| error.to_string())?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let (run, code) = play_plan(plan, &script.path.display().to_string(), output, &interrupt, messages)?;

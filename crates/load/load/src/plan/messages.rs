@@ -42,7 +42,7 @@ impl LoadPlan {
             ramp_up: if is_open { None } else { options.ramp_up },
             ..options.clone()
         };
-        let target = Target::parse(&http.url)?;
+        let target = Target::parse(&http.url).map_err(|error| error.in_scheme("ws"))?;
         let mut headers = options.headers.clone();
         headers.extend(authorization(options, &target)?.map(|value| format!("Authorization: {value}")));
         let mut messages = MessagePlan::new(options, &target, &headers)?;

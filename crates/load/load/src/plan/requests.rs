@@ -46,7 +46,7 @@ pub(crate) fn typed_auth(options: &Options) -> Result<Option<Cow<'_, str>>, Plan
 }
 
 /// Value of `Authorization` of all requests: the credentials of the options, or else those of the URL.
-pub(super) fn authorization(options: &Options, target: &Target) -> Result<Option<String>, PlanError> {
+pub(crate) fn authorization(options: &Options, target: &Target) -> Result<Option<String>, PlanError> {
     let typed = typed_auth(options)?;
     let credentials = typed.as_ref().map(|typed| typed.as_bytes()).or(target.userinfo.as_deref());
     Ok(credentials.map(basic_authorization))

@@ -62,11 +62,16 @@ impl IncomingBody {
     }
 
     /// Bytes of a request's rest that were sent while its response came.
-    pub(super) fn sent_bytes(&self) -> u64 {
+    pub fn sent_bytes(&self) -> u64 {
         match &self.source {
             IncomingSource::Http1(receiving) => receiving.upload.sent_bytes(),
             _ => 0,
         }
+    }
+
+    /// Whether all of it has come, and the rest of its request is still to be sent.
+    pub fn awaits_request(&self) -> bool {
+        matches!(&self.source, IncomingSource::Http1(receiving) if receiving.body.is_ended())
     }
 
     /// The raw connection, after a 101.
