@@ -49,7 +49,12 @@ pub(crate) async fn run(engine: Rc<ClientEngine>, start: StreamedCallStart, noti
         OutgoingBody::Bytes(request.body.clone())
     };
     let options = ClientCallOptions {
-        wire: WireOptions { header_lines: request.header_lines.as_deref(), timeouts, keeps_head: true },
+        wire: WireOptions {
+            header_lines: request.header_lines.as_deref(),
+            timeouts,
+            keeps_head: true,
+            ..WireOptions::default()
+        },
         permit_timeout,
         rate: rate.as_ref(),
     };

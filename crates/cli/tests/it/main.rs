@@ -29,6 +29,7 @@ mod gate_listeners;
 mod gate_metrics;
 mod gate_noise;
 mod gate_overload;
+mod gate_passed_fields;
 mod gate_peers;
 mod gate_policies;
 mod gate_rejections;

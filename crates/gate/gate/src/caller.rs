@@ -15,6 +15,7 @@ use super::routing::Captures;
 use weir_base::Nanos;
 use weir_limits::fraction::Fraction;
 use weir_machine::lock::lock;
+use weir_machine::timer::Timer;
 use weir_net::path::segment_name;
 use weir_resilience::admission::{Priority, Rejection, RejectionReason};
 use weir_resilience::ratelimit::fair_priority::{PriorityFairness, PriorityFairnessRule};
@@ -105,7 +106,7 @@ impl CallerPolicy {
     /// The priority of a call, and a rejection if its caller is over its rate limit.
     pub(super) fn check(
         &self,
-        now: Nanos,
+        timer: &Timer,
         headers: &HeaderMap,
         caller: &RouteCaller<'_>,
         client: Option<&ClientIdentity>,
@@ -114,6 +115,7 @@ impl CallerPolicy {
         if self.caller_limiter.is_none() && self.priority_fairness.is_none() {
             return (requested, None);
         }
+        let now = timer.now();
         let key = self.key(caller);
         let wait = self.caller_limiter.as_ref().and_then(|callers| lock(callers).allows(now, key, 1).err());
         if let Some(retry_after) = wait {
@@ -141,9 +143,9 @@ impl CallerPolicy {
     }
 
     /// Counts an admitted call.
-    pub(super) fn record_accepted(&self, now: Nanos) {
+    pub(super) fn record_accepted(&self, timer: &Timer) {
         if let Some(fairness) = &self.priority_fairness {
-            lock(fairness).accepted(now);
+            lock(fairness).accepted(timer.now());
         }
     }
 

@@ -8,6 +8,7 @@ use weir_base::failure::FailureSide;
 use weir_base::percent;
 use weir_base::percent::AsciiSet;
 use weir_call::attempt_log::{AttemptStatus, CallTrace};
+use weir_net::lookup::field;
 use weir_resilience::admission::{Rejection, RejectionReason};
 use weir_retry::grpc::{Code, is_grpc};
 use weir_server::ResponseBody;
@@ -24,7 +25,7 @@ pub(super) enum ErrorFormat {
 impl ErrorFormat {
     /// The format for a request's Content-Type.
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let grpc = headers.get(header::CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
+        let grpc = field(headers, &header::CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
         if grpc { Self::Grpc } else { Self::Http }
     }
 
