@@ -51,6 +51,7 @@ macro_rules! each_target {
             services,
             study_file,
             target,
+            traces,
             typescript,
             upstream,
             websocket,

@@ -254,7 +254,7 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     bodies = [message_of(one, is_grpc) for one in _bodies(body)]
     if json is not None:
         if body is not None:
-            raise UsageError("body and json do not go together; json is a body")
+            raise UsageError("body and json cannot be combined; json is a body")
         bodies = [_json_text(json)]
         is_message = is_grpc or (isinstance(url, str) and url.lower().startswith(("ws://", "wss://")))
         if not is_message and not any(line.lower().startswith("content-type:") for line in lines):
@@ -286,7 +286,7 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
 def _script_of(classes: type[User] | Sequence[type[User]], host: str | None, threads: int | None) -> UserScript:
     script = UserScript([classes] if isinstance(classes, type) else list(classes), host or "")
     if threads not in (None, 1):
-        raise UsageError(f"threads: {threads} does not go with classes of users; write processes={threads}")
+        raise UsageError(f"threads: {threads} cannot be used with classes of users; write processes={threads}")
     if script.url is None:
         raise UsageError("no class has a host; write it there, or host='http://localhost:8080'")
     return script
@@ -298,7 +298,7 @@ def _agents_of(
     """Agents that drive classes of users, if there are any."""
     if processes is not None:
         if on is not None:
-            raise UsageError("processes and on do not go together; processes=N is on='local', agents=N")
+            raise UsageError("processes and on cannot be combined; processes=N is on='local', agents=N")
         is_number = isinstance(processes, int) and not isinstance(processes, bool) and processes >= 1
         if not is_number and processes != "auto":
             raise UsageError(f"processes: invalid number {processes!r}; write a whole number from 1 on, or 'auto'")
@@ -308,7 +308,7 @@ def _agents_of(
     if on is None:
         return {"on": None, "agents": agents, "script": None, "launcher": LAUNCHER}
     if on != "local":
-        raise UsageError(f"on={on!r} does not go with classes of users; write processes=N")
+        raise UsageError(f"on={on!r} cannot be used with classes of users; write processes=N")
     form = script_of(script.classes, script.host)
     return {"on": on, "agents": agents, "script": form, "launcher": LAUNCHER}
 

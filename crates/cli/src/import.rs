@@ -17,31 +17,31 @@ const EXAMPLES: &str = "Examples:\n  weir import shop.postman_collection.json de
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ImportArgs {
-    /// collections, recordings, descriptions, environments; folders of Bruno; - is stdin
+    /// collections, recordings, API descriptions, environments, folders of Bruno; - is stdin
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
     files: Vec<PathBuf>,
-    /// file for the scenario; mix and variables beside it [default: stdout]
+    /// write the scenario to FILE, mix and variables beside it [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// kind of the files [default: told from the content]
+    /// read the files as this kind [default: detected from the content]
     #[arg(long, value_name = "KIND", value_enum)]
     from: Option<FromKind>,
-    /// format that is written
+    /// write the scenario in this format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ToFormat::Hurl)]
     to: ToFormat,
-    /// tag, folder, name, path or host of requests; repeatable
+    /// import only requests with this tag, folder, name, path or host; repeatable
     #[arg(long, value_name = "WORD")]
     only: Vec<String>,
-    /// operations that change data, and static files, too
+    /// include operations that change data, and static files
     #[arg(long)]
     all: bool,
-    /// values of recorded responses as they are, not as captures
+    /// keep recorded values instead of capturing them from responses
     #[arg(long)]
     no_correlate: bool,
-    /// write over a scenario that is there
+    /// overwrite an existing scenario
     #[arg(long)]
     force: bool,
-    /// seed of made-up values
+    /// seed made-up values
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 }
@@ -96,8 +96,8 @@ pub(super) fn run(asked: &ImportArgs, messages: &Messages) -> Result<u8, String>
     let mut input = ImportInput::read(&asked.files, asked.from.map(FromKind::kind))?;
     let import = input.import(&settings)?;
     if import.active_steps() == 0 && asked.to == ToFormat::Hurl {
-        let hint = if asked.only.is_empty() { "" } else { "; --only chooses none" };
-        messages.note(&format!("warning: no request is left{hint}"));
+        let hint = if asked.only.is_empty() { "" } else { "; --only matches none" };
+        messages.note(&format!("warning: no requests are left{hint}"));
     }
     let output = ImportOutput {
         path: asked.out.as_deref(),

@@ -209,7 +209,7 @@ fn the_users_of_some_loads_are_fixed() {
     let server = Server::hello();
     for (flags, why) in [
         (["--users", "2", "--loops", "1000000000"].as_slice(), "--loops"),
-        (&["-c", "2", "-n", "1000000000"], "a number of requests"),
+        (&["-c", "2", "-n", "1000000000"], "--requests"),
         (&["-c", "2", "--pipeline", "4", "-d", "60s"], "--pipeline"),
     ] {
         let live = Live::start(&server.url("/"), flags);
@@ -231,8 +231,8 @@ fn stages_of_users_are_a_closed_loop() {
     assert!((run.duration_s - 1.2).abs() < 0.01 && run.requests.total > 10, "{run:?}");
     let weir = Weir::new();
     for (flags, expected) in [
-        (["--stages", "5u/1s", "--users", "3"], "do not go together with --users"),
-        (["--stages", "5u/1s", "-n", "3"], "--stages of users and --requests"),
+        (["--stages", "5u/1s", "--users", "3"], "cannot be combined with --users"),
+        (["--stages", "5u/1s", "-n", "3"], "--stages with users and --requests"),
         (["--stages", "5u/1s,5/1s", "-c", "1"], "the others are of users"),
     ] {
         let output = weir.run(&[&["load", "http://127.0.0.1:1/"], flags.as_slice()].concat());

@@ -187,7 +187,7 @@ fn the_remedies_are_those_of_websocket() {
     let output = weir.run(&["load", &secure, "-b", "x", "-n", "1"]);
     assert!(output.one_line().ends_with("does it speak TLS there? Try ws://"), "{output:?}");
     let output = weir.run(&["load", &url(&serving, "/"), "-b", "x", "--streams", "5"]);
-    let expected = "--streams is for HTTP/2; messages in flight of a connection of WebSocket are --pipeline";
+    let expected = "--streams is for HTTP/2; messages in flight per WebSocket connection are --pipeline";
     assert_eq!((output.code, output.one_line()), (2, expected));
 }
 

@@ -55,6 +55,7 @@ mod llm;
 mod llm_capacity;
 mod llm_errors;
 mod llm_result;
+mod llm_trace;
 mod load_answers;
 mod load_ci;
 mod load_closed;

@@ -69,7 +69,7 @@ impl K6Load {
         let others = ["k6/http", "k6/ws", "weir:websockets"];
         if script.makes_calls() && others.iter().any(|other| script.file.modules.has_loaded(other)) {
             return Err(format!(
-                "{name}: k6/net/grpc does not go with k6/http, k6/ws and k6/websockets in a script; write one for each"
+                "{name}: k6/net/grpc cannot be used with k6/http, k6/ws and k6/websockets in a script; write one for each"
             ));
         }
         let value = serde_json::from_str(&found.options).map_err(|error| format!("{name}: options: {error}"))?;

@@ -18,6 +18,7 @@ use super::run_replay::RunReplay;
 use super::run_script::RunScript;
 use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::run_streams::RunStreams;
+use super::run_trace::RunTrace;
 use super::run_websocket::RunWebSocket;
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust};
@@ -89,6 +90,9 @@ pub struct Run {
     /// Log that was replayed; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<RunReplay>,
+    /// Trace of a language model that was replayed; `None` if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<RunTrace>,
     /// Lateness of the generator itself.
     pub lateness_ms: Percentiles,
     /// User and system time of the generator per request, in microseconds; `None` without requests.

@@ -204,8 +204,13 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
     if let Some(why) = few_successes(listened.map_or(good, |streams| good.max(streams.gaps.count()))) {
         return Some(why);
     }
-    (e.duration_s < MIN_DURATION_S)
-        .then(|| format!("too short: {:.3} s measured; run for at least {MIN_DURATION_S} s, better 10.", e.duration_s))
+    too_short(e.duration_s)
+}
+
+/// Reason not to trust a run of so few seconds, if they are too few.
+pub(super) fn too_short(seconds: f64) -> Option<String> {
+    (seconds < MIN_DURATION_S)
+        .then(|| format!("too short: {seconds:.3} s measured; run for at least {MIN_DURATION_S} s, better 10."))
 }
 
 /// Reason not to trust high percentiles of so few successes, if they are too few.
@@ -230,7 +235,8 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
                 "It had time enough and was woken up late: --spin keeps it awake, at one core per thread."
             }
             LoadModel::Open => "Lower the rate, use more threads (-t), or another machine.",
-            LoadModel::Closed => "Use fewer connections (-c), or another machine.",
+            LoadModel::Closed if e.counts.steps.is_empty() => "Use fewer connections (-c), or another machine.",
+            LoadModel::Closed => "Use fewer users (--users), or another machine.",
         };
         let remedy = late_by_script(e).unwrap_or_else(|| remedy.to_owned());
         let time = |times: &Histogram, q| time_text(times.quantile(q));

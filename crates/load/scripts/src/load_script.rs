@@ -157,9 +157,10 @@ impl PythonLoad {
 
     fn prepare(&self, options: &Options, plan: LoadPlan) -> Result<LoadPlan, String> {
         if self.has_agents {
-            return self.script.coordinate(plan.users).map(|()| plan);
+            return self.script.coordinate(plan.users).map(|()| plan.of_script(&self.options.path));
         }
         let program = self.script.program(&plan, options)?;
-        plan.driven_by(program, options).map_err(|error| error.to_string())
+        let plan = plan.driven_by(program, options).map_err(|error| error.to_string())?;
+        Ok(plan.of_script(&self.options.path))
     }
 }

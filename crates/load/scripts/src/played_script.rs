@@ -41,7 +41,7 @@ fn play_python(
     if options.url.is_empty() {
         let name = script.path.display();
         let no_url = || {
-            format!("{name}: no class has a host; write it there, or the URL: weir run {name} http://localhost:8080")
+            format!("{name}: no class has a host; set it there, or give the URL: weir run {name} http://localhost:8080")
         };
         options.url = opened.settings().url.ok_or_else(no_url)?;
     }
