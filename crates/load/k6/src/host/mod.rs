@@ -45,6 +45,7 @@ const NAMES: &[&str] = &[
     "base64Encode",
     "check",
     "collectionInput",
+    "compile",
     "cookieClear",
     "cookieGet",
     "cookieJar",
