@@ -14,8 +14,8 @@ use rquickjs::{Ctx, Module, Value};
 use weir_base::Nanos;
 use weir_machine::clock;
 
-use super::failure::{ScriptFailure, caught};
-use super::vm::Interpreter;
+use crate::engine::failure::{ScriptFailure, caught};
+use crate::engine::vm::Interpreter;
 use crate::init::on_own_stack;
 use crate::script::{Script, ScriptFile, ScriptInput};
 
