@@ -20,6 +20,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from recording_service import RecordedRequest, RecordingService  # noqa: E402  it is where the scripts are
 
+__all__ = ["Comparable", "Played", "RecordedRequest", "RecordingService", "comparable", "judge", "program"]
+
 TIMEOUT_S = 100
 Comparable: TypeAlias = tuple[str, str, list[str], str]
 

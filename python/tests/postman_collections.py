@@ -298,15 +298,6 @@ ERRORS = collection(
         "forgotten", url="/echo?5", test="pm.test('not seen', () => pm.expect(typeof answer).to.equal('undefined'));"
     ),
     request(
-        "shadows",
-        test="""
-        const data = pm.response.json();
-        const CryptoJS = require('crypto-js');
-        let request = 1, environment = 2, moment = 3, _ = 4;
-        pm.test('own names', () => pm.expect([data.count, CryptoJS.MD5('').toString().length, request, _]).to.eql([7, 32, 1, 4]));
-        """,
-    ),
-    request(
         "skips",
         url="/echo?6",
         test="pm.test.skip('later', () => { throw 1; }); pm.test('index', () => pm.expect(pm.test.index()).to.equal(2));",

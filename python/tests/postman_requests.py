@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from postman_collections import collection, folder, raw, request
 
 CHANGED = collection(
@@ -152,7 +154,7 @@ URLS = collection(
 )
 
 
-def _auth(kind: str, **values: str) -> dict[str, object]:
+def _auth(kind: str, **values: str) -> dict[str, Any]:
     return {"auth": {"type": kind, kind: [{"key": key, "value": value} for key, value in values.items()]}}
 
 

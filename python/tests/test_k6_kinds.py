@@ -22,7 +22,7 @@ class Services:
 
     def __init__(self, stack: ExitStack) -> None:
         """Start them; they end with the stack."""
-        self._urls = {}
+        self._urls: dict[str, str] = {}
         for name in ("httpbin", "ws", "grpc"):
             service = stack.enter_context(started(str(binary()), "serve", name))
             assert service.stdout

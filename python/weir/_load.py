@@ -210,12 +210,12 @@ def load(
     >>> run.response_ms.p99, run.trust.ok, run.slo[0].ok
     (12.4, True, True)
     """
-    form, command, script = load_form(locals(), "weir.load")
+    form, command, classes = load_form(locals(), "weir.load")
     try:
-        run = Run._of(_weir.load(form, command, script))
+        run = Run._of(_weir.load(form, command, classes))
     finally:
-        if script is not None:
-            script.report()
+        if classes is not None:
+            classes.report()
     if run.interrupted:
         raise Interrupted(run)
     return run

@@ -47,7 +47,7 @@ fn shop() -> Value {
             ("prerequest", "pm.variables.set('n', (pm.variables.get('n') || 0) + 1);"),
             (
                 "test",
-                "pm.test(`order ${pm.variables.get('n')}`, () => pm.expect(pm.response.json().n).to.equal(pm.variables.get('n')));",
+                "const data = pm.response.json(); pm.test(`order ${data.n}`, () => pm.expect(data.n).to.equal(pm.variables.get('n')));",
             ),
         ],
     );
@@ -104,6 +104,20 @@ fn a_test_that_fails_fails_its_iteration_and_the_rest_goes_on() {
         assert!(both.contains(text), "{text}: {both}");
     }
     assert_eq!(lines(&server), ["GET /missing", "GET /a"]);
+}
+
+#[test]
+fn a_script_without_end_is_cut_off_with_the_load_and_named() {
+    let (weir, server) = (Weir::new(), service());
+    let endless = item("endless", json!("{{host}}/b"), &[("prerequest", "let n = 0;\nfor (;;) n += 1;")]);
+    let first = item("first", json!("{{host}}/a"), &[]);
+    write(&weir, &server, json!([null, 5, endless.clone()]));
+    let done = weir.run(&["load", "-s", "c.json", "-c", "1", "-d", "300ms"]);
+    assert!(done.stdout.contains("the script still computed at its end: endless, prerequest:"), "{done:?}");
+    write(&weir, &server, json!([first, endless]));
+    let done = weir.run(&["load", "-s", "c.json", "-c", "1", "-d", "300ms"]);
+    assert!(done.stdout.contains("1 cut off by the end"), "{done:?}");
+    assert_eq!(lines(&server), ["GET /a"]);
 }
 
 #[test]

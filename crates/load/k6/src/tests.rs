@@ -1,6 +1,8 @@
 //! Scripts in an interpreter, for tests.
 #![allow(clippy::expect_used, clippy::panic, reason = "a failed precondition fails the test")]
 
+mod test262;
+
 use std::sync::Arc;
 
 use serde_json::Value;

@@ -10,6 +10,4 @@ pub(crate) mod failure;
 pub(crate) mod fiber;
 pub(crate) mod interrupt;
 pub(crate) mod module_files;
-#[cfg(test)]
-mod test262;
 pub(crate) mod vm;

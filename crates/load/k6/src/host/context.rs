@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use rquickjs::context::EvalOptions;
 use rquickjs::function::Opt;
 use rquickjs::module::Exports;
 use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, IntoJs as _, Module, Object, Result, Value};
@@ -20,6 +21,7 @@ pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> 
     exports.export("arrayGet", Function::new(ctx.clone(), array_get)?)?;
     exports.export("arrayMake", Function::new(ctx.clone(), array_make)?)?;
     exports.export("collectionInput", Function::new(ctx.clone(), collection_input)?)?;
+    exports.export("compile", Function::new(ctx.clone(), compile)?)?;
     exports.export("environment", Function::new(ctx.clone(), environment)?)?;
     exports.export("failTest", Function::new(ctx.clone(), fail_test)?)?;
     exports.export("facts", Function::new(ctx.clone(), facts)?)?;
@@ -51,6 +53,13 @@ pub(super) fn fail_test(ctx: Ctx<'_>, reason: String) -> Result<()> {
 fn collection_input(ctx: Ctx<'_>) -> Result<String> {
     let input = &user_of(&ctx)?.script.file.collection_input;
     Ok(if input.is_empty() { "{}".to_owned() } else { input.clone() })
+}
+
+/// Value of a text that is not strict, whose place in errors is `name`.
+fn compile<'js>(ctx: Ctx<'js>, text: String, name: String) -> Result<Value<'js>> {
+    let mut options = EvalOptions::default();
+    (options.strict, options.filename) = (false, Some(name));
+    ctx.eval_with_options(text, options)
 }
 
 /// Variables of the environment, as an object.

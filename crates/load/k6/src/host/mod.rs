@@ -57,6 +57,7 @@ const NAMES: &[&str] = &[
     "base64Decode",
     "base64Encode",
     "collectionInput",
+    "compile",
     "cookieClear",
     "cookieGet",
     "cookieJar",

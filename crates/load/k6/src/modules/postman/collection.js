@@ -27,7 +27,7 @@ function scriptsOf(owner, name) {
 
 // Requests of a collection in their order, with what folders give them.
 function flattened(list, above) {
-  return list.flatMap((entry) => {
+  return list.filter((entry) => entry !== null && typeof entry === 'object').flatMap((entry) => {
     const scripts = [...above.scripts, ...scriptsOf(entry, entry.name)];
     const auth = [entry.request?.auth, entry.auth].find((own) => own && own.type !== undefined) ?? above.auth;
     const behavior = { ...above.behavior, ...entry.protocolProfileBehavior };
@@ -137,7 +137,7 @@ async function played(item, { state, scopes, file, failures }) {
     for (const script of item.scripts) {
       if (script.event !== event || state.isSkipped) continue;
       run.owner = script.owner;
-      await runScript(script.code, run);
+      await runScript(script.code, `${item.name}, ${event}`, run);
     }
   };
   try {

@@ -1,4 +1,5 @@
 // Scripts of a collection: what they find, and how one runs to its end.
+import * as native from 'weir:native';
 import { clearInterval, clearTimeout, setInterval, setTimeout } from 'k6/timers';
 import { atob, btoa, CryptoJS } from 'weir:postman/crypto_js';
 import { uuid } from 'weir:postman/dynamic';
@@ -6,10 +7,6 @@ import { expect } from 'weir:postman/expect';
 import { legacyNames } from 'weir:postman/legacy';
 import { makePm } from 'weir:postman/pm';
 import { SKIPPED, textOf } from 'weir:postman/thrown';
-
-const AsyncFunction = (async () => {}).constructor;
-// Lines before the code of a function that is made of a text.
-const LINES_BEFORE = 3;
 
 // Modules that scripts may ask for.
 const MODULES = {
@@ -99,32 +96,36 @@ class Pending {
 
 const compiled = new Map();
 
-function functionOf(code, names) {
-  const known = compiled.get(code);
+// Function of a script, whose place in errors is `name`. It is made anew for another request.
+function functionOf(code, name, names) {
+  const key = `${name}\n${code}`;
+  const known = compiled.get(key);
   if (known !== undefined) return known;
   // A function within, so that scripts may declare the names that they find.
-  const made = new AsyncFunction(...names, `return (async () => {\n${code}\n})();`);
-  compiled.set(code, made);
+  const made = native.compile(`(async function (${names.join(', ')}) { return (async () => {${code}\n})(); })`, name);
+  compiled.set(key, made);
   return made;
 }
 
 // Place of an error within a script: ', line 3'.
-function lineOf(error) {
-  const found = String(error?.stack ?? '').match(/<(?:input|evalScript|anonymous)>:(\d+)/);
-  return found && Number(found[1]) > LINES_BEFORE ? `, line ${Number(found[1]) - LINES_BEFORE}` : '';
+function lineOf(error, name) {
+  const stack = String(error?.stack ?? '');
+  const at = stack.indexOf(`${name}:`);
+  const digits = at < 0 ? null : stack.slice(at + name.length + 1).match(/^\d+/);
+  return digits === null ? '' : `, line ${digits[0]}`;
 }
 
 // Runs a script of a request: `run` has its event, request, response and the state of the user.
-export async function runScript(code, run) {
+export async function runScript(code, name, run) {
   const pending = new Pending();
-  const failed = (error) => { if (error !== SKIPPED) run.failures.push({ kind: 'script', text: `${run.event}${lineOf(error)}: ${textOf(error)}` }); };
+  const failed = (error) => { if (error !== SKIPPED) run.failures.push({ kind: 'script', text: `${run.event}${lineOf(error, name)}: ${textOf(error)}` }); };
   const { pm, finish } = makePm(run, pending);
   const legacy = legacyNames({ pm, state: run.state, isTest: run.event === 'test', cookies: run.cookies });
   const names = {
     pm, console, CryptoJS, atob, btoa, expect, require: moduleNamed, ...rejected, ...pending.timers(failed), ...legacy, exports: undefined, module: undefined,
   };
   try {
-    await functionOf(code, Object.keys(names))(...Object.values(names));
+    await functionOf(code, name, Object.keys(names))(...Object.values(names));
   } catch (error) {
     failed(error);
     if (error === SKIPPED) pending.seal();
