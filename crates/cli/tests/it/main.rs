@@ -42,6 +42,7 @@ mod gate_tls;
 mod gate_tunnels;
 mod gate_upgrade;
 mod gate_upstreams;
+mod gate_weights;
 mod gate_wire;
 mod history;
 mod import_cli;

@@ -13,6 +13,7 @@ use super::config::{
     LocalResponse, Proxies, RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
 };
 use super::forwarding_names::has_same_spelling;
+use super::headers;
 use super::json_merge::JsonMerge;
 use super::local_responses;
 use super::mirror::Mirror;
@@ -272,7 +273,9 @@ fn own_headers(rewrite: &Rewrite) -> Arc<[HeaderName]> {
 fn response_headers(route_config: &RouteConfig) -> Arc<[HeaderName]> {
     let Rewrite { response_remove, response_set, .. } = &route_config.rewrite;
     let success = route_config.policy.success.headers.iter();
-    response_remove.iter().chain(response_set.iter().chain(success).map(|(name, _)| name)).cloned().collect()
+    let of_rate = if route_config.rate_terms.reports { &headers::RATE_LIMIT_HEADERS[..] } else { &[] };
+    let named = response_remove.iter().chain(response_set.iter().chain(success).map(|(name, _)| name));
+    named.chain(of_rate).cloned().collect()
 }
 
 /// Whether a name is one of a route's own to an upstream that does not distinguish `-` and `_`.

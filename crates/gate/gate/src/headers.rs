@@ -1,7 +1,10 @@
 //! Headers of forwarded messages: hop-by-hop headers are removed (RFC 9110, 7.6.1). Forwarding headers: `forwarding`.
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use weir_base::Nanos;
 use weir_net::lookup::has_field;
+use weir_resilience::ratelimit::per_caller::BucketState;
+use weir_server::ServiceReply;
 
 /// Hop-by-hop headers beside those that `Connection` names. `TE` and `Trailer` stay, since trailers are passed on.
 const HOP_BY_HOP_HEADERS: [HeaderName; 7] = [
@@ -103,6 +106,22 @@ pub(super) fn is_host(value: &[u8]) -> bool {
 fn tokens(value: &HeaderValue) -> impl Iterator<Item = String> {
     let text = value.to_str().unwrap_or_default();
     text.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())
+}
+
+/// Headers of a response about its caller's rate limit.
+pub(super) const RATE_LIMIT_HEADERS: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+
+/// Sets these headers, the reset in seconds until the bucket is full.
+pub(super) fn report_bucket(reply: &mut ServiceReply, bucket: &BucketState) {
+    let (ServiceReply::Response(response) | ServiceReply::Upgrade(response, _)) = reply else { return };
+    let values = [bucket.capacity, bucket.tokens, bucket.full_in.0.div_ceil(Nanos::SECOND.0)];
+    for (name, value) in RATE_LIMIT_HEADERS.into_iter().zip(values) {
+        response.headers_mut().insert(name, value.into());
+    }
 }
 
 /// Removes Content-Length from 1xx and 204 (RFC 9110, 8.6). That of a response to HEAD and of a 304 stays.

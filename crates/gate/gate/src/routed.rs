@@ -24,6 +24,7 @@ use weir_net::client::{OutgoingBody, WireOptions};
 use weir_net::lookup::{field, has_field};
 use weir_net::wire::PassedFields;
 use weir_resilience::admission::{ConnectionNumber, Priority};
+use weir_resilience::ratelimit::per_caller::BucketState;
 use weir_server::{BodyPrefix, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
 /// Shortest time of a call whose caller sets its deadline, before service times are known: enough for most services to
@@ -41,6 +42,8 @@ pub(super) struct RoutedRequest<'a> {
     pub(super) plan: &'a CallPlan,
     /// Key by which the upstream chooses a host, with consistent hashing.
     pub(super) key: Option<u64>,
+    /// The caller's bucket of its rate limit, if responses report it.
+    pub(super) bucket: Option<BucketState>,
     /// Set-Cookie of the response, for a caller that is to keep its side.
     pub(super) set_cookie: Option<HeaderValue>,
     pub(super) context: &'a RequestContext,
@@ -170,10 +173,13 @@ impl RoutedRequest<'_> {
             self.context.log_attempts(trace.json());
         }
         let reported = (traced.is_some() || self.call_logger.is_some()).then(|| trace.clone());
-        let reply = match ended {
+        let mut reply = match ended {
             Ok(response) => self.success_reply(response, upgrade),
             Err(failed) => self.failure_response(failed, is_too_large).into(),
         };
+        if let Some(bucket) = &self.bucket {
+            headers::report_bucket(&mut reply, bucket);
+        }
         if let Some(trace) = reported {
             let status = reply.status().map(|status| status.as_u16());
             self.report(&self.span_facts(parts, headers, traced, (status, outcome)), &trace);

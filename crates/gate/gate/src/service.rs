@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use http::request::Parts;
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use http_body::Body as _;
 use prometheus_client::registry::Registry;
 
+use super::caller::CallerVerdict;
 use super::config_cell::{CachedRuntime, ConfigCell};
 use super::distributed_limits::DistributedLimits;
 use super::gate_route::RouteSide;
@@ -198,7 +200,14 @@ impl server::Service for Service {
         let client = tls.and_then(|tls| tls.client.as_ref());
         let caller = route.caller_policy.caller(&headers, &captures, peer, client);
         context.set_caller(|| caller.name());
+        let length = body.size_hint().exact();
+        if length.is_none() && route.caller_policy.needs_length() {
+            return error_format.format(local_responses::length_required()).into();
+        }
+        let verdict =
+            route.caller_policy.check(local.engine.timer(), &headers, &caller, client, length.unwrap_or_default());
         let routed = RoutedRequest {
+            bucket: verdict.bucket,
             caller: &caller,
             call_logger: self.options.call_logger.as_ref(),
             engine: &local.engine,
@@ -210,7 +219,7 @@ impl server::Service for Service {
             tracer: local.tracer.as_ref(),
             error_format,
         };
-        let (priority, rejection) = route.caller_policy.check(local.engine.timer(), &headers, &caller, client);
+        let CallerVerdict { priority, rejection, .. } = verdict;
         if let Some(rejection) = rejection {
             let failed = local.engine.reject(routed.plan, priority, context.began(), rejection);
             return routed.reject(&parts, &headers, failed);

@@ -225,6 +225,15 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_a_name_either_way() {
+        for byte in 0..=u8::MAX {
+            let text = [b"HTTP/1.1 200 OK\r\nX".as_slice(), &[byte], b"y: 1\r\n\r\n"].concat();
+            let [whole, split] = [false, true].map(|passes| parse(&text, ResponseContext::default(), passes).is_ok());
+            assert_eq!(whole, split, "{byte}");
+        }
+    }
+
+    #[test]
     fn a_head_has_so_many_fields_either_way() {
         for (count, is_valid) in [(MAX_HEADERS, true), (MAX_HEADERS + 1, false)] {
             let text = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(count));
