@@ -103,7 +103,7 @@ def llm(
         turns: Maximum turns of a conversation. Default: all; random: 1.
         think: Think time between turns: ``"5s"``, ``"5s..20s"``, ``"exponential 8s"``. Default: the file's, or 0.
         replies: Whose replies the next turn repeats (default ``"dataset"``, where the file has them).
-        trace: Trace whose requests are replayed at their times, in place of prompts and a rate (`docs/llm/traces.md`).
+        trace: Trace whose requests are replayed at their times, in place of prompts and a rate: `docs/llm/traces.md`.
         trace_format: Format of the trace. Default: by its first line.
         trace_duration: Length of the trace's part that is replayed. Default: all.
         trace_block: Tokens of a block with one hash. Default: the format's.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class ReplayedTrace:
     """
 
     file: str
-    format: str
+    format: Literal["mooncake", "bailian", "dynamo", "otel", "sharegpt", "burstgpt", "azure"]
     speed: float
     lines: int
     requests: int

@@ -45,7 +45,6 @@ const USUAL_FLAGS: [(&str, &[&str]); 4] = [
             "dataset",
             "input-tokens",
             "output-tokens",
-            "turns",
             "trace",
             "concurrency",
             "rate",

@@ -36,7 +36,7 @@ pub(super) struct LlmArgs {
     /// record each response in FILE as a JSON line
     #[arg(long, value_name = "FILE", help_heading = MODEL)]
     record: Option<PathBuf>,
-    /// count a prompt's blocks of N tokens, and those seen before, in the record
+    /// record a prompt's blocks of N tokens, and those seen before
     #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_BLOCK_TOKENS, help_heading = MODEL)]
     block_tokens: u64,
     /// run N requests at once; further ones queue
