@@ -54,7 +54,7 @@
 //! - [`import`], pure: Readers of cURL, HAR, Postman, OpenAPI, .http, JMX and Bruno files; they become scenarios ──► hurl, scenario
 //! - [`json`], pure: JSONPath and a scanner of JSON texts, without a tree
 //! - [`k6`]: Scripts of k6, in JavaScript and TypeScript, as users of a load ──► load, measure, net, pace, scenario
-//! - [`llm`]: Load of language models: prompts from data sets and random words, bodies for each API, conversations as users ──► events, json, load, measure, net, pace
+//! - [`llm`]: Load of language models: prompts from data sets and random words, bodies for each API, conversations as users ──► events, json, load, measure, net, pace, replay
 //! - [`load`]: The load generator: one event loop per thread ──► events, grpc, http2, hurl, json, measure, net, pace, scenario, websocket
 //! - [`lua`]: Lua scripts with the interface of wrk as users of a load ──► load, measure, net, pace, scenario
 //! - [`measure`], pure: Records of requests, histograms, runs, trust, objectives, comparisons

@@ -218,13 +218,47 @@ fn tables_spans_and_texts_are_replayed() {
     }
 }
 
-#[test]
-fn bodies_have_the_lengths_and_what_is_removed_is_not_sent() {
-    let server = Server::start(|_: &Seen| {
+/// Server that responds with a stream of one chunk, without usage.
+fn uncounted() -> Server {
+    Server::start(|_: &Seen| {
         let body = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n";
         let head = format!("Content-Type: text/event-stream\r\nContent-Length: {}", body.len());
         Reply::raw(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}"))
-    });
+    })
+}
+
+/// Tokenizer whose tokens are what the pattern finds.
+fn tokenizer(pattern: &str) -> String {
+    let split = json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Removed", "invert": true});
+    let model = json!({"type": "WordLevel", "vocab": {"<unk>": 0}, "unk_token": "<unk>"});
+    json!({"version": "1.0", "pre_tokenizer": split, "model": model, "added_tokens": []}).to_string()
+}
+
+#[test]
+fn prompts_have_their_lengths_by_the_tokenizer_that_is_given() {
+    let (server, weir) = (uncounted(), Weir::new());
+    let trace = recorded(10, 1);
+    weir.write("trace", lines(&trace));
+    weir.write("words.json", tokenizer("[a-z]+"));
+    // Words of more than three letters are two tokens.
+    weir.write("parts.json", tokenizer("[a-z]{1,3}"));
+    weir.write("letters.json", tokenizer("[a-z]"));
+    let run = |file: &str| llm(&weir, &server.url(""), &["--trace", "trace", "--tokenizer", file]);
+    for file in ["words.json", "parts.json"] {
+        let output = run(file);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        let found = output.json().llm.unwrap();
+        assert_eq!(found.input_tokens, trace.iter().map(|one| one.input).sum::<u64>(), "{file}");
+        assert_eq!((found.with_counted_tokens, found.requests), (10, 10));
+    }
+    let refused = run("letters.json");
+    assert_eq!(refused.code, 2);
+    assert!(refused.one_line().contains("0 of 251 words of prompts are one token each"), "{}", refused.stderr);
+}
+
+#[test]
+fn bodies_have_the_lengths_and_what_is_removed_is_not_sent() {
+    let server = uncounted();
     let line = "{\"timestamp\":0,\"input_length\":5,\"output_length\":9}\n";
     run(&server.url(""), line, &[]);
     run(&server.url(""), line, &["--extra-body", "{\"ignore_eos\": null, \"min_tokens\": null}"]);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::json_number::{NameHash, TimeNumber};
 use super::mooncake::blocks;
-use super::trace_lines::{TraceLineError, needed, parsed};
+use super::trace_line_error::{TraceLineError, needed, parsed};
 use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
 
 /// Beginning of the names of schemas that are read.

@@ -1,8 +1,9 @@
 //! Traces of language models: when requests arrived, and how many tokens they had.
 //!
 //! - [`TraceFormat`]: format of a trace, detected from its first line
-//! - [`TraceLines`]: reader of lines; a line has a [`TraceRecord`], several, or none
-//! - `mooncake`, `dynamo`, `otel`, `share_gpt`: lines of JSON; `token_table`: CSV of BurstGPT and Azure
+//! - [`TraceLines`]: reader of lines; a line has a [`TraceRecord`], several, or none, for the reason of a
+//!   [`TraceLineError`]
+//! - `mooncake`, `dynamo`, `otel`, `share_gpt`: lines of JSON; `token_table`, `table_fields`: CSV of BurstGPT and Azure
 //! - `json_number`: times, sessions and identifiers of blocks as they stand in JSON
 //! - [`TraceTurn`], [`TraceSession`]: requests as they are sent; [`BlockText`]: text of their prompts
 //!
@@ -14,8 +15,10 @@ mod json_number;
 mod mooncake;
 mod otel;
 mod share_gpt;
+mod table_fields;
 mod token_table;
 mod trace_format;
+mod trace_line_error;
 mod trace_lines;
 mod trace_record;
 mod trace_session;
@@ -25,6 +28,7 @@ mod tests;
 
 pub use self::block_text::BlockText;
 pub use self::trace_format::TraceFormat;
-pub use self::trace_lines::{TraceLineError, TraceLines};
+pub use self::trace_line_error::TraceLineError;
+pub use self::trace_lines::TraceLines;
 pub use self::trace_record::{TracePrompt, TraceRecord, TraceStart};
 pub use self::trace_session::{TraceSession, TraceTurn};

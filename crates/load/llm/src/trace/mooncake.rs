@@ -4,7 +4,7 @@ use serde::Deserialize;
 use weir_base::Nanos;
 
 use super::json_number::{NameHash, TimeNumber};
-use super::trace_lines::{TraceLineError, needed, parsed};
+use super::trace_line_error::{TraceLineError, needed, parsed};
 use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
 use crate::json_text::push_escaped;
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::json_number::{NameHash, TimeNumber};
-use super::trace_lines::{TraceLineError, parsed};
+use super::trace_line_error::{TraceLineError, parsed};
 use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
 
 /// Names of the numbers of tokens, the current ones first.

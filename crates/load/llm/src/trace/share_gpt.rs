@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_replay::AccessTime;
 
 use super::json_number::NameHash;
-use super::trace_lines::{TraceLineError, needed, parsed};
+use super::trace_line_error::{TraceLineError, needed, parsed};
 use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
 use crate::json_text::push_escaped;
 

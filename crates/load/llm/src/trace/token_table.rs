@@ -3,8 +3,9 @@
 use weir_base::timestamp::Timestamp;
 
 use super::json_number::NameHash;
+use super::table_fields::fields;
 use super::trace_format::TraceFormat;
-use super::trace_lines::TraceLineError;
+use super::trace_line_error::TraceLineError;
 use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
 
 /// Nanoseconds of a second.
@@ -18,11 +19,6 @@ pub(super) struct TokenTable {
     input: usize,
     output: usize,
     session: Option<usize>,
-}
-
-/// Fields of a row, without their quotes.
-pub(super) fn fields(row: &str) -> impl Iterator<Item = &str> {
-    row.trim_start_matches('\u{feff}').split(',').map(|field| field.trim().trim_matches('"').trim())
 }
 
 impl TokenTable {

@@ -129,7 +129,7 @@ pub(super) fn member_names(line: &str) -> Vec<String> {
 
 /// Names of the columns of a heading.
 pub(super) fn column_names(line: &str) -> Vec<String> {
-    super::token_table::fields(line).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    super::table_fields::fields(line).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 impl FromStr for TraceFormat {

@@ -1,32 +1,10 @@
 //! Reader of a trace's lines.
 
-use std::fmt;
-
 use super::token_table::TokenTable;
 use super::trace_format::{TraceFormat, column_names, missing};
+use super::trace_line_error::TraceLineError;
 use super::trace_record::TraceRecord;
 use super::{dynamo, mooncake, otel, share_gpt};
-
-/// Reason why a line has no request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TraceLineError {
-    /// The line cannot be read.
-    Broken(String),
-    /// The line is about something else: a tool call, or another span.
-    NoRequest,
-    /// A request without tokens of a prompt or of a response, as one that has failed.
-    NoTokens,
-}
-
-impl fmt::Display for TraceLineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Broken(why) => f.write_str(why),
-            Self::NoRequest => f.write_str("no request"),
-            Self::NoTokens => f.write_str("no tokens"),
-        }
-    }
-}
 
 /// Reader of a trace's lines: each for itself, in constant memory.
 #[derive(Clone, Debug)]
@@ -90,14 +68,4 @@ impl TraceLines {
         records.push(record?);
         Ok(())
     }
-}
-
-/// Reads a line of JSON.
-pub(super) fn parsed<'l, T: serde::Deserialize<'l>>(line: &'l str) -> Result<T, TraceLineError> {
-    serde_json::from_str(line).map_err(|error| TraceLineError::Broken(error.to_string()))
-}
-
-/// Member that a line has to have.
-pub(super) fn needed<T>(value: Option<T>, name: &str) -> Result<T, TraceLineError> {
-    value.ok_or_else(|| TraceLineError::Broken(format!("no {name}")))
 }

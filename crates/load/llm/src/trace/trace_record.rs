@@ -2,7 +2,7 @@
 
 use weir_base::Nanos;
 
-use super::trace_lines::TraceLineError;
+use super::trace_line_error::TraceLineError;
 
 /// Maximum number of tokens of a prompt, or of a response.
 const MAX_TOKENS: u64 = 20_000_000;
