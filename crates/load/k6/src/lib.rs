@@ -8,6 +8,7 @@
 
 mod ciphers;
 mod csv_rows;
+mod digest_auth;
 mod digests;
 mod engine;
 mod hooks;

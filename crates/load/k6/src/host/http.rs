@@ -105,6 +105,7 @@ pub(super) fn new_request(
         discards_body: user.script.options.discards_bodies,
         is_binary: false,
         is_call: false,
+        has_digest: false,
         throws: false,
         cookies: Vec::new(),
         tags: Vec::new(),
