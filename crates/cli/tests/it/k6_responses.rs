@@ -102,7 +102,7 @@ fn bodies_are_compressed_as_the_parameters_say() {
 }
 
 #[test]
-fn a_challenge_of_digest_is_answered() {
+fn a_challenge_of_digest_is_followed_by_credentials() {
     let server = Server::start(|seen: &Seen| match seen.header("authorization") {
         Some(given) if given.contains("response=\"6629fae49393a05397450978507c4ef1\"") => Reply::ok("in"),
         Some(given) if given.contains("qop=auth") && given.contains("username=\"Mufasa\"") => Reply::ok("cnonce"),

@@ -1,4 +1,4 @@
-//! PURE. Digest access authentication: the answer to a challenge (RFC 7616).
+//! PURE. Digest access authentication: the credentials that follow a challenge (RFC 7616).
 
 use md5::{Digest as _, Md5};
 use sha2::Sha256;
@@ -15,9 +15,9 @@ pub(crate) struct DigestChallenge {
     has_qop: bool,
 }
 
-/// A request, as its answer covers it.
+/// A request, as its credentials cover it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DigestRequest<'a> {
+pub(crate) struct ChallengedRequest<'a> {
     pub(crate) user: &'a str,
     pub(crate) password: &'a str,
     pub(crate) method: &'a str,
@@ -57,7 +57,7 @@ impl DigestChallenge {
     }
 
     /// Value of `Authorization`; `None` if the challenge has no algorithm, or no protection, that is there.
-    pub(crate) fn answer(&self, request: DigestRequest<'_>) -> Option<String> {
+    pub(crate) fn credentials(&self, request: ChallengedRequest<'_>) -> Option<String> {
         let algorithm = self.algorithm.as_deref().unwrap_or("MD5").to_ascii_uppercase();
         let (name, is_session) = match algorithm.strip_suffix("-SESS") {
             Some(name) => (name, true),
@@ -71,7 +71,7 @@ impl DigestChallenge {
         if self.has_qop && !self.has_auth {
             return None;
         }
-        let DigestRequest { user, password, method, target, client_nonce } = request;
+        let ChallengedRequest { user, password, method, target, client_nonce } = request;
         let (realm, nonce) = (&self.realm, &self.nonce);
         let mut secret = hash(&format!("{user}:{realm}:{password}"));
         if is_session {
@@ -128,8 +128,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn request<'a>(client_nonce: &'a str) -> DigestRequest<'a> {
-        DigestRequest {
+    fn request<'a>(client_nonce: &'a str) -> ChallengedRequest<'a> {
+        ChallengedRequest {
             user: "Mufasa",
             password: "Circle of Life",
             method: "GET",
@@ -139,11 +139,11 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_those_of_the_standard() {
+    fn credentials_are_those_of_the_standard() {
         let md5 = "Digest realm=\"http-auth@example.org\", qop=\"auth, auth-int\", algorithm=MD5, \
                    nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\"";
         let nonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ";
-        let answer = |field: &str| DigestChallenge::parse(field)?.answer(request(nonce));
+        let answer = |field: &str| DigestChallenge::parse(field)?.credentials(request(nonce));
         let response = |field: &str| {
             let answer = answer(field)?;
             answer.split("response=\"").nth(1).and_then(|rest| rest.split('"').next().map(str::to_owned))

@@ -31,7 +31,7 @@ pub(crate) struct HttpRequest {
     pub(crate) is_binary: bool,
     /// Whether it is a call of gRPC.
     pub(crate) is_call: bool,
-    /// Whether it answers a challenge of digest authentication.
+    /// Whether it takes a challenge of digest authentication.
     pub(crate) has_digest: bool,
     /// Whether its failure is an exception.
     pub(crate) throws: bool,

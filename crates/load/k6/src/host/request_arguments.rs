@@ -11,8 +11,8 @@ use weir_base::Nanos;
 
 use super::UserState;
 use super::exchange::{AUTHORIZATION, ExpectedStatuses, HttpRequest, SentCookie};
-use super::globals::call_exported;
 use super::http::{body_bytes, new_request};
+use super::own_modules::call_exported;
 use crate::options::duration;
 
 /// Arguments of a request.
@@ -217,7 +217,7 @@ fn read_param<'js>(ctx: &Ctx<'js>, request: &mut HttpRequest, name: &str, value:
             "basic" => {}
             "digest" => {
                 request.has_digest = true;
-                // Not the one of the URL: it answers a challenge.
+                // Not the one of the URL at once: it follows a challenge.
                 request.headers.push((AUTHORIZATION.to_owned(), None));
             }
             other => {

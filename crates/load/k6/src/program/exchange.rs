@@ -13,7 +13,7 @@ use weir_machine::clock::{self, unix_s};
 use weir_request::url::HttpUrl;
 use weir_scenario::cookie_jar::CookieJar;
 
-use crate::digest_auth::{DigestChallenge, DigestRequest};
+use crate::digest_auth::{ChallengedRequest, DigestChallenge};
 use crate::host::exchange::{AUTHORIZATION, ExchangeTimes, HttpEnd, HttpRequest, HttpResult, error_code};
 use crate::samples::HttpSample;
 
@@ -35,8 +35,8 @@ pub(super) struct HttpExchange {
     sends_body: bool,
     has_left_origin: bool,
     redirects: u32,
-    /// Whether a challenge has been answered.
-    has_answered: bool,
+    /// Whether it has credentials for a challenge.
+    has_credentials: bool,
 }
 
 impl HttpExchange {
@@ -52,7 +52,7 @@ impl HttpExchange {
             sends_body: true,
             has_left_origin: false,
             redirects: 0,
-            has_answered: false,
+            has_credentials: false,
         }
     }
 
@@ -110,17 +110,17 @@ impl HttpExchange {
             }
         }
         self.url = url;
-        if self.has_answered {
+        if self.has_credentials {
             // Another place has a challenge of its own.
-            self.has_answered = false;
+            self.has_credentials = false;
             self.authorize(None);
         }
         Ok(true)
     }
 
-    /// Answers a challenge of digest authentication, if the request does; whether it is sent again.
-    pub(super) fn answer_challenge(&mut self, response: &ProgramResponse<'_>) -> bool {
-        if response.status != UNAUTHORIZED || !self.request.has_digest || self.has_answered {
+    /// Takes a challenge of digest authentication, if the request does; whether it is sent again, with credentials.
+    pub(super) fn take_challenge(&mut self, response: &ProgramResponse<'_>) -> bool {
+        if response.status != UNAUTHORIZED || !self.request.has_digest || self.has_credentials || self.has_left_origin {
             return false;
         }
         let Some(credentials) = self.request.url.userinfo() else { return false };
@@ -129,16 +129,17 @@ impl HttpExchange {
         let target = String::from_utf8_lossy(self.url.target());
         let client_nonce = format!("{:016x}{:08x}", clock::monotonic().0, self.key);
         let request =
-            DigestRequest { user, password, method: &self.method, target: &target, client_nonce: &client_nonce };
-        let answer = response.with_headers(|fields| {
+            ChallengedRequest { user, password, method: &self.method, target: &target, client_nonce: &client_nonce };
+        let credentials = response.with_headers(|fields| {
             let mut challenges = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("www-authenticate"));
-            challenges.find_map(|(_, field)| DigestChallenge::parse(std::str::from_utf8(field).ok()?)?.answer(request))
+            challenges
+                .find_map(|(_, field)| DigestChallenge::parse(std::str::from_utf8(field).ok()?)?.credentials(request))
         });
-        self.has_answered = answer.is_some();
-        if self.has_answered {
-            self.authorize(answer);
+        self.has_credentials = credentials.is_some();
+        if self.has_credentials {
+            self.authorize(credentials);
         }
-        self.has_answered
+        self.has_credentials
     }
 
     fn authorize(&mut self, value: Option<String>) {

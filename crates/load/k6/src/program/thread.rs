@@ -201,7 +201,7 @@ impl ThreadProgram for K6Thread {
         let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
         let encoding = exchange.read_head(response, &mut jars[at]);
         drop(jars);
-        let is_challenged = exchange.answer_challenge(response);
+        let is_challenged = exchange.take_challenge(response);
         if is_challenged {
             // The first half of one request.
             call.is_success = Some(true);
