@@ -8,7 +8,6 @@
 
 mod ciphers;
 mod csv_rows;
-mod digest_auth;
 mod digests;
 mod engine;
 mod hooks;

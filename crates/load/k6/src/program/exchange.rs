@@ -12,8 +12,8 @@ use weir_load::steps::decoded_body;
 use weir_machine::clock::{self, unix_s};
 use weir_request::url::HttpUrl;
 use weir_scenario::cookie_jar::CookieJar;
+use weir_scenario::plan::DigestRequest;
 
-use crate::digest_auth::{ChallengedRequest, DigestChallenge};
 use crate::host::exchange::{AUTHORIZATION, ExchangeTimes, HttpEnd, HttpRequest, HttpResult, error_code};
 use crate::samples::HttpSample;
 
@@ -125,15 +125,12 @@ impl HttpExchange {
         }
         let Some(credentials) = self.request.url.userinfo() else { return false };
         let credentials = String::from_utf8_lossy(credentials);
-        let (user, password) = credentials.split_once(':').unwrap_or((&*credentials, ""));
         let target = String::from_utf8_lossy(self.url.target());
-        let client_nonce = format!("{:016x}{:08x}", clock::monotonic().0, self.key);
-        let request =
-            ChallengedRequest { user, password, method: &self.method, target: &target, client_nonce: &client_nonce };
+        let nonce = clock::monotonic().0.wrapping_add(self.key.into());
+        let request = DigestRequest { credentials: &credentials, method: &self.method, target: &target, nonce };
         let credentials = response.with_headers(|fields| {
             let mut challenges = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("www-authenticate"));
-            challenges
-                .find_map(|(_, field)| DigestChallenge::parse(std::str::from_utf8(field).ok()?)?.credentials(request))
+            challenges.find_map(|(_, field)| request.answer(std::str::from_utf8(field).ok()?))
         });
         self.has_credentials = credentials.is_some();
         if self.has_credentials {
