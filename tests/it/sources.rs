@@ -76,6 +76,7 @@ fn unsafe_is_in_few_files() {
         "k6/engine/fiber.rs",
         "k6/host/html.rs",
         "k6/host/http.rs",
+        "k6/host/response_class.rs",
         "k6/host/state.rs",
         "k6/program/own_thread.rs",
         "lua/interrupt.rs",

@@ -50,6 +50,7 @@ mod import_curl;
 mod k6_errors;
 mod k6_grpc;
 mod k6_modules;
+mod k6_responses;
 mod k6_scripts;
 mod k6_sockets;
 mod listen_names;

@@ -7,6 +7,9 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_request::url::HttpUrl;
 
+/// Header of credentials.
+pub(crate) const AUTHORIZATION: &str = "Authorization";
+
 /// Request of a script.
 #[derive(Debug)]
 pub(crate) struct HttpRequest {
@@ -28,6 +31,8 @@ pub(crate) struct HttpRequest {
     pub(crate) is_binary: bool,
     /// Whether it is a call of gRPC.
     pub(crate) is_call: bool,
+    /// Whether it takes a challenge of digest authentication.
+    pub(crate) has_digest: bool,
     /// Whether its failure is an exception.
     pub(crate) throws: bool,
     /// Cookies that it has beside those of its jar; they are in its headers.

@@ -2,14 +2,15 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of functions of JavaScript are values")]
 
 use rquickjs::convert::Coerced;
-use rquickjs::function::{Args, Opt, Rest};
+use rquickjs::function::{Opt, Rest};
 use rquickjs::object::Accessor;
-use rquickjs::{Ctx, FromJs as _, Function, Module, Object, Result, Value};
+use rquickjs::{Ctx, Function, Object, Result, Value};
 
 use super::context;
+use super::own_modules::{call_exported, exported};
 use super::request_arguments::text;
 use super::user_of;
-use crate::modules::{LATE_WORK, OWN_IMPORT};
+use crate::modules::LATE_WORK;
 
 /// Levels of the log by the methods of `console`.
 const LEVELS: [(&str, &str); 5] =
@@ -96,27 +97,6 @@ fn open<'js>(ctx: Ctx<'js>, path: Coerced<String>, mode: Opt<Option<String>>) ->
 
 fn require<'js>(ctx: Ctx<'js>, name: Coerced<String>) -> Result<Value<'js>> {
     context::require(ctx, name.0)
-}
-
-/// Export of a module of weir, which is run if it has not.
-pub(super) fn exported<'js>(ctx: &Ctx<'js>, module: &str, name: &str) -> Result<Value<'js>> {
-    let exports: Object<'js> = Module::import(ctx, format!("{OWN_IMPORT}{module}"))?.finish()?;
-    exports.get(name)
-}
-
-/// Calls an export of a module of weir.
-///
-/// # Errors
-/// Its exception.
-pub(super) fn call_exported<'js>(
-    ctx: &Ctx<'js>,
-    (module, name): (&str, &str),
-    values: Vec<Value<'js>>,
-) -> Result<Value<'js>> {
-    let function = Function::from_js(ctx, exported(ctx, module, name)?)?;
-    let mut args = Args::new(ctx.clone(), values.len());
-    args.push_args(values)?;
-    function.call_arg(args)
 }
 
 fn timer<'js>(ctx: Ctx<'js>, name: &'static str, values: Rest<Value<'js>>) -> Result<Value<'js>> {

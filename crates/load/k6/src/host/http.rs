@@ -105,6 +105,7 @@ pub(super) fn new_request(
         discards_body: user.script.options.discards_bodies,
         is_binary: false,
         is_call: false,
+        has_digest: false,
         throws: false,
         cookies: Vec::new(),
         tags: Vec::new(),
@@ -238,7 +239,7 @@ pub(super) fn sleep<'js>(ctx: Ctx<'js>, seconds: Opt<Value<'js>>) -> Result<()> 
         Some(seconds) => Coerced::<f64>::from_js(&ctx, seconds)?.0,
         None => 0.0,
     };
-    // What is no number is 0.
+    // NaN becomes 0.
     let wait = Nanos((seconds.clamp(0.0, 3e9) * 1e9) as u64);
     user.pause(&ctx, Pause::WaitUntil(user.now.get() + wait), "sleep()").map(drop)
 }

@@ -5,10 +5,10 @@ use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Exception, Function, IntoJs as _, Object, Result, Value};
 
-use super::globals::call_exported;
 use super::http::{await_request, finished};
 use super::http_calls::{later, request, set_expected, taken, with_body, without_body};
 use super::jar_objects::{jar_class, jar_of_user};
+use super::own_modules::call_exported;
 use super::response_class::{register, set_prototype};
 use super::response_json::json;
 use super::user_of;

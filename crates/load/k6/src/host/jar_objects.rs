@@ -7,7 +7,7 @@ use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Result, Value};
 
 use super::cookies::{cookie_jar, cookie_pairs, cookie_set};
-use super::globals::call_exported;
+use super::own_modules::call_exported;
 use super::request_arguments::text;
 
 /// Name of the number of a jar, which requests read as well.

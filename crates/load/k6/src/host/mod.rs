@@ -3,7 +3,7 @@
 //! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
 //! - [`core`]: what every script needs, and the module `k6`; [`globals`]: global names; [`checks`]: checks and groups
 //! - [`http_module`]: `k6/http`; [`http_calls`]: its requests; [`jar_objects`]: its cookie jars; [`request_arguments`]: what they are made of; [`response_class`],
-//!   [`response_fields`], [`response_json`]: objects of their responses
+//!   [`response_fields`], [`response_json`]: objects of their responses; [`own_modules`]: what they reach of modules in JavaScript
 //! - [`sockets`], [`socket_calls`]: WebSockets, with what they have received
 //! - [`calls`]: messages of gRPC
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
@@ -24,8 +24,9 @@ mod http;
 mod http_calls;
 mod http_module;
 mod jar_objects;
+mod own_modules;
 mod request_arguments;
-pub(crate) mod response_class;
+mod response_class;
 mod response_fields;
 mod response_json;
 mod samples;

@@ -1,15 +1,18 @@
 //! Arguments of a request as scripts write them: URL, body and parameters.
 
 use std::borrow::Cow;
+use std::io::Write as _;
 
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
 use rquickjs::convert::Coerced;
 use rquickjs::{Array, Ctx, Exception, FromJs as _, Function, Object, Result, Value};
 use weir_base::Nanos;
 
 use super::UserState;
-use super::exchange::{ExpectedStatuses, HttpRequest, SentCookie};
-use super::globals::call_exported;
+use super::exchange::{AUTHORIZATION, ExpectedStatuses, HttpRequest, SentCookie};
 use super::http::{body_bytes, new_request};
+use super::own_modules::call_exported;
 use crate::options::duration;
 
 /// Arguments of a request.
@@ -210,18 +213,45 @@ fn read_param<'js>(ctx: &Ctx<'js>, request: &mut HttpRequest, name: &str, value:
         }
         "responseCallback" => request.expected = expected(ctx, &value)?,
         "throw" => request.throws = Coerced::<bool>::from_js(ctx, value)?.0,
-        "auth" => {
-            let scheme = text(ctx, value)?;
-            if scheme != "basic" {
-                return invalid(format!("auth: '{scheme}' is not supported; write 'basic', or the header yourself"));
+        "auth" => match text(ctx, value)?.as_str() {
+            "basic" => {}
+            "digest" => {
+                request.has_digest = true;
+                // Not the one of the URL at once: it follows a challenge.
+                request.headers.push((AUTHORIZATION.to_owned(), None));
             }
-        }
-        "compression" => {
-            let compression = text(ctx, value)?;
-            return invalid(format!("compression: '{compression}' is not supported; leave it out"));
-        }
+            other => {
+                return invalid(format!(
+                    "auth: '{other}' is not supported; write 'basic' or 'digest', or the header yourself"
+                ));
+            }
+        },
+        "compression" => compress(request, &text(ctx, value)?).or_else(invalid)?,
         _ => {}
     }
+    Ok(())
+}
+
+/// Compresses a body by encodings, in their order.
+fn compress(request: &mut HttpRequest, encodings: &str) -> std::result::Result<(), String> {
+    let names: Vec<&str> = encodings.split(',').map(str::trim).collect();
+    if let Some(other) = names.iter().find(|name| !["gzip", "deflate"].contains(name)) {
+        return Err(format!("compression: '{other}' is not supported; write 'gzip' or 'deflate'"));
+    }
+    let Some(mut body) = request.body.take() else { return Ok(()) };
+    for name in &names {
+        // Writing to memory does not fail.
+        let compressed = if *name == "gzip" {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(&body).and_then(|()| encoder.finish())
+        } else {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(&body).and_then(|()| encoder.finish())
+        };
+        body = compressed.map_err(|error| error.to_string())?;
+    }
+    request.body = Some(body);
+    request.headers.push(("Content-Encoding".to_owned(), Some(names.join(", "))));
     Ok(())
 }
 

@@ -9,16 +9,8 @@ use rquickjs::{Ctx, Exception, Object, Result, Value, qjs};
 
 use super::UserState;
 use super::exchange::HttpResult;
-use super::response_fields::{FIELDS, ResponseField, value_of};
+use super::response_fields::{FIELDS, ResponseField, ResponseObjects, value_of};
 use super::state::with_user;
-
-/// Class of responses in the interpreter of a user.
-#[derive(Debug)]
-pub(crate) struct ResponseClass {
-    id: qjs::JSClassID,
-    /// Names of the fields, as the interpreter has them.
-    names: [qjs::JSAtom; FIELDS.len()],
-}
 
 /// What an object of a response holds.
 struct ResponseData {
@@ -67,7 +59,7 @@ pub(super) fn register(ctx: &Ctx<'_>, user: &UserState) -> Result<()> {
     }
     // SAFETY: each text is read up to its length.
     let names = FIELDS.map(|(name, _)| unsafe { qjs::JS_NewAtomLen(raw, name.as_ptr().cast(), name.len() as _) });
-    let _ = user.responses.set(ResponseClass { id, names });
+    let _ = user.responses.set(ResponseObjects { id, names });
     Ok(())
 }
 
@@ -118,7 +110,7 @@ pub(super) fn keep<'js>(ctx: &Ctx<'js>, object: &Value<'js>, field: ResponseFiel
     }
 }
 
-/// Calls a function with the result behind an object; `None` if it is no response.
+/// Calls a function with the result behind an object; `None` for another object.
 pub(super) fn with_result<'js, T>(
     ctx: &Ctx<'js>,
     object: &Value<'js>,

@@ -1,6 +1,6 @@
 //! Fields of responses, as scripts read them.
 
-use rquickjs::{Array, ArrayBuffer, Ctx, Function, IntoJs as _, Object, Result, Value};
+use rquickjs::{Array, ArrayBuffer, Ctx, Function, IntoJs as _, Object, Result, Value, qjs};
 use weir_base::Nanos;
 
 use super::exchange::{HttpEnd, HttpResult};
@@ -47,6 +47,14 @@ pub(super) const FIELDS: [(&str, ResponseField); 16] = [
     ("error_code", ResponseField::ErrorCode),
     ("request", ResponseField::Request),
 ];
+
+/// Class of responses in the interpreter of a user.
+#[derive(Debug)]
+pub(crate) struct ResponseObjects {
+    pub(super) id: qjs::JSClassID,
+    /// Names of the fields, as the interpreter has them.
+    pub(super) names: [qjs::JSAtom; FIELDS.len()],
+}
 
 /// Value of a field.
 ///

@@ -5,7 +5,7 @@ use rquickjs::function::{Opt, This};
 use rquickjs::{Ctx, Exception, Function, IntoJs as _, Object, Result, Value};
 
 use super::exchange::HttpEnd;
-use super::globals::call_exported;
+use super::own_modules::call_exported;
 use super::request_arguments::text;
 use super::response_class::{field, keep, kept, with_result};
 use super::response_fields::ResponseField;

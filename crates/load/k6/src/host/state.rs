@@ -12,7 +12,7 @@ use weir_base::rng::SeededRng;
 use weir_scenario::cookie_jar::CookieJar;
 
 use super::exchange::{ExpectedStatuses, UserExchanges};
-use super::response_class::ResponseClass;
+use super::response_fields::ResponseObjects;
 use super::sockets::ScriptSockets;
 use crate::engine::failure::{ScriptFailure, of_value};
 use crate::engine::fiber::Pauses;
@@ -128,7 +128,7 @@ pub(crate) struct UserState {
     /// Statuses of successes, where a request has none of its own.
     pub(crate) default_expected: RefCell<ExpectedStatuses>,
     /// Class of responses; none before a module of requests is imported.
-    pub(crate) responses: OnceCell<ResponseClass>,
+    pub(crate) responses: OnceCell<ResponseObjects>,
     /// Interpreter that it is attached to.
     context: Cell<*mut qjs::JSContext>,
     /// Whether the script has had timers, promises of requests or sockets, which run after its function.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Names of the short form of one scenario.
-const SHORT: [&str; 4] = ["vus", "duration", "iterations", "stages"];
+const SHORT_FORM_NAMES: [&str; 4] = ["vus", "duration", "iterations", "stages"];
 
 /// The load of the command line, in place of the script's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +21,11 @@ pub(crate) struct CommandLineLoad<'a> {
 /// own runs.
 pub(crate) fn consolidated(written: &Value, load: Option<CommandLineLoad<'_>>) -> Value {
     let mut all = written.as_object().cloned().unwrap_or_default();
-    let short: Vec<(&str, Value)> =
-        SHORT.into_iter().filter_map(|name| Some((name, all.remove(name)?))).filter(|(_, it)| !it.is_null()).collect();
+    let short: Vec<(&str, Value)> = SHORT_FORM_NAMES
+        .into_iter()
+        .filter_map(|name| Some((name, all.remove(name)?)))
+        .filter(|(_, it)| !it.is_null())
+        .collect();
     let scenarios = match load {
         Some(load) => json!({ "default": {
             "executor": load.executor,

@@ -9,12 +9,16 @@ use weir_load::program::request::redirect::is_redirect;
 use weir_load::program::request::{RequestParts, SentForm, write_request};
 use weir_load::program::{ProgramResponse, RequestTimes};
 use weir_load::steps::decoded_body;
-use weir_machine::clock::unix_s;
+use weir_machine::clock::{self, unix_s};
 use weir_request::url::HttpUrl;
 use weir_scenario::cookie_jar::CookieJar;
+use weir_scenario::plan::DigestRequest;
 
-use crate::host::exchange::{ExchangeTimes, HttpEnd, HttpRequest, HttpResult, error_code};
+use crate::host::exchange::{AUTHORIZATION, ExchangeTimes, HttpEnd, HttpRequest, HttpResult, error_code};
 use crate::samples::HttpSample;
+
+/// Status of a challenge.
+const UNAUTHORIZED: u16 = 401;
 
 /// A request on its way.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub(super) struct HttpExchange {
     sends_body: bool,
     has_left_origin: bool,
     redirects: u32,
+    /// Whether it has credentials for a challenge.
+    has_credentials: bool,
 }
 
 impl HttpExchange {
@@ -46,6 +52,7 @@ impl HttpExchange {
             sends_body: true,
             has_left_origin: false,
             redirects: 0,
+            has_credentials: false,
         }
     }
 
@@ -103,7 +110,40 @@ impl HttpExchange {
             }
         }
         self.url = url;
+        if self.has_credentials {
+            // Another place has a challenge of its own.
+            self.has_credentials = false;
+            self.authorize(None);
+        }
         Ok(true)
+    }
+
+    /// Takes a challenge of digest authentication, if the request does; whether it is sent again, with credentials.
+    pub(super) fn take_challenge(&mut self, response: &ProgramResponse<'_>) -> bool {
+        if response.status != UNAUTHORIZED || !self.request.has_digest || self.has_credentials || self.has_left_origin {
+            return false;
+        }
+        let Some(credentials) = self.request.url.userinfo() else { return false };
+        let credentials = String::from_utf8_lossy(credentials);
+        let target = String::from_utf8_lossy(self.url.target());
+        let nonce = clock::monotonic().0.wrapping_add(self.key.into());
+        let request = DigestRequest { credentials: &credentials, method: &self.method, target: &target, nonce };
+        let credentials = response.with_headers(|fields| {
+            let mut challenges = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("www-authenticate"));
+            challenges.find_map(|(_, field)| request.answer(std::str::from_utf8(field).ok()?))
+        });
+        self.has_credentials = credentials.is_some();
+        if self.has_credentials {
+            self.authorize(credentials);
+        }
+        self.has_credentials
+    }
+
+    fn authorize(&mut self, value: Option<String>) {
+        let headers = self.request.headers.iter_mut();
+        if let Some((_, given)) = headers.rev().find(|(name, _)| name == AUTHORIZATION) {
+            *given = value;
+        }
     }
 
     /// The request for the metrics, with its status, or with what has failed.

@@ -85,7 +85,13 @@ impl<'js> LoadedScript<'js> {
 
     fn import(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>, ScriptFailure> {
         let promise = caught(ctx, Module::import(ctx, name))?;
-        caught(ctx, promise.finish())
+        match promise.finish() {
+            // Nothing settles it: there are no timers and no requests before the load.
+            Err(rquickjs::Error::WouldBlock) => Err(ScriptFailure::of_message(
+                "the file awaits a promise of a timer or a request; await it in a function, e.g. in setup()",
+            )),
+            result => caught(ctx, result),
+        }
     }
 
     /// Export of the file; `None` if there is none of this name.

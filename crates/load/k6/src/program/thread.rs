@@ -201,8 +201,14 @@ impl ThreadProgram for K6Thread {
         let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
         let encoding = exchange.read_head(response, &mut jars[at]);
         drop(jars);
-        self.judge(&exchange.sample(exchange.status_of(response), None, times(response)), call);
-        match exchange.follow(response) {
+        let is_challenged = exchange.take_challenge(response);
+        if is_challenged {
+            // The first half of one request.
+            call.is_success = Some(true);
+        } else {
+            self.judge(&exchange.sample(exchange.status_of(response), None, times(response)), call);
+        }
+        match if is_challenged { Ok(true) } else { exchange.follow(response) } {
             Ok(false) => {
                 if let Some(user) = self.user(call.user) {
                     user.state.exchanges.borrow_mut().finish(key, exchange.into_result(response, encoding.as_deref()));

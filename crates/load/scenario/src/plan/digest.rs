@@ -7,14 +7,15 @@ use crate::value::hex;
 
 /// Request that responds to a challenge.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DigestRequest<'a> {
+pub struct DigestRequest<'a> {
     /// `user:password`.
-    pub(super) credentials: &'a str,
-    pub(super) method: &'a str,
+    pub credentials: &'a str,
+    /// Method.
+    pub method: &'a str,
     /// Path and query string.
-    pub(super) target: &'a str,
+    pub target: &'a str,
     /// Random value of the client.
-    pub(super) nonce: u64,
+    pub nonce: u64,
 }
 
 /// Hash of a challenge.
@@ -35,7 +36,7 @@ impl DigestHash {
 
 impl DigestRequest<'_> {
     /// Value of `Authorization` that answers a `WWW-Authenticate`; `None` if it is not a known kind of digest.
-    pub(super) fn answer(self, challenge: &str) -> Option<String> {
+    pub fn answer(self, challenge: &str) -> Option<String> {
         let (scheme, parameters) = challenge.trim().split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("digest") {
             return None;

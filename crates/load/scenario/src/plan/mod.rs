@@ -51,6 +51,7 @@ mod tests;
 pub use self::body_codec::BodyCodec;
 pub use self::call_status::call_status_mistake;
 pub use self::checks::StepChecks;
+pub use self::digest::DigestRequest;
 pub use self::encoding::EncodingError;
 pub use self::files::FileContents;
 pub use self::findings::{FlowFailure, StepFindings, StepVerdict};
