@@ -179,6 +179,7 @@ wheel() {
     local scripts=python/weir.data/scripts
     mkdir -p $scripts
     cp "$built/weir" $scripts/weir
+    python3 python/build/doc_pages.py python/weir.data/data/share/doc/weir
     rm -f "dist/weir_http-$py_version"-*.whl
     # The extension is abi3: one wheel for Python 3.10 and later. `maturin --zig` would give the linker another path than
     # cargo-zigbuild does, and so compile everything again; in the place of cargo it gets the same.
@@ -206,7 +207,8 @@ rpm() { system_package rpm "weir-$version.x86_64.rpm"; }
 # A package of the system: its kind, and its file in dist/.
 system_package() {
     command_built
-    VERSION=$version WEIR=$built/weir MAN=$work/man COMPLETIONS=$work/completions \
+    python3 python/build/doc_pages.py "$work/pages"
+    VERSION=$version WEIR=$built/weir MAN=$work/man COMPLETIONS=$work/completions PAGES=$work/pages \
         nfpm package --config packaging/nfpm.yaml --packager "$1" --target "dist/$2" >/dev/null
     say "dist/$2: $(stat -c %s "dist/$2" | numfmt --to=iec --format=%.1f)"
 }

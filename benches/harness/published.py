@@ -19,10 +19,10 @@ DOCS = ROOT / "docs"
 PAGES = DOCS / "benchmarks"
 LIST = DOCS / "benchmarks.md"
 README = ROOT / "README.md"
-#: Templates of the figures in README.md, and of the summary in docs/benchmarks.md.
-FIGURES, SUMMARY = ROOT / "benches" / "readme.md.j2", ROOT / "benches" / "summary.md.j2"
-#: Lines around the generated text of README.md.
-BEGIN, END = "<!-- figures: begin; written from benches/readme.md.j2 -->", "<!-- figures: end -->"
+#: Template of the summary in docs/benchmarks.md.
+SUMMARY = ROOT / "benches" / "summary.md.j2"
+#: Templates of the generated parts of README.md, which stand between a line `begin` and a line `end` of their name.
+PARTS = {"truth": ROOT / "benches" / "readme-truth.md.j2", "figures": ROOT / "benches" / "readme.md.j2"}
 
 #: Order of the list.
 ORDER = (
@@ -92,6 +92,14 @@ class Page:
                 return found[column]
         raise LookupError(f"{self.name}: no row {row!r} below {heading!r}")
 
+    def has(self, heading: str, row: str, column: str) -> bool:
+        """Return whether there is such a cell."""
+        try:
+            self.cell(heading, row, column)
+        except LookupError:
+            return False
+        return True
+
     def goal(self, promise: str) -> str:
         """Return the measured value of a goal."""
         return next(row["measured"] for row in self.rows("Goals") if row["goal"] == promise)
@@ -154,9 +162,14 @@ def _list(pages: dict[str, Page]) -> str:
 
 
 def _readme(pages: dict[str, Page]) -> str:
-    before, rest = README.read_text().split(BEGIN)
-    after = rest.split(END)[1]
-    return f"{before}{BEGIN}\n{_rendered(FIGURES, pages)}\n{END}{after}"
+    text = README.read_text()
+    for name, template in PARTS.items():
+        begin = f"<!-- {name}: begin; written from {template.relative_to(ROOT)} -->\n"
+        end = f"\n<!-- {name}: end -->"
+        before, rest = text.split(begin)
+        after = rest.split(end)[1]
+        text = f"{before}{begin}{_rendered(template, pages)}{end}{after}"
+    return text
 
 
 def _rendered(template: Path, pages: dict[str, Page]) -> str:

@@ -39,21 +39,21 @@ SHEET = (
 _CODE = re.compile(r"\x1b\[([\d;]*)m")
 
 
-def report(weir: str, load: list[str]) -> str:
-    """Return what a load of the frozen service prints to a terminal, with its codes."""
-    serve = [weir, "serve", "httpbin", "--port", "0"]
-    with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as service:
-        assert service.stdout is not None
-        url = json.loads(service.stdout.readline())["listening"]
+def report(weir: str, load: list[str], *, service: tuple[str, ...] = ("httpbin",), path: str = "/") -> str:
+    """Return what a load of a path of the frozen service prints to a terminal, with its codes."""
+    serve = [weir, "serve", *service, "--port", "0"]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["listening"]
         ended = threading.Event()
-        freezing = threading.Thread(target=_freeze, args=(service.pid, ended))
+        freezing = threading.Thread(target=_freeze, args=(process.pid, ended))
         freezing.start()
         try:
-            return _printed([weir, "load", f"{url}/", *load]).replace(url, "http://localhost:8080")
+            return _printed([weir, "load", f"{url}{path}", *load]).replace(url, "http://localhost:8080")
         finally:
             ended.set()
             freezing.join()
-            service.terminate()
+            process.terminate()
 
 
 def _freeze(process: int, ended: threading.Event) -> None:

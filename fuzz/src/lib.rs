@@ -52,6 +52,7 @@ macro_rules! each_target {
             services,
             study_file,
             target,
+            traces,
             typescript,
             upstream,
             websocket,

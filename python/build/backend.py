@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import maturin
+from doc_pages import copy_pages
 from maturin import (
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
@@ -21,7 +22,9 @@ from maturin import (
 )
 
 ROOT = Path(__file__).parents[2]
-_SCRIPTS = ROOT / "python" / "weir.data" / "scripts"
+_DATA = ROOT / "python" / "weir.data"
+_SCRIPTS = _DATA / "scripts"
+_PAGES = _DATA / "data" / "share" / "doc" / "weir"
 _PROFILE = os.environ.get("WEIR_PROFILE", "source")
 
 # A wheel of the profile dev is installed where it is made: to compress 160 MB takes longer than to copy them.
@@ -54,7 +57,7 @@ def build_editable(wheel_directory: str, config_settings: Any = None, metadata_d
 
 def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
     """Pack the sources; maturin wants the folder of the program, which is empty in a checkout."""
-    shutil.rmtree(_SCRIPTS, ignore_errors=True)
+    shutil.rmtree(_DATA, ignore_errors=True)
     _SCRIPTS.mkdir(parents=True)
     return str(maturin.build_sdist(sdist_directory, config_settings))
 
@@ -84,3 +87,4 @@ def _build_program() -> None:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     _SCRIPTS.mkdir(parents=True, exist_ok=True)
     shutil.copy2(target / ("debug" if _PROFILE == "dev" else _PROFILE) / "weir", _SCRIPTS / "weir")
+    copy_pages(_PAGES)

@@ -88,24 +88,14 @@ impl LoadRequest {
             timeout: form.time("timeout")?,
             no_keepalive: !form.take::<bool>("keepalive")?,
             pipeline: form.take("pipeline")?,
-            http2: Http2Options {
-                over_tls: form.take::<Http2Arg>("http2")?.0,
-                cleartext: form.take("h2c")?,
-                streams: form.take("streams")?,
-                window_bytes: form.take("h2_window")?,
-            },
+            http2: http2_options(&form)?,
             streams: stream_options(&form, websocket.listens)?,
             websocket,
             grpc: GrpcOptions::of_files(form.take("proto")?, form.take("proto_path")?, form.take("protoset")?),
             traces_requests: false,
             unix_socket: form.take("unix_socket")?,
             connect_to: form.take("connect_to")?,
-            tls: TlsOptions {
-                cacert: form.take("cacert")?,
-                cert: form.take("cert")?,
-                key: form.take("cert_key")?,
-                insecure: form.take("insecure")?,
-            },
+            tls: tls_options(&form)?,
             sni: form.take("sni")?,
             warmup: form.time("warmup")?,
             seed: form.take("seed")?,
@@ -121,8 +111,28 @@ impl LoadRequest {
     }
 }
 
+/// HTTP/2 of a load's connections.
+pub(crate) fn http2_options(form: &PythonArgs<'_>) -> PyResult<Http2Options> {
+    Ok(Http2Options {
+        over_tls: form.take::<Http2Arg>("http2")?.0,
+        cleartext: form.take("h2c")?,
+        streams: form.take("streams")?,
+        window_bytes: form.take("h2_window")?,
+    })
+}
+
+/// Certificates of a load's connections.
+pub(crate) fn tls_options(form: &PythonArgs<'_>) -> PyResult<TlsOptions> {
+    Ok(TlsOptions {
+        cacert: form.take("cacert")?,
+        cert: form.take("cert")?,
+        key: form.take("cert_key")?,
+        insecure: form.take("insecure")?,
+    })
+}
+
 /// HTTP/2 over TLS: `False`, `True` or `"only"`.
-pub(crate) struct Http2Arg(pub(crate) Option<Http2Preference>);
+struct Http2Arg(Option<Http2Preference>);
 
 impl FromPyObject<'_, '_> for Http2Arg {
     type Error = PyErr;

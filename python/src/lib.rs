@@ -89,7 +89,7 @@ mod _weir {
     #[pymodule_export]
     use super::run::RunHandle;
     #[pymodule_export]
-    use super::script::call_schemas::CallSchemas;
+    use super::script::call_schemas::{CallRoute, CallSchemas};
     #[pymodule_export]
     use super::script::command::run_script;
     #[pymodule_export]

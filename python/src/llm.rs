@@ -5,17 +5,16 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::llm::load::{
-    EndpointOptions, LlmLoad, LlmLoadError, LlmLoadOptions, LlmOptions, PromptOptions, RANDOM_WORDS,
+    EndpointOptions, LlmLoad, LlmLoadError, LlmLoadOptions, LlmOptions, PromptOptions, RANDOM_WORDS, TraceOptions,
 };
+use weir::llm::trace::TraceFormat;
 use weir::llm::{ReplySource, RequestApi, TokenCount};
-use weir::load::http2::Http2Options;
 use weir::load::steps::ThinkTime;
-use weir::net::tls::TlsOptions;
 use weir::pace::live_load::LevelKind;
 
 use crate::arguments::{NotationArg, PythonArgs};
 use crate::errors;
-use crate::form::{ArrivalsArg, Http2Arg, LoadStagesArg, SloArg};
+use crate::form::{ArrivalsArg, LoadStagesArg, SloArg, http2_options, tls_options};
 use crate::run::RunHandle;
 use crate::signals::SignalWatch;
 
@@ -34,10 +33,10 @@ pub(crate) fn run_llm(
     let options = llm_options(form)?;
     let mut signals = SignalWatch::default();
     let run = py.detach(|| {
-        let load = LlmLoad::new(&options).map_err(|reason| errors::flags(&reason))?;
+        let mut load = LlmLoad::new(&options).map_err(|reason| errors::flags(&reason))?;
         let run = load.run(&command, &mut || signals.goes_on()).map_err(|error| match error {
             LlmLoadError::Load(error) => errors::load(&error),
-            LlmLoadError::Tokens(reason) => errors::flags(&reason),
+            LlmLoadError::Tokens(reason) | LlmLoadError::Trace(reason) => errors::flags(&reason),
         })?;
         Ok((run, load.notes))
     });
@@ -48,7 +47,8 @@ pub(crate) fn run_llm(
 /// Options of the arguments of `weir.llm`, by name.
 fn llm_options(form: &Bound<'_, PyDict>) -> PyResult<LlmOptions> {
     let form = PythonArgs(form.copy()?);
-    let options = LlmOptions { endpoint: endpoint(&form)?, prompts: prompts(&form)?, load: load(&form)? };
+    let options =
+        LlmOptions { endpoint: endpoint(&form)?, prompts: prompts(&form)?, load: load(&form)?, trace: trace(&form)? };
     form.is_empty()?;
     Ok(options)
 }
@@ -69,20 +69,10 @@ fn endpoint(form: &PythonArgs<'_>) -> PyResult<EndpointOptions> {
         timeout: form.time("timeout")?,
         stall_timeout: form.time("stall_timeout")?,
         no_keep_alive: !form.take::<bool>("keepalive")?,
-        http2: Http2Options {
-            over_tls: form.take::<Http2Arg>("http2")?.0,
-            cleartext: form.take("h2c")?,
-            streams: form.take("streams")?,
-            window_bytes: form.take("h2_window")?,
-        },
+        http2: http2_options(form)?,
         unix_socket: form.take("unix_socket")?,
         connect_to: form.take("connect_to")?,
-        tls: TlsOptions {
-            cacert: form.take("cacert")?,
-            cert: form.take("cert")?,
-            key: form.take("cert_key")?,
-            insecure: form.take("insecure")?,
-        },
+        tls: tls_options(form)?,
         sni: form.take("sni")?,
     })
 }
@@ -102,6 +92,22 @@ fn prompts(form: &PythonArgs<'_>) -> PyResult<PromptOptions> {
         think: think.map_err(|why| errors::usage(&format!("think: {why}")))?,
         replies: form.take::<ReplySourceArg>("replies")?.0,
     })
+}
+
+fn trace(form: &PythonArgs<'_>) -> PyResult<Option<TraceOptions>> {
+    let file: Option<PathBuf> = form.take("trace")?;
+    let options = TraceOptions {
+        file: file.clone().unwrap_or_default(),
+        format: form.take::<Option<NotationArg<TraceFormat>>>("trace_format")?.map(|format| format.0),
+        speed: form.take("speed")?,
+        duration: form.time("trace_duration")?,
+        sample: form.take("sample")?,
+        block_tokens: form.take("trace_block")?,
+    };
+    if file.is_none() && options != TraceOptions::default() {
+        return Err(errors::usage("trace_format, trace_duration, trace_block, speed and sample are for a trace"));
+    }
+    Ok(file.map(|_| options))
 }
 
 fn load(form: &PythonArgs<'_>) -> PyResult<LlmLoadOptions> {

@@ -41,8 +41,7 @@ pub(crate) fn load(
         }
         let script = script.map(|script| OpenedScript(Arc::new(script)));
         if let Some(script) = script.as_ref().filter(|_| options.program.is_none()) {
-            let headers = plan.script_headers(&options).map_err(|e| errors::plan(&e))?;
-            let program = script.shared(&plan, &headers).map_err(|why| errors::usage(&why))?;
+            let program = script.shared(&plan, &options).map_err(|why| errors::flags(&why))?;
             plan = plan.driven_by(Arc::new(program), &options).map_err(|e| errors::plan(&e))?;
         }
         if let Some(k6) = &mut k6 {

@@ -201,6 +201,7 @@ fn llm(form: &mut FlagForm, seed: u64) -> PyResult<llm::Options> {
     form.set("tokens_per_chunk", &mut options.tokens_per_chunk, parsed)?;
     form.set("max_context", &mut options.max_context, parsed)?;
     options.record = form.one("record", parsed)?;
+    form.set("block_tokens", &mut options.block_tokens, parsed)?;
     form.set("slots", &mut options.slots, parsed)?;
     form.set("prefill", &mut options.pace.prefill, read_delay)?;
     form.set("prefill_per_token", &mut options.pace.prefill_per_token, time)?;

@@ -57,7 +57,7 @@ pub(crate) fn start_load(
 ) -> PyResult<StartedLoadHandle> {
     let LoadRequest { options, slos, agents } = LoadRequest::read(form)?;
     if options.program.as_ref().is_some_and(ProgramOptions::is_javascript) {
-        return Err(errors::usage("script does not go with start_load(); write weir.load(script=...)"));
+        return Err(errors::usage("script cannot be used with start_load(); write weir.load(script=...)"));
     }
     py.detach(|| {
         let plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;

@@ -11,6 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser import Browser, chromium
+from rate_service import limited_service
+
+import weir
 
 LONG = ("test_site", "test_pytest_plugin", "test_how_to", "test_page_others", "test_package")
 """Files whose tests take longest, in that order; they begin, so that none is left when all others are done."""
@@ -116,6 +119,12 @@ def running_service() -> Iterator[Service]:
 @pytest.fixture
 def service() -> Iterator[Service]:
     with running_service() as service:
+        yield service
+
+
+@pytest.fixture
+def exchange() -> Iterator[weir.Service]:
+    with limited_service() as service:
         yield service
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from naming import ROOT
@@ -44,12 +45,21 @@ DENIED = {
 SCHEMES = {"JMS": "jms://127.0.0.1:9/", "MQTT": "mqtt://127.0.0.1:9/"}
 """Protocols that pages deny, with a URL that would have them."""
 
+REJECTED = {
+    "externally-controlled": "export const options = { scenarios: { a: { executor: 'externally-controlled' } } };",
+    "k6/browser": "import { browser } from 'k6/browser';",
+}
+"""What the page of k6 denies, and a line of a script that would use it."""
+
 SECTION = {
     "JavaScript": r"weir load.*\.js\b",
     "Playwright": r"(?i)playwright",
     "k6/browser": r"--browser",
     "resources of a page in parallel": r"--resources|--embedded|--parallel",
     "embedded resources": r"--resources|--embedded",
+    "Plugins of data": r"--plugin",
+    "`--stream-interval`": r"--stream-interval",
+    "`events.request.fire`": r"weir\.User.*fire",
     "DNS settings": r"--(dns|resolve)",
     "a record per request through a pipe": r"--out-jsonl-requests",
     "transactions over several steps": r"--transaction",
@@ -103,6 +113,25 @@ def test_what_is_called_there_is_there() -> None:
     contract = CONTRACT.read_text()
     for word, name in THERE.items():
         assert re.search(rf"(?<![\w-]){re.escape(name)}\b", contract), word
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_what_the_page_of_k6_denies_is_rejected_before_anything_is_sent(name: str, tmp_path: Path) -> None:
+    assert name in (PAGES / "k6.md").read_text("utf-8")
+    script = tmp_path / "script.js"
+    script.write_text(f"{REJECTED[name]}\nexport default function () {{}}\n")
+    done = weir("load", "-s", str(script))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{name}' is not supported" in done.stderr or f"{name} is not supported" in done.stderr
+
+
+def test_calls_of_grpc_are_no_steps_of_a_scenario(tmp_path: Path) -> None:
+    assert "calls as steps of `.hurl` files" in (ROOT / "docs" / "load" / "grpc.md").read_text("utf-8")
+    scenario = tmp_path / "call.hurl"
+    scenario.write_text("GET grpc://127.0.0.1:9/a.B/C\n")
+    done = weir("run", str(scenario))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "call.hurl:1:5" in done.stderr
 
 
 @pytest.mark.parametrize("protocol", SCHEMES)

@@ -56,7 +56,7 @@ def test_runs_in_memory_and_in_files_have_the_same_verdicts(run: weir.Run, tmp_p
 
 def test_a_comparison_has_every_format(run: weir.Run, tmp_path: Path) -> None:
     found = weir.compare(run, [run])
-    assert "one run only" in str(found)
+    assert "one run" in str(found)
     assert "### " in found.markdown()
     assert found.to_dict() == json.loads(found.to_json())
     assert found.html(tmp_path / "page.html") == (tmp_path / "page.html").read_text()

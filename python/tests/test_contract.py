@@ -12,12 +12,12 @@ Usage: weir load [OPTIONS] [URL]
 
 Options:
   -c, --connections <N>
-          concurrent connections [default: 50]; open loop: maximum
+          open N connections [default: 50]; open loop: at most N
 
-      --retry-methods <METHODS>  methods [default: safe] [possible values: safe,
+      --retry-methods <METHODS>  retry only these [default: safe] [possible values: safe,
                                  idempotent, all]
   -f, --format <FORMAT>
-          report format on stdout
+          print the report in this format
 
           Possible values:
           - text: for a terminal
@@ -26,8 +26,8 @@ Options:
           [default: text]
 
 Request:
-  -4                  only IPv4
-      --no-keepalive  a connection for each request, unlike --keepalive
+  -4                  use IPv4
+      --no-keepalive  open a connection for each request, unlike --keepalive
 
 Examples:
   weir load --rate 5

@@ -24,7 +24,7 @@ USAGE: list[tuple[dict[str, Any], str]] = [
     ({"stages": [(1, -1, "1s")]}, "stages: invalid stage (1, -1, 1s)"),
     ({"stages": "1/1s", "duration": 1}, "duration and stages "),
     ({"rate_from": "/nowhere.log"}, "/nowhere.log"),
-    ({"rate_from": "/nowhere.log", "rate": 5}, "rate_from does not go with rate, stages or users"),
+    ({"rate_from": "/nowhere.log", "rate": 5}, "rate_from cannot be used with rate, stages or users"),
     ({"scale": 2}, "scale needs rate_from"),
     ({"rate_from": "/nowhere.log", "speed": 0}, "speed: write a factor from 0.001"),
     ({"mix_from": "/nowhere.log", "log_pattern": "%"}, "log_pattern: "),

@@ -16,30 +16,9 @@ from typing import Any
 
 import pytest
 import uvloop
+from rate_service import KEY, counted, url_of
 
 import weir
-
-KEY = "alpha-key-0123456789"
-
-
-@pytest.fixture
-def exchange() -> Iterator[weir.Service]:
-    """An API with 20 requests per 500 ms, whose ways take up to 20 ms."""
-    limits: dict[str, Any] = {"key": [KEY], "limit": ["20/500ms"], "block_after": 0, "limit_headers": "all"}
-    with weir.serve("ratelimit", latency_in="0ms..20ms", latency_out="0ms..20ms", **limits) as service:
-        yield service
-
-
-def url_of(service: weir.Service, number: int) -> str:
-    """URL of a request of the key."""
-    return f"{service.url}/api/request?api_key={KEY}&nonce={number}&req_id={number}"
-
-
-def accepted(service: weir.Service) -> int:
-    """Requests that counted; none was above the limit."""
-    rejected = service.stats()["rejected"]
-    assert rejected["rate_limited"] == rejected["blocked"] == 0
-    return int(service.stats()["accepted"]) + int(rejected["invalid_nonce"])
 
 
 @dataclass
@@ -106,7 +85,7 @@ def test_a_service_rejects_none_of_many_threads(exchange: weir.Service) -> None:
 
     with ThreadPoolExecutor(30) as pool:
         list(pool.map(request, range(1, 61)))
-    assert accepted(exchange) == 60
+    assert counted(exchange) == 60
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -125,7 +104,7 @@ def test_a_service_rejects_none_of_many_tasks(exchange: weir.Service, loop: Call
     one = loop()
     one.run_until_complete(work())
     one.close()
-    assert accepted(exchange) == 50
+    assert counted(exchange) == 50
 
 
 def test_trio_waits_as_asyncio_does() -> None:

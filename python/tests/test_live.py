@@ -17,6 +17,8 @@ from browser import Browser
 from conftest import Service
 from pages import axe
 
+import weir
+
 EVIL = "</script><img src=x onerror=\"document.title='caught'\"><!--"
 TIMEOUT_MS = 30_000
 
@@ -297,3 +299,18 @@ def test_a_day_of_intervals_is_drawn_in_bounded_memory(browser: Browser, service
     assert bins <= 1800
     assert ok == 86400 * 400
     assert bytes_of_numbers < 10e6
+
+
+def test_connections_of_websocket_have_charts_and_figures(browser: Browser, start: Start) -> None:
+    with weir.serve("ws") as service:
+        url = f"ws://{service.host}:{service.port}/"
+        live = start(url, "--rate", "40", "-d", "120s", "-c", "8", "-b", "x")
+        browser.size(1280, 900)
+        browser.open(live.url)
+        wait(browser, f"{figure('held connections')} === 8 && {figure('upgraded')} === 8")
+        titles = browser.evaluate("[...document.querySelectorAll('#plots figcaption')].map((one) => one.textContent)")
+        assert any(title.startswith("Connections held") for title in titles), titles
+        assert any(title.startswith("Upgrades") for title in titles), titles
+        browser.evaluate("document.getElementById('stop').click()")
+        wait(browser, "!document.getElementById('end').hidden")
+        assert browser.complaints() == []

@@ -133,6 +133,29 @@ def test_invalid_arguments_name_themselves(arguments: dict[str, Any], message: s
     assert "--" not in str(caught.value).replace("--help", "")
 
 
+def test_a_trace_is_replayed_with_its_lengths(server: weir.Service, tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    lengths = [(700, 3), (20, 1), (1024, 9)]
+    lines = [
+        {"timestamp": 10 * at, "input_length": i, "output_length": o, "hash_ids": [at] * (i // 512)}
+        for at, (i, o) in enumerate(lengths)
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = weir.llm(server.url, model="m", trace=file, speed=2, seed=3)
+    assert run.trace is not None
+    assert (run.trace.format, run.trace.requests, run.trace.speed, run.trace.blocks) == ("mooncake", 3, 2, 3)
+    found = sorted((record["input_tokens"], record["output_tokens"]) for record in server.records())
+    assert found == sorted(lengths)
+    assert weir.llm(server.url, model="m", trace=file, trace_duration="15ms").requests.ok == 2
+    for arguments, message in [
+        ({"speed": 2}, "are for a trace"),
+        ({"trace": file, "rate": 5}, "rate"),
+        ({"trace": tmp_path / "missing"}, "cannot read"),
+    ]:
+        with pytest.raises(weir.UsageError, match=message):
+            weir.llm(server.url, model="m", **arguments)  # type: ignore[arg-type]
+
+
 def test_a_server_that_is_not_there_is_a_setup_error() -> None:
     with pytest.raises(weir.SetupError):
         weir.llm("http://127.0.0.1:9", model="m", num_prompts=1)

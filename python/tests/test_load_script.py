@@ -88,12 +88,12 @@ def test_a_collection_of_postman_is_a_script(service: Service, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"check": "status == 200"}, "check does not go with a script; write check"),
-        ({"json": {}}, "json does not go with a script"),
-        ({"scenario": weir.Scenario("GET http://h")}, "scenario does not go with a script"),
-        ({"variables": {"a": 1}}, "variables does not go with a script of k6; write env"),
-        ({"data": [{"a": 1}]}, "data does not go with a script of k6"),
-        ({"data_order": "random"}, "data_order does not go with a script"),
+        ({"check": "status == 200"}, "check cannot be used with a script; write check"),
+        ({"json": {}}, "json cannot be used with a script"),
+        ({"scenario": weir.Scenario("GET http://h")}, "scenario cannot be used with a script"),
+        ({"variables": {"a": 1}}, "variables cannot be used with a script of k6; write env"),
+        ({"data": [{"a": 1}]}, "data cannot be used with a script of k6"),
+        ({"data_order": "random"}, "data_order cannot be used with a script"),
         ({"processes": 2}, "processes is for classes of users"),
         ({"ramp_up": "1s"}, "ramp_up needs users"),
     ],

@@ -78,7 +78,7 @@ def test_without_streams_there_is_nothing_of_them(service: weir.Service) -> None
         ({"stall_timeout": "1s"}, "stall_timeout needs stream"),
         ({"max_events": 3}, "max_events needs stream"),
         ({"stream": True, "max_events": 0}, "max_events: 0 is out of range"),
-        ({"stream": True, "pipeline": 2}, "pipeline and stream do not go together"),
+        ({"stream": True, "pipeline": 2}, "pipeline and stream cannot be combined"),
     ],
 )
 def test_what_does_not_go_together_is_an_error(arguments: dict[str, Any], message: str) -> None:

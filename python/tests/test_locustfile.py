@@ -312,7 +312,7 @@ def test_a_file_that_cannot_be_played_is_named(tmp_path: Path, text: str, words:
 def test_flags_of_scenarios_do_not_go_with_a_script(service: Service, tmp_path: Path) -> None:
     for flag in (["--check", "status == 200"], ["--think", "1s"], ["-t", "2"], ["-m", "PUT"], ["--on", "auto"]):
         code, _, err = _load(tmp_path, TAGS, service.url, *flag)
-        assert (code, "does not go with a Python script" in err) == (2, True), err
+        assert (code, "cannot be used with a Python script" in err) == (2, True), err
     assert not service.seen
 
 

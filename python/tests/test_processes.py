@@ -227,7 +227,7 @@ def test_a_breakpoint_names_the_remedy(service: Service, tmp_path: Path) -> None
     [
         (["--processes", "0"], "write a number from 1 to 1000, or auto"),
         (["--processes", "5", "--users", "4"], "5 processes cannot share 4 users"),
-        (["--processes", "2", "--on", "local"], "--processes and --on do not go together"),
+        (["--processes", "2", "--on", "local"], "--processes and --on cannot be combined"),
         (["--on", "auto"], "write --processes N"),
         (["--processes", "2", "--jtl", "log"], "--jtl"),
     ],
@@ -289,7 +289,7 @@ def test_classes_that_no_other_process_can_import_are_an_error(service: Service)
         weir.load(Inner, host=service.url, users=2, processes=2)
     with pytest.raises(weir.UsageError, match="invalid number 0"):
         weir.load(Inner, host=service.url, users=2, processes=0)
-    with pytest.raises(weir.UsageError, match="do not go together"):
+    with pytest.raises(weir.UsageError, match="cannot be combined"):
         weir.load(Inner, host=service.url, users=2, processes=2, on="local")
     with pytest.raises(weir.UsageError, match="processes is for classes"):
         weir.load(service.url, processes=2)

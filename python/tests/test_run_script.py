@@ -108,9 +108,9 @@ class Shopper(HttpUser):
 
 def test_mistakes_are_one_line(service: Service, tmp_path: Path) -> None:
     for args, words in (
-        ([], "shop.py: no class has a host; write it there, or the URL: weir run shop.py"),
+        ([], "shop.py: no class has a host; set it there, or give the URL: weir run shop.py"),
         ([service.url, "--user", "Missing"], "shop.py has no class of users Missing; there are Shopper, Broken"),
-        ([service.url, "--variable", "a=1"], "--variable does not go with a script; give arguments after --"),
+        ([service.url, "--variable", "a=1"], "--variable cannot be used with a script; give arguments after --"),
     ):
         process = _play(tmp_path, SHOP, *args)
         assert (process.returncode, process.stderr.splitlines()[-1][: len(words) + 6]) == (2, f"weir: {words}")

@@ -112,7 +112,7 @@ def test_braces_are_text_where_templates_are_off(service: Service) -> None:
     [
         (lambda: Scenario([]), "a scenario needs steps"),
         (lambda: Step(method="get it", url="/"), "invalid method 'get it'"),
-        (lambda: Step.post("/", json={"a": 1}, body="x"), "json and body do not go together"),
+        (lambda: Step.post("/", json={"a": 1}, body="x"), "json and body cannot be combined"),
         (lambda: Step.get("/\n"), "invalid line break"),
         (lambda: Step.get("/", capture={"a b": "$.x"}), "invalid name of a variable 'a b'"),
         (lambda: Scenario.read("missing.hurl"), "cannot read the scenario 'missing.hurl'"),

@@ -34,6 +34,7 @@ OPTIONAL_FIELDS = {
     "websocket",
     "script",
     "replay",
+    "trace",
     "changes",
     "iterations",
     "scenarios",
@@ -43,7 +44,7 @@ OPTIONAL_FIELDS = {
     "lost_log_lines",
 }
 """Fields that are absent without HTTP/2, WebSocket, streams or scenarios, and of runs that end in time, that replay no
-log, that have lost no line of one, or that nothing has changed."""
+log or trace, that have lost no line of one, or that nothing has changed."""
 OPTIONAL_PARTS = {"interval": {"streams", "websocket"}, "stream_point": {"llm"}}
 """Fields of other objects that are absent without streams, without WebSocket or without a language model."""
 
@@ -70,6 +71,7 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "llm": llm_run(),
         "websocket": websocket_run(),
         "replay": replay_run(url),
+        "trace": trace_run(),
         "changed": changed_run(url),
         "scenario": scenario_run(url),
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
@@ -159,6 +161,15 @@ def replay_run(url: str) -> weir.Run:
         file = Path(folder) / "access.log"
         file.write_text(line.format(200) + "broken\n" + line.format(500), "utf-8")
         return saved_run(str(file), "--target", url, "--speed", "10", command="replay")
+
+
+def trace_run() -> weir.Run:
+    """Run of a trace, a line of which is broken."""
+    with weir.serve("llm", prefill="1ms", decode="1ms") as model, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trace.jsonl"
+        line = '{"timestamp": 5, "input_length": 600, "output_length": 3, "hash_ids": [1, 2]}\n'
+        file.write_text(line + "broken\n" + line, "utf-8")
+        return saved_run(model.url, "--model", "weir-llm", "--trace", str(file), command="llm")
 
 
 def changed_run(url: str) -> weir.Run:

@@ -88,6 +88,43 @@ def test_a_page_without_a_place_is_an_error(website: ModuleType) -> None:
         contents.arrange({"x": page("x", "docs/x.md", "")}, set())
 
 
+def test_tables_whose_first_cells_link_nothing_are_no_sections(website: ModuleType) -> None:
+    contents = importlib.import_module("website.contents")
+    index = "# D\n| **Door** | [a](a.md) |\n\n## Tools\n\n| k6 | [a](a.md) |\n\n## R\n\n| [b](b.md) | k6 |\n"
+    assert contents.sections(index, {"a.md": "a", "b.md": "b"}) == [contents.Section("R", ("b",))]
+
+
+def test_the_index_begins_with_doors_of_few_links(website: ModuleType) -> None:
+    links = importlib.import_module("website.links")
+    door = (ROOT / "docs" / "README.md").read_text("utf-8").partition("\n## ")[0]
+    rows = [row for row in door.splitlines() if row.startswith("| **")]
+    names = [row.split("**")[1] for row in rows]
+    assert names == ["Measure", "Measure", "Judge", "Protect", "Deliver"]
+    assert all(1 <= len(links.targets(row)) <= 4 for row in rows)
+
+
+COMMANDS = (
+    "load", "replay", "capacity", "compare", "history", "study", "import", "record", "serve", "gate", "send",
+    "simulate", "doctor", "ui",
+)  # fmt: skip
+"""Commands whose pages begin alike."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_page_of_a_command_begins_with_its_purpose_a_command_its_output_and_where_next(command: str) -> None:
+    page = (ROOT / "docs" / f"{command}.md").read_text("utf-8")
+    title, purpose, rest = page.split("\n\n", 2)
+    assert title.startswith("# ")
+    assert len(purpose.splitlines()) <= 3, purpose
+    assert rest.startswith("```console\n$ "), "the first thing after the purpose is a command"
+    block, _, after = rest.partition("\n```\n")
+    assert f"$ weir {command}" in block
+    assert [line for line in block.splitlines()[1:] if not line.startswith(("$ ", "> "))], "the command has its output"
+    begun = after[: after.index("\nNext: ")]
+    assert "\n## " not in begun, "where to go next stands before the first heading"
+    assert "|---" not in begun
+
+
 def test_pages_are_short_enough_to_be_read() -> None:
     lengths = {path.relative_to(ROOT): len(path.read_text("utf-8").splitlines()) for path in ROOT.glob("docs/**/*.md")}
     assert {str(page): lines for page, lines in lengths.items() if lines > MAX_LINES} == {}

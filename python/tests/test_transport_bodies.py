@@ -5,6 +5,7 @@ import itertools
 import socket
 import ssl
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,8 +34,13 @@ def library(request: pytest.FixtureRequest) -> Any:
 
 
 @contextmanager
-def early(text: bytes) -> Iterator[tuple[str, list[int]]]:
-    """Respond to the head of a request at once, and then count its body."""
+def early(
+    text: bytes, *, pause_s: float = 0, limit: int = 10_000_000, ends: bool = False
+) -> Iterator[tuple[str, list[int]]]:
+    """Respond to the head of a request at once, and then count its body up to a limit, with pauses.
+
+    With `ends` nothing more can come.
+    """
     received: list[int] = []
 
     def serve(listener: socket.socket) -> None:
@@ -44,9 +50,12 @@ def early(text: bytes) -> Iterator[tuple[str, list[int]]]:
             while b"\r\n\r\n" not in head:
                 head += connection.recv(65536)
             connection.sendall(text)
+            if ends:
+                connection.shutdown(socket.SHUT_WR)
             count = len(head.partition(b"\r\n\r\n")[2])
-            while count < 10_000_000 and (more := len(connection.recv(1 << 20))):
+            while count < limit and (more := len(connection.recv(1 << 20))):
                 count += more
+                time.sleep(pause_s)
             received.append(count)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -75,6 +84,40 @@ def test_a_response_that_comes_early_and_whole_does_not_cut_its_request(
         assert got.is_success
         wait_for(lambda: bool(received))
         assert received[0] >= 10_000_000
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_whole_response_that_comes_early_waits_for_a_request_that_is_still_taken(library: Any, loop: str) -> None:
+    # Longer than what is read before a call has its outcome.
+    pieces = b"".join(b"%x\r\n%s\r\n" % (size, bytes(size)) for size in (65_536, 500_000))
+    whole = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + pieces + b"0\r\n\r\n"
+    # Taken in 40 parts of 1 MB, with pauses that are longer than the timeout of reads together.
+    with early(whole, pause_s=0.03, limit=40_000_000) as (url, received):
+        timeout = library.Timeout(20, read=0.3)
+        got = Calls(library, loop).request("POST", url, content=bytes(40_000_000), timeout=timeout)
+        assert (got.status_code, len(got.content)) == (200, 565_536)
+        wait_for(lambda: bool(received))
+        assert received[0] >= 40_000_000
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("size", [5, 500_000])
+def test_a_request_that_is_not_taken_behind_a_whole_response_has_the_timeout_of_writes(
+    library: Any, loop: str, size: int
+) -> None:
+    whole = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (size, bytes(size))
+    calls, timeout = Calls(library, loop), library.Timeout(20, read=0.1, write=0.4)
+    with early(whole, pause_s=20) as (url, _), pytest.raises(library.WriteTimeout):
+        calls.request("POST", url, content=bytes(40_000_000), timeout=timeout)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_response_that_is_cut_while_its_request_is_sent_is_that_failure(library: Any, loop: str) -> None:
+    cut = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nok"
+    calls, timeout = Calls(library, loop), library.Timeout(20, read=0.3)
+    cuts = early(cut, pause_s=0.03, limit=40_000_000, ends=True)
+    with cuts as (url, _), pytest.raises(library.RemoteProtocolError, match="without sending complete message body"):
+        calls.request("POST", url, content=bytes(40_000_000), timeout=timeout)
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "trio"])

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import httpx
 import httpx2
 import pytest
 import requests
+from rate_service import KEY, counted, url_of
 from raw_service import Pieces, raw_service, response
 from transport_calls import Calls, failing
 
@@ -22,7 +22,6 @@ import weir.requests
 
 LIBRARIES = [pytest.param(httpx2, id="httpx2"), pytest.param(httpx, id="httpx")]
 LOOPS = ["blocking", "asyncio", "trio"]
-KEY = "alpha-key-0123456789"
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -35,26 +34,6 @@ def library(request: pytest.FixtureRequest) -> Any:
 def loop(request: pytest.FixtureRequest) -> Any:
     """Each way to call."""
     return request.param
-
-
-@pytest.fixture
-def exchange() -> Iterator[weir.Service]:
-    """An API with 20 requests per 500 ms, whose ways take up to 20 ms."""
-    limits: dict[str, Any] = {"key": [KEY], "limit": ["20/500ms"], "block_after": 0, "limit_headers": "all"}
-    with weir.serve("ratelimit", latency_in="0ms..20ms", latency_out="0ms..20ms", **limits) as service:
-        yield service
-
-
-def url_of(service: weir.Service, number: int) -> str:
-    """URL of a request of the key; one with a number that was used before is rejected, and counts."""
-    return f"{service.url}/api/request?api_key={KEY}&nonce={number}&req_id={number}"
-
-
-def counted(service: weir.Service) -> int:
-    """Requests that counted; none was above the limit."""
-    stats = service.stats()
-    assert stats["rejected"]["rate_limited"] == stats["rejected"]["blocked"] == 0
-    return int(stats["accepted"]) + int(stats["rejected"]["invalid_nonce"])
 
 
 def test_no_attempt_of_concurrent_calls_is_above_the_limit(library: Any, exchange: weir.Service) -> None:

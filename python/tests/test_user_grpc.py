@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from programs import finished
@@ -118,3 +119,60 @@ def test_a_file_of_users_is_run_and_loaded(service: weir.Service, tmp_path: Path
         *command, "load", "-s", str(file), service.url, "-n", "6", "-c", "2", "--on", "local", "--agents", "2"
     )
     assert done.returncode == 0, done
+
+
+def test_messages_are_compressed_as_the_call_the_class_or_the_command_says(service: weir.Service) -> None:
+    text = "again and " * 2000
+
+    class Plain(weir.User):
+        host = service.url
+        metadata: ClassVar[dict[str, str]] = {}
+
+        @weir.task
+        async def echo(self) -> None:
+            r = await self.grpc(f"{SERVICE}/Echo", {"text": text}, metadata=self.metadata)
+            r.check(r.json()["text"] == text)
+
+    class OfCall(Plain):
+        metadata: ClassVar[dict[str, str]] = {"Grpc-Encoding": "gzip"}
+
+    class OfClass(Plain):
+        headers = {"grpc-encoding": "gzip"}  # noqa: RUF012
+
+    class Exempt(OfClass):
+        metadata: ClassVar[dict[str, str]] = {"grpc-encoding": "identity"}
+
+    def written(kind: type[weir.User], **options: Any) -> int:
+        run = weir.load(kind, connections=1, requests=4, **options)
+        assert run.status == {"OK": 4}
+        return run.bytes.written
+
+    whole, short = 4 * len(text), 4 * 1000
+    assert written(Plain) > whole
+    assert written(Exempt) > whole
+    assert written(OfCall) < short
+    assert written(OfClass) < short
+    assert written(Plain, headers={"grpc-encoding": "gzip"}) < short
+
+
+def test_metadata_that_no_call_may_have_is_one_line(service: weir.Service) -> None:
+    class Caller(weir.User):
+        host = service.url
+
+        @weir.task
+        async def wrong(self) -> None:
+            for metadata, why in (
+                ({"grpc-encoding": "br"}, "unknown grpc-encoding 'br'; choose gzip or identity"),
+                ({"grpc-timeout": "1S"}, "set by gRPC itself"),
+                ({"x-bin": "?"}, "write the bytes as Base64"),
+            ):
+                with pytest.raises(weir.UsageError, match=why):
+                    await self.grpc(f"{SERVICE}/Echo", metadata=metadata)
+            await self.grpc(f"{SERVICE}/Echo")
+
+    class Unknown(Caller):
+        headers = {"grpc-encoding": "br"}  # noqa: RUF012
+
+    assert weir.load(Caller, connections=1, requests=2).requests.ok == 2
+    with pytest.raises(weir.UsageError, match="unknown grpc-encoding 'br'"):
+        weir.load(Unknown, connections=1, requests=2)

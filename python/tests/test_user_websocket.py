@@ -195,3 +195,13 @@ def test_words_that_are_wrong_are_named(service: weir.Service) -> None:
     assert run.requests.failed == 0
     with pytest.raises(TypeError, match="json= takes an object"):
         weir.load("ws://127.0.0.1:9/", body={"a": 1})
+
+
+def test_a_response_in_place_of_an_upgrade_has_a_reason(service: weir.Service, tmp_path: Path) -> None:
+    async def do(self: weir.User) -> None:
+        async with self.websocket("/stats", name="chat") as ws:
+            await ws.send("never")
+
+    run = _play(service, do)
+    why = "status 200 in place of 101 to the WebSocket upgrade"
+    assert (run.requests.failed, run.steps[0].samples[0].reason) == (1, why)

@@ -147,6 +147,36 @@ def test_replaced_words_occur_nowhere() -> None:
     assert hits == [], "\n" + "\n".join(hits)
 
 
+AVOIDED = {
+    r"\bwhat of (?:an?|the|this|them|it)\b": "what on this machine, which part of it",
+    r"\bhas no place in\b": "the subject first: percentiles cover successful requests only",
+    r"(?m)^(?:How-to )?[Ff]or those who\b": "a verb: load a service, import a file",
+    r"\bwhat (?:of them )?was tried\b": "tested",
+    r"\bfirst acquaintance\b": "first steps",
+}
+"""Phrases that docs/design/voice.md replaces, and what to write instead."""
+
+OTHER_VOICES = ("design/", "benchmarks", "llm", "scripts/k6")
+"""Pages that are not searched for them, by the beginning of their names."""
+
+
+def test_pages_speak_as_the_page_on_voice_says() -> None:
+    folder = ROOT / "docs"
+    pages = {page.relative_to(folder).as_posix(): page.read_text("utf-8") for page in folder.rglob("*.md")}
+    hits = [
+        f"docs/{name}: {found[0]!r}; write {instead}"
+        for name, text in sorted(pages.items())
+        if not name.startswith(OTHER_VOICES)
+        for phrase, instead in AVOIDED.items()
+        if (found := re.search(phrase, text))
+    ]
+    assert hits == [], "\n" + "\n".join(hits)
+
+
+def test_the_page_on_voice_is_short() -> None:
+    assert len((ROOT / "docs" / "design" / "voice.md").read_text("utf-8").splitlines()) <= 15
+
+
 @pytest.mark.parametrize(
     ("text", "is_replaced"),
     [

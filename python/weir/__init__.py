@@ -85,6 +85,7 @@ _NAMES = {
         "PointTimes",
         "Rate",
         "Replay",
+        "ReplayedTrace",
         "Requests",
         "Responses",
         "Run",

@@ -58,7 +58,8 @@ class Exchange:
                 upload.feed()
             chunk = streamed.chunk(upload is None)
             if chunk is None:
-                if not streamed.wait(streamed.read_timeout):
+                # While the rest of the request is sent, the timeout is that of writes, which is the call's own.
+                if not streamed.wait(streamed.read_timeout) and not streamed.is_sending():
                     streamed.close()
                     return _TOO_SLOW
             elif isinstance(chunk, bytes):
@@ -105,7 +106,7 @@ class AwaitedExchange:
                 await upload.feed()
             chunk = streamed.chunk(upload is None)
             if chunk is None:
-                if not await self._wait(streamed, streamed.read_timeout):
+                if not await self._wait(streamed, streamed.read_timeout) and not streamed.is_sending():
                     streamed.close()
                     return _TOO_SLOW
             elif isinstance(chunk, bytes):

@@ -11,7 +11,7 @@ from weir import _weir
 from weir._errors import UsageError
 
 if TYPE_CHECKING:
-    from weir._weir import CallSchemas, ScriptResponse
+    from weir._weir import CallRoute, CallSchemas, ScriptResponse
 
 __all__ = ["GrpcResponse"]
 
@@ -136,10 +136,10 @@ def message_of(body: Any, is_grpc: bool) -> Any:
     return text_of(body)
 
 
-def schemas_of(owner: Any, url: str) -> CallSchemas:
-    """Return the methods that users of a class call."""
-    protoset = owner.protoset
-    return _weir.CallSchemas(url, _paths(owner.proto), _paths(owner.proto_path), protoset)
+def schemas_of(owner: Any, url: str, headers: Mapping[str, str], route: CallRoute) -> CallSchemas:
+    """Return the methods that users of a class call; `headers` are those of all calls."""
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    return _weir.CallSchemas(url, _paths(owner.proto), _paths(owner.proto_path), owner.protoset, lines, route)
 
 
 def text_of(message: object) -> str:

@@ -41,6 +41,12 @@ def llm(
     turns: int | None = None,
     think: Time | None = None,
     replies: Literal["dataset", "server", None] = None,
+    trace: _Path | None = None,
+    trace_format: Literal["mooncake", "bailian", "dynamo", "otel", "sharegpt", "burstgpt", "azure", None] = None,
+    trace_duration: Time | None = None,
+    trace_block: int | None = None,
+    speed: float | None = None,
+    sample: float | None = None,
     concurrency: int | None = None,
     ramp_up: Time | None = None,
     rate: float | None = None,
@@ -97,6 +103,12 @@ def llm(
         turns: Maximum turns of a conversation. Default: all; random: 1.
         think: Think time between turns: ``"5s"``, ``"5s..20s"``, ``"exponential 8s"``. Default: the file's, or 0.
         replies: Whose replies the next turn repeats (default ``"dataset"``, where the file has them).
+        trace: Trace whose requests are replayed at their times, in place of prompts and a rate: `docs/llm/traces.md`.
+        trace_format: Format of the trace. Default: by its first line.
+        trace_duration: Length of the trace's part that is replayed. Default: all.
+        trace_block: Tokens of a block with one hash. Default: the format's.
+        speed: Time of the trace divided by that of the load (default 1).
+        sample: Fraction of the trace's sessions, by seed. Default: all.
         concurrency: Closed loop: conversations at a time (default 8); open loop: maximum (default 1000).
         ramp_up: Closed loop: time over which conversations start, evenly.
         rate: Open loop: conversations per second, independent of responses.
@@ -126,7 +138,7 @@ def llm(
         sni: TLS server name. Default: the URL's host.
 
     Returns:
-        The result of the run; `Run.llm` has tokens, TTFT, TPOT, gaps and goodput.
+        The result of the run; `Run.llm` has tokens, TTFT, TPOT, gaps and goodput, `Run.trace` the trace.
 
     Raises:
         UsageError: A value is invalid, two arguments conflict, or the data set has a mistake.

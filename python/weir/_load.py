@@ -250,7 +250,7 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
     bodies = [message_of(one, is_grpc) for one in _bodies(body)]
     if json is not None:
         if body is not None:
-            raise UsageError("body and json do not go together; json is a body")
+            raise UsageError("body and json cannot be combined; json is a body")
         bodies = [_json_text(json)]
         is_message = is_grpc or (isinstance(url, str) and url.lower().startswith(("ws://", "wss://")))
         if not is_message and not any(line.lower().startswith("content-type:") for line in lines):

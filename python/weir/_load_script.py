@@ -35,7 +35,7 @@ def driver_of(arguments: Mapping[str, Any]) -> LoadDriver:
         raise UsageError("env is for a script; write script='FILE.js'")
     if is_of_classes:
         if arguments["script"] is not None:
-            raise UsageError("script does not go with classes of users; write the URL, or leave it out")
+            raise UsageError("script cannot be used with classes of users; write the URL, or leave it out")
         script = _users_script(url, host, arguments["threads"])
         users = arguments["connections"] if arguments["users"] is None else arguments["users"]
         shown = {"url": script.url, "threads": 1, **form_of_calls(script.url)}
@@ -68,17 +68,17 @@ def _file_script(arguments: Mapping[str, Any]) -> dict[str, object]:
     """Script of a file as Rust reads it."""
     for name, remedy in _NOT_OF_SCRIPTS.items():
         if arguments[name] is not None:
-            raise UsageError(f"{name} does not go with a script; {remedy}")
+            raise UsageError(f"{name} cannot be used with a script; {remedy}")
     path, data = os.fspath(arguments["script"]), arguments["data"]
     is_collection = path.endswith(".json")
     if not is_collection and arguments["variables"] is not None:
-        raise UsageError("variables does not go with a script of k6; write env")
+        raise UsageError("variables cannot be used with a script of k6; write env")
     if data is not None and not (is_collection and isinstance(data, str | PathLike)):
         raise UsageError(
-            "data does not go with a script of k6; write open() in it, or of a collection the file of rows"
+            "data cannot be used with a script of k6; write open() in it, or of a collection the file of rows"
         )
     if arguments["data_order"] != "circular":
-        raise UsageError("data_order does not go with a script; a collection takes its rows in order")
+        raise UsageError("data_order cannot be used with a script; a collection takes its rows in order")
     return _script_of_file(path, arguments["env"], arguments["variables"], None if data is None else os.fspath(data))
 
 
@@ -112,7 +112,7 @@ def _script_of_file(
 def _users_script(classes: type[User] | Sequence[type[User]], host: str | None, threads: int | None) -> UserScript:
     script = UserScript([classes] if isinstance(classes, type) else list(classes), host or "")
     if threads not in (None, 1):
-        raise UsageError(f"threads: {threads} does not go with classes of users; write processes={threads}")
+        raise UsageError(f"threads: {threads} cannot be used with classes of users; write processes={threads}")
     if script.url is None:
         raise UsageError("no class has a host; write it there, or host='http://localhost:8080'")
     return script
@@ -124,7 +124,7 @@ def _users_agents(
     """Agents that drive classes of users, if there are any."""
     if processes is not None:
         if on is not None:
-            raise UsageError("processes and on do not go together; processes=N is on='local', agents=N")
+            raise UsageError("processes and on cannot be combined; processes=N is on='local', agents=N")
         is_number = isinstance(processes, int) and not isinstance(processes, bool) and processes >= 1
         if not is_number and processes != "auto":
             raise UsageError(f"processes: invalid number {processes!r}; write a whole number from 1 on, or 'auto'")
@@ -134,6 +134,6 @@ def _users_agents(
     if on is None:
         return {"on": None, "agents": agents, "script": None, "launcher": LAUNCHER}
     if on != "local":
-        raise UsageError(f"on={on!r} does not go with classes of users; write processes=N")
+        raise UsageError(f"on={on!r} cannot be used with classes of users; write processes=N")
     form = script_of(script.classes, script.host)
     return {"on": on, "agents": agents, "script": form, "launcher": LAUNCHER}

@@ -44,6 +44,7 @@ from weir._run_steps import (
     StepResult,
 )
 from weir._run_streams import Llm, Streams
+from weir._run_trace import ReplayedTrace
 from weir._run_websocket import WebSockets
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "PointTimes",
     "Rate",
     "Replay",
+    "ReplayedTrace",
     "Requests",
     "Responses",
     "Run",
@@ -123,6 +125,7 @@ class Run:
         websocket: WebSocket, whose messages are the requests; None if it was not spoken.
         script: What a script of k6 has measured itself; None without one.
         replay: Log that was replayed; None if there was none.
+        trace: Trace of a language model that was replayed; None if there was none.
         lateness_ms: Lateness of the generator itself, in milliseconds.
         cpu_us_per_request: User and system time of the generator per request, in microseconds; None without requests.
         cpu_utilization: CPU utilization of the busiest generator thread, in [0, 1].
@@ -171,6 +174,7 @@ class Run:
     websocket: WebSockets | None = None
     script: Script | None = None
     replay: Replay | None = None
+    trace: ReplayedTrace | None = None
     lateness_ms: Percentiles
     cpu_us_per_request: float | None
     cpu_utilization: float

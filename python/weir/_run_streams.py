@@ -91,10 +91,12 @@ class Llm:
             unknown, and part of their `ttft_ms`.
         chunk_gap_ms: Gaps between chunks.
         tpot_ms: Time per output token behind the first, of responses with two tokens and more.
+        ntpot_ms: Normalized time per output token: from the intended start to the end, divided by the number of tokens.
         e2e_ms: Time from the intended start to the end of the response.
         ttft_histogram: Histogram of `ttft_ms`, in the format of `histogram`.
         chunk_gap_histogram: Histogram of `chunk_gap_ms`, in the same format.
         tpot_histogram: Histogram of `tpot_ms`, in the same format.
+        ntpot_histogram: Histogram of `ntpot_ms`, in the same format; empty in runs of versions before it.
         e2e_histogram: Histogram of `e2e_ms`, in the same format.
     """
 
@@ -121,8 +123,10 @@ class Llm:
     ttft_unstamped: int
     chunk_gap_ms: Percentiles
     tpot_ms: Percentiles
+    ntpot_ms: Percentiles
     e2e_ms: Percentiles
     ttft_histogram: str
     chunk_gap_histogram: str
     tpot_histogram: str
+    ntpot_histogram: str
     e2e_histogram: str

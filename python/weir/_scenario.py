@@ -77,7 +77,7 @@ class Step:
             raise UsageError(f"invalid method {self.method!r}; write e.g. 'GET'")
         given = [name for name in ("json", "body", "form") if getattr(self, name)]
         if len(given) > 1:
-            raise UsageError(f"{' and '.join(given)} do not go together; each is a body")
+            raise UsageError(f"{' and '.join(given)} cannot be combined; each is a body")
         options = (text for pair in self.options.items() for text in pair)
         for text in (self.url, self.name or "", self.success or "", *self.checks(), *options):
             if "\n" in text or "\r" in text:

@@ -8,18 +8,28 @@ from typing import Any, TypeAlias, final
 
 from weir._headers import Headers
 
-__all__ = ["CallSchemas", "ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession", "StreamStep"]
+__all__ = ["CallRoute", "CallSchemas", "ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession", "StreamStep"]
 
 _Path: TypeAlias = str | PathLike[str]
+
+@final
+class CallRoute:
+    """Way of a load to its services, for questions before its calls."""
 
 @final
 class CallSchemas:
     """Methods of gRPC that tasks call: JSON to messages, and back."""
 
     def __new__(
-        cls, url: str, proto: Sequence[_Path], proto_path: Sequence[_Path], protoset: _Path | None
+        cls,
+        url: str,
+        proto: Sequence[_Path],
+        proto_path: Sequence[_Path],
+        protoset: _Path | None,
+        headers: Sequence[str],
+        route: CallRoute,
     ) -> CallSchemas: ...
-    def encode(self, method: str, json: str) -> bytes: ...
+    def encode(self, method: str, json: str, metadata: Sequence[tuple[str, str]]) -> bytes: ...
     def decode(self, method: str, body: bytes, encoding: str) -> str: ...
 
 @final

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from weir import _weir
@@ -18,6 +18,8 @@ _SEND = _weir.SocketStep.send
 _RECEIVE = _weir.SocketStep.receive
 _CLOSE = _weir.SocketStep.close
 _NORMAL = 1000
+RECEIVE_TIMEOUT_S = 30.0
+"""Longest wait for a message, if neither class nor call has one."""
 
 
 @types.coroutine
@@ -36,6 +38,7 @@ class WebSocketBlock:
         self._socket: WebSocket | None = None
 
     async def _open(self) -> WebSocket:
+        """Open it."""
         number, subprotocol = await _step(self._opening)
         return WebSocket(number, subprotocol, self._name, self._timeout_s)
 
@@ -55,6 +58,20 @@ class WebSocketBlock:
         # At the end of the load the task waits for nothing any more, and the load closes it.
         if kind is not GeneratorExit and self._socket is not None:
             await self._socket.close()
+
+
+def block_of(
+    request: _weir.ScriptRequest, name: str, subprotocols: str | Sequence[str], timeout_s: float | None
+) -> WebSocketBlock:
+    """Return the block of a WebSocket that a request opens; `name` is that of its step."""
+    offered = [subprotocols] if isinstance(subprotocols, str) else list(subprotocols)
+    wait_s = RECEIVE_TIMEOUT_S if timeout_s is None else timeout_s
+    return WebSocketBlock(_weir.SocketOpen(request, offered), name, wait_s)
+
+
+def http_form(url: str) -> str:
+    """Return a URL of WebSocket as one of HTTP, and others as they are."""
+    return f"http{url[2:]}" if url[:6].lower().startswith(("ws://", "wss://")) else url
 
 
 class WebSocket:

@@ -77,12 +77,10 @@ class TransportCore:
         self._owner = owner
         self._rate = rate_of(rate, keys)
         self._trust_env = trust_env
-        self._repeats = hedge is not None or retries not in {None, 0}
-        self._methods = retry_methods
         self._warned: set[str] = set()
         # Whether by scheme there is nothing to warn of, or that was done.
         self._checked_proxies: set[bool] = set()
-        policy = _weir.PolicyHandle(
+        self._policy = _weir.PolicyHandle(
             {
                 "timeout": timeout,
                 "deadline": deadline,
@@ -95,7 +93,7 @@ class TransportCore:
             }
         )
         self._handle = _weir.TransportHandle(
-            policy,
+            self._policy,
             {
                 "cacert": None if isinstance(verify, bool) else fspath(verify),
                 "insecure": verify is False,
@@ -123,7 +121,7 @@ class TransportCore:
         request: object,
     ) -> TransportCall:
         """Prepare a call; a body of None follows in pieces."""
-        if body is None and self._repeats and may_repeat(self._methods, method):
+        if body is None and self._policy.may_repeat(method):
             self.warn(
                 "stream",
                 "a request body that is a stream of unknown length, or longer than 1 MiB, cannot be sent again: such "
@@ -201,14 +199,6 @@ _OTHER_NAMES = {
     "rate_limit": "rate",
     "shared": "rate=weir.Limiter('20/1s', shared=...)",
 }
-
-
-def may_repeat(methods: str, method: str) -> bool:
-    """Whether requests of a method may be sent more than once."""
-    return methods == "all" or method in _SAFE or (methods == "idempotent" and method in {"PUT", "DELETE"})
-
-
-_SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
 
 
 class TransportCall:

@@ -10,7 +10,7 @@ from weir import _grpc_call, _weir
 from weir import _request_form as form
 from weir._errors import UsageError
 from weir._task import tasks_of
-from weir._task_socket import WebSocketBlock
+from weir._task_socket import WebSocketBlock, block_of, http_form
 from weir._task_stream import StreamBlock
 from weir._think import think_time
 from weir._time import Time
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["User", "sleep"]
 
 _Request = _weir.ScriptRequest
-_RECEIVE_TIMEOUT_S = 30.0
 _quick_request = _weir.quick_request
 
 
@@ -211,7 +210,8 @@ class User(metaclass=_UserMeta):
         Args:
             method: Method: ``"package.Service/Method"``.
             message: Message as an object for `json.dumps`, or as JSON; of a method that takes several, a list of them.
-            metadata: Metadata; values of names with ``-bin`` are Base64.
+            metadata: Metadata; values of names with ``-bin`` are Base64. ``{"grpc-encoding": "gzip"}`` compresses the
+                messages.
             name: Name of the step that the call is counted under. Default: the method.
             timeout: Timeout in seconds, which the server has as well.
 
@@ -225,7 +225,8 @@ class User(metaclass=_UserMeta):
         """
         if self._weir_calls is None:
             raise UsageError("self.grpc() is for a host of gRPC; write host = 'grpc://localhost:50051'")
-        body = self._weir_calls.encode(method, _grpc_call.text_of(message))
+        own = [(str(field), str(value)) for field, value in (metadata or {}).items()]
+        body = self._weir_calls.encode(method, _grpc_call.text_of(message), own)
         fields = _grpc_call.fields_of(metadata, self.timeout if timeout is None else timeout)
         form = self._weir_form(
             "POST", f"/{method.lstrip('/')}", name=name or method, headers=fields, data=body, timeout=timeout
@@ -301,14 +302,9 @@ class User(metaclass=_UserMeta):
         ...             print(await ws.receive(timeout=5))
         """
         name = name or f"WS {url}"
-        start = url[:6].lower()
-        url = f"http{url[2:]}" if start.startswith(("ws://", "wss://")) else url
         given = {"params": params, "headers": headers, "cookies": cookies, "auth": auth}
-        request = self._weir_form("GET", url, name=name, timeout=timeout, **given)
-        offered = [subprotocols] if isinstance(subprotocols, str) else list(subprotocols)
-        timeout_s = form.timeout_s(self.timeout if timeout is None else timeout)
-        wait_s = _RECEIVE_TIMEOUT_S if timeout_s is None else timeout_s
-        return WebSocketBlock(_weir.SocketOpen(request, offered), name, wait_s)
+        request = self._weir_form("GET", http_form(url), name=name, timeout=timeout, **given)
+        return block_of(request, name, subprotocols, form.timeout_s(self.timeout if timeout is None else timeout))
 
     def _weir_form(
         self,

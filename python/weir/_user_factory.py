@@ -33,8 +33,10 @@ class UserFactory:
         shape: Number of users over time: pairs of seconds and count; empty if all are always there.
     """
 
-    def __init__(self, classes: Sequence[type], seed: int, head: HeadLines, url: str | None) -> None:
-        """Make users of these classes; `url` stands in place of their hosts."""
+    def __init__(
+        self, classes: Sequence[type], seed: int, head: HeadLines, url: str | None, route: _weir.CallRoute
+    ) -> None:
+        """Make users of these classes; `url` stands in place of their hosts, `route` leads to them."""
         self.classes = classes
         self.scenarios = [one.__name__ for one in classes]
         self.shape: list[tuple[float, int]] = []
@@ -55,6 +57,9 @@ class UserFactory:
             if not callable(one.think):  # type: ignore[attr-defined]
                 think_time(one.think)  # type: ignore[attr-defined]
             head.of(one.headers)  # type: ignore[attr-defined]
+        if self.makes_calls:
+            for one, host in zip(classes, hosts, strict=True):
+                self._calls[one] = schemas_of(one, host or "", head.named(one.headers), route)  # type: ignore[attr-defined]
 
     def user(self, number: int) -> _Driver:
         """Make a user; return its driver, the function that resumes it, and the index of its class."""
@@ -64,10 +69,7 @@ class UserFactory:
         host = self.url or user.host or ""
         user._weir_session = _weir.ScriptSession(http_url(host), self.head.of(user.headers), self.head.given)
         if self.makes_calls:
-            owner = type(user)
-            if owner not in self._calls:
-                self._calls[owner] = schemas_of(owner, host)
-            user._weir_calls = self._calls[owner]
+            user._weir_calls = self._calls[self.classes[index]]
         # For the tasks alone: a class may have these names for values of its own.
         for name, value in (("number", number), ("random", user._weir_random), ("session", user._weir_session)):
             if not hasattr(user, name):
@@ -196,9 +198,16 @@ class HeadLines:
 
     def merged(self, headers: Any) -> dict[str, str]:
         """Return the headers by name, with those of a class."""
+        return self._joined(self._defaults, headers)
+
+    def named(self, headers: Any) -> dict[str, str]:
+        """Return the headers of a class and of the command line by name."""
+        return self._joined((), headers)
+
+    def _joined(self, defaults: Sequence[tuple[str, str]], headers: Any) -> dict[str, str]:
         found: dict[str, tuple[str, str]] = {}
         own = headers.items() if hasattr(headers, "items") else headers or ()
-        for name, value in (*self._defaults, *own, *self._given):
+        for name, value in (*defaults, *own, *self._given):
             if value is None or value == "":
                 found.pop(str(name).lower(), None)
             else:

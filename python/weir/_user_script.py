@@ -38,11 +38,17 @@ class UserScript:
         self._errors = TaskErrors()
 
     def factory(
-        self, *, users: int, seed: int, headers: Sequence[tuple[str, str]], until_s: float | None
+        self,
+        *,
+        users: int,
+        seed: int,
+        headers: Sequence[tuple[str, str]],
+        route: _weir.CallRoute,
+        until_s: float | None,
     ) -> UserFactory:
         """Return what makes the users."""
         defaults = [("User-Agent", f"weir/{_weir.__version__}"), ("Accept", "*/*")]
-        self._factory = UserFactory(self.classes, seed, HeadLines(defaults, headers), self.host or None)
+        self._factory = UserFactory(self.classes, seed, HeadLines(defaults, headers), self.host or None, route)
         return self._factory
 
     def coordinate(self, users: int) -> None:

@@ -5,35 +5,26 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, final
 
 from weir._decisions import BudgetHandle, CallDecisionHandle, CallRulesHandle, RetryCallHandle, RetryRulesHandle
-from weir._script_handles import CallSchemas, ScriptEvent, ScriptRequest, ScriptResponse, ScriptSession, StreamStep
+from weir._script_handles import (
+    CallRoute,
+    CallSchemas,
+    ScriptEvent,
+    ScriptRequest,
+    ScriptResponse,
+    ScriptSession,
+    StreamStep,
+)
 from weir._socket_handles import SocketOpen, SocketStep
 from weir._time import Time
 
 __all__ = ["BudgetHandle", "CallDecisionHandle", "CallRulesHandle", "RetryCallHandle", "RetryRulesHandle"]
 __all__ += ["ClientHandle", "GroupHandle", "JobResultHandle", "Mailbox", "PolicyHandle", "StreamedCallHandle"]
-__all__ += [
-    "CallSchemas",
-    "RequestHandle",
-    "ResponseHandle",
-    "RunHandle",
-    "ScriptEvent",
-    "ScriptRequest",
-]
-__all__ += ["ScriptResponse", "ScriptSession", "SocketOpen", "SocketStep"]
+__all__ += ["CallRoute", "CallSchemas", "RequestHandle", "ResponseHandle", "RunHandle"]
+__all__ += ["ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession", "SocketOpen", "SocketStep"]
 __all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
 __all__ += ["LimiterHandle", "LimiterSlotHandle", "TransportHandle"]
-__all__ += [
-    "__version__",
-    "abandon",
-    "begin",
-    "compare",
-    "forked",
-    "is_secret_name",
-    "json_body",
-    "llm",
-    "load",
-    "now_ns",
-]
+__all__ += ["__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body"]
+__all__ += ["llm", "load", "now_ns"]
 __all__ += ["quick_request", "release_connections", "run_script", "serve", "shares_credentials", "simulate"]
 __all__ += ["split_url", "start_load", "wait", "without_secrets"]
 
@@ -158,6 +149,7 @@ class PolicyHandle:
 
     def __new__(cls, form: Mapping[str, object]) -> PolicyHandle:
         """Parse the options of a call, by name."""
+    def may_repeat(self, method: str) -> bool: ...
 
 @final
 class RequestHandle:
@@ -243,6 +235,7 @@ class StreamedCallHandle:
 
     read_timeout: float | None
     """Longest wait for a piece of the response in seconds; None for no limit."""
+    def is_sending(self) -> bool: ...
     def begin_on_loop(self) -> None:
         """Begin the call on the running asyncio loop; a `RuntimeError` without one."""
     def begin_on_thread(self) -> None:

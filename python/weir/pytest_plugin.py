@@ -23,13 +23,13 @@ SKIPPED = "load test; pytest --weir runs it"
 """Reason of skipped load tests."""
 
 OPTIONS = {
-    "url": ("URL", "base URL of paths in load tests"),
-    "runs": ("DIR", "folder of saved runs [default: .weir/runs]"),
-    "keep": ("N", "number of saved runs per load [default: 10]"),
-    "compare": ("off|report|fail", "comparison with the last good run [default: report]"),
-    "min-effect": ("PERCENT", "smallest change that matters in the comparison [default: 3%%]"),
-    "repeat": ("N", "runs per load; a verdict of the comparison needs 3 [default: 1]"),
-    "untrusted": ("fail|warn|ignore", "what runs that are not trusted cause [default: warn]"),
+    "url": ("URL", "send paths in load tests to this base URL"),
+    "runs": ("DIR", "save runs in this folder [default: .weir/runs]"),
+    "keep": ("N", "keep N saved runs per load [default: 10]"),
+    "compare": ("off|report|fail", "compare with the last good run [default: report]"),
+    "min-effect": ("PERCENT", "ignore changes smaller than this in the comparison [default: 3%%]"),
+    "repeat": ("N", "run each load N times; a verdict of the comparison needs 3 [default: 1]"),
+    "untrusted": ("fail|warn|ignore", "fail, warn or pass when a run is not trusted [default: warn]"),
 }
 """Options with `--weir-` before them: their value, and their help."""
 

@@ -12,13 +12,13 @@ const AGENTS: &str = "Agents";
 /// Location and number of agents.
 #[derive(Clone, Debug, Args)]
 pub(super) struct AgentArgs {
-    /// where agents generate the load: local processes, or a Ray cluster
+    /// generate the load on agents: local processes, or a Ray cluster
     #[arg(long = "on", value_name = "local|auto|ray://HOST:PORT", value_parser = str::parse::<Backend>, help_heading = AGENTS)]
     backend: Option<Backend>,
-    /// number of agents [default: one per node; local: 1]
+    /// start N agents [default: one per node; local: 1]
     #[arg(long, value_name = "N", requires = "backend", help_heading = AGENTS)]
     agents: Option<u64>,
-    /// maximum agents per node
+    /// start at most N agents per node
     #[arg(long, value_name = "N", requires = "backend", default_value_t = 1, help_heading = AGENTS)]
     per_node: u64,
 }

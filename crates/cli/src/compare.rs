@@ -23,37 +23,37 @@ const EXAMPLES: &str = "Examples:\n  weir compare old.json new.json\n  \
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompareArgs {
-    /// files, folders of files, or runs of .weir/runs.db: last, last~1, #12; the first is the baseline
+    /// files, folders of files, or runs saved in .weir/runs.db (last, last~1, #12); the first is the baseline
     #[arg(value_name = "RUN|FOLDER", required = true, num_args = 1..)]
     sides: Vec<PathBuf>,
-    /// baseline, before all others [default: the first of them]
+    /// compare the runs with this baseline [default: the first of them]
     #[arg(long, value_name = "RUN|FOLDER")]
     base: Option<PathBuf>,
-    /// finding that makes the exit code 1
+    /// exit with 1 on this finding
     #[arg(long, value_enum, value_name = "FINDING", default_value_t = FailingFinding::Worse)]
     fail_if: FailingFinding,
-    /// rate, p99, errors, tokens, ttft.p99 ...; repeatable [default: rate,p50,p99,errors; of streams their times]
+    /// compare rate, p99, errors, ttft.p99 ...; repeatable [default: rate,p50,p99,errors; for streams, their times]
     #[arg(short, long = "metric", value_name = "NAME", value_delimiter = ',')]
     metrics: Vec<MetricSelector>,
-    /// smallest effect that matters
+    /// ignore differences smaller than this
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = units::fraction)]
     min_effect: f64,
-    /// confidence level of all verdicts together
+    /// set the confidence level for all verdicts together
     #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = units::fraction)]
     confidence: f64,
-    /// comparison across machines, load plans or tools
+    /// compare even across machines, load plans or tools
     #[arg(long)]
     force: bool,
-    /// exit code 3 if a run is not trusted
+    /// exit with 3 if a run is not trusted
     #[arg(long)]
     strict: bool,
-    /// seed of the bootstrap
+    /// seed the bootstrap
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = CompareFormat::Text)]
     format: CompareFormat,
-    /// file for the HTML report
+    /// write the HTML report to FILE
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -61,11 +61,11 @@ pub(super) struct CompareArgs {
 /// Finding that makes a comparison fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailingFinding {
-    /// something is worse
+    /// a figure is worse
     Worse,
-    /// something is worse, or may be
+    /// a figure is worse, or may be
     Inconclusive,
-    /// nothing
+    /// none
     Never,
 }
 

@@ -13,22 +13,22 @@ pub(super) const CONNECTION: &str = "Connection";
 /// Addresses and certificates.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ConnectionArgs {
-    /// Unix socket to connect to
+    /// connect to this Unix socket
     #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
     unix_socket: Option<PathBuf>,
-    /// address to connect to, instead of the URL's
+    /// connect to this address instead of the URL's
     #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
     connect_to: Option<String>,
-    /// CA certificates to trust, instead of the system's (PEM)
+    /// trust these CA certificates (PEM) instead of the system's
     #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
     ca_cert: Option<PathBuf>,
-    /// client certificate (PEM); needs --cert-key
+    /// present this client certificate (PEM); needs --cert-key
     #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
     cert: Option<PathBuf>,
-    /// private key of the client certificate (PEM); needs --cert
+    /// use this private key (PEM) for --cert
     #[arg(long = "cert-key", value_name = "FILE", help_heading = CONNECTION)]
     cert_key: Option<PathBuf>,
-    /// no verification of certificates
+    /// skip certificate verification
     #[arg(short = 'k', long, help_heading = CONNECTION)]
     pub(super) insecure: bool,
 }

@@ -19,16 +19,16 @@ const NAME_WIDTH: usize = 16;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct DoctorArgs {
-    /// exit code 1 with a warning
+    /// exit with 1 on a warning
     #[arg(long)]
     strict: bool,
-    /// what each check means, also of those that are ok
+    /// explain every check, including those that are ok
     #[arg(short, long)]
     verbose: bool,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = DoctorFormat::Text)]
     format: DoctorFormat,
-    /// short for --format json
+    /// print the report as JSON; short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }

@@ -11,13 +11,13 @@ const GRPC: &str = "gRPC";
 /// Schema of the service of a grpc URL.
 #[derive(Clone, Debug, Args)]
 pub(super) struct GrpcArgs {
-    /// .proto file of the service; repeatable [default: the server's reflection]
+    /// read the service's schema from this .proto file; repeatable [default: the server's reflection]
     #[arg(long = "proto", value_name = "FILE", help_heading = GRPC)]
     protos: Vec<PathBuf>,
-    /// folder of .proto files and their imports; repeatable [default: .]
+    /// look for .proto files and their imports in this folder; repeatable [default: .]
     #[arg(long = "proto-path", value_name = "FOLDER", help_heading = GRPC)]
     proto_paths: Vec<PathBuf>,
-    /// descriptor set of the service, with its imports
+    /// read the service's schema from this descriptor set, imports included
     #[arg(long, value_name = "FILE", help_heading = GRPC)]
     protoset: Option<PathBuf>,
 }

@@ -1,14 +1,20 @@
-//! Command line with the page of each command at the end of its `--help`.
+//! Command line as its help shows it: commands under headings, the flags of most runs in `-h`, and the page of each
+//! command at the end.
+
+mod from;
+mod headings;
+mod topics;
+mod usual_flags;
+
+use std::ffi::OsString;
 
 use clap::{Command, CommandFactory};
+use weir_command::pages;
 
 use super::Cli;
 
-/// Base of the addresses of pages, with a final slash.
-const DOCS: &str = "docs/";
-
-/// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 34] = [
+/// Page of each command, relative to [`pages::base`]; a command without an entry has the page of its parent.
+const PAGES: [(&str, &str); 36] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
     ("weir llm", "llm.md"),
@@ -28,6 +34,8 @@ const PAGES: [(&str, &str); 34] = [
     ("weir serve ratelimit", "serve/ratelimit.md"),
     ("weir serve functions", "serve/functions.md"),
     ("weir serve shop", "serve/shop.md"),
+    ("weir serve grpc", "serve/grpc.md"),
+    ("weir serve ws", "serve/ws.md"),
     ("weir serve stream", "serve/stream.md"),
     ("weir serve llm", "serve/llm.md"),
     ("weir serve sleep", "serve/sleep.md"),
@@ -47,17 +55,24 @@ const PAGES: [(&str, &str); 34] = [
 
 /// Command line of the program.
 pub(super) fn command() -> Command {
-    with_reference(Cli::command(), "", "")
+    let command = with_reference(Cli::command(), "", "", &pages::base());
+    headings::with_headings(command).mut_subcommands(usual_flags::with_usual_flags)
 }
 
-/// Command with the line `Reference: PAGE` after its examples, unless they have one, and its subcommands likewise.
-fn with_reference(command: Command, parent: &str, parent_page: &'static str) -> Command {
+/// Text that is asked for by `weir help from` or `weir load --help TOPIC`, or why there is none.
+pub(super) fn asked_text(args: &[OsString]) -> Option<Result<String, String>> {
+    match args {
+        [_, help, from] if help == "help" && from == "from" => Some(Ok(from::FROM.to_owned())),
+        _ => topics::topic_help(command, args),
+    }
+}
+
+/// Command with the line `Reference: PAGE` after its examples, and its subcommands likewise.
+fn with_reference(command: Command, parent: &str, parent_page: &'static str, docs: &str) -> Command {
     let path = format!("{parent} {}", command.get_name()).trim_start().to_owned();
     let page = PAGES.iter().find(|(known, _)| *known == path).map_or(parent_page, |(_, page)| page);
     let examples = command.get_after_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
-    let command = match examples.contains("Reference: ") {
-        true => command,
-        false => command.after_help(format!("{examples}Reference: {DOCS}{page}")),
-    };
-    command.mut_subcommands(|inner| with_reference(inner, &path, page))
+    command
+        .after_help(format!("{examples}Reference: {docs}{page}"))
+        .mut_subcommands(|inner| with_reference(inner, &path, page, docs))
 }

@@ -8,7 +8,7 @@ use weir_load::http2::{Http2Options, Http2Preference};
 /// HTTP/2 of connections.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Http2Args {
-    /// HTTP/2 over TLS, else HTTP/1.1; --http2=only: HTTP/2 or no load
+    /// use HTTP/2 over TLS, else HTTP/1.1; =only: fail without HTTP/2
     #[arg(
         long,
         value_name = "only",
@@ -19,13 +19,13 @@ pub(super) struct Http2Args {
         help_heading = CONNECTION
     )]
     http2: Option<Http2Preference>,
-    /// HTTP/2 without TLS (prior knowledge)
+    /// use HTTP/2 without TLS (prior knowledge)
     #[arg(long, help_heading = CONNECTION)]
     h2c: bool,
-    /// streams per connection: requests at a time, or users that share it [default: 1]
+    /// run N streams per connection: concurrent requests, or users [default: 1]
     #[arg(long, value_name = "N", help_heading = CONNECTION)]
     streams: Option<u64>,
-    /// window of flow control of each stream [default: 6291456]
+    /// set the flow-control window of each stream [default: 6291456]
     #[arg(long = "h2-window", value_name = "BYTES", help_heading = CONNECTION)]
     h2_window: Option<u64>,
 }

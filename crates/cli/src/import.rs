@@ -18,31 +18,31 @@ const EXAMPLES: &str = "Examples:\n  weir import shop.postman_collection.json de
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ImportArgs {
-    /// collections, recordings, descriptions, environments; folders of Bruno; - is stdin
+    /// collections, recordings, API descriptions, environments, folders of Bruno; - is stdin
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
     files: Vec<PathBuf>,
-    /// file for the scenario; mix and variables beside it [default: stdout]
+    /// write the scenario to FILE, mix and variables beside it [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// kind of the files [default: told from the content]
+    /// read the files as this kind [default: detected from the content]
     #[arg(long, value_name = "KIND", value_enum)]
     from: Option<FromKind>,
-    /// format that is written [default: hurl, or js by the name of --out]
+    /// write the scenario in this format [default: hurl, or js by the name of --out]
     #[arg(long, value_name = "FORMAT", value_enum)]
     to: Option<ToFormat>,
-    /// tag, folder, name, path or host of requests; repeatable
+    /// import only requests with this tag, folder, name, path or host; repeatable
     #[arg(long, value_name = "WORD")]
     only: Vec<String>,
-    /// operations that change data, and static files, too
+    /// include operations that change data, and static files
     #[arg(long)]
     all: bool,
-    /// values of recorded responses as they are, not as captures
+    /// keep recorded values instead of capturing them from responses
     #[arg(long)]
     no_correlate: bool,
-    /// write over a scenario that is there
+    /// overwrite an existing scenario
     #[arg(long)]
     force: bool,
-    /// seed of made-up values
+    /// seed made-up values
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 }
@@ -86,7 +86,7 @@ impl ImportArgs {
     fn write_script(&self, input: &ImportInput, messages: &Messages) -> Result<u8, String> {
         let given = [("--only", !self.only.is_empty()), ("--all", self.all), ("--no-correlate", self.no_correlate)];
         if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(format!("{flag} does not go with a script; it has the whole collection"));
+            return Err(format!("{flag} cannot be used with a script; it has the whole collection"));
         }
         write_script(self.out.as_deref(), &input.script()?, self.force, messages)?;
         Ok(exit::OK)
@@ -115,8 +115,8 @@ pub(super) fn run(asked: &ImportArgs, messages: &Messages) -> Result<u8, String>
     let has_scripts = format == ImportFormat::Hurl && asked.files.iter().any(|path| is_collection(path));
     let import = input.import(&settings)?;
     if import.active_steps() == 0 && format == ImportFormat::Hurl {
-        let hint = if asked.only.is_empty() { "" } else { "; --only chooses none" };
-        messages.note(&format!("warning: no request is left{hint}"));
+        let hint = if asked.only.is_empty() { "" } else { "; --only matches none" };
+        messages.note(&format!("warning: no requests are left{hint}"));
     }
     let output = ImportOutput {
         path: asked.out.as_deref(),

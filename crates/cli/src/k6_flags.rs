@@ -12,13 +12,13 @@ const SCRIPT: &str = "JavaScript (as k6)";
 /// Flags of scripts of k6.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct K6Flags {
-    /// variable of __ENV of a k6 script; repeatable
+    /// set a variable in a k6 script's __ENV; repeatable
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = variable, help_heading = SCRIPT)]
     env: Vec<(String, String)>,
-    /// folder in place of the site jslib.k6.io
+    /// load modules of jslib.k6.io from this folder
     #[arg(long, value_name = "FOLDER", help_heading = SCRIPT)]
     js_lib: Option<PathBuf>,
-    /// maximum memory of a user's script [default: 256MB]
+    /// limit the script's memory per user [default: 256MB]
     #[arg(long, value_name = "SIZE", value_parser = heap_size, help_heading = SCRIPT)]
     js_heap: Option<u64>,
 }
@@ -30,7 +30,7 @@ fn heap_size(text: &str) -> Result<u64, String> {
 /// Flags of the results of a k6 script.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct K6ResultFlags {
-    /// file of k6's summary, of a k6 script
+    /// write the summary of a k6 script to FILE, as k6 does
     #[arg(long, value_name = "FILE", help_heading = SCRIPT)]
     pub(crate) summary_export: Option<PathBuf>,
 }

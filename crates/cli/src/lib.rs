@@ -44,6 +44,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use weir_command::stdout::print;
 use weir_command::{MessageFormat, Messages};
 use weir_scripts::PythonHost;
 
@@ -51,7 +52,7 @@ pub use weir_command::exit;
 
 /// Load-test HTTP services; with a test server, a gateway and a job sender
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "weir", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: CliCommand,
@@ -62,10 +63,10 @@ struct Cli {
 /// Flags of all commands.
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// errors only: no progress, no notes
+    /// print errors only: no progress, no notes
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// format of messages on stderr
+    /// print messages on stderr in this format
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
@@ -88,9 +89,6 @@ fn for_invalid_args(args: &[OsString]) -> Messages {
     Messages::new(false, if is_json { MessageFormat::Json } else { MessageFormat::Text })
 }
 
-const EXAMPLES: &str =
-    "Examples:\n  weir serve httpbin --port 8080\n  weir load http://localhost:8080/ --rate 200 -d 10s";
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LogFormat {
     Text,
@@ -101,9 +99,9 @@ enum LogFormat {
 enum CliCommand {
     /// Measure throughput, response times and errors under a given load
     Load(Box<load::LoadArgs>),
-    /// Measure a language model's server: times of tokens, tokens per second
+    /// Measure a language model server: token times and tokens per second
     Llm(Box<llm::LlmCommandArgs>),
-    /// Send the requests of access logs at their recorded times
+    /// Replay access logs at their recorded times
     Replay(Box<replay::ReplayArgs>),
     /// Play a scenario once and print each request and response
     Run(Box<run::RunArgs>),
@@ -111,17 +109,17 @@ enum CliCommand {
     Capacity(Box<capacity::CapacityArgs>),
     /// Turn files of other tools into scenarios
     Import(import::ImportArgs),
-    /// Record a scenario: a proxy for a browser or a client
+    /// Record a scenario through a proxy for browsers and other clients
     Record(Box<record::RecordArgs>),
-    /// Compare saved runs, also of other tools, with statistics
+    /// Compare saved runs, of weir or other tools, with statistics
     Compare(compare::CompareArgs),
-    /// Compare variants of a service by repeated, randomized measurements
+    /// Compare variants of a service in repeated, randomized measurements
     Study(study::StudyArgs),
     /// List saved runs
     History(history::HistoryArgs),
-    /// Find where saved runs have become worse or better
+    /// Find where saved runs got worse or better
     Trend(history::TrendArgs),
-    /// Serve a page that starts loads, shows them, and finds them again
+    /// Serve a web page to start loads, watch them and find past ones
     Ui(ui::UiArgs),
     /// Print a saved run in any format
     Report(report::ReportArgs),
@@ -129,13 +127,13 @@ enum CliCommand {
     Serve(serve::ServeArgs),
     /// Run a gateway: hedging, retries, deadlines, overload protection
     Gate(Box<gate::GateArgs>),
-    /// Deliver jobs through rate limits, resumable after a crash
+    /// Deliver jobs within rate limits, resumable after a crash
     Send(Box<send::SendArgs>),
     /// Simulate overload protection in virtual time
     Simulate(Box<simulate::SimulateArgs>),
-    /// Check this machine for what distorts a measurement
+    /// Check what on this machine would distort measurements
     Doctor(doctor::DoctorArgs),
-    /// Print the completion script of a shell
+    /// Print a shell completion script
     Completions(completions::CompletionsArgs),
     /// Write manual pages, one per command
     Man(man_pages::ManArgs),
@@ -155,6 +153,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 /// Runs the command line in a process with a Python interpreter, if it has one; returns the exit code ([`exit`]).
 pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn PythonHost>) -> u8 {
     let args = form_args::resolved(args);
+    if let Some(text) = help::asked_text(&args) {
+        let messages = for_invalid_args(&args);
+        let printed = text.and_then(|text| print(&text, false));
+        return printed.map_or_else(|reason| messages.usage_error(&reason), |()| exit::OK);
+    }
     let cli = match parse(&args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &args, &for_invalid_args(&args)),

@@ -14,23 +14,28 @@ const LIVE: &str = "Live";
 /// Flags of the live page, and of outputs while the load runs.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LiveArgs {
-    /// page to watch and change the load while it runs [default address: 127.0.0.1:8089]
+    /// serve a page to watch and change the running load [default address: 127.0.0.1:8089]
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, require_equals = true, help_heading = LIVE)]
     web: Option<Option<WebAddress>>,
-    /// token of the page's address [default: random]; needed for addresses of other machines
+    /// set the token in the page's address [default: random]; required unless on loopback
     #[arg(long, value_name = "TOKEN", requires = "web", help_heading = LIVE)]
     web_token: Option<String>,
     /// end when stdin does, as a run of weir ui
     #[arg(long, hide = true, requires = "web")]
     until_stdin_ends: bool,
-    /// full-screen view in the terminal while the load runs
+    /// show a full-screen view in the terminal while the load runs
     #[arg(long, help_heading = LIVE)]
     tui: bool,
     #[command(flatten)]
     out_args: OutArgs,
-    /// fraction of requests with a traceparent; spans go to --out-otlp, e.g. 1%
+}
+
+/// Sample of the requests that are traced.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SpanArgs {
+    /// trace this fraction of requests, e.g. 1%; spans go to --out-otlp
     #[arg(long, value_name = "FRACTION", value_parser = units::fraction, requires = "out_otlp", help_heading = OUTPUTS)]
-    trace: Option<f64>,
+    pub(crate) trace: Option<f64>,
 }
 
 /// Arguments that `weir ui` adds, without dashes; the command of a run does not have them.
@@ -50,20 +55,15 @@ impl LiveArgs {
         args.to_vec()
     }
 
-    /// Whether requests are traced.
-    pub(crate) fn has_traces(&self) -> bool {
-        self.trace.is_some()
-    }
-
-    /// Options of the flags.
-    pub(crate) fn into_options(self) -> LiveOptions {
+    /// Options of the flags, with this fraction of requests that are traced.
+    pub(crate) fn into_options(self, trace: Option<f64>) -> LiveOptions {
         LiveOptions {
             web: self.web,
             web_token: self.web_token,
             until_stdin_ends: self.until_stdin_ends,
             tui: self.tui,
             outputs: self.out_args.into_options(),
-            trace: self.trace,
+            trace,
         }
     }
 }

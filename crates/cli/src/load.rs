@@ -24,7 +24,7 @@ use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::k6_flags::{K6Flags, K6ResultFlags};
-use super::live_args::LiveArgs;
+use super::live_args::{LiveArgs, SpanArgs};
 use super::log_args::RateFromArgs;
 use super::request_args::{RequestArgs, redacted};
 use super::run_file_args::RunFileArgs;
@@ -54,41 +54,41 @@ const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 3
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LoadArgs {
-    /// concurrent connections [default: 50]; open loop: maximum [default: 1000, ws: 50]
+    /// open N connections [default: 50]; open loop: at most N [default: 1000, ws: 50]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = CLOSED)]
     connections: Option<u64>,
-    /// number of requests
+    /// stop after N requests, or iterations of a scenario
     #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = CLOSED)]
     requests: Option<u64>,
-    /// duration; bare numbers are seconds [default: 10s without -n, --loops]
+    /// run for TIME; bare numbers are seconds [default: 10s without -n, --loops]
     #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = CLOSED)]
     duration: Option<Duration>,
-    /// generator threads [default: one per core, or per 20,000 requests/s]
+    /// generate load on N threads [default: one per core, or per 20,000 requests/s]
     #[arg(short, long, value_name = "N", help_heading = CLOSED)]
     threads: Option<u64>,
 
-    /// closed-loop users, each with its own connection
+    /// run N users, each with its own connection
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = USERS)]
     users: Option<u64>,
-    /// time over which users start, evenly [default: 0s]
+    /// start users evenly over TIME [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = USERS)]
     ramp_up: Option<Duration>,
-    /// requests per user [default: unlimited]
+    /// stop each user after N requests, or iterations [default: unlimited]
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = USERS)]
     loops: Option<u64>,
 
-    /// open-loop arrival rate, independent of responses: 500, 10k, 6000/m
+    /// send requests at this rate, independent of responses: 500, 10k, 6000/m
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = OPEN)]
     rate: Option<f64>,
-    /// arrival process: constant, poisson, gamma:BURSTINESS [default: constant]
+    /// space arrivals as constant, poisson or gamma:BURSTINESS [default: constant]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = OPEN)]
     arrivals: Option<Arrivals>,
-    /// arrival rate over time, e.g. 0-200/30s,200/1m; users: 0-50u/30s
+    /// change the rate over time, e.g. 0-200/30s,200/1m; users: 0-50u/30s
     #[arg(long, value_name = "STAGES", value_parser = LoadStagesFlag::read, help_heading = OPEN)]
     stages: Option<LoadStagesFlag>,
     #[command(flatten)]
     rate_from_args: RateFromArgs,
-    /// busy-wait for exact send times; one core per thread
+    /// busy-wait for exact send times; occupies one core per thread
     #[arg(long, help_heading = OPEN)]
     spin: bool,
 
@@ -106,35 +106,37 @@ pub(super) struct LoadArgs {
     agent_args: AgentArgs,
     #[command(flatten)]
     live_args: LiveArgs,
+    #[command(flatten)]
+    span_args: SpanArgs,
 
     /// play the scenario once and print each request and response
     #[arg(long, help_heading = RESULT)]
     once: bool,
-    /// with --once: all of each request and response
+    /// print requests and responses in full, with --once
     #[arg(short, long, requires = "once", help_heading = RESULT)]
     verbose: bool,
-    /// with --once: credentials and cookies as they are, instead of ***
+    /// print credentials and cookies instead of ***, with --once
     #[arg(long, requires = "once", help_heading = RESULT)]
     show_secrets: bool,
-    /// initial time excluded from the result [default: 0s]
+    /// exclude the first TIME from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
-    /// seed of all random choices [default: 0]
+    /// seed all random choices [default: 0]
     #[arg(long, value_name = "N", help_heading = RESULT)]
     seed: Option<u64>,
-    /// objective, e.g. "p99<200ms", "errors<1%"; repeatable; exit code 1
+    /// set an objective, e.g. "p99<200ms", "errors<1%"; exit with 1 if missed; repeatable
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     slos: Vec<Slo>,
-    /// condition that ends the run with exit code 1, e.g. "errors>20%"
+    /// stop the run and exit with 1 on a condition, e.g. "errors>20%"
     #[arg(long, value_name = "CONDITION", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     abort: Option<Slo>,
-    /// time that --abort looks back [default: 10s]
+    /// evaluate --abort over the last TIME [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     abort_after: Option<Duration>,
-    /// exit code 3 if the run is not trusted
+    /// exit with 3 if the run is not trusted
     #[arg(long, action = ArgAction::SetTrue, help_heading = RESULT)]
     strict: bool,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, help_heading = RESULT)]
     format: ReportFormat,
     #[command(flatten)]
@@ -164,11 +166,11 @@ pub(super) fn run(
     }
     let session = SessionOptions {
         files: asked.file_args.clone().into_options(),
-        live: asked.live_args.clone().into_options(),
+        live: asked.live_args.clone().into_options(asked.span_args.trace),
         strict: asked.strict,
     };
     if asked.agent_args.has_agents() && session.files.jtl.is_some() {
-        return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
+        return Err("--jtl and --on cannot be combined; agents report counts, not each request".to_owned());
     }
     let mut running = LoadSession::open(&session, args, messages)?;
     asked.request_args.read_stdin()?;
@@ -190,7 +192,7 @@ pub(super) fn run(
     let driving = asked.agent_args.clone();
     let has_traces = session.live.trace.is_some();
     if driving.has_agents() && has_traces {
-        return Err("--trace and --on do not go together; agents send counts, and not each request".to_owned());
+        return Err("--trace and --on cannot be combined; agents report counts, not each request".to_owned());
     }
     let traces_requests = has_traces && !script.is_any();
     let options = Options {

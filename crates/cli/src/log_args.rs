@@ -13,13 +13,13 @@ const SCENARIO: &str = "Scenario";
 /// Rate of an access log as that of a load.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct RateFromArgs {
-    /// access log whose rate over time this has; repeatable, in order
+    /// follow the request rate of this access log; repeatable, in order
     #[arg(long, value_name = "LOG", conflicts_with_all = ["rate", "stages", "users"], help_heading = OPEN)]
     rate_from: Vec<PathBuf>,
-    /// with --rate-from: factor of the rate, e.g. 2x [default: 1]
+    /// multiply the rate of --rate-from, e.g. 2x [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = log_factor, requires = "rate_from", help_heading = OPEN)]
     scale: Option<f64>,
-    /// with --rate-from: speed, e.g. 60x [default: 1]
+    /// speed up --rate-from, e.g. 60x [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = log_factor, requires = "rate_from", help_heading = OPEN)]
     speed: Option<f64>,
 }
@@ -27,10 +27,10 @@ pub(super) struct RateFromArgs {
 /// Requests of an access log, by how often it has them.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct MixFromArgs {
-    /// access log whose requests are sent, in its mix; repeatable
+    /// send the requests of this access log, in its mix; repeatable
     #[arg(long, value_name = "LOG", conflicts_with = "scenarios", help_heading = SCENARIO)]
     mix_from: Vec<PathBuf>,
-    /// format of lines of an access log [default: told from the lines]
+    /// read access logs in this format [default: detected from the lines]
     #[arg(long, value_name = "PATTERN", help_heading = SCENARIO)]
     log_pattern: Option<String>,
 }

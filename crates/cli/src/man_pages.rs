@@ -22,7 +22,7 @@ const SECTION: &str = "1";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ManArgs {
-    /// folder of the pages; made if missing
+    /// folder for the pages; created if missing
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

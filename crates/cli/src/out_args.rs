@@ -11,25 +11,25 @@ pub(crate) const OUTPUTS: &str = "Outputs while it runs";
 /// Flags of the outputs of a load while it runs.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct OutArgs {
-    /// file for a JSON line per interval; - is stdout
+    /// write a JSON line per interval to FILE; - is stdout
     #[arg(long, value_name = "FILE", help_heading = OUTPUTS)]
     out_jsonl: Option<PathBuf>,
-    /// Prometheus: address to be scraped at, or URL of remote write; repeatable
+    /// export to Prometheus, at a scrape address or remote-write URL; repeatable
     #[arg(long, value_name = "HOST:PORT|URL", help_heading = OUTPUTS)]
     out_prometheus: Vec<PrometheusOutput>,
-    /// OpenTelemetry collector (OTLP/HTTP), e.g. http://localhost:4318; repeatable
+    /// export to an OpenTelemetry collector (OTLP/HTTP), e.g. http://localhost:4318; repeatable
     #[arg(long, value_name = "URL", value_parser = receiver_url, help_heading = OUTPUTS)]
     out_otlp: Vec<String>,
-    /// InfluxDB, e.g. http://localhost:8086/DATABASE; repeatable
+    /// export to InfluxDB, e.g. http://localhost:8086/DATABASE; repeatable
     #[arg(long, value_name = "URL", value_parser = receiver_url, help_heading = OUTPUTS)]
     out_influx: Vec<String>,
-    /// StatsD server (UDP); repeatable
+    /// export to a StatsD server (UDP); repeatable
     #[arg(long, value_name = "HOST:PORT", value_parser = statsd_address, help_heading = OUTPUTS)]
     out_statsd: Vec<String>,
-    /// header for the one receiver that is reached by HTTP; repeatable
+    /// send this header to the one receiver reached by HTTP; repeatable
     #[arg(long = "out-header", value_name = "'NAME: VALUE'", value_parser = header_line, help_heading = OUTPUTS)]
     out_headers: Vec<(String, String)>,
-    /// label of all values of outputs; repeatable
+    /// add this label to all exported values; repeatable
     #[arg(long = "out-label", value_name = "NAME=VALUE", value_parser = label, help_heading = OUTPUTS)]
     out_labels: Vec<(String, String)>,
 }

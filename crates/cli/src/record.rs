@@ -24,60 +24,60 @@ const CHOICE: &str = "Choice";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RecordArgs {
-    /// listen address, HOST:PORT or PORT; port 0 picks a free one
+    /// listen on HOST:PORT or PORT; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8888", value_parser = RecordAddress::parse)]
     listen: RecordAddress,
-    /// the one service to record, without a proxy in the client
+    /// record only this service; clients need no proxy setting
     #[arg(long, value_name = "URL", value_parser = upstream, conflicts_with_all = ["only", "exclude", "ca_dir"])]
     upstream: Option<Target>,
-    /// file for the scenario; variables beside it [default: stdout]
+    /// write the scenario to FILE, variables beside it [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// HAR file of the recording, which is kept; it has secrets
+    /// keep the recording as a HAR file; it contains secrets
     #[arg(long, value_name = "FILE")]
     har: Option<PathBuf>,
-    /// write over files that are there
+    /// overwrite existing files
     #[arg(long)]
     force: bool,
-    /// end after this time [default: Ctrl-C]
+    /// stop after TIME [default: Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = units::time)]
     duration: Option<Duration>,
-    /// end after this number of recorded requests
+    /// stop after N recorded requests
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// allow other machines to use the proxy, and so to be anyone
+    /// let other machines use the proxy, and act as this one
     #[arg(long)]
     allow_remote: bool,
 
-    /// host to record; * is any text; repeatable [default: all]
+    /// record only this host; * matches any text; repeatable [default: all]
     #[arg(long, value_name = "HOST", value_parser = HostPattern::parse, help_heading = CHOICE)]
     only: Vec<HostPattern>,
-    /// host to pass through unread; repeatable
+    /// pass this host through unread; repeatable
     #[arg(long, value_name = "HOST", value_parser = HostPattern::parse, help_heading = CHOICE)]
     exclude: Vec<HostPattern>,
-    /// static files, too: images, fonts, style sheets, scripts
+    /// record static files, too: images, fonts, style sheets, scripts
     #[arg(long = "static", help_heading = CHOICE)]
     keeps_static: bool,
-    /// values of responses as they are, not as captures
+    /// keep recorded values instead of capturing them from responses
     #[arg(long, help_heading = CHOICE)]
     no_correlate: bool,
-    /// longest body that is recorded; longer ones pass through
+    /// record bodies up to this size; longer ones pass through
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = body_size, help_heading = CHOICE)]
     max_body: usize,
 
-    /// folder of the certificate authority [default: ~/.config/weir]
+    /// keep the certificate authority in this folder [default: ~/.config/weir]
     #[arg(long, value_name = "DIR", help_heading = CONNECTION)]
     ca_dir: Option<PathBuf>,
-    /// CA certificates of services, instead of the system's (PEM)
+    /// trust these CA certificates (PEM) instead of the system's
     #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
     ca_cert: Option<PathBuf>,
-    /// client certificate (PEM); needs --cert-key
+    /// present this client certificate (PEM); needs --cert-key
     #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
     cert: Option<PathBuf>,
-    /// private key of the client certificate (PEM); needs --cert
+    /// use this private key (PEM) for --cert
     #[arg(long = "cert-key", value_name = "FILE", help_heading = CONNECTION)]
     cert_key: Option<PathBuf>,
-    /// no verification of certificates of services
+    /// skip certificate verification of services
     #[arg(short = 'k', long, help_heading = CONNECTION)]
     insecure: bool,
 }
@@ -107,8 +107,8 @@ fn upstream(text: &str) -> Result<Target, String> {
     let target = Target::parse(text).map_err(|error| error.to_string())?;
     match (target.path.as_str(), &target.userinfo) {
         ("/", None) => Ok(target),
-        (_, Some(_)) => Err("a user and password are those of requests; write http://host:port".to_owned()),
-        _ => Err("a path is that of requests; write http://host:port".to_owned()),
+        (_, Some(_)) => Err("user and password belong to requests; write http://host:port".to_owned()),
+        _ => Err("paths belong to requests; write http://host:port".to_owned()),
     }
 }
 

@@ -21,16 +21,16 @@ const EXAMPLES: &str = "Examples:\n  weir report run.json --format wrk\n  weir r
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
-    /// run saved by --out or --format json, - is stdin; or last, last~1, #12 of .weir/runs.db
+    /// run saved by --out or --format json (- is stdin), or in .weir/runs.db (last, last~1, #12)
     #[arg(value_name = "RUN.json")]
     file: PathBuf,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
-    /// file for the time series as CSV
+    /// write the time series to FILE as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// file for the HTML report
+    /// write the HTML report to FILE
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }

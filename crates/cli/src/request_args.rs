@@ -34,29 +34,29 @@ const SCENARIO: &str = "Scenario";
 #[derive(Clone, Debug, Args)]
 #[command(group = ArgGroup::new(EVENT_SOURCE).args(["stream", "listen"]).multiple(true))]
 pub(super) struct RequestArgs {
-    /// target URL, e.g. http://localhost:8080/path, grpc://localhost:50051/pkg.Service/Method; a .hurl file is a scenario
+    /// target URL, e.g. http://localhost:8080/path or grpc://localhost:50051/pkg.Service/Method; or a .hurl scenario
     #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
     url: String,
 
-    /// scenario (hurl), repeatable; mix (TOML); script of wrk (Lua) or Locust (Python)
+    /// play a scenario: hurl, TOML mix, k6, Locust, wrk, HAR, Postman; repeatable
     #[arg(short, long = "scenario", value_name = "FILE", help_heading = SCENARIO)]
     scenarios: Vec<PathBuf>,
-    /// check of each response, in hurl's format; repeatable
+    /// check each response with a hurl assert; repeatable
     #[arg(long = "check", value_name = "ASSERT", help_heading = REQUEST)]
     checks: Vec<String>,
-    /// success of a response [default: 'status < 400', or what a step expects]
+    /// count a response as a success if this holds [default: 'status < 400', or what a step expects]
     #[arg(long, value_name = "ASSERT", help_heading = REQUEST)]
     success: Option<String>,
-    /// braces {{ in URL, headers and bodies as text
+    /// take {{ in URL, headers and bodies literally
     #[arg(long = "no-template", help_heading = REQUEST)]
     no_template: bool,
-    /// variable of scenarios and templates; repeatable
+    /// set a variable of scenarios and templates; repeatable
     #[arg(long = "variable", value_name = "NAME=VALUE", help_heading = SCENARIO)]
     variables: Vec<String>,
-    /// file of variables, NAME=VALUE per line; repeatable
+    /// read variables from FILE, one NAME=VALUE per line; repeatable
     #[arg(long = "variables-file", value_name = "FILE", help_heading = SCENARIO)]
     variable_files: Vec<PathBuf>,
-    /// think time between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
+    /// wait between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
     #[arg(long, value_name = "TIME", help_heading = SCENARIO)]
     think: Option<String>,
     #[command(flatten)]
@@ -68,29 +68,29 @@ pub(super) struct RequestArgs {
     #[arg(skip)]
     request_scenario: ScenarioSource,
 
-    /// request method [default: GET, or POST with a body]
+    /// use this method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
     method: Option<String>,
-    /// request header; repeatable; 'NAME:' removes a default one
+    /// add a request header; 'NAME:' removes a default one; repeatable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUEST)]
     headers: Vec<String>,
-    /// request body; @FILE or @-; repeatable, chosen at random
+    /// send this body, @FILE or @- (stdin); repeatable, picked at random
     #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
     bodies: Vec<RequestBodySource>,
-    /// weights of the bodies, in order [default: equal]
+    /// weight the bodies, in order [default: equal]
     #[arg(long, value_name = "W,W,...", value_delimiter = ',', help_heading = REQUEST)]
     weights: Vec<f64>,
-    /// basic authentication
+    /// send basic authentication
     #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
     auth: Option<String>,
-    /// timeout of a request, and of waiting for a connection [default: 30s]
+    /// time out a request, or its wait for a connection [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
     timeout: Option<Duration>,
 
-    /// new connection for each request
+    /// open a new connection for each request
     #[arg(long = "no-keepalive", help_heading = CONNECTION)]
     no_keep_alive: bool,
-    /// requests in flight per connection [default: 1]
+    /// keep N requests in flight per connection [default: 1]
     #[arg(long, value_name = "N", help_heading = CONNECTION)]
     pipeline: Option<u64>,
     #[command(flatten)]
@@ -103,7 +103,7 @@ pub(super) struct RequestArgs {
     grpc_args: GrpcArgs,
     #[command(flatten)]
     connection_args: ConnectionArgs,
-    /// TLS server name [default: the URL's host]
+    /// send this TLS server name [default: the URL's host]
     #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
     sni: Option<String>,
 }
@@ -179,7 +179,7 @@ impl RequestArgs {
         }
         if let Some(path) = self.scenarios.iter().find(|path| MixFile::is_named(path)) {
             if self.scenarios.len() > 1 {
-                return Err(format!("a mix file is given alone; add the other scenarios to {}", path.display()));
+                return Err(format!("a mix file must be the only scenario; add the others to {}", path.display()));
             }
             let mix = MixFile::read(&folder.join(path), check)?;
             self.add_mix(&mix, &settings);

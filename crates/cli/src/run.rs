@@ -37,69 +37,69 @@ const REQUEST: &str = "Request";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {
-    /// scenario (hurl), script (Python, Lua), or grpc or ws URL
+    /// scenario (hurl), script (Python, JavaScript, Lua), or grpc or ws URL
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// URL before paths of the file, such as GET /items
+    /// URL in front of paths in the file, such as GET /items
     #[arg(value_name = "BASE_URL", default_value = "", hide_default_value = true)]
     base_url: String,
 
-    /// variable of the scenario; repeatable
+    /// set a variable of the scenario; repeatable
     #[arg(long = "variable", value_name = "NAME=VALUE", help_heading = SCENARIO)]
     variables: Vec<String>,
-    /// file of variables, NAME=VALUE per line; repeatable
+    /// read variables from FILE, one NAME=VALUE per line; repeatable
     #[arg(long = "variables-file", value_name = "FILE", help_heading = SCENARIO)]
     variable_files: Vec<PathBuf>,
-    /// variable whose value is not printed; repeatable
+    /// set a variable whose value is never printed; repeatable
     #[arg(long = "secret", value_name = "NAME=VALUE", help_heading = SCENARIO)]
     secrets: Vec<String>,
-    /// rows of data: csv, json or jsonl; the first is used
+    /// use the first row of FILE (CSV, JSON, JSONL) as variables
     #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
     data: Option<PathBuf>,
-    /// folder of files that the scenario names [default: its own]
+    /// look for files of the scenario in this folder [default: its own]
     #[arg(long, value_name = "FOLDER", help_heading = SCENARIO)]
     file_root: Option<PathBuf>,
-    /// seed of random values
+    /// seed random values
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SCENARIO)]
     seed: u64,
 
-    /// class of users of a script [default: that of the first user]
+    /// play this user class of a script [default: that of the first user]
     #[arg(long, value_name = "CLASS", help_heading = SCENARIO)]
     user: Option<String>,
     /// arguments of a script, after --
     #[arg(value_name = "ARGS")]
     script_args: Vec<String>,
 
-    /// whole bodies; without it their first 2 KiB
+    /// print whole bodies, not only their first 2 KiB
     #[arg(short, long, help_heading = OUTPUT)]
     verbose: bool,
-    /// name of a further secret: header, variable, parameter, field; repeatable
+    /// mask this header, variable, parameter or field as a secret; repeatable
     #[arg(long, value_name = "NAME", help_heading = SCENARIO)]
     redact: Vec<String>,
-    /// credentials, cookies and secrets as they are, instead of ***
+    /// print credentials, cookies and secrets instead of ***
     #[arg(long, help_heading = OUTPUT)]
     show_secrets: bool,
-    /// format on stdout
+    /// print in this format
     #[arg(short, long, value_enum, default_value_t = RunFormat::Text, help_heading = OUTPUT)]
     format: RunFormat,
-    /// same as --format json
+    /// print JSON; short for --format json
     #[arg(long, help_heading = OUTPUT)]
     json: bool,
 
-    /// header of all requests; repeatable
+    /// add a header to all requests; repeatable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUEST)]
     headers: Vec<String>,
-    /// basic authentication
+    /// send basic authentication
     #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
     auth: Option<String>,
-    /// timeout of a request, and of waiting for a connection [default: 30s]
+    /// time out a request, or its wait for a connection [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
     timeout: Option<Duration>,
 
-    /// message of a grpc or ws URL; @FILE or @-; repeatable
+    /// send this message (grpc or ws URL), @FILE or @-; repeatable
     #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
     bodies: Vec<RequestBodySource>,
-    /// offered subprotocol of a ws URL; repeatable
+    /// offer a subprotocol to a ws URL; repeatable
     #[arg(long = "subprotocol", value_name = "NAME", help_heading = REQUEST)]
     subprotocols: Vec<String>,
     #[command(flatten)]
@@ -129,14 +129,14 @@ pub(super) fn run(
     }
     if asked.is_conversation() {
         let output = asked.output();
-        return play_conversation(&asked.into_conversation()?, &output);
+        return play_conversation(&asked.into_conversation()?, &output, messages);
     }
     if !asked.subprotocols.is_empty() {
         return Err("--subprotocol is for a ws:// URL".to_owned());
     }
     let is_url = asked.file.to_str().is_some_and(|text| UrlText::of(text).is_url());
     if !asked.bodies.is_empty() && !is_url {
-        return Err("--body is for a grpc or ws URL; the steps of a file have theirs".to_owned());
+        return Err("--body is for a grpc or ws URL; the steps of a file have their own".to_owned());
     }
     if is_script(&asked.file) || is_python(&asked.file) || is_javascript(&asked.file) {
         return asked.play_script(args, messages, host);
@@ -169,19 +169,22 @@ impl RunArgs {
             ("a base URL", !self.base_url.is_empty()),
             ("--user", self.user.is_some()),
             ("--file-root", self.file_root.is_some()),
-            ("--format json", self.json || self.format == RunFormat::Json),
+            ("an argument of a script", !self.script_args.is_empty()),
         ];
         if let Some((what, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(format!("{what} does not go with a ws:// URL"));
+            return Err(format!("{what} cannot be used with a ws:// URL"));
         }
         let url = self.file.to_string_lossy().into_owned();
         let bodies = self.bodies.iter().map(whole_body).collect::<Result<Vec<_>, _>>()?;
         let (request_scenario, redact) = self.variables()?;
         // Without a message it listens.
         let listens = bodies.is_empty();
+        if listens && (request_scenario.data.is_some() || !request_scenario.variables.is_empty()) {
+            return Err("--variable and --data are for messages of a ws URL; write -b TEXT".to_owned());
+        }
         Ok(Options {
             url,
-            request_scenario: if listens { ScenarioSource::default() } else { request_scenario },
+            request_scenario,
             headers: self.headers,
             auth: self.auth,
             redact,
@@ -203,10 +206,10 @@ impl RunArgs {
             ("--file-root", self.file_root.is_some()),
         ];
         if let Some((what, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(format!("{what} does not go with a grpc URL"));
+            return Err(format!("{what} cannot be used with a grpc URL"));
         }
         if self.bodies.len() > 1 {
-            return Err("--body: a call has one message here; write it once".to_owned());
+            return Err("--body: a call takes one message here; give it once".to_owned());
         }
         let body = self.bodies.first().map(whole_body).transpose()?;
         let (request_scenario, redact) = self.variables()?;
@@ -239,7 +242,7 @@ impl RunArgs {
             ("--file-root", self.file_root.is_some()),
         ];
         if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(format!("{flag} does not go with a script; give arguments after --"));
+            return Err(format!("{flag} cannot be used with a script; give arguments after --"));
         }
         if !is_javascript(&self.file) {
             self.k6_flags.check_unused()?;

@@ -12,30 +12,30 @@ const RESULT: &str = "Result";
 /// Files of a run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunFileArgs {
-    /// file for the run as JSON; - is stdout
+    /// write the run to FILE as JSON; - is stdout
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     out: Option<PathBuf>,
-    /// file for a JMeter log (CSV), one line per request
+    /// write a JMeter log (CSV) to FILE, one line per request
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     jtl: Option<PathBuf>,
-    /// file for the time series as CSV
+    /// write the time series to FILE as CSV
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     csv: Option<PathBuf>,
-    /// file for a table of the steps, or routes, as CSV
+    /// write a table of the steps, or routes, to FILE as CSV
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     csv_steps: Option<PathBuf>,
-    /// file for the HTML report
+    /// write the HTML report to FILE
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
-    /// file for a summary in Markdown
+    /// write a Markdown summary to FILE
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     summary_md: Option<PathBuf>,
-    /// file for the objectives as JUnit XML
+    /// write the objectives to FILE as JUnit XML
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     junit: Option<PathBuf>,
     #[command(flatten)]
     save_args: SaveArgs,
-    /// saved runs that the summary compares with
+    /// compare with these saved runs in the summary
     #[arg(long, value_name = "RUN|FOLDER", help_heading = RESULT)]
     base: Option<PathBuf>,
 }

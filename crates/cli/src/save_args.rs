@@ -9,10 +9,10 @@ use weir_history::{DEFAULT_STORE, SaveOptions};
 /// Saving of a run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SaveArgs {
-    /// save the run in a store, for weir history and trend [default with it: .weir/runs.db]
+    /// save the run in a store, for weir history and trend [without FILE: .weir/runs.db]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = DEFAULT_STORE, help_heading = "Result")]
     save: Option<PathBuf>,
-    /// label of the saved run, e.g. the branch
+    /// label the saved run, e.g. with the branch
     #[arg(
         long,
         value_name = "TEXT",

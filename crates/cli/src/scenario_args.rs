@@ -13,34 +13,34 @@ const SCENARIO: &str = "Scenario";
 /// Data of users, start and end of iterations, and what surrounds the load.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ScenarioArgs {
-    /// rows of data for iterations: csv, json or jsonl; columns are variables
+    /// give each iteration a row of FILE (CSV, JSON, JSONL) as variables
     #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
     pub(super) data: Option<PathBuf>,
-    /// circular, unique, random, or once per user [default: circular]
+    /// take rows in circular, unique or random order, or once per user [default: circular]
     #[arg(long, value_name = "ORDER", value_parser = str::parse::<RowOrder>, help_heading = SCENARIO)]
     data_order: Option<RowOrder>,
-    /// minimum time between iteration starts of a user; closed loop
+    /// start a user's iterations at least TIME apart (closed loop)
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = SCENARIO)]
     pacing: Option<Duration>,
-    /// scenario played once before the load; its captures are variables
+    /// play this scenario once before the load; its captures become variables
     #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
     setup: Option<PathBuf>,
-    /// scenario played once after the load, also after Ctrl-C
+    /// play this scenario once after the load, even after Ctrl-C
     #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
     teardown: Option<PathBuf>,
-    /// further steps after a failed one [default: the iteration ends]
+    /// continue after a failed step [default: the iteration ends]
     #[arg(long, help_heading = SCENARIO)]
     continue_on_error: bool,
-    /// cookies of a user kept between iterations [default: dropped]
+    /// keep a user's cookies between iterations [default: dropped]
     #[arg(long, help_heading = SCENARIO)]
     keep_cookies: bool,
-    /// redirects followed per request [default: 0, or as in the file]
+    /// follow up to N redirects per request [default: 0, or as in the file]
     #[arg(long, value_name = "N", help_heading = SCENARIO)]
     max_redirects: Option<u64>,
-    /// folder of files that scenarios name [default: the scenario's]
+    /// look for files of scenarios in this folder [default: the scenario's]
     #[arg(long, value_name = "FOLDER", help_heading = SCENARIO)]
     pub(super) file_root: Option<PathBuf>,
-    /// name of a further secret: header, variable, parameter, field; repeatable
+    /// mask this header, variable, parameter or field as a secret; repeatable
     #[arg(long, value_name = "NAME", help_heading = SCENARIO)]
     pub(super) redact: Vec<String>,
 }

@@ -16,28 +16,28 @@ pub(super) const SERVER: &str = "Server";
 /// Server flags.
 #[derive(Debug, Args)]
 pub(super) struct ServerArgs {
-    /// access log file, one JSON line per request; - is stderr
+    /// log each request to FILE as a JSON line; - is stderr
     #[arg(long, value_name = "FILE", help_heading = SERVER)]
     access_log: Option<PathBuf>,
-    /// graceful-shutdown timeout for requests in flight
+    /// wait at most this long for requests in flight at shutdown
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::time, help_heading = SERVER)]
     pub(super) grace: Duration,
-    /// idle keep-alive timeout
+    /// close keep-alive connections idle this long
     #[arg(long, value_name = "TIME", default_value = "75s", value_parser = units::time, help_heading = SERVER)]
     idle_timeout: Duration,
-    /// timeout for reading a request head
+    /// allow this long for reading a request head
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time, help_heading = SERVER)]
     head_timeout: Duration,
-    /// no-progress timeout while reading or writing a body
+    /// time out a body that makes no progress for this long
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::time, help_heading = SERVER)]
     stall_timeout: Duration,
-    /// minimum rate of bodies in bytes per second; 0 is none
+    /// require body rates of at least BYTES per second; 0: none
     #[arg(long, value_name = "BYTES", default_value_t = 240, help_heading = SERVER)]
     min_rate: u64,
-    /// maximum request head in bytes; above it 431
+    /// limit request heads, in bytes; larger ones get 431
     #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u64).range(Options::HEAD_BYTES), help_heading = SERVER)]
     max_head: u64,
-    /// maximum header fields of a request; above it 431
+    /// limit header fields per request; more get 431
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u64).range(Options::HEADER_FIELDS), help_heading = SERVER)]
     max_headers: u64,
 }

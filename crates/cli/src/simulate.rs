@@ -12,11 +12,9 @@ use weir_simulate::{LimiterComparison, SimulationPlan, run as simulate, scenario
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir simulate --scenario flash-crowd
-  weir simulate --scenario step-up,ramp --limiter auto,none
-
-Reference: docs/simulate.md")]
+  weir simulate --scenario step-up,ramp --limiter auto,none")]
 pub(super) struct SimulateArgs {
-    /// scenario; repeatable; see --list [default: all]
+    /// run this scenario; repeatable; see --list [default: all]
     #[arg(long = "scenario", value_name = "NAME|all", value_delimiter = ',')]
     scenarios: Vec<String>,
     #[arg(
@@ -24,16 +22,16 @@ pub(super) struct SimulateArgs {
         value_name = "LIMITER|all",
         value_delimiter = ',',
         default_value = "auto",
-        help = "auto, static[:N], aimd, vegas, gradient2, envoy, codel, none; repeatable"
+        help = "run auto, static[:N], aimd, vegas, gradient2, envoy, codel, none; repeatable"
     )]
     limiters: Vec<String>,
-    /// seed of all random choices [default: 1]
+    /// seed all random choices [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// list of scenarios
+    /// list the scenarios
     #[arg(long)]
     list: bool,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = SimulateFormat::Text)]
     format: SimulateFormat,
 }

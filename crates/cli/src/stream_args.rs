@@ -17,7 +17,7 @@ pub(super) const EVENT_SOURCE: &str = "event_source";
 /// Responses as streams of events.
 #[derive(Clone, Debug, Args)]
 pub(super) struct EventStreamArgs {
-    /// read responses as streams of events: sse, ndjson, chunks or json [default with it: by Content-Type]
+    /// read responses as event streams: sse, ndjson, chunks or json [without FORMAT: by Content-Type]
     #[arg(
         long,
         value_name = "FORMAT",
@@ -28,10 +28,10 @@ pub(super) struct EventStreamArgs {
         help_heading = STREAMS
     )]
     stream: Option<StreamChoice>,
-    /// longest time between two events; a response that stalls has failed
+    /// fail a response that stalls for TIME between two events
     #[arg(long, value_name = "TIME", value_parser = units::seconds, requires = EVENT_SOURCE, help_heading = STREAMS)]
     stall_timeout: Option<Duration>,
-    /// events after which a response is ended
+    /// end a response after N events
     #[arg(
         long,
         value_name = "N",

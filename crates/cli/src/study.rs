@@ -21,15 +21,11 @@ use weir_study::{self as study, StudyFile, StudyOptions, StudyProgressView, text
 
 const EXAMPLES: &str = "Examples:
   weir study new study.toml
-  weir study study.toml --quick --out trial
-
-Reference: docs/study.md";
+  weir study study.toml --quick --out trial";
 
 const NEW_EXAMPLES: &str = "Examples:
   weir study new
-  weir study new experiments/threads.toml
-
-Reference: docs/study.md";
+  weir study new experiments/threads.toml";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, after_help = EXAMPLES)]
@@ -39,26 +35,26 @@ pub(super) struct StudyArgs {
     /// study file, or a folder that has study.toml
     #[arg(value_name = "FILE|FOLDER", required = true)]
     file: Option<PathBuf>,
-    /// results folder, resumed [default: results beside FILE, or results-quick]
+    /// keep results in this folder, and resume from them [default: results beside FILE, or results-quick]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    #[arg(long, help = "short trial run: applies [quick], or few repeats of 1s")]
+    #[arg(long, help = "run a short trial: the settings of [quick], or few repeats of 1s")]
     quick: bool,
-    /// validation only: prints errors or the plan
+    /// validate only: print errors or the plan
     #[arg(long)]
     check: bool,
-    /// re-measurement of everything, ignoring saved results
+    /// measure everything again, ignoring saved results
     #[arg(long = "rerun")]
     remeasure: bool,
-    /// exit code 3 if a measurement is not trusted
+    /// exit with 3 if a measurement is not trusted
     #[arg(long)]
     strict: bool,
-    /// format of the findings on stdout
+    /// print the findings in this format
     #[arg(short, long, value_enum, default_value_t = StudyFormat::Text)]
     format: StudyFormat,
     #[command(flatten)]
     agent_args: AgentArgs,
-    /// second copy of the HTML report
+    /// write a second copy of the HTML report to FILE
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }

@@ -14,13 +14,13 @@ const WEBSOCKET: &str = "WebSocket";
 /// Messages over WebSocket, for URLs of `ws://` and `wss://`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct WebSocketArgs {
-    /// messages as binary frames [default: text, if they are UTF-8]
+    /// send messages as binary frames [default: text, if they are UTF-8]
     #[arg(long, help_heading = WEBSOCKET)]
     binary: bool,
-    /// offered subprotocol, e.g. graphql-transport-ws; repeatable
+    /// offer a subprotocol, e.g. graphql-transport-ws; repeatable
     #[arg(long = "subprotocol", value_name = "NAME", help_heading = WEBSOCKET)]
     subprotocols: Vec<String>,
-    /// offer compression; =no-context: each message of the service by itself
+    /// offer compression; =no-context: the service compresses each message by itself
     #[arg(
         long,
         value_name = DeflateChoice::NO_CONTEXT,
@@ -32,19 +32,19 @@ pub(super) struct WebSocketArgs {
         help_heading = WEBSOCKET
     )]
     deflate: Option<DeflateChoice>,
-    /// message that each connection begins with; @FILE; repeatable
+    /// begin each connection with this message, or @FILE; repeatable
     #[arg(long = "first-message", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = WEBSOCKET)]
     first_messages: Vec<RequestBodySource>,
-    /// messages to await after each first message [default: 1]
+    /// wait for N messages after each first message [default: 1]
     #[arg(long, value_name = "N", help_heading = WEBSOCKET)]
     first_replies: Option<u64>,
-    /// part of a message that its reply repeats, e.g. 'jsonpath "$.id"'
+    /// match replies to requests by this part, e.g. 'jsonpath "$.id"'
     #[arg(long, value_name = "QUERY", help_heading = WEBSOCKET)]
     reply: Option<String>,
-    /// connections that only listen to what the service pushes
+    /// listen to what the service pushes, without sending requests
     #[arg(long, help_heading = WEBSOCKET)]
     pub(super) listen: bool,
-    /// time between two pings of a connection [default: no pings]
+    /// ping each connection every TIME [default: no pings]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = WEBSOCKET)]
     ping_interval: Option<Duration>,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::server::{self, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
-use hyper::http::{HeaderMap, Request, Response};
+use hyper::http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
@@ -34,6 +34,8 @@ pub enum Http2Reply {
         body: Vec<u8>,
         after: Duration,
     },
+    /// An empty message of gRPC, and the status OK in the trailers.
+    Call,
     Reset(Reason),
     /// Nothing, for ever.
     Silence,
@@ -251,6 +253,13 @@ async fn answer(
             if !body.is_empty() {
                 send(stream, body.into()).await?;
             }
+        }
+        Http2Reply::Call => {
+            let head = Response::builder().status(200).header("content-type", "application/grpc");
+            let mut stream = respond.send_response(head.body(()).unwrap(), false)?;
+            stream.send_data(Bytes::from_static(&[0; 5]), false)?;
+            let status = (HeaderName::from_static("grpc-status"), HeaderValue::from_static("0"));
+            stream.send_trailers(HeaderMap::from_iter([status]))?;
         }
         Http2Reply::Reset(reason) => respond.send_reset(reason),
         Http2Reply::Silence => std::future::pending().await,

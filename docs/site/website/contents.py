@@ -28,7 +28,7 @@ class Section:
 
 
 def sections(index: str, name_of: Mapping[str, str]) -> list[Section]:
-    """Sections of docs/README.md: each heading of the second level, with the pages that the first cells below it link.
+    """Sections of docs/README.md: headings of the second level, with the pages that the first cells below them link.
 
     Args:
         index: Text of the file.
@@ -42,7 +42,9 @@ def sections(index: str, name_of: Mapping[str, str]) -> list[Section]:
         unknown = [target for target in listed if target not in name_of]
         if unknown:
             raise ContentsError(f"docs/README.md: {', '.join(unknown)} under '{title}': no such page")
-        found.append(Section(title, tuple(name_of[target] for target in listed)))
+        # Tables of other ways to pages, such as by tool, link none in their first cells.
+        if listed:
+            found.append(Section(title, tuple(name_of[target] for target in listed)))
     return found
 
 

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::iter;
 
 use http::{HeaderMap, Version};
-use weir_net::wire::BodyDecoder;
-use weir_server::{HeadError, HeadLimits, ParsedHead};
+use weir_net::wire::{BodyDecoder, PassedNames};
+use weir_server::{HeadError, HeadFields, HeadLimits, ParsedHead};
 
 use crate::stream_pieces::pieces;
 
@@ -33,7 +33,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Option<Read>, Head
         if found.is_none() {
             let before = partial.len();
             partial.extend_from_slice(piece);
-            let Some((head, length)) = ParsedHead::parse(&partial, LIMITS, &mut HeaderMap::new())? else { continue };
+            let Some((head, length)) = ParsedHead::parse(&partial, LIMITS, &mut HeadFields::default())? else { continue };
             assert!(length > before && length <= partial.len());
             (found, rest, used) = (Some(head), &piece[length - before..], length);
         }
@@ -65,6 +65,22 @@ fn written(head: &ParsedHead) -> String {
     text + "\r\n"
 }
 
+/// A request whose fields are passed on where they can be has the same ones.
+fn check_passed(stream: &[u8]) {
+    let mut fields = HeadFields { passed_names: PassedNames::unread_by("accept"), ..HeadFields::default() };
+    let split = ParsedHead::parse(stream, LIMITS, &mut fields);
+    let whole = ParsedHead::parse(stream, LIMITS, &mut HeadFields::default());
+    let (Ok(Some((split, split_length))), Ok(Some((whole, length)))) = (&split, &whole) else {
+        assert_eq!(split.is_ok(), whole.is_ok());
+        return;
+    };
+    assert_eq!((split_length, split.keep_alive), (length, whole.keep_alive));
+    assert_eq!((split.body.remaining(), split.request.uri()), (whole.body.remaining(), whole.request.uri()));
+    let mut headers = split.request.headers().clone();
+    fields.passed.append_to(&mut headers);
+    assert_eq!(&headers, whole.request.headers());
+}
+
 crate::target!(|data: &[u8]| {
     let Some((&options, rest)) = data.split_first() else { return };
     let Some((sizes, stream)) = rest.split_at_checked(1 + usize::from(options & 7)) else { return };
@@ -73,10 +89,12 @@ crate::target!(|data: &[u8]| {
     assert_eq!(read(pieces(stream, sizes)).ok(), whole, "cut");
     assert_eq!(read(stream.chunks(1)).ok(), whole, "byte by byte");
 
+    check_passed(stream);
+
     let Some(Some(request)) = whole else { return };
     assert!(request.used <= stream.len());
     let text = request.head.chars().map(|c| c as u8).collect::<Vec<u8>>();
-    let Ok(Some((again, length))) = ParsedHead::parse(&text, HeadLimits { bytes: 1 << 20, ..LIMITS }, &mut HeaderMap::new())
+    let Ok(Some((again, length))) = ParsedHead::parse(&text, HeadLimits { bytes: 1 << 20, ..LIMITS }, &mut HeadFields::default())
     else {
         // A target is written in a normal form, which may be longer than the limit.
         return;

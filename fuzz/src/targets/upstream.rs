@@ -7,7 +7,7 @@
 use std::iter;
 
 use weir_net::client::response::{HeadParser, ResponseContext};
-use weir_net::wire::{Decoder, HeadCache};
+use weir_net::wire::{Decoder, HeadCache, PassedFields};
 
 use crate::stream_pieces::pieces;
 
@@ -29,7 +29,17 @@ fn listed(headers: &http::HeaderMap) -> Vec<(String, Vec<u8>)> {
 
 /// Parses a response in pieces, after which the connection is closed; `None` if it is invalid.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, context: ResponseContext) -> Option<Read> {
-    let mut heads = HeadParser::new(context);
+    read_with(HeadParser::new(context), pieces)
+}
+
+/// Fields of a response that are neither of its connection nor of its framing, in the order of their names.
+fn end_to_end(mut headers: Vec<(String, Vec<u8>)>) -> Vec<(String, Vec<u8>)> {
+    headers.retain(|(name, _)| !matches!(name.as_str(), "connection" | "keep-alive" | "content-length"));
+    headers.sort_by(|one, other| one.0.cmp(&other.0));
+    headers
+}
+
+fn read_with<'a>(mut heads: HeadParser, pieces: impl Iterator<Item = &'a [u8]>) -> Option<Read> {
     let (mut head, mut body, mut trailers, mut used) = (None, Vec::new(), None, 0);
     for piece in pieces {
         let mut rest = piece;
@@ -58,6 +68,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, context: ResponseContext) ->
     let mut head = head?;
     head.body.close().ok()?;
     let status = head.status.as_u16();
+    head.passed.append_to(&mut head.headers);
     Some(Read { status, headers: listed(&head.headers), body, trailers, keep_alive: head.keep_alive, used })
 }
 
@@ -68,6 +79,11 @@ crate::target!(|data: &[u8]| {
     let whole = read(iter::once(stream), context);
     assert_eq!(read(pieces(stream, sizes), context), whole, "cut");
     assert_eq!(read(stream.chunks(1), context), whole, "byte by byte");
+
+    let passing = HeadParser::new(context).passing_all_but([].into(), PassedFields::default());
+    let passed = read_with(passing, iter::once(stream)).map(|read| Read { headers: end_to_end(read.headers), ..read });
+    let expected = whole.as_ref().map(|read| (end_to_end(read.headers.clone()), read.used, read.keep_alive));
+    assert_eq!(passed.map(|read| (read.headers, read.used, read.keep_alive)), expected, "passed on");
 
     let Some(response) = whole else { return };
     for (name, value) in response.headers.iter().chain(response.trailers.iter().flatten()) {

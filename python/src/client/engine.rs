@@ -175,7 +175,7 @@ impl ClientEngine {
         let call =
             CallRequest { deadline, wire, rate, ..CallRequest::new(plan, &request.method, &request.target, &headers) };
         match self.core.call(&call, body).await {
-            Ok(CallResponse { head, body, call_trace: trace }) => {
+            Ok(CallResponse { head, body, call_trace: trace, .. }) => {
                 EndedCall { end: ClientCallEnd::Responded, trace, response: Some((head, body)), ..ended }
             }
             Err(CallFailure { reason, last_response, call_trace: trace }) => {
@@ -186,7 +186,7 @@ impl ClientEngine {
                     CallFailureReason::Rejected(_) => ClientCallEnd::NoPermit,
                     CallFailureReason::DeadlineExceeded => ClientCallEnd::DeadlineExceeded,
                 };
-                EndedCall { end, trace, response: last_response, ..ended }
+                EndedCall { end, trace, response: last_response.map(|last| (last.head, last.body)), ..ended }
             }
         }
     }

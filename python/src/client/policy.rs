@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use weir::base::Nanos;
 use weir::base::failure::FailureKind;
 use weir::call::Success;
+use weir::resilience::hedge::ResendRule;
 use weir::resilience::policy::{HedgeStage, Policy, StageTrigger};
 use weir::retry::backoff::Backoff;
 use weir::retry::grpc::Codes;
@@ -65,6 +66,11 @@ impl PolicyHandle {
             return Err(errors::usage(&format!("hedge, retries: {what}; {remedy}")));
         }
         Ok(Self { policy, shared_budget, success, max_response, plans: Mutex::default() })
+    }
+
+    /// Whether a request of this method may be sent more than once.
+    fn may_repeat(&self, method: &str) -> bool {
+        ResendRule::allows_extra_attempts(&self.policy, method)
     }
 }
 

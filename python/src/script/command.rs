@@ -9,12 +9,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::base::Nanos;
 use weir::load::program::{ScriptOptions, UserProgram, UserShape};
-use weir::load::{LoadPlan, Pacing};
+use weir::load::{LoadPlan, Options, Pacing};
 use weir::measure::Run;
 use weir::scenario::plan::RequestOrigin;
 use weir::scripts::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole};
 
 use super::blocked::{attached, has_blocked};
+use super::call_schemas::CallRoute;
 use super::program::PythonProgram;
 use super::shared_program::SharedProgram;
 use crate::run::RunHandle;
@@ -85,8 +86,8 @@ impl PythonScript for OpenedScript {
         })
     }
 
-    fn program(&self, plan: &LoadPlan, headers: &[(String, String)]) -> Result<Arc<dyn UserProgram>, String> {
-        self.shared(plan, headers).map(|program| Arc::new(program) as Arc<dyn UserProgram>)
+    fn program(&self, plan: &LoadPlan, options: &Options) -> Result<Arc<dyn UserProgram>, String> {
+        self.shared(plan, options).map(|program| Arc::new(program) as Arc<dyn UserProgram>)
     }
 
     fn coordinate(&self, users: u64) -> Result<(), String> {
@@ -136,7 +137,9 @@ impl OpenedScript {
     ///
     /// # Errors
     /// One line; details are printed already.
-    pub(crate) fn shared(&self, plan: &LoadPlan, headers: &[(String, String)]) -> Result<SharedProgram, String> {
+    pub(crate) fn shared(&self, plan: &LoadPlan, options: &Options) -> Result<SharedProgram, String> {
+        let headers = plan.script_headers(options).map_err(|error| error.to_string())?;
+        let route = CallRoute(Arc::new(Options { bodies: Vec::new(), scenarios: Vec::new(), ..options.clone() }));
         let target = &plan.target;
         let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
         let origin = RequestOrigin { is_tls: target.tls, host, port: target.port };
@@ -146,6 +149,7 @@ impl OpenedScript {
             settings.set_item("users", all_users(plan))?;
             settings.set_item("seed", plan.seed)?;
             settings.set_item("headers", headers)?;
+            settings.set_item("route", route)?;
             settings.set_item("until_s", (plan.until < Nanos::NEVER).then(|| plan.until.as_secs_f64()))?;
             let factory = self.0.call_method(py, "factory", (), Some(&settings))?;
             let scenarios = factory.getattr(py, "scenarios")?.extract(py)?;

@@ -207,6 +207,13 @@ impl StreamedCallHandle {
         (self.read_timeout != Nanos::NEVER).then(|| self.read_timeout.as_secs_f64())
     }
 
+    /// Whether the call waits for its request, and not for its response: more of it was sent since the last call, or
+    /// the response is whole.
+    fn is_sending(&self) -> PyResult<bool> {
+        self.check_process()?;
+        Ok(self.streamed.is_sending())
+    }
+
     /// Seconds until the deadline; None without one.
     fn time_left(&self) -> Option<f64> {
         let began = self.began.get().copied().unwrap_or_else(|| clock().now());

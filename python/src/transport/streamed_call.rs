@@ -49,6 +49,11 @@ pub(crate) struct StreamedCallState {
     future: Option<Py<PyAny>>,
     is_closed: bool,
     task: Option<AbortHandle>,
+    /// Bytes of the request that were sent while the response came, and those of which Python knows.
+    sent_bytes: u64,
+    known_sent_bytes: u64,
+    /// Whether all of the response has come, and the rest of the request is still to be sent.
+    is_whole: bool,
 }
 
 /// End of a response's body.
@@ -190,6 +195,24 @@ impl StreamedCall {
         let mut state = self.state();
         state.chunk_bytes += chunk.len();
         state.chunks.push_back(chunk);
+    }
+
+    /// Notes how much of the request was sent while the response came.
+    pub(crate) fn set_sent_bytes(&self, bytes: u64) {
+        self.state().sent_bytes = bytes;
+    }
+
+    /// Notes that all of the response has come before the end of its request.
+    pub(crate) fn set_whole(&self) {
+        self.state().is_whole = true;
+    }
+
+    /// Whether the call waits for its request, and not for its response: more of it was sent since the last call, or
+    /// the response is whole.
+    pub(crate) fn is_sending(&self) -> bool {
+        let mut state = self.state();
+        let sent = state.sent_bytes;
+        std::mem::replace(&mut state.known_sent_bytes, sent) != sent || state.is_whole
     }
 
     /// Ready once the reader has room for more of the body.

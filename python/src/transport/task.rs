@@ -4,14 +4,14 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
-use http_body_util::BodyExt;
+use http_body::Body;
 use weir::base::Nanos;
 use weir::call::{CallBody, CallBodyError};
-use weir::machine::timer::Sleep;
+use weir::machine::timer::{Sleep, Timer};
 use weir::net::client::buffered_body::too_long;
-use weir::net::client::{OutgoingBody, WireOptions};
+use weir::net::client::{OutgoingBody, SendError, WireOptions};
 
 use super::change_notice::ChangeNotice;
 use super::streamed_call::{BodyEnd, BodyFailure, StreamedCall};
@@ -49,7 +49,12 @@ pub(crate) async fn run(engine: Rc<ClientEngine>, start: StreamedCallStart, noti
         OutgoingBody::Bytes(request.body.clone())
     };
     let options = ClientCallOptions {
-        wire: WireOptions { header_lines: request.header_lines.as_deref(), timeouts, keeps_head: true },
+        wire: WireOptions {
+            header_lines: request.header_lines.as_deref(),
+            timeouts,
+            keeps_head: true,
+            ..WireOptions::default()
+        },
         permit_timeout,
         rate: rate.as_ref(),
     };
@@ -65,11 +70,31 @@ pub(crate) async fn run(engine: Rc<ClientEngine>, start: StreamedCallStart, noti
     });
     if let Some(rest) = rest {
         let deadline = (until != Nanos::NEVER).then(|| engine.timer().sleep_until(until));
-        let end = pump(&streamed, &notice, rest, max_bytes, deadline).await;
+        let write = WriteWait { timer: engine.timer(), timeout: timeouts.write, sleep: None };
+        let end = pump(&streamed, &notice, rest, max_bytes, deadline, write).await;
         notice.change(&streamed, |state| state.end = Some(end));
     }
     drop(permit);
     drop(guard);
+}
+
+/// Wait of a whole response for the other end to take more of its request.
+struct WriteWait<'a> {
+    timer: &'a Timer,
+    /// Longest wait; [`Nanos::NEVER`] for none.
+    timeout: Nanos,
+    sleep: Option<Sleep>,
+}
+
+impl WriteWait<'_> {
+    /// The failure, once the wait was too long.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<SendError> {
+        if self.timeout == Nanos::NEVER {
+            return None;
+        }
+        let sleep = self.sleep.get_or_insert_with(|| self.timer.sleep(self.timeout));
+        Pin::new(sleep).poll(cx).is_ready().then(|| SendError::not_taken(self.timeout))
+    }
 }
 
 /// Receives a body piece by piece, until the deadline also if it is not read. Python is told when no more is there for
@@ -80,9 +105,11 @@ async fn pump(
     mut body: CallBody,
     max_bytes: usize,
     mut deadline: Option<Sleep>,
+    mut write: WriteWait<'_>,
 ) -> BodyEnd {
     let mut received = 0_usize;
     let mut trailers = None;
+    let mut sent_bytes = 0;
     loop {
         if !streamed.has_room() {
             notice.change(streamed, |_| ());
@@ -95,9 +122,21 @@ async fn pump(
                 break BodyEnd::Failed(CallBodyError::DeadlineExceeded.into());
             }
         }
-        let mut next = body.frame();
         let frame = poll_fn(|cx| {
-            let polled = Pin::new(&mut next).poll(cx);
+            let polled = Pin::new(&mut body).poll_frame(cx);
+            if polled.is_pending() {
+                let sent = body.sent_bytes();
+                if std::mem::replace(&mut sent_bytes, sent) != sent {
+                    streamed.set_sent_bytes(sent);
+                    write.sleep = None;
+                }
+                if body.awaits_request() {
+                    streamed.set_whole();
+                    if let Some(error) = write.poll(cx) {
+                        return Poll::Ready(Some(Err(CallBodyError::Upstream(error))));
+                    }
+                }
+            }
             if polled.is_pending() && streamed.has_chunks() {
                 notice.change(streamed, |_| ());
             }

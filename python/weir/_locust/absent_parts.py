@@ -16,21 +16,49 @@ __all__ = ["absent_parts"]
 
 _STAND_INS = ("gevent", "locust")
 _FIRE = "events.request.fire"
+_SOCKETS = "use self.client.websocket(url) of an HttpUser"
+_BLOCKING = {
+    "grpc": "use self.grpc() of a class of weir.User",
+    "socketio": _SOCKETS,
+    "websocket": _SOCKETS,
+    "websockets": _SOCKETS,
+}
+"""Packages of clients that wait for a socket by themselves, with what to use in place of them."""
 
 
 def absent_parts(module: ModuleType, path: str) -> list[str]:
     """Say of each part that a locustfile and modules beside it use what is lacking, once and with its line."""
     found: dict[str, str] = {}
-    for file in _files(module, path):
+    files = _files(module, path)
+    for file in files:
         try:
             tree = ast.parse(Path(file).read_bytes())
         except (OSError, SyntaxError, ValueError):
             continue
         shown = path if file == os.path.abspath(path) else file
         for name, line in _uses(tree):
-            lack = "is heard by listeners, and not counted" if name == _FIRE else "is not there; what reaches it fails"
-            found.setdefault(name, f"{shown}:{line}: {name} {lack}")
+            found.setdefault(name, f"{shown}:{line}: {name} {_lack(name)}")
+        for name, line in _blocking(tree, files):
+            found.setdefault(name, f"{shown}:{line}: {name} blocks the other users while it waits; {_BLOCKING[name]}")
     return list(found.values())
+
+
+def _lack(name: str) -> str:
+    return "is heard by listeners, and not counted" if name == _FIRE else "is not there; what reaches it fails"
+
+
+def _blocking(tree: ast.Module, own_files: list[str]) -> Iterator[tuple[str, int]]:
+    """Iterate over imports of clients that wait without the other users; a module beside the file is another one."""
+    for node in _reached(tree):
+        if isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module]
+        else:
+            continue
+        for root in (name.partition(".")[0] for name in names):
+            if root in _BLOCKING and getattr(sys.modules.get(root), "__file__", None) not in own_files:
+                yield root, getattr(node, "lineno", 0)
 
 
 def _files(module: ModuleType, path: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,9 @@ from weir import _request_form as form
 from weir import _weir
 from weir._locust.exception import RunOver
 from weir._locust.session_parts import SessionCookies, SessionHeaders
+from weir._locust.socket import TaskWebSocket, opened
 from weir._task_response import exception_of
+from weir._task_socket import block_of, http_form
 
 __all__ = ["HttpSession"]
 
@@ -213,6 +215,31 @@ class HttpSession:
             response.set_on_leave(tell)
         else:
             tell()
+
+    def websocket(
+        self,
+        url: str,
+        *,
+        name: str | None = None,
+        params: Any = None,
+        headers: Any = None,
+        cookies: Any = None,
+        auth: Any = None,
+        subprotocols: str | Sequence[str] = (),
+        timeout: Any = None,
+    ) -> TaskWebSocket:
+        """Open a WebSocket, for a `with` statement or until it is closed.
+
+        Its messages are requests as those of `weir.User.websocket`; Locust itself has no such method.
+        """
+        if self._is_over:
+            raise RunOver("the run is over, nothing is sent any more")
+        name = name or self.request_name or f"WS {url}"
+        url = form.with_params(form.with_params(http_form(url), self.params), params)
+        own = form.headers_of({"Connection": None, **(headers or {})}, None, auth or self.auth, cookies)
+        timeout_s = None if timeout is None else form.timeout_s(timeout)
+        request = _Request(self._session, "GET", url, name, own, None, timeout_s, False, False, False)
+        return opened(block_of(request, name, subprotocols, timeout_s), self._player)
 
     @contextmanager
     def _rest(self, method: str, url: str, headers: Any, **given: Any) -> Iterator[Any]:

@@ -104,7 +104,7 @@ class LocustScript:
             sys.stderr.write(f"weir: {name} asks for up to {self.users} users; there are {users} at most, as given\n")
 
     def factory(
-        self, *, users: int, seed: int, headers: Sequence[tuple[str, str]], until_s: float | None
+        self, *, users: int, seed: int, headers: Sequence[tuple[str, str]], route: object, until_s: float | None
     ) -> GreenletFactory:
         """Return what makes the users; the run begins."""
         environment = self._environment

@@ -28,6 +28,13 @@ impl<V: Copy + Default> SetCache<V> {
         Self { keys: vec![[0; SET_SIZE]; sets], values: vec![[V::default(); SET_SIZE]; sets] }
     }
 
+    /// The key's value, if it is in the cache.
+    pub fn get(&self, key: u64) -> Option<&V> {
+        let set = (key as usize) & (self.keys.len() - 1);
+        let way = self.keys[set].iter().position(|of| *of == key)?;
+        Some(&self.values[set][way])
+    }
+
     /// The key's value; a new key evicts the entry of its set with the lowest worth.
     pub fn get_or_insert<W: PartialOrd>(&mut self, key: u64, worth: impl Fn(&V) -> W) -> &mut V {
         let set = (key as usize) & (self.keys.len() - 1);

@@ -40,30 +40,30 @@ const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CapacityArgs {
-    /// objective, e.g. "p99<200ms", "errors<1%"; repeatable
+    /// set an objective to meet, e.g. "p99<200ms", "errors<1%"; repeatable
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = SEARCH)]
     slos: Vec<Slo>,
-    /// closed loop: search over users instead of requests per second
+    /// search over users (closed loop) instead of requests per second
     #[arg(long, help_heading = SEARCH)]
     closed: bool,
     #[command(flatten)]
     search_args: SearchArgs,
-    /// minimum warm-up excluded from each load level
+    /// exclude at least the first TIME of each load level
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::seconds, help_heading = SEARCH)]
     warmup: Duration,
-    /// arrival process: constant, poisson, gamma:BURSTINESS [default: poisson]
+    /// space arrivals as constant, poisson or gamma:BURSTINESS [default: poisson]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = SEARCH)]
     arrivals: Option<Arrivals>,
-    /// process ID of the service, to report its CPU use
+    /// report the CPU use of the service with this process ID
     #[arg(long, value_name = "PID", help_heading = SEARCH)]
     pid: Option<u32>,
-    /// seed of arrivals and body choices [default: 0]
+    /// seed random arrivals and body choices [default: 0]
     #[arg(long, value_name = "N", help_heading = SEARCH)]
     seed: Option<u64>,
-    /// maximum connections in the open loop [default: 1000]
+    /// open at most N connections in the open loop [default: 1000]
     #[arg(short, long, value_name = "N", value_parser = units::count, conflicts_with = "closed", help_heading = SEARCH)]
     connections: Option<u64>,
-    /// generator threads [default: as needed]
+    /// generate load on N threads [default: as needed]
     #[arg(short, long, value_name = "N", help_heading = SEARCH)]
     threads: Option<u64>,
 
@@ -74,16 +74,16 @@ pub(super) struct CapacityArgs {
     #[command(flatten)]
     agent_args: AgentArgs,
 
-    /// exit code 3 if weir itself is the limit
+    /// exit with 3 if weir itself is the limit
     #[arg(long, help_heading = RESULT)]
     strict: bool,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = CapacityFormat::Text, help_heading = RESULT)]
     format: CapacityFormat,
-    /// file for the result as JSON
+    /// write the result to FILE as JSON
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     out: Option<PathBuf>,
-    /// file for the HTML report
+    /// write the HTML report to FILE
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
 
@@ -123,13 +123,14 @@ pub(super) fn run(
         asked.add_mix(mix, messages)?;
     }
     if asked.slos.is_empty() {
-        return Err("--slo: give an objective of the search, e.g. --slo 'p99<200ms' --slo 'errors<1%'".to_owned());
+        return Err("--slo: give an objective to search for, e.g. --slo 'p99<200ms' --slo 'errors<1%'".to_owned());
     }
     let command = redacted(args, &asked.request_args.secret_mask().with_values(&out.secrets()));
     let agents = asked.agent_args.agent_spec(args, None)?;
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
     if asked.options.websocket.listens {
-        return Err("--listen does not go with weir capacity; what listens lasts as long as its load".to_owned());
+        return Err("--listen cannot be used with weir capacity; a connection that listens lasts as long as its load"
+            .to_owned());
     }
     asked.options.program = script.options().map(ProgramOptions::of_script);
     if script.is_python() {
@@ -189,7 +190,8 @@ impl CapacityArgs {
         unused.extend(mix.abort.map(|_| "abort".to_owned()));
         if !unused.is_empty() {
             messages.note(&format!(
-                "not used by a search, of the mix file: {}; objectives are upper bounds on times or errors of all requests",
+                "the search ignores these entries of the mix file: {}; \
+                 its objectives are upper bounds on times or errors of all requests",
                 unused.join(", ")
             ));
         }

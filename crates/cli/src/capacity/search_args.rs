@@ -13,19 +13,19 @@ pub(super) const SEARCH: &str = "Search";
 /// Range, precision and length of a search.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// first load level [default: 100/s, or 1 user]
+    /// start the search at this load [default: 100/s, or 1 user]
     #[arg(long, value_name = "LOAD", value_parser = units::rate, help_heading = SEARCH)]
     from: Option<f64>,
-    /// highest load level [default: 1,000,000/s, or 10,000 users]
+    /// search up to this load [default: 1,000,000/s, or 10,000 users]
     #[arg(long = "to", value_name = "LOAD", value_parser = units::rate, help_heading = SEARCH)]
     max_load: Option<f64>,
-    /// final distance between the bounds [default: 3%]
+    /// stop when the bounds are this close [default: 3%]
     #[arg(long, value_name = "PERCENT", value_parser = units::fraction, help_heading = SEARCH)]
     precision: Option<f64>,
-    /// maximum time per load level [default: 30s, for llm 1m]
+    /// spend at most TIME per load level [default: 30s, for llm 1m]
     #[arg(long = "step-time", value_name = "TIME", value_parser = units::seconds, help_heading = SEARCH)]
     step_length: Option<Duration>,
-    /// maximum search time [default: 30 x --step-time, at least 5m]
+    /// end the search after TIME [default: 30 x --step-time, at least 5m]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = SEARCH)]
     max_time: Option<Duration>,
 }

@@ -14,13 +14,13 @@ use weir_resilience::policy::Policy;
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct ConfigSource {
-    /// configuration (TOML); reloaded on SIGHUP
+    /// read the configuration from FILE (TOML); SIGHUP reloads it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// demo: GET /api/smart/{timeout} in front of this URL
+    /// serve the demo GET /api/smart/{timeout} in front of this URL
     #[arg(long, value_name = "URL")]
     smart: Option<String>,
-    /// upstream URL; repeatable, load-balanced in turn
+    /// forward calls to this URL; repeatable, load-balanced in turn
     #[arg(long, value_name = "URL")]
     upstream: Vec<String>,
 }

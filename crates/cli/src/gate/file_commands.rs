@@ -15,7 +15,7 @@ use weir_resilience::policy::Policy;
 /// Commands about configuration files.
 #[derive(Debug, Subcommand)]
 pub(super) enum FileCommand {
-    /// Validate a configuration: all its errors, and exit code 2
+    /// Validate a configuration; on errors, print all and exit with 2
     Check(CheckArgs),
     /// Show what a reload would change
     Diff(DiffArgs),
@@ -35,7 +35,7 @@ pub(super) struct DiffArgs {
     /// configuration in use
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// configuration to replace it
+    /// configuration that would replace it
     #[arg(value_name = "NEW")]
     new: PathBuf,
 }

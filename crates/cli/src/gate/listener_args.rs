@@ -14,22 +14,22 @@ use weir_server::{ConnectionLimits, ListenAddress, MAX_OPEN_FILES, Proxies};
 /// Listener flags.
 #[derive(Debug, Args)]
 pub(super) struct ListenerArgs {
-    /// listen address: HOST:PORT, PORT, unix:/PATH or systemd:NAME [default: the file's, or 127.0.0.1:8080]
+    /// listen on HOST:PORT, PORT, unix:/PATH or systemd:NAME [default: the file's, or 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address, help_heading = SERVER)]
     listen: Option<ListenAddress>,
-    /// certificate chain for HTTPS (PEM); read again when it changes
+    /// serve HTTPS with this certificate chain (PEM), reread when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = SERVER)]
     tls_cert: Option<PathBuf>,
-    /// private key of --tls-cert (PEM)
+    /// use this private key (PEM) for --tls-cert
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = SERVER)]
     tls_key: Option<PathBuf>,
-    /// admin listener: metrics, health, state, draining [default: the file's, or none]
+    /// serve the admin API here: metrics, health, state, draining [default: the file's, or none]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address, help_heading = SERVER)]
     pub(super) admin: Option<ListenAddress>,
-    /// maximum connections of callers [default: 3/4 of the open-file limit]
+    /// accept at most N connections [default: 3/4 of the open-file limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = SERVER)]
     max_connections: Option<u32>,
-    /// maximum connections of one address [default: half of --max-connections]
+    /// accept at most N connections per address [default: half of --max-connections]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = SERVER)]
     max_connections_per_address: Option<u32>,
 }
@@ -66,9 +66,9 @@ impl ListenerArgs {
             let flag = self.listen.as_ref().map(|_| "--listen").or(self.tls_cert.as_ref().map(|_| "--tls-cert"));
             return match flag {
                 None => Ok(config.listeners.clone()),
-                Some(flag) => Err(vec![format!(
-                    "{flag} and the file's [[listeners]] exclude each other; leave the flag out, or the listeners"
-                )]),
+                Some(flag) => {
+                    Err(vec![format!("{flag} and the file's [[listeners]] cannot be combined; leave out one of them")])
+                }
             };
         }
         let address = self.listen.clone().or_else(|| config.listen.clone());

@@ -42,51 +42,51 @@ pub(super) struct GateArgs {
     command: Option<FileCommand>,
     #[command(flatten)]
     source: ConfigSource,
-    /// validation only: prints errors and ends
+    /// validate only: print errors and exit
     #[arg(long)]
     check: bool,
-    /// Redis URL for cluster-wide limits: redis://HOST:PORT[?name=NAME&lease=2s&gates=N]
+    /// share limits cluster-wide through Redis: redis://HOST:PORT[?name=NAME&lease=2s&gates=N]
     #[arg(long = "cluster", value_name = "URL")]
     cluster_limits: Option<String>,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// maximum concurrent attempts; none disables the limit [default: adaptive]
+    /// allow at most N concurrent attempts; none: unlimited [default: adaptive]
     #[arg(long, value_name = "N|none", value_parser = MaxInFlight::parse, conflicts_with = "config")]
     max_in_flight: Option<MaxInFlight>,
-    /// maximum queued calls; needs --max-in-flight [default: 0]
+    /// queue at most N calls; needs --max-in-flight [default: 0]
     #[arg(long = "max-queue", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000), requires = "max_in_flight")]
     max_queue: Option<u32>,
 
-    /// attempt log of each call on stderr
+    /// log the attempts of each call on stderr
     #[arg(long, help_heading = OBSERVABILITY)]
     attempt_log: bool,
-    /// access log format: json, common, combined or a template ('$remote_addr $status')
+    /// log accesses as json, common, combined or a template ('$remote_addr $status')
     #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = AccessLogFormat::parse, requires = "access_log", help_heading = OBSERVABILITY)]
     access_log_format: AccessLogFormat,
-    /// percentage of requests in the access log; failures are always in it
+    /// log this percentage of requests, and all failures
     #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = sample_fraction, requires = "access_log", help_heading = OBSERVABILITY)]
     access_log_sample: f64,
-    /// OpenTelemetry collector URL (OTLP/HTTP JSON), e.g. http://127.0.0.1:4318
+    /// send traces to this OpenTelemetry collector (OTLP/HTTP JSON), e.g. http://127.0.0.1:4318
     #[arg(long, value_name = "URL", help_heading = OBSERVABILITY)]
     otlp: Option<String>,
-    /// percentage of calls traced if the caller has not decided
+    /// trace this percentage of calls if the caller has not decided
     #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = sample_fraction, requires = "otlp", help_heading = OBSERVABILITY)]
     otlp_sample: f64,
 
     #[command(flatten)]
     listener_args: ListenerArgs,
-    /// event-loop threads [default: the file's, or 1]
+    /// run N event-loop threads [default: the file's, or 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_WORKERS)), help_heading = SERVER)]
     workers: Option<u16>,
-    /// seed of backoff jitter and of hashes of callers
+    /// seed backoff jitter and caller hashes
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
     seed: u64,
     #[command(flatten)]
     server_args: ServerArgs,
-    /// time from SIGTERM to the end of listening; readiness says no
+    /// keep listening this long after SIGTERM, reporting not ready
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time, help_heading = SERVER)]
     drain_delay: Duration,
-    /// idle timeout of upgraded connections, e.g. WebSocket
+    /// close upgraded connections (e.g. WebSocket) idle this long
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::time, help_heading = SERVER)]
     tunnel_timeout: Duration,
 }
@@ -96,9 +96,7 @@ const OBSERVABILITY: &str = "Observability";
 const EXAMPLES: &str = "\
 Examples:
   weir gate --upstream http://localhost:9001 --hedge p95 --retries 1 --deadline 1s
-  weir gate --config gate.toml --check
-
-Reference: docs/gate.md";
+  weir gate --config gate.toml --check";
 
 /// Concurrency limit of an upstream; None disables the limit.
 #[derive(Clone, Copy, Debug)]

@@ -12,22 +12,22 @@ use weir_retry::policy::{BudgetRule, RetryPolicy, RetryableMethodClass};
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyArgs {
-    /// hedge stage, e.g. 300ms:2, p95, failure; repeatable
+    /// hedge calls, e.g. after 300ms:2, p95 or failure; repeatable
     #[arg(long = "hedge", value_name = "AFTER[:ATTEMPTS]", value_parser = parse_stage, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     stages: Vec<HedgeStage>,
-    /// deadline of a call [default: the caller's own]
+    /// set a deadline for each call [default: the caller's own]
     #[arg(long, value_name = "TIME", value_parser = positive_duration, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     deadline: Option<Duration>,
-    /// timeout of each attempt [default: none]
+    /// time out each attempt after TIME [default: none]
     #[arg(long, value_name = "TIME", value_parser = positive_duration, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     attempt_timeout: Option<Duration>,
-    /// maximum retries per call [default: 0]
+    /// retry a call at most N times [default: 0]
     #[arg(long = "retries", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=63), conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     max_retries: Option<u32>,
-    /// budget of retries and hedges [default: 5%+250/10s]
+    /// limit retries and hedges to a budget [default: 5%+250/10s]
     #[arg(long, value_name = "PERCENT+COUNT/TIME|none", value_parser = BudgetFlag::parse, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     budget: Option<BudgetFlag>,
-    /// methods that may be sent more than once [default: safe]
+    /// retry and hedge only these methods [default: safe]
     #[arg(long = "retry-methods", value_name = "METHODS", conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     retryable_methods: Option<RetryableMethods>,
 }

@@ -18,25 +18,25 @@ const DEFAULT_COUNT: u64 = 20;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HistoryArgs {
-    /// store that weir load --save has made
+    /// store written by weir load --save
     #[arg(value_name = "FILE", default_value = DEFAULT_STORE)]
     store: PathBuf,
-    /// runs whose method, URL or load has this text
+    /// list runs whose method, URL or load contains this text
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     plan: String,
-    /// runs with this label
+    /// list runs with this label
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     label: String,
-    /// runs of a commit that begins so
+    /// list runs of the commit with this prefix
     #[arg(long, value_name = "COMMIT", default_value = "", hide_default_value = true)]
     commit: String,
-    /// number of runs, the last ones; 0 is all
+    /// list the last N runs; 0: all
     #[arg(short = 'n', long, value_name = "N", default_value_t = DEFAULT_COUNT)]
     number: u64,
     /// delete all runs but the last N
     #[arg(long, value_name = "N")]
     keep: Option<u64>,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = HistoryFormat::Text)]
     format: HistoryFormat,
 }

@@ -21,35 +21,35 @@ const EXAMPLES: &str =
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TrendArgs {
-    /// store that weir load --save has made
+    /// store written by weir load --save
     #[arg(value_name = "FILE", default_value = DEFAULT_STORE)]
     store: PathBuf,
-    /// rate, p99, errors, tokens, ttft.p99 ...; repeatable [default: as of weir compare]
+    /// track rate, p99, errors, tokens, ttft.p99 ...; repeatable [default: as weir compare]
     #[arg(short, long = "metric", value_name = "NAME", value_delimiter = ',')]
     metrics: Vec<MetricSelector>,
-    /// runs whose method, URL or load has this text
+    /// use runs whose method, URL or load contains this text
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     plan: String,
-    /// runs with this label
+    /// use runs with this label
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     label: String,
-    /// smallest change that matters
+    /// ignore changes smaller than this
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = units::fraction)]
     min_effect: f64,
-    /// finding that makes the exit code 1
+    /// exit with 1 on this finding
     #[arg(long, value_enum, value_name = "FINDING", default_value_t = FailingTrend::Never)]
     fail_if: FailingTrend,
-    /// number of last runs in which a change counts for --fail-if
+    /// apply --fail-if to changes in the last N runs
     #[arg(long, value_name = "N", default_value_t = 10)]
     recent: usize,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = HistoryFormat::Text)]
     format: HistoryFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailingTrend {
-    /// a figure has become worse
+    /// a figure got worse
     Worse,
     /// none
     Never,

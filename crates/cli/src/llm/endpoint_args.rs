@@ -18,51 +18,51 @@ const ENDPOINT: &str = "Endpoint";
 pub(super) struct EndpointArgs {
     /// server's URL, e.g. http://localhost:8000; the API's path is added
     url: String,
-    /// model's name, as the server has it
+    /// request this model (the server's name for it)
     #[arg(long, value_name = "NAME", help_heading = ENDPOINT)]
     model: Option<String>,
-    /// chat, completions, responses, embeddings, messages, ollama, ollama-generate, tgi [default: by path, or chat]
+    /// use chat, completions, responses, embeddings, messages, ollama, ollama-generate, tgi [default: by path or chat]
     #[arg(long, value_name = "NAME", value_parser = str::parse::<RequestApi>, help_heading = ENDPOINT)]
     api: Option<RequestApi>,
-    /// path of requests, in place of the API's
+    /// send requests to this path instead of the API's
     #[arg(long, value_name = "PATH", help_heading = ENDPOINT)]
     endpoint: Option<String>,
-    /// environment variable with the API key
+    /// read the API key from this environment variable
     #[arg(long, value_name = "NAME", help_heading = ENDPOINT)]
     api_key_env: Option<String>,
-    /// responses in one piece: no times of tokens
+    /// request whole responses, without token times
     #[arg(long, help_heading = ENDPOINT)]
     no_stream: bool,
-    /// members that are added to each body, as a JSON object
+    /// add the members of this JSON object to each body
     #[arg(long, value_name = "JSON", help_heading = ENDPOINT)]
     extra_body: Option<String>,
-    /// body of another API, with {{prompt}}; @FILE
+    /// send this body template, with {{prompt}}, to another API
     #[arg(long, value_name = "TEXT|@FILE", help_heading = ENDPOINT)]
     body_template: Option<String>,
-    /// sampling temperature [default: the server's]
+    /// set the sampling temperature [default: the server's]
     #[arg(long, value_name = "NUMBER", help_heading = ENDPOINT)]
     temperature: Option<f64>,
-    /// responses as long as they may be (vLLM, SGLang)
+    /// ignore end-of-sequence tokens, for full-length responses (vLLM, SGLang)
     #[arg(long, help_heading = ENDPOINT)]
     ignore_eos: bool,
-    /// request header; repeatable; 'NAME:' removes a default one
+    /// add a request header; 'NAME:' removes a default one; repeatable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = ENDPOINT)]
     headers: Vec<String>,
-    /// timeout of a request, and of waiting for a connection [default: 10m]
+    /// time out a request, or its wait for a connection [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = ENDPOINT)]
     timeout: Option<Duration>,
-    /// timeout between two events of a response [default: none]
+    /// fail a response that sends no event for TIME [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = ENDPOINT)]
     stall_timeout: Option<Duration>,
 
-    /// new connection for each request
+    /// open a new connection for each request
     #[arg(long = "no-keepalive", help_heading = CONNECTION)]
     no_keep_alive: bool,
     #[command(flatten)]
     http2_args: Http2Args,
     #[command(flatten)]
     connection_args: ConnectionArgs,
-    /// TLS server name [default: the URL's host]
+    /// send this TLS server name [default: the URL's host]
     #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
     sni: Option<String>,
 }

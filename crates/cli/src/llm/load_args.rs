@@ -24,59 +24,59 @@ const RESULT: &str = "Result";
 /// Load, and what is made of its result.
 #[derive(Clone, Debug, Args)]
 pub(super) struct LlmLoadArgs {
-    /// closed loop: conversations at a time [default: 8]; open loop: maximum [default: 1000]
+    /// hold N conversations at once [default: 8]; open loop: at most N [default: 1000]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = LOAD)]
     concurrency: Option<u64>,
-    /// closed loop: time over which conversations start, evenly [default: 0s]
+    /// start conversations evenly over TIME (closed loop) [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
     ramp_up: Option<Duration>,
-    /// open loop: conversations per second, independent of responses: 4, 0.5, 30/m
+    /// start conversations at this rate (open loop): 4, 0.5, 30/m
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = LOAD)]
     rate: Option<f64>,
-    /// arrival process: constant, poisson, gamma:BURSTINESS [default: poisson]
+    /// space arrivals as constant, poisson or gamma:BURSTINESS [default: poisson]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = LOAD)]
     arrivals: Option<Arrivals>,
-    /// arrival rate over time, e.g. 0-8/1m,8/5m
+    /// change the rate over time (open loop), e.g. 0-8/1m,8/5m
     #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = LOAD)]
     stages: Option<StagesFlag>,
-    /// one run for each value, e.g. rate=1,2,4,8 or concurrency=1,4,16
+    /// run once per value, e.g. rate=1,2,4,8 or concurrency=1,4,16
     #[arg(long, value_name = "FLAG=VALUES", value_parser = str::parse::<SweepValues>, help_heading = LOAD)]
     sweep: Option<SweepValues>,
-    /// search for the highest concurrency, or rate, that meets the objectives
+    /// find the highest concurrency or rate that meets the objectives
     #[arg(long, value_name = "FLAG", value_parser = str::parse::<SearchedLoad>, help_heading = LOAD)]
     capacity: Option<SearchedLoad>,
-    /// number of conversations
+    /// stop after N conversations
     #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = LOAD)]
     num_prompts: Option<u64>,
-    /// duration; bare numbers are seconds [default: 30s without -n]
+    /// run for TIME; bare numbers are seconds [default: 30s without -n]
     #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
     duration: Option<Duration>,
-    /// initial time excluded from the result [default: 0s]
+    /// exclude the first TIME from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
     warmup: Option<Duration>,
-    /// generator threads [default: 1]
+    /// generate load on N threads [default: 1]
     #[arg(short, long, value_name = "N", help_heading = LOAD)]
     threads: Option<u64>,
-    /// seed of all random choices [default: 0]
+    /// seed all random choices [default: 0]
     #[arg(long, value_name = "N", help_heading = LOAD)]
     seed: Option<u64>,
 
     #[command(flatten)]
     pub(super) search_args: SearchArgs,
 
-    /// objectives of each request, e.g. "ttft:500ms tpot:50ms e2e:5s"
+    /// set the objectives of a good request, e.g. "ttft:500ms tpot:50ms e2e:5s"
     #[arg(long, value_name = "OBJECTIVES", num_args = 1.., help_heading = RESULT)]
     goodput: Vec<String>,
-    /// objective of the run, e.g. "errors<1%"; repeatable; exit code 1
+    /// set an objective, e.g. "errors<1%"; exit with 1 if missed; repeatable
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     slos: Vec<Slo>,
-    /// model's tokenizer.json, for tokens that the server does not report
+    /// count tokens with the model's tokenizer.json where the server reports none
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     tokenizer: Option<PathBuf>,
-    /// exit code 3 if the run is not trusted
+    /// exit with 3 if the run is not trusted
     #[arg(long, help_heading = RESULT)]
     strict: bool,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = LlmReportFormat::Text, help_heading = RESULT)]
     pub(super) format: LlmReportFormat,
     #[command(flatten)]
@@ -87,11 +87,11 @@ pub(super) struct LlmLoadArgs {
 }
 
 impl LlmLoadArgs {
-    /// What becomes of the load and its result.
-    pub(super) fn session(&self) -> SessionOptions {
+    /// What becomes of the load and its result, with this fraction of requests that are traced.
+    pub(super) fn session(&self, trace: Option<f64>) -> SessionOptions {
         SessionOptions {
             files: self.file_args.clone().into_options(),
-            live: self.live_args.clone().into_options(),
+            live: self.live_args.clone().into_options(trace),
             strict: self.strict,
         }
     }
@@ -101,6 +101,9 @@ impl LlmLoadArgs {
     /// # Errors
     /// One line with the flag.
     pub(super) fn check(&self, session: &SessionOptions) -> Result<(), String> {
+        if session.live.trace.is_some() && session.live.outputs.otlp.is_empty() {
+            return Err("--trace FRACTION needs --out-otlp, where the spans go".to_owned());
+        }
         let of_one_run = session.files.of_one_run().or_else(|| session.live.of_one_run());
         if self.sweep.is_some() {
             if let Some(flag) = of_one_run {
@@ -120,7 +123,7 @@ impl LlmLoadArgs {
             return Err(format!("{flag} is for one run; a search has --out and --html"));
         }
         if self.format == LlmReportFormat::Vllm {
-            return Err("--format vllm and --capacity do not go together; see --from, --to, --step-time".to_owned());
+            return Err("--format vllm and --capacity cannot be combined; see --from, --to, --step-time".to_owned());
         }
         Ok(())
     }
@@ -152,16 +155,16 @@ impl LlmLoadArgs {
     /// One line with the flag.
     pub(super) fn check_agents(&self, agent_args: &AgentArgs, session: &SessionOptions) -> Result<(), String> {
         if agent_args.are_remote() {
-            return Err("weir llm has its prompts on this machine: write --on local --agents N".to_owned());
+            return Err("weir llm keeps its prompts on this machine; write --on local --agents N".to_owned());
         }
         if self.tokenizer.is_some() {
-            return Err("--tokenizer and --on do not go together; agents send counts, and not each response".to_owned());
+            return Err("--tokenizer and --on cannot be combined; agents report counts, not each response".to_owned());
         }
         if session.live.trace.is_some() {
-            return Err("--trace and --on do not go together; agents send counts, and not each request".to_owned());
+            return Err("--trace and --on cannot be combined; agents report counts, not each request".to_owned());
         }
         if session.files.jtl.is_some() {
-            return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
+            return Err("--jtl and --on cannot be combined; agents report counts, not each request".to_owned());
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `weir llm`: load of a language model's server, in tokens.
 //!
-//! - `LlmCommandArgs`: the command line; `load_args`, `endpoint_args`, `prompt_args`: its parts
+//! - `LlmCommandArgs`: the command line; `load_args`, `endpoint_args`, `prompt_args`, `trace_args`: its parts
 //! - `sweep`: several; `search`: for capacity
 //!
 //! Its program and its options are those of [`weir_llm::load`].
@@ -10,6 +10,7 @@ mod load_args;
 mod prompt_args;
 mod search;
 mod sweep;
+mod trace_args;
 
 use std::ffi::OsString;
 
@@ -20,13 +21,15 @@ use self::load_args::LlmLoadArgs;
 use self::prompt_args::PromptArgs;
 use self::search::{run_search, search_options};
 use self::sweep::{LlmSweepRun, run_sweep};
+use self::trace_args::TraceArgs;
 use super::agent_args::AgentArgs;
 use super::request_args::redacted;
 use weir_command::Messages;
 use weir_command::exit;
-use weir_llm::load::{ConversationOptions, LlmLoad, LlmOptions};
+use weir_llm::load::{ConversationOptions, LlmLoad, LlmOptions, ReplayedTrace};
 use weir_report::llm::render;
 use weir_session::{LoadSession, SessionLoad};
+use weir_terminal::progress_bar::Extent;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir llm http://localhost:8000 --model my-model --concurrency 8 -d 1m\n  \
@@ -42,22 +45,29 @@ pub(super) struct LlmCommandArgs {
     #[command(flatten)]
     prompt_args: PromptArgs,
     #[command(flatten)]
+    trace_args: TraceArgs,
+    #[command(flatten)]
     load_args: LlmLoadArgs,
     #[command(flatten)]
     agent_args: AgentArgs,
 }
 
 pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
-    let LlmCommandArgs { endpoint_args, prompt_args, load_args, agent_args } = asked;
-    let (session, format) = (load_args.session(), load_args.format);
+    let LlmCommandArgs { endpoint_args, prompt_args, trace_args, load_args, agent_args } = asked;
+    let (session, format) = (load_args.session(trace_args.fraction()), load_args.format);
+    let trace = trace_args.options()?;
     load_args.check(&session)?;
     if agent_args.has_agents() {
         load_args.check_agents(&agent_args, &session)?;
+        if trace.is_some() {
+            return Err("--trace FILE and --on cannot be combined; one process has the times of a trace".to_owned());
+        }
     }
     let asked = LlmOptions {
         endpoint: endpoint_args.into_options(),
         prompts: prompt_args.into_options(),
         load: load_args.options(),
+        trace,
     };
     let mut load = LlmLoad::new(&asked)?;
     load.notes.iter().for_each(|note| messages.note(note));
@@ -85,12 +95,24 @@ pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages)
     let Some((options, plan)) = loads.into_iter().next() else { return Ok(exit::INTERRUPTED) };
     let mut running = LoadSession::open(&session, args, messages)?;
     let objectives = load.objectives.clone();
-    let asked = SessionLoad { options, plan, objectives, command, agents, samplers: None, extent: None };
-    let Some(mut measured) = running.run(asked, &mut || Ok(()))? else { return Ok(exit::INTERRUPTED) };
+    let mut trace = load.trace.take();
+    // The end of a trace is unknown until it is read.
+    let extent = trace.as_ref().map(|_| Extent { until: plan.until, requests: None });
+    let asked = SessionLoad { options, plan, objectives, command, agents, samplers: None, extent };
+    let mut start = || trace.as_mut().map_or(Ok(()), ReplayedTrace::start);
+    let Some(mut measured) = running.run(asked, &mut start)? else { return Ok(exit::INTERRUPTED) };
+    let unread = match &trace {
+        Some(trace) => trace.finish(&mut measured.run, measured.plan_end)?,
+        None => None,
+    };
     if let Err(why) = load.count_tokens(&mut measured.run) {
         running.fail(measured, &why);
         return Err(why);
     }
     running.report(&mut measured, |run, colors| render(run, format, colors));
+    if let Some(why) = unread {
+        messages.error(&format!("{why}; what was read before was sent"));
+        measured.written = exit::USAGE;
+    }
     Ok(running.finish(measured))
 }

@@ -14,31 +14,31 @@ const PROMPTS: &str = "Prompts";
 /// Prompts of the requests.
 #[derive(Clone, Debug, Args)]
 pub(super) struct PromptArgs {
-    /// file of prompts or conversations (JSONL, JSON, text), or random words
+    /// send prompts or conversations from FILE (JSONL, JSON, text), or random words
     #[arg(long, value_name = "FILE|random", default_value = RANDOM_WORDS, help_heading = PROMPTS)]
     dataset: PathBuf,
-    /// tokens of a random prompt: 550, 550+-150 or 400..700 [default: 550+-150]
+    /// make random prompts of 550, 550+-150 or 400..700 tokens [default: 550+-150]
     #[arg(long, value_name = "TOKENS", value_parser = str::parse::<TokenCount>, help_heading = PROMPTS)]
     input_tokens: Option<TokenCount>,
-    /// maximum tokens of a response [default: the file's; random: 150+-10]
+    /// limit the tokens of each response [default: the file's; random: 150+-10]
     #[arg(long, value_name = "TOKENS", value_parser = str::parse::<TokenCount>, help_heading = PROMPTS)]
     output_tokens: Option<TokenCount>,
-    /// random words that prompts share, in front of each [default: 0]
+    /// begin each prompt with N shared random words [default: 0]
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = PROMPTS)]
     prefix_tokens: Option<u64>,
-    /// number of different prefixes [default: 1]
+    /// use N different prefixes [default: 1]
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = PROMPTS)]
     prefixes: Option<u64>,
-    /// conversations of the file in random order, by seed
+    /// shuffle the file's conversations, by --seed
     #[arg(long, help_heading = PROMPTS)]
     shuffle: bool,
-    /// maximum turns of a conversation [default: all; random: 1]
+    /// play at most N turns of a conversation [default: all; random: 1]
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = PROMPTS)]
     turns: Option<u64>,
-    /// think time between turns [default: the file's, or 0s]
+    /// wait between turns (think time) [default: the file's, or 0s]
     #[arg(long, value_name = "TIME", value_parser = ThinkTime::parse, help_heading = PROMPTS)]
     think: Option<ThinkTime>,
-    /// replies that the next turn repeats [default: dataset, where it has them]
+    /// continue conversations with these replies [default: dataset, where it has them]
     #[arg(long, value_name = "SOURCE", help_heading = PROMPTS)]
     replies: Option<ReplyArg>,
 }
@@ -46,9 +46,9 @@ pub(super) struct PromptArgs {
 /// Replies that the next turn repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ReplyArg {
-    /// those of the file
+    /// replies in the file
     Dataset,
-    /// those of the server
+    /// replies of the server
     Server,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn search_options(
     }
     if slos.is_empty() {
         let examples = "--goodput 'ttft:500ms tpot:50ms' or --slo 'ttft.p99<500ms'";
-        return Err(format!("--capacity: give what is to be met, e.g. {examples}"));
+        return Err(format!("--capacity: give an objective to meet, e.g. {examples}"));
     }
     let options = Options { requests: None, duration: None, rate: None, ..options };
     let search = range.of_load(options, (searched.0, SearchScale::CONVERSATIONS), slos)?;

@@ -36,8 +36,7 @@ pub(super) fn study_warnings(mix: &MixFile) -> Vec<String> {
     let unused: Vec<String> = thresholds.chain(mix.abort.iter().map(|_| "abort".to_owned())).collect();
     if !unused.is_empty() {
         let unused = unused.join(", ");
-        warnings
-            .push(format!("thresholds of the mix file are not used: {unused}; a study compares, and judges nothing"));
+        warnings.push(format!("the mix file's thresholds are not used: {unused}; a study only compares"));
     }
     warnings
 }

@@ -13,10 +13,10 @@ use weir_scripts::K6Script;
 pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String> {
     let Some(path) = asked.request_args.take_javascript()? else { return Ok(None) };
     if asked.agent_args.are_remote() {
-        return Err("--on does not go with a k6 script; its users are on this machine: --on local".to_owned());
+        return Err("--on cannot be used with a k6 script; its users run on this machine: --on local".to_owned());
     }
     if asked.once {
-        return Err(format!("--once does not go with a k6 script; write weir run {}", path.display()));
+        return Err(format!("--once cannot be used with a k6 script; write weir run {}", path.display()));
     }
     let has_pace = asked.connections.is_some()
         || asked.users.is_some()
@@ -25,7 +25,7 @@ pub(super) fn k6_script(asked: &mut LoadArgs) -> Result<Option<K6Script>, String
         || asked.loops.is_some();
     let has_own_load = has_pace || asked.requests.is_some() || asked.duration.is_some();
     if asked.ramp_up.is_some() && !has_own_load {
-        return Err("--ramp-up needs --users; the load of a script's own options has its stages there".to_owned());
+        return Err("--ramp-up needs --users; a script's own options set its stages".to_owned());
     }
     let mut options = asked.k6_flags.script(path, asked.request_args.url());
     options.collection = asked.request_args.collection_input(Path::new(""))?;

@@ -53,7 +53,7 @@ pub(crate) fn parse(
 /// One line with the first mistake.
 pub(crate) fn check(args: &[String]) -> Result<SecretMask, String> {
     let mut read = parse_args(args)?;
-    let mask = read.request_args.secret_mask().with_values(&read.live_args.clone().into_options().secrets());
+    let mask = read.request_args.secret_mask().with_values(&read.live_args.clone().into_options(None).secrets());
     let is_of_script =
         |arg: &String| arg.starts_with("--scenario=") && (is_python(Path::new(arg)) || is_script(Path::new(arg)));
     if args.iter().any(is_of_script) || read.rate_from_args.is_given() {

@@ -13,10 +13,10 @@ const SCRIPT: &str = "Lua script (as wrk)";
 /// Flags of Lua scripts.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ScriptArgs {
-    /// what follows an error of a Lua script: stop or count [default: stop]
+    /// stop the run on a Lua error, or count it [default: stop]
     #[arg(long, value_name = "POLICY", value_enum, help_heading = SCRIPT)]
     script_errors: Option<ErrorPolicy>,
-    /// maximum duration of a call of a Lua script [default: 1s]
+    /// fail a Lua call that takes longer than TIME [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = SCRIPT)]
     script_timeout: Option<Duration>,
     /// arguments of a script, after --
@@ -27,9 +27,9 @@ pub(super) struct ScriptArgs {
 /// Consequence of a script's error: the run stops, or the error is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ErrorPolicy {
-    /// The run ends.
+    /// end the run
     Stop,
-    /// The iteration has failed.
+    /// count the iteration as failed
     Count,
 }
 

@@ -26,10 +26,10 @@ pub(super) struct PythonFlags {
     /// run only tasks of a Python script with this tag; repeatable
     #[arg(long, value_name = "TAG", num_args = 1.., value_delimiter = ',', help_heading = SCRIPT)]
     tags: Vec<String>,
-    /// leave out tasks of a Python script with this tag; repeatable
+    /// skip tasks of a Python script with this tag; repeatable
     #[arg(long, value_name = "TAG", num_args = 1.., value_delimiter = ',', help_heading = SCRIPT)]
     exclude_tags: Vec<String>,
-    /// processes of a Python script; auto: one per core [default: 1]
+    /// run a Python script in N processes; auto: one per core [default: 1]
     #[arg(long, value_name = "N|auto", help_heading = SCRIPT)]
     processes: Option<ProcessCount>,
 }
@@ -110,13 +110,15 @@ pub(super) fn load_script(
         return asked.script_args.check_unused().map(|()| LoadScript::Nothing);
     };
     if asked.agent_args.are_remote() {
-        return Err("--on does not go with a Lua script; its interpreters are on this machine: --on local".to_owned());
+        return Err(
+            "--on cannot be used with a Lua script; its interpreters run on this machine: --on local".to_owned()
+        );
     }
     if asked.once {
-        return Err(format!("--once does not go with a Lua script; write weir run {}", path.display()));
+        return Err(format!("--once cannot be used with a Lua script; write weir run {}", path.display()));
     }
     let script = asked.script_args.script(&path);
-    Ok(LoadScript::Lua(WrkScript::new(script, asked.agent_args.has_agents(), asked.live_args.has_traces())))
+    Ok(LoadScript::Lua(WrkScript::new(script, asked.agent_args.has_agents(), asked.span_args.trace.is_some())))
 }
 
 /// Loads the script in Python, if there is one. Without an interpreter in this process another one takes the process
@@ -129,12 +131,12 @@ fn python_load(
     let Some(path) = asked.request_args.take_python()? else {
         return asked.python_args.check_unused().map(|()| None);
     };
-    let conflict = |flag: &str, why: &str| Err(format!("{flag} does not go with a Python script; {why}"));
+    let conflict = |flag: &str, why: &str| Err(format!("{flag} cannot be used with a Python script; {why}"));
     if asked.agent_args.are_remote() {
-        return conflict("--on", "its processes are on this machine; write --processes N");
+        return conflict("--on", "its processes run on this machine; write --processes N");
     }
     if asked.agent_args.has_agents() && asked.python_args.processes.is_some() {
-        return Err("--processes and --on do not go together; --processes N is --on local --agents N".to_owned());
+        return Err("--processes and --on cannot be combined; --processes N is --on local --agents N".to_owned());
     }
     if asked.once {
         return conflict("--once", &format!("write weir run {}", path.display()));
@@ -185,7 +187,7 @@ pub(crate) fn search_script(
 ) -> Result<SearchScript, String> {
     if let Some(path) = request_args.take_javascript()? {
         if agent_args.are_remote() {
-            return Err("--on does not go with a k6 script; its users are on this machine: --on local".to_owned());
+            return Err("--on cannot be used with a k6 script; its users run on this machine: --on local".to_owned());
         }
         if !agent_args.has_agents() {
             agent_args.set_processes(1);
@@ -202,7 +204,7 @@ pub(crate) fn search_script(
         },
     };
     if agent_args.are_remote() {
-        return Err("--on does not go with a script; its processes are on this machine: --on local".to_owned());
+        return Err("--on cannot be used with a script; its processes run on this machine: --on local".to_owned());
     }
     if !agent_args.has_agents() {
         agent_args.set_processes(1);
@@ -246,7 +248,7 @@ pub(super) fn study_script(
         return asked.request_args.take_script()?.map(of_file).transpose();
     };
     if asked.threads.unwrap_or(1) > 1 {
-        return Err("--threads does not go with a Python script; Python runs on one thread".to_owned());
+        return Err("--threads cannot be used with a Python script; Python runs on one thread".to_owned());
     }
     let mut script = of_file(path)?;
     let settings = scripts.open_python(&mut script)?;
@@ -263,7 +265,7 @@ fn add_url(request_args: &mut RequestArgs, settings: &PythonScriptSettings, path
         let name = path.display();
         let no_url = || {
             format!(
-                "{name}: no class has a host; write it there, or the URL: weir load -s {name} http://localhost:8080"
+                "{name}: no class has a host; set it there, or give the URL: weir load -s {name} http://localhost:8080"
             )
         };
         request_args.set_url(settings.url.clone().ok_or_else(no_url)?);

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
-use crate::live_args::LiveArgs;
+use crate::live_args::{LiveArgs, SpanArgs};
 use crate::run_file_args::RunFileArgs;
 use weir_base::units;
 use weir_load::Options;
@@ -22,71 +22,71 @@ const RESULT: &str = "Result";
 /// Load that a log becomes, its requests, and its result.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ReplayLoadArgs {
-    /// service's URL; its path is put before those of the log
+    /// send requests to this URL; its path precedes those of the log
     #[arg(long, value_name = "URL", required_unless_present = "dry_run", help_heading = REQUEST)]
     target: Option<String>,
-    /// request header; repeatable; 'NAME:' removes a default one
+    /// add a request header; 'NAME:' removes a default one; repeatable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUEST)]
     headers: Vec<String>,
-    /// basic authentication
+    /// send basic authentication
     #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
     auth: Option<String>,
-    /// timeout of a request, and of waiting for a connection [default: 30s]
+    /// time out a request, or its wait for a connection [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
     timeout: Option<Duration>,
 
-    /// speed, e.g. 2x, 0.5 [default: 1]
+    /// replay faster or slower, e.g. 2x, 0.5 [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = log_factor, help_heading = LOAD)]
     pub(super) speed: Option<f64>,
-    /// begin again at the end of the log, until -d or -n
+    /// start over at the end of the log, until -d or -n
     #[arg(long = "loop", help_heading = LOAD)]
     pub(super) repeats: bool,
-    /// number of requests [default: all of the log]
+    /// stop after N requests [default: all of the log]
     #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = LOAD)]
     requests: Option<u64>,
-    /// duration; bare numbers are seconds [default: that of the log]
+    /// run for TIME; bare numbers are seconds [default: as long as the log]
     #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
     duration: Option<Duration>,
-    /// maximum of connections [default: 1000]
+    /// open at most N connections [default: 1000]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = LOAD)]
     connections: Option<u64>,
-    /// generator threads [default: one per 20,000 requests/s]
+    /// generate load on N threads [default: one per 20,000 requests/s]
     #[arg(short, long, value_name = "N", help_heading = LOAD)]
     threads: Option<u64>,
-    /// busy-wait for exact send times; one core per thread
+    /// busy-wait for exact send times; occupies one core per thread
     #[arg(long, help_heading = LOAD)]
     spin: bool,
-    /// initial time excluded from the result [default: 0s]
+    /// exclude the first TIME from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
     warmup: Option<Duration>,
-    /// seed of times within a second [default: 0]
+    /// seed the times within a second [default: 0]
     #[arg(long, value_name = "N", help_heading = LOAD)]
     seed: Option<u64>,
 
-    /// new connection for each request
+    /// open a new connection for each request
     #[arg(long = "no-keepalive", help_heading = CONNECTION)]
     no_keep_alive: bool,
     #[command(flatten)]
     http2_args: Http2Args,
     #[command(flatten)]
     connection_args: ConnectionArgs,
-    /// TLS server name [default: the URL's host]
+    /// send this TLS server name [default: the URL's host]
     #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
     sni: Option<String>,
 
-    /// objective, e.g. "p99<200ms", "errors<1%"; repeatable; exit code 1
+    /// set an objective, e.g. "p99<200ms", "errors<1%"; exit with 1 if missed; repeatable
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     pub(super) slos: Vec<Slo>,
-    /// condition that ends the run with exit code 1, e.g. "errors>20%"
+    /// stop the run and exit with 1 on a condition, e.g. "errors>20%"
     #[arg(long, value_name = "CONDITION", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     pub(super) abort: Option<Slo>,
-    /// time that --abort looks back [default: 10s]
+    /// evaluate --abort over the last TIME [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     pub(super) abort_after: Option<Duration>,
-    /// exit code 3 if the run is not trusted
+    /// exit with 3 if the run is not trusted
     #[arg(long, help_heading = RESULT)]
     strict: bool,
-    /// report format on stdout
+    /// print the report in this format
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, help_heading = RESULT)]
     pub(super) format: ReportFormat,
     #[command(flatten)]
@@ -94,6 +94,8 @@ pub(super) struct ReplayLoadArgs {
 
     #[command(flatten)]
     live_args: LiveArgs,
+    #[command(flatten)]
+    span_args: SpanArgs,
 }
 
 impl ReplayLoadArgs {
@@ -101,7 +103,7 @@ impl ReplayLoadArgs {
     pub(super) fn session(&self) -> SessionOptions {
         SessionOptions {
             files: self.file_args.clone().into_options(),
-            live: self.live_args.clone().into_options(),
+            live: self.live_args.clone().into_options(self.span_args.trace),
             strict: self.strict,
         }
     }

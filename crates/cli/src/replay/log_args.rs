@@ -13,28 +13,28 @@ const LOG: &str = "Log";
 /// Log, and which of its requests are replayed.
 #[derive(Clone, Debug, Args)]
 pub(super) struct LogArgs {
-    /// access logs, in order of time; also .gz; - is stdin
+    /// access logs in chronological order, also .gz; - is stdin
     #[arg(required = true, value_name = "LOG")]
     files: Vec<PathBuf>,
-    /// format of lines: a name, or a pattern of nginx, Apache, Envoy [default: told from the lines]
+    /// read lines in this named format, or nginx, Apache or Envoy pattern [default: detected from the lines]
     #[arg(long, value_name = "PATTERN", help_heading = LOG)]
     log_pattern: Option<String>,
-    /// first moment, e.g. 2026-11-26T12:00:00Z, or 10m after the first request
+    /// start at this time, e.g. 2026-11-26T12:00:00Z, or 10m after the first request
     #[arg(long, value_name = "TIME", value_parser = str::parse::<LogMoment>, help_heading = LOG)]
     from: Option<LogMoment>,
-    /// moment before which it ends
+    /// stop before this time
     #[arg(long, value_name = "TIME", value_parser = str::parse::<LogMoment>, help_heading = LOG)]
     to: Option<LogMoment>,
-    /// requests to send, e.g. 'status<500', 'path~^/api/'; repeatable, all hold
+    /// send only matching requests, e.g. 'status<500', 'path~^/api/'; repeatable (all must match)
     #[arg(long = "filter", value_name = "CONDITION", value_parser = str::parse::<RecordFilter>, help_heading = LOG)]
     filters: Vec<RecordFilter>,
-    /// methods that may change data, too: POST, PUT, PATCH, DELETE
+    /// send methods that may change data, too: POST, PUT, PATCH, DELETE
     #[arg(long = "unsafe", help_heading = LOG)]
     allows_unsafe: bool,
-    /// Host, User-Agent and Referer as recorded
+    /// send Host, User-Agent and Referer as recorded
     #[arg(long, help_heading = LOG)]
     pub(super) recorded_headers: bool,
-    /// counts of the log, without sending anything
+    /// print counts of the log without sending anything
     #[arg(long, help_heading = LOG)]
     pub(super) dry_run: bool,
 }

@@ -74,7 +74,7 @@ pub(super) fn run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) ->
     let unread = log.finish(&mut measured.run, measured.plan_end)?;
     running.report(&mut measured, |run, colors| render(run, load_args.format, colors));
     if let Some(why) = unread {
-        messages.error(&format!("{why}; what was read before was sent"));
+        messages.error(&format!("{why}; the requests before it were sent"));
         measured.written = exit::USAGE;
     }
     Ok(running.finish(measured))

@@ -29,7 +29,7 @@ const PYTHON: ScriptRemedies = ScriptRemedies {
     think: "write think in its classes",
     weights: "write the weights of its tasks",
     pipeline: "a task waits for each response",
-    request: Some("its tasks have theirs"),
+    request: Some("its tasks have their own"),
 };
 
 const K6: ScriptRemedies = ScriptRemedies {
@@ -40,7 +40,7 @@ const K6: ScriptRemedies = ScriptRemedies {
     think: "write sleep() in it",
     weights: "choose in the script",
     pipeline: "a user waits for each response",
-    request: Some("its requests have theirs"),
+    request: Some("its requests have their own"),
 };
 
 const COLLECTION: ScriptRemedies = ScriptRemedies {
@@ -102,7 +102,7 @@ impl RequestArgs {
         }
         self.check_flags_of(&LUA)?;
         if self.bodies.len() > 1 {
-            return Err("one --body goes with a Lua script; choose among several in request()".to_owned());
+            return Err("a Lua script takes one --body; choose among several in request()".to_owned());
         }
         self.no_template = true;
         Ok(Some(path))
@@ -112,7 +112,7 @@ impl RequestArgs {
         let Some(at) = self.scenarios.iter().position(|path| is_kind(path)) else { return Ok(None) };
         if self.scenarios.len() > 1 {
             let name = self.scenarios[at].display();
-            return Err(format!("{} is given alone; leave out {name} or the other scenarios", remedies.kind));
+            return Err(format!("{} must be the only scenario; leave out {name} or the others", remedies.kind));
         }
         self.check_flags_of(remedies)?;
         self.no_template = true;
@@ -132,11 +132,11 @@ impl RequestArgs {
         ];
         let first = given.iter().find_map(|(flag, is_given, remedy)| remedy.filter(|_| *is_given).map(|it| (flag, it)));
         if let Some((flag, remedy)) = first {
-            return Err(format!("{flag} does not go with {}; {remedy}", remedies.kind));
+            return Err(format!("{flag} cannot be used with {}; {remedy}", remedies.kind));
         }
         let takes_data = remedies.variable.is_none();
         match self.scenario_args.first_given().filter(|flag| !takes_data || *flag != "--data") {
-            Some(flag) => Err(format!("{flag} does not go with {}; it is for scenarios", remedies.kind)),
+            Some(flag) => Err(format!("{flag} cannot be used with {}; it is for scenarios", remedies.kind)),
             None => Ok(()),
         }
     }

@@ -39,120 +39,118 @@ pub(crate) struct SendArgs {
     #[arg(required = true, value_name = "JOBS")]
     jobs: Option<PathBuf>,
 
-    /// default URL; {key}, {nonce} and {id} are filled in
+    /// use this URL by default; {key}, {nonce} and {id} are filled in
     #[arg(long, value_name = "URL", help_heading = REQUESTS_HEADING)]
     url: Option<String>,
-    /// request method [default: GET, or POST with a body]
+    /// use this method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUESTS_HEADING)]
     method: Option<String>,
-    /// request header; repeatable
+    /// add a request header; repeatable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUESTS_HEADING)]
     headers: Vec<String>,
-    /// request body; @FILE
+    /// send this body, or @FILE
     #[arg(short, long, value_name = "TEXT|@FILE", help_heading = REQUESTS_HEADING)]
     body: Option<String>,
-    /// {key}, {nonce} and {id} filled in in URLs of jobs
+    /// fill in {key}, {nonce} and {id} in URLs of jobs
     #[arg(long, help_heading = REQUESTS_HEADING)]
     url_fields: bool,
-    /// {key}, {nonce} and {id} filled in in bodies of jobs
+    /// fill in {key}, {nonce} and {id} in bodies of jobs
     #[arg(long, help_heading = REQUESTS_HEADING)]
     body_fields: bool,
-    /// timeout of a request
+    /// time out a request after TIME
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::time, help_heading = REQUESTS_HEADING)]
     timeout: Duration,
-    /// new connection for each request
+    /// open a new connection for each request
     #[arg(long, help_heading = REQUESTS_HEADING)]
     no_keepalive: bool,
-    /// CA certificates to trust, instead of the system's (PEM)
+    /// trust these CA certificates (PEM) instead of the system's
     #[arg(long, value_name = "FILE", help_heading = REQUESTS_HEADING)]
     cacert: Option<PathBuf>,
-    /// no verification of certificates
+    /// skip certificate verification
     #[arg(short = 'k', long, help_heading = REQUESTS_HEADING)]
     insecure: bool,
-    /// maximum requests in flight
+    /// keep at most N requests in flight
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=60_000), help_heading = REQUESTS_HEADING)]
     max_concurrency: u32,
-    /// statuses of success, e.g. 200-299,404
+    /// count these statuses as success, e.g. 200-299,404
     #[arg(long, value_name = "LIST", default_value = "200-299", value_parser = StatusRanges::read, help_heading = REQUESTS_HEADING)]
     success: StatusRanges,
 
-    /// API key, filled in as {key}; repeatable
+    /// use this API key, filled in as {key}; repeatable
     #[arg(long = "key", value_name = "[NAME=]KEY", help_heading = LIMITS_HEADING)]
     keys: Vec<String>,
-    /// file of API keys, one [NAME=]KEY per line, # comments
+    /// read API keys from FILE, one [NAME=]KEY per line, # comments
     #[arg(long, value_name = "FILE", help_heading = LIMITS_HEADING)]
     keys_file: Option<PathBuf>,
-    /// environment variable of API keys, separated by commas or spaces
+    /// read API keys from this environment variable, separated by commas or spaces
     #[arg(long, value_name = "NAME", help_heading = LIMITS_HEADING)]
     keys_env: Option<String>,
-    /// another host that may have keys and credentials; repeatable [default: --url's]
+    /// send keys and credentials to this host, too; repeatable [default: --url's]
     #[arg(long = "key-host", value_name = "HOST[:PORT]", help_heading = LIMITS_HEADING)]
     key_hosts: Vec<String>,
     #[arg(
         long = "limit",
         value_name = "LIMIT",
         help_heading = LIMITS_HEADING,
-        help = "rate limit per key and host, [host=HOST ][ALGORITHM:]COUNT/TIME or none; repeatable [default: learned]"
+        help = "limit a key's rate per host: [host=HOST ][ALGORITHM:]COUNT/TIME or none; repeatable [default: learned]"
     )]
     limits: Vec<String>,
-    /// the same for the jobs' weights, e.g. tokens; repeatable
+    /// limit the jobs' weights likewise, e.g. tokens; repeatable
     #[arg(long = "weight-limit", value_name = "LIMIT", help_heading = LIMITS_HEADING)]
     weight_limits: Vec<String>,
-    /// maximum one-way delay to the service
+    /// assume at most this one-way delay to the service
     #[arg(long, value_name = "TIME|learn|none", default_value = "learn", value_parser = DelayBoundArg::read, help_heading = LIMITS_HEADING)]
     delay_bound: DelayBoundArg,
-    /// arrival of each key's requests in nonce order
+    /// make each key's requests arrive in nonce order
     #[arg(long, help_heading = LIMITS_HEADING)]
     ordered: bool,
 
-    /// longest pause of a key by Retry-After or a reset
+    /// pause a key at most this long for Retry-After or a reset
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::time, help_heading = LIMITS_HEADING)]
     max_pause: Duration,
 
-    /// time to live of a job [default: unlimited]
+    /// expire a job after TIME [default: unlimited]
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = JOBS_HEADING)]
     ttl: Option<Duration>,
-    /// maximum retries per job
+    /// retry a job at most N times
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=1000), help_heading = JOBS_HEADING)]
     retries: u32,
-    /// first and longest wait before a retry, doubling
+    /// double the wait before retries, from first to longest
     #[arg(long, value_name = "TIME..TIME", default_value = "500ms..60s", value_parser = backoff, help_heading = JOBS_HEADING)]
     backoff: Backoff,
-    /// time until a down host's jobs are dead-lettered [default: never]
+    /// dead-letter a host's jobs once it has been down this long [default: never]
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = JOBS_HEADING)]
     give_up_after: Option<Duration>,
-    /// new TTL for expired jobs, at most --retries times
+    /// give expired jobs a new TTL, at most --retries times
     #[arg(long, requires = "ttl", help_heading = JOBS_HEADING)]
     renew_expired: bool,
-    /// job order: earliest deadline first, or first in, first out
+    /// send jobs with the earliest deadline first, or in order of arrival
     #[arg(long, value_name = "ORDER", default_value = "deadline", help_heading = JOBS_HEADING)]
     order: OrderArg,
     /// dead-letter jobs that a crashed run may have sent
     #[arg(long, help_heading = JOBS_HEADING)]
     at_most_once: bool,
-    /// job store [default: JOBS.db; memory for stdin]
+    /// keep jobs in this store [default: JOBS.db; memory for stdin]
     #[arg(long, value_name = "FILE|memory|redis://...", help_heading = JOBS_HEADING)]
     store: Option<PathBuf>,
-    /// results file, appended to; invalid lines go to FILE.invalid
+    /// append results to FILE; invalid lines go to FILE.invalid
     #[arg(short, long, value_name = "FILE", value_parser = results_file, help_heading = JOBS_HEADING)]
     out: Option<PathBuf>,
-    /// sending of new jobs whose results are in --out already
+    /// send new jobs even if --out already has their results
     #[arg(long, requires = "out", help_heading = JOBS_HEADING)]
     resend: bool,
-    /// graceful-shutdown timeout for requests in flight
+    /// wait at most this long for requests in flight at shutdown
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::time, help_heading = JOBS_HEADING)]
     grace: Duration,
 
-    /// summary format on stdout
+    /// print the summary in this format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(super) format: SendFormat,
 }
 
 const EXAMPLES: &str = r#"Examples:
   weir send jobs.jsonl --url "http://localhost:9999/?key={key}" --keys-file keys.txt --limit 20/1s
-  weir send - --url http://localhost:9999/jobs --out results.jsonl < jobs.jsonl
-
-Reference: docs/send.md"#;
+  weir send - --url http://localhost:9999/jobs --out results.jsonl < jobs.jsonl"#;
 
 const REQUESTS_HEADING: &str = "Requests";
 const LIMITS_HEADING: &str = "Keys and limits";
@@ -161,7 +159,7 @@ const JOBS_HEADING: &str = "Jobs";
 /// Results file, which the next run reads, unlike a stream.
 fn results_file(text: &str) -> Result<PathBuf, String> {
     match text {
-        "-" => Err("results are added to a file, which the next run reads; write e.g. results.jsonl".to_owned()),
+        "-" => Err("results are appended to a file that the next run reads; write e.g. results.jsonl".to_owned()),
         path => Ok(PathBuf::from(path)),
     }
 }

@@ -12,23 +12,21 @@ use weir_serve::pool::PoolOverflow;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve functions --threads 4 --port 8080
-  weir serve functions --library ./mine.so --overflow reject
-
-Reference: docs/serve/functions.md")]
+  weir serve functions --library ./mine.so --overflow reject")]
 pub(super) struct FunctionsArgs {
-    /// threads of the pool, and as many event loops
+    /// run N pool threads, and N event loops
     #[arg(short, long, value_name = "N", default_value_t = 3, help_heading = FUNCTIONS)]
     threads: usize,
-    /// maximum queued requests
+    /// queue at most N requests
     #[arg(long, value_name = "N", default_value_t = 20, help_heading = FUNCTIONS)]
     max_queue: usize,
-    /// full queue: wait for room, or reject with 503
+    /// wait for room when the queue is full, or reject with 503
     #[arg(long, default_value = "wait", value_parser = named::<PoolOverflow>(&PoolOverflow::NAMES), help_heading = FUNCTIONS)]
     overflow: PoolOverflow,
-    /// shared library of functions, see include/weir.h; repeatable
+    /// load this shared library of functions, see include/weir.h; repeatable
     #[arg(long, value_name = "FILE.so", help_heading = FUNCTIONS)]
     library: Vec<PathBuf>,
-    /// maximum response of a library function in bytes
+    /// limit responses of library functions, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, help_heading = FUNCTIONS)]
     max_response: usize,
     #[command(flatten)]

@@ -11,17 +11,15 @@ use weir_workload::delay::Delay;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve grpc --port 50051
-  weir serve grpc --delay 5ms..50ms --unavailable 1%
-
-Reference: docs/serve/grpc.md")]
+  weir serve grpc --delay 5ms..50ms --unavailable 1%")]
 pub(super) struct GrpcServiceArgs {
-    /// time before the first message of a response, e.g. 5ms, 5ms..20ms
+    /// delay the first message of a response, e.g. 5ms, 5ms..20ms
     #[arg(long, value_name = "DELAY", default_value = "0ms", value_parser = read_delay, help_heading = CALLS)]
     delay: Delay,
-    /// calls that end with UNAVAILABLE, in percent
+    /// end this percentage of calls with UNAVAILABLE
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = CALLS)]
     unavailable: f64,
-    /// no reflection: clients need the .proto file
+    /// disable reflection: clients need the .proto file
     #[arg(long, help_heading = CALLS)]
     no_reflection: bool,
     #[command(flatten)]

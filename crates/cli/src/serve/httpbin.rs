@@ -9,11 +9,9 @@ use weir_serve::httpbin::Options;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve httpbin --port 8080
-  weir serve httpbin --max-body 65536 --workers 2
-
-Reference: docs/serve/httpbin.md")]
+  weir serve httpbin --max-body 65536 --workers 2")]
 pub(super) struct HttpbinArgs {
-    /// maximum body of /validate in bytes; above it 413
+    /// limit bodies of /validate, in bytes; larger ones get 413
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, help_heading = BODIES)]
     max_body: usize,
     #[command(flatten)]

@@ -28,9 +28,7 @@ use weir_server::Options;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve work --mix good=9,error=1 --delay 5ms..50ms --seed 1
-  weir serve ratelimit --limit 20/1s --limit-headers all
-
-Reference: docs/serve.md")]
+  weir serve ratelimit --limit 20/1s --limit-headers all")]
 pub(super) struct ServeArgs {
     #[command(subcommand)]
     service: Service,
@@ -38,38 +36,38 @@ pub(super) struct ServeArgs {
 
 #[derive(Debug, Subcommand)]
 enum Service {
-    /// unreliable upstream: slow, failing, overloaded: /api/work /stats
+    /// Run an unreliable upstream: slow, failing, overloaded (/api/work /stats)
     Work(Box<work::WorkArgs>),
-    /// API with rate limits per key: /api/request /stats
+    /// Run an API with rate limits per key (/api/request /stats)
     Ratelimit(Box<ratelimit::RatelimitArgs>),
-    /// thread-pool server of functions, also in C: /square /cube /arithmetic/...
+    /// Run functions, also in C, on a thread pool (/square /cube /arithmetic/...)
     Functions(Box<functions::FunctionsArgs>),
-    /// shop with login, items, cart, purchase: /login /items /cart /buy /logout /stats
+    /// Run a shop with login, items, cart and purchase (/login /items /cart /buy /logout /stats)
     Shop(Box<shop::ShopArgs>),
-    /// blocking and non-blocking delays: /sync-loadtest /async-loadtest
+    /// Delay responses, blocking threads or not (/sync-loadtest /async-loadtest)
     Sleep(Box<sleep::SleepArgs>),
-    /// server-sent events, lines of JSON, chunks with known gaps: /sse /ndjson /chunks /record /stats
+    /// Stream events, JSON lines or chunks with known gaps (/sse /ndjson /chunks /record /stats)
     Stream(Box<stream::StreamArgs>),
-    /// language model of known times, with the APIs of OpenAI and Anthropic: /v1/chat/completions /v1/messages ...
+    /// Imitate OpenAI's and Anthropic's APIs with known token times (/v1/chat/completions /v1/messages ...)
     Llm(Box<llm::LlmArgs>),
-    /// calls of gRPC with faults on purpose, and reflection: weir.test.v1.Test /stats
+    /// Serve gRPC with reflection, and faults on request (weir.test.v1.Test /stats)
     Grpc(grpc::GrpcServiceArgs),
-    /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
+    /// Serve and check bodies (/static /validate /echo /status/{code} /chunked /close /drip /headers)
     Httpbin(httpbin::HttpbinArgs),
-    /// WebSocket server with faults: /echo /push /silent /close/{code} /hostile/{name} /stats
+    /// Serve WebSocket with faults (/echo /push /silent /close/{code} /hostile/{name} /stats)
     Ws(Box<ws::WsArgs>),
 }
 
 /// Arguments that all services share.
 #[derive(Debug, Args)]
 pub(super) struct ServiceArgs {
-    /// listen address
+    /// listen on this address
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = SERVER)]
     host: String,
-    /// listen port; 0 picks a free one, printed on stdout
+    /// listen on this port; 0 picks a free one, printed on stdout
     #[arg(short, long, default_value_t = 0, help_heading = SERVER)]
     port: u16,
-    /// seed of all random choices, per request number
+    /// seed all random choices, per request number
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
     seed: u64,
     #[command(flatten)]
@@ -79,7 +77,7 @@ pub(super) struct ServiceArgs {
 /// Number of event loops, for services that can have several.
 #[derive(Debug, Args)]
 pub(super) struct WorkerArgs {
-    /// event-loop threads
+    /// run N event-loop threads
     #[arg(short, long, value_name = "N", default_value_t = 1, help_heading = SERVER)]
     workers: usize,
 }

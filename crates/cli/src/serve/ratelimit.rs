@@ -10,44 +10,42 @@ use weir_serve::ratelimit::{OneWayDelay, Options, RateLimitHeaderSet};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve ratelimit --limit 20/1s --limit bucket:1000/1m
-  weir serve ratelimit --key alpha-1 --key beta-2 --limit-headers all
-
-Reference: docs/serve/ratelimit.md")]
+  weir serve ratelimit --key alpha-1 --key beta-2 --limit-headers all")]
 pub(super) struct RatelimitArgs {
     #[arg(
         long = "limit",
         value_name = "LIMIT",
         default_value = Options::DEFAULT_LIMIT,
         help_heading = LIMITS,
-        help = "rate limit per key, [ALGORITHM:]COUNT/TIME; repeatable"
+        help = "limit the rate per key: [ALGORITHM:]COUNT/TIME; repeatable"
     )]
     limits: Vec<String>,
-    /// default algorithm: log, counter, aligned, bucket, concurrency
+    /// use this algorithm by default: log, counter, aligned, bucket, concurrency
     #[arg(long, value_name = "ALGORITHM", default_value = "log", value_parser = LimitModel::read, help_heading = LIMITS)]
     algorithm: LimitModel,
-    /// 429s that block a key for good; 0: never
+    /// block a key for good after N 429s; 0: never
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = LIMITS)]
     block_after: u64,
-    /// query parameter with the request's weight [default: weight 1]
+    /// read a request's weight from this query parameter [default: weight 1]
     #[arg(long, value_name = "NAME", help_heading = LIMITS)]
     weight_by: Option<String>,
-    /// number of accepted API keys, listed by /stats [default: 5]
+    /// accept N API keys, listed by /stats [default: 5]
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     keys: Option<usize>,
-    /// accepted API key; repeatable; replaces --keys
+    /// accept this API key instead of --keys; repeatable
     #[arg(long = "key", value_name = "KEY", help_heading = LIMITS)]
     explicit_keys: Vec<String>,
 
-    /// one-way delay of requests, e.g. 5ms, 0ms..50ms
+    /// delay requests on their way in, e.g. 5ms, 0ms..50ms
     #[arg(long, value_name = "DELAY", default_value = "0ms..50ms", value_parser = OneWayDelay::read, help_heading = RESPONSES)]
     latency_in: OneWayDelay,
-    /// one-way delay of responses
+    /// delay responses on their way out
     #[arg(long, value_name = "DELAY", default_value = "0ms..50ms", value_parser = OneWayDelay::read, help_heading = RESPONSES)]
     latency_out: OneWayDelay,
-    /// rate-limit headers: retry-after, ratelimit, x-ratelimit, all
+    /// send rate-limit headers: retry-after, ratelimit, x-ratelimit, all
     #[arg(long, value_name = "LIST", default_value = "none", value_parser = RateLimitHeaderSet::read, help_heading = RESPONSES)]
     limit_headers: RateLimitHeaderSet,
-    /// HTTP/1.1 with keep-alive [default: HTTP/1.0, one response per connection]
+    /// use HTTP/1.1 with keep-alive [default: HTTP/1.0, one response per connection]
     #[arg(long, help_heading = RESPONSES)]
     keepalive: bool,
 

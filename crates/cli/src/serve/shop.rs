@@ -13,41 +13,39 @@ use weir_workload::mix::Mix;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve shop --delay 5ms..20ms --port 8080
-  weir serve shop --mix error=5%,reset=1% --wrong-price 2% --seed 7
-
-Reference: docs/serve/shop.md")]
+  weir serve shop --mix error=5%,reset=1% --wrong-price 2% --seed 7")]
 pub(super) struct ShopArgs {
-    /// number of items, 10 per page
+    /// offer N items, 10 per page
     #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_ITEMS, help_heading = SHOP)]
     items: u32,
-    /// maximum sessions; a further login ends the oldest
+    /// keep at most N sessions; a further login ends the oldest
     #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_MAX_SESSIONS, help_heading = SHOP)]
     max_sessions: usize,
-    /// new session cookie with each response
+    /// set a new session cookie with each response
     #[arg(long, help_heading = SHOP)]
     rotate_cookie: bool,
-    /// required X-CSRF-Token header on cart, purchase and logout
+    /// require an X-CSRF-Token header on cart, purchase and logout
     #[arg(long, help_heading = SHOP)]
     csrf: bool,
-    /// login response 302 to /home, which has the token
+    /// redirect logins (302) to /home, which has the token
     #[arg(long, help_heading = SHOP)]
     redirect_login: bool,
-    /// gzip response bodies
+    /// compress response bodies with gzip
     #[arg(long, help_heading = SHOP)]
     gzip: bool,
-    /// response delay, e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms, @FILE
+    /// delay responses, e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms, @FILE
     #[arg(long, value_name = "DELAY", default_value = "0ms", value_parser = read_delay, help_heading = FAULTS)]
     delay: Delay,
-    /// response delay of slow responses
+    /// delay slow responses this long
     #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = read_delay, help_heading = FAULTS)]
     slow_delay: Delay,
-    /// weights or percentages of good, garbage, error, limited, slow, reset, hang
+    /// set weights or percentages of good, garbage, error, limited, slow, reset, hang
     #[arg(long, value_name = "WEIGHTS", default_value = "good=1", value_parser = Mix::read, help_heading = FAULTS)]
     mix: Mix,
-    /// item responses with a wrong price, in percent
+    /// give this percentage of item responses a wrong price
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     wrong_price: f64,
-    /// responses that close their connection, in percent
+    /// close the connection after this percentage of responses
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     close: f64,
     #[command(flatten)]

@@ -12,14 +12,12 @@ use weir_serve::sleep::Options;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve sleep --threads 40 --port 8080
-  weir serve sleep --delay 200ms
-
-Reference: docs/serve/sleep.md")]
+  weir serve sleep --delay 200ms")]
 pub(super) struct SleepArgs {
-    /// threads that /sync-loadtest blocks; requests queue for them
+    /// let /sync-loadtest block up to N threads; further requests queue
     #[arg(short, long, value_name = "N", default_value_t = 40, help_heading = SLEEP)]
     threads: usize,
-    /// response delay without ?ms=
+    /// delay responses this long without ?ms=
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::time, help_heading = SLEEP)]
     delay: Duration,
     #[command(flatten)]

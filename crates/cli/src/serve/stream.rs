@@ -14,65 +14,63 @@ use weir_workload::delay::Delay;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve stream --events 100 --gap 10ms..30ms --port 8080
-  weir serve stream --split 3 --line-end mixed --bom --comments 20% --cut 5%
-
-Reference: docs/serve/stream.md")]
+  weir serve stream --split 3 --line-end mixed --bom --comments 20% --cut 5%")]
 pub(super) struct StreamArgs {
-    /// events per response; ?events=N overrides
+    /// send N events per response; ?events=N overrides
     #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_EVENTS, help_heading = STREAM)]
     events: u64,
-    /// time to the first event, e.g. 20ms, 100ms..600ms, @FILE
+    /// delay the first event, e.g. 20ms, 100ms..600ms, @FILE
     #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = read_delay, help_heading = STREAM)]
     first_delay: Delay,
-    /// time between events
+    /// wait this long between events
     #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = read_delay, help_heading = STREAM)]
     gap: Delay,
-    /// minimum data of an event, in bytes
+    /// send at least this much data per event, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = Options::DEFAULT_EVENT_BYTES, help_heading = STREAM)]
     event_bytes: usize,
-    /// events per packet
+    /// pack N events into a packet
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = STREAM)]
     pack: u64,
-    /// packets per event
+    /// split an event into N packets
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = STREAM)]
     split: u64,
-    /// time between packets of one event
+    /// wait this long between packets of one event
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = units::time, help_heading = STREAM)]
     split_gap: Duration,
-    /// file of records, one JSON line per response
+    /// record each response in FILE as a JSON line
     #[arg(long, value_name = "FILE", help_heading = STREAM)]
     record: Option<PathBuf>,
-    /// line end
+    /// use this line ending
     #[arg(long, default_value = "lf", value_parser = named::<LineEnd>(&LineEnd::NAMES), help_heading = SSE)]
     line_end: LineEnd,
-    /// byte order mark before the first event
+    /// send a byte order mark before the first event
     #[arg(long, help_heading = SSE)]
     bom: bool,
-    /// events behind a comment, in percent
+    /// put a comment before this percentage of events
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = SSE)]
     comments: f64,
-    /// type of the events [default: none]
+    /// set the event type [default: none]
     #[arg(long, value_name = "NAME", help_heading = SSE)]
     event_name: Option<String>,
-    /// ID of each event
+    /// give each event an ID
     #[arg(long, help_heading = SSE)]
     ids: bool,
-    /// `retry` field before the first event [default: none]
+    /// send a `retry` field before the first event [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = SSE)]
     retry_field: Option<Duration>,
-    /// lines of data per event
+    /// send N lines of data per event
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = SSE)]
     data_lines: u64,
-    /// responses that break off within an event, in percent
+    /// break off this percentage of responses within an event
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     cut: f64,
-    /// responses that end within an event, in percent
+    /// end this percentage of responses within an event
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     half: f64,
-    /// responses that pause before an event, in percent
+    /// pause before an event in this percentage of responses
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     stall: f64,
-    /// length of the pause
+    /// pause this long
     #[arg(long, value_name = "DELAY", default_value = "5s", value_parser = read_delay, help_heading = FAULTS)]
     stall_time: Delay,
     #[command(flatten)]

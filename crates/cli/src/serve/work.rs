@@ -12,29 +12,27 @@ use weir_workload::phases::Phases;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve work --mix error=10% --delay lognormal:200ms,p99=900ms
-  weir serve work --phases \"healthy 30s, slow 10s, down 5s\" --slots 8 --max-queue 20
-
-Reference: docs/serve/work.md")]
+  weir serve work --phases \"healthy 30s, slow 10s, down 5s\" --slots 8 --max-queue 20")]
 pub(super) struct WorkArgs {
-    /// response delay, e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms, @FILE
+    /// delay responses, e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms, @FILE
     #[arg(long, value_name = "DELAY", default_value = "100ms..600ms", value_parser = read_delay, help_heading = WORK)]
     delay: Delay,
-    /// response delay of slow responses
+    /// delay slow responses this long
     #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = read_delay, help_heading = WORK)]
     slow_delay: Delay,
-    /// weights or percentages of good, garbage, error, limited, slow, reset, hang
+    /// set weights or percentages of good, garbage, error, limited, slow, reset, hang
     #[arg(long, value_name = "WEIGHTS", default_value = "good=8,garbage=1,error=1,slow=1", value_parser = Mix::read, help_heading = WORK)]
     mix: Mix,
-    /// repeating schedule, e.g. "healthy 30s, slow 10s, down 5s"
+    /// repeat this schedule, e.g. "healthy 30s, slow 10s, down 5s"
     #[arg(long, value_name = "PHASES", default_value = "mix", value_parser = Phases::read, help_heading = WORK)]
     phases: Phases,
-    /// requests served concurrently [default: unlimited]
+    /// serve N requests at once [default: unlimited]
     #[arg(long, value_name = "N", help_heading = CONCURRENCY)]
     slots: Option<usize>,
-    /// maximum queued requests; needs --slots [default: 20]
+    /// queue at most N requests; needs --slots [default: 20]
     #[arg(long, value_name = "N", help_heading = CONCURRENCY)]
     max_queue: Option<usize>,
-    /// full queue: reject with 429, or slow down [default: reject]
+    /// reject with 429 when the queue is full, or slow down [default: reject]
     #[arg(long, value_parser = named::<WorkOverflow>(&WorkOverflow::NAMES), help_heading = CONCURRENCY)]
     overflow: Option<WorkOverflow>,
     #[command(flatten)]

@@ -11,35 +11,33 @@ use weir_workload::delay::Delay;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve ws --delay 5ms..50ms --port 8080
-  weir serve ws --gap 100ms --messages 50 --close 1% --cut 1% --seed 1
-
-Reference: docs/serve/ws.md")]
+  weir serve ws --gap 100ms --messages 50 --close 1% --cut 1% --seed 1")]
 pub(super) struct WsArgs {
-    /// delay of each reply of /echo, e.g. 20ms, 5ms..50ms, @FILE
+    /// delay each reply of /echo, e.g. 20ms, 5ms..50ms, @FILE
     #[arg(long, value_name = "DELAY", default_value = "0ms", value_parser = read_delay, help_heading = MESSAGES)]
     delay: Delay,
-    /// replies in the order in which their delays end
+    /// send replies in the order in which their delays end
     #[arg(long, help_heading = MESSAGES)]
     unordered: bool,
-    /// time between messages of /push
+    /// wait this long between messages of /push
     #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = read_delay, help_heading = MESSAGES)]
     gap: Delay,
-    /// messages of /push before its close; 0: without end
+    /// close /push after N messages; 0: never
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = MESSAGES)]
     messages: u64,
-    /// length of the text of /push, in bytes
+    /// send texts of this length on /push, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = Options::DEFAULT_MESSAGE_BYTES, help_heading = MESSAGES)]
     message_bytes: usize,
-    /// frames per message
+    /// send each message in N frames
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = MESSAGES)]
     fragments: usize,
-    /// a ping between the frames of a message
+    /// send a ping between the frames of a message
     #[arg(long, help_heading = MESSAGES)]
     pings: bool,
-    /// maximum length of a received message, in bytes
+    /// accept messages up to this length, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = Options::DEFAULT_MAX_MESSAGE_BYTES, help_heading = MESSAGES)]
     max_message: u64,
-    /// supported subprotocol, repeatable [default: none]
+    /// support this subprotocol; repeatable [default: none]
     #[arg(long, value_name = "NAME", help_heading = UPGRADE)]
     subprotocol: Vec<String>,
     /// accept permessage-deflate
@@ -48,19 +46,19 @@ pub(super) struct WsArgs {
     /// compress each message by itself
     #[arg(long, requires = "deflate", help_heading = UPGRADE)]
     no_context: bool,
-    /// upgrades rejected with 503, in percent
+    /// reject this percentage of upgrades with 503
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     reject: f64,
-    /// messages behind which the connection breaks off, in percent
+    /// break off the connection after this percentage of messages
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     cut: f64,
-    /// messages behind which the connection is closed, in percent
+    /// close the connection after this percentage of messages
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     close: f64,
-    /// code of these closes
+    /// use this close code for --close
     #[arg(long, value_name = "CODE", default_value_t = Options::DEFAULT_CLOSE_CODE, help_heading = FAULTS)]
     close_code: u16,
-    /// messages without a reply, in percent
+    /// ignore this percentage of messages
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
     ignore: f64,
     #[command(flatten)]

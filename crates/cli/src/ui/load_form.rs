@@ -70,7 +70,7 @@ fn option(arg: &Arg) -> Value {
     };
     json!({
         "name": arg.get_long(),
-        "help": arg.get_help().map(ToString::to_string),
+        "help": arg.get_help().map(|help| form_help(&help.to_string())),
         "value": value,
         "is_switch": !arg.get_action().takes_values(),
         "is_optional": least == 0,
@@ -80,6 +80,11 @@ fn option(arg: &Arg) -> Value {
         "is_file": value.contains("FILE") || value == "LOG",
         "choices": choices,
     })
+}
+
+/// Help of an option on a page, which asks for one value per line and has no exit code.
+fn form_help(help: &str) -> String {
+    help.replace("; exit with 1 if missed", "").replace("; repeatable", "")
 }
 
 /// Whether an option may stand without its value, which then follows it by an equals sign.
@@ -108,7 +113,7 @@ pub(super) fn arguments(form: &RunForm) -> Result<Vec<String>, String> {
             return Err(format!("unknown option '{name}' of the form; see 'weir load --help'"));
         }
         if name == "body" && value.as_deref() == Some("@-") {
-            return Err("--body @-: a run of the page has no stdin; upload a file".to_owned());
+            return Err("--body @-: a run started here has no stdin; upload a file".to_owned());
         }
         args.push(value.as_ref().map_or_else(|| format!("--{name}"), |value| format!("--{name}={value}")));
     }
@@ -135,7 +140,7 @@ pub(super) fn form_of(args: &[String]) -> Result<RunForm, String> {
         }
         match arg.get_long() {
             None if id == "url" => form.url = values(id).into_iter().next().unwrap_or_default(),
-            None => return Err("arguments of a script are on the command line only".to_owned()),
+            None => return Err("script arguments work on the command line only".to_owned()),
             Some("label") => form.label = values(id).into_iter().next().unwrap_or_default(),
             Some(name) if LEFT_OUT.contains(&name) => {}
             Some(name) if !arg.get_action().takes_values() => form.options.push((name.to_owned(), None)),
@@ -172,6 +177,9 @@ mod tests {
             (Some(true), Some(true))
         );
         assert_eq!(of("out"), &Value::Null);
+        let helps = || options.iter().filter_map(|option| option["help"].as_str());
+        assert!(helps().all(|help| !help.contains("repeatable") && !help.contains("exit with 1 if")));
+        assert!(of("proto")["help"].as_str().is_some_and(|help| help.ends_with("[default: the server's reflection]")));
         let known = load::flags();
         assert!(
             LEFT_OUT

@@ -28,13 +28,13 @@ const EXAMPLES: &str = "Examples:\n  weir ui\n  weir ui --listen 127.0.0.1:9000 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct UiArgs {
-    /// listen address [default: 127.0.0.1:8089, or a free port]
+    /// listen on this address [default: 127.0.0.1:8089, or a free port]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<WebAddress>,
-    /// store of saved runs, or folder of results (--out)
+    /// show runs from this store, or this folder of results (--out)
     #[arg(long, value_name = "FILE|FOLDER", default_value = DEFAULT_STORE)]
     store: PathBuf,
-    /// token of the page's address [default: random]; needed for addresses of other machines
+    /// set the token in the page's address [default: random]; required unless on loopback
     #[arg(long, value_name = "TOKEN")]
     web_token: Option<String>,
 }

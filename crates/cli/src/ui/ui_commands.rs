@@ -84,7 +84,7 @@ impl UiBackend for UiCommands {
         let id = run;
         let run = self.library.run(id)?;
         let [_, name, args @ ..] = run.manifest.command.as_slice() else {
-            return Err("the run does not say what made it".to_owned());
+            return Err("the run does not record its command".to_owned());
         };
         if name != "load" {
             return Err(format!("the run was made by {}, not by weir load", run.manifest.command.join(" ")));

@@ -157,15 +157,14 @@ fn a_mix_gives_its_objectives_and_what_a_search_does_not_use_is_said() {
     let output = weir.run(&search);
     let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {}", output.stderr));
     assert_eq!(value["objectives"], serde_json::json!(["p99 < 20s", "errors<1%"]), "{value:#}");
-    let said =
-        "not used by a search, of the mix file: users, duration, \"shop: list: p99 < 20s\", \"checks > 1%\", abort;";
+    let said = "the search ignores these entries of the mix file: users, duration, \"shop: list: p99 < 20s\", \"checks > 1%\", abort;";
     assert!(output.stderr.contains(said), "{}", output.stderr);
     assert!(server.seen().iter().all(|seen| seen.head.contains("X-Mix: yes")));
     weir.write("mix.toml", mix.replace("BASE", &server.url("")).replace("\"p99\" = \"< 20s\"\n", ""));
     let output = weir.run(&search);
     assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{}", output.stderr);
     assert!(
-        output.stderr.contains("--slo: give an objective of the search, e.g. --slo 'p99<200ms'"),
+        output.stderr.contains("--slo: give an objective to search for, e.g. --slo 'p99<200ms'"),
         "{}",
         output.stderr
     );

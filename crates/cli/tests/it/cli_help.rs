@@ -4,10 +4,10 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 37] = [
+const COMMANDS: [(&[&str], &[&str]); 38] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/", "load/websocket.md"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md", "scripts/k6.md"]),
-    (&["llm"], &["llm.md", "history.md", "live.md", "outputs.md", "agents.md"]),
+    (&["llm"], &["llm.md", "llm/traces.md", "history.md", "live.md", "outputs.md", "agents.md"]),
     (&["replay"], &["replay.md", "load.md"]),
     (&["compare"], &["compare.md"]),
     (&["history"], &["history.md"]),
@@ -27,6 +27,7 @@ const COMMANDS: [(&[&str], &[&str]); 37] = [
     (&["serve", "stream"], &["serve.md", "serve/stream.md"]),
     (&["serve", "llm"], &["serve.md", "serve/llm.md"]),
     (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
+    (&["serve", "grpc"], &["serve.md", "serve/grpc.md"]),
     (&["serve", "ws"], &["serve.md", "serve/ws.md"]),
     (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
     (&["gate"], &["gate.md"]),
@@ -83,7 +84,7 @@ fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
 #[test]
 fn every_help_ends_with_examples_and_the_page() {
     let mut wrong = Vec::new();
-    for command in [&[] as &[&str]].into_iter().chain(COMMANDS.iter().map(|(command, _)| *command)) {
+    for (command, _) in COMMANDS {
         let help = help(command);
         let lines: Vec<&str> = help.trim_end().lines().collect();
         let start = lines.iter().position(|line| *line == "Examples:");
@@ -94,7 +95,7 @@ fn every_help_ends_with_examples_and_the_page() {
         let is_example = |line: &str| line.starts_with("  weir ") && command.iter().all(|word| line.contains(word));
         let address = reference.strip_prefix("Reference: docs/").map(|page| page.split('#').next().unwrap_or(page));
         let is_page = address.is_some_and(|name| !page(name).is_empty());
-        let are_examples = examples.len() >= 2 && (command.is_empty() || examples.iter().all(|line| is_example(line)));
+        let are_examples = examples.len() >= 2 && examples.iter().all(|line| is_example(line));
         if !is_page || !are_examples {
             wrong.push(format!("{command:?}: {:#?}", &lines[lines.len() - 5..]));
         }
@@ -118,6 +119,34 @@ fn help_of_a_flag_is_short() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
+/// First words of the texts of flags and commands: verbs, in the imperative.
+const VERBS: [&str; 8] = [
+    "accept add allow append apply assume begin block break busy-wait change check close compare compress",
+    "connect continue count dead-letter delay delete deliver disable double end evaluate exclude exit",
+    "expire explain export fail fill find follow forward generate give hedge hold ignore imitate",
+    "import include keep label let limit list listen load log look make mask match measure multiply offer",
+    "open overwrite pack pass pause ping play present print put queue read record redirect reject remove",
+    "repeat replace replay report request requeue require retry run save search seed select send serve",
+    "set share show shuffle simulate skip slow space speed spend split stall start stop stream support",
+    "take time trace track trust turn use validate vary wait weight write",
+];
+
+#[test]
+fn help_of_flags_and_commands_begins_with_a_verb() {
+    let is_verb = |text: &str| {
+        let first = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+        VERBS.iter().flat_map(|line| line.split(' ')).any(|verb| verb == first)
+    };
+    let mut other = Vec::new();
+    for (command, _) in COMMANDS {
+        let help = help(command);
+        let about = help.lines().next().unwrap_or_default().to_owned();
+        let texts = entries(&help).into_iter().chain([about]).filter(|text| !is_verb(text));
+        other.extend(texts.map(|text| format!("{}: {text}", command.join(" "))));
+    }
+    assert!(other.is_empty(), "begins with another word than those of VERBS: {other:#?}");
+}
+
 /// The text of each flag: on the line of the flag after two spaces, or indented on the lines below it.
 fn entries(help: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -138,4 +167,67 @@ fn entries(help: &str) -> Vec<String> {
         }
     }
     found
+}
+
+#[test]
+fn the_program_shows_examples_then_its_commands_under_headings() {
+    let help = help(&[]);
+    let headings =
+        ["Examples:", "Measure:", "Judge:", "Scenarios:", "Serve, protect, deliver:", "This machine:", "Help:"];
+    let places: Vec<_> = headings.iter().map(|heading| help.lines().position(|line| line == *heading)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {help}");
+    for (command, _) in COMMANDS.iter().filter(|(command, _)| command.len() == 1) {
+        let rows = help.lines().filter(|line| line.trim_start().split(' ').next() == Some(command[0]));
+        assert_eq!(rows.filter(|line| line.starts_with("  ")).count(), 1, "{command:?}: {help}");
+    }
+    assert!(help.trim_end().ends_with("Reference: docs/README.md"), "{help}");
+}
+
+#[test]
+fn the_short_help_of_a_command_with_many_flags_is_one_screen() {
+    for command in ["load", "llm", "replay", "capacity"] {
+        let short = Weir::new().run(&[command, "-h"]).stdout;
+        let flags = short.lines().filter(|line| line.trim_start().starts_with('-')).count();
+        assert!(flags <= 29 && short.lines().count() <= 70, "{command}: {flags} flags\n{short}");
+        assert!(short.contains(&format!("weir {command} --help TOPIC")), "{short}");
+        let all = help(&[command]).lines().filter(|line| line.trim_start().starts_with('-')).count();
+        assert!(all > 35, "{command}: {all}");
+    }
+}
+
+#[test]
+fn one_group_of_the_flags_is_shown_by_its_name() {
+    let grpc = help_about(&["load", "--help", "grpc"]);
+    assert!(grpc.contains("--protoset") && grpc.contains("gRPC:") && !grpc.contains("--rate"), "{grpc}");
+    let closed = help_about(&["load", "--help", "closed"]);
+    assert!(closed.contains("--connections") && closed.contains("--loops") && !closed.contains("--proto"), "{closed}");
+    assert_eq!(help_about(&["load", "--help", "stream"]), help_about(&["load", "--help", "Streams"]));
+    // A URL that was there before is no topic.
+    assert_eq!(help_about(&["load", "--help", "http://localhost:1/"]), help(&["load"]));
+    let unknown = Weir::new().run(&["load", "--help", "coffee"]);
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (2, ""));
+    assert!(unknown.stderr.contains("weir load has no help about 'coffee'; choose agents, "), "{}", unknown.stderr);
+}
+
+fn help_about(args: &[&str]) -> String {
+    let output = Weir::new().run(args);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{args:?}");
+    output.stdout
+}
+
+/// Commands and flags that the table of other tools' files names exist.
+#[test]
+fn what_takes_files_of_other_tools_exists() {
+    let text = help_about(&["help", "from"]);
+    let rows = text.lines().filter(|line| line.starts_with("  "));
+    let commands: Vec<&str> = rows.filter_map(|line| line.split_once(" weir ").map(|(_, rest)| rest)).collect();
+    assert!(commands.len() >= 16, "{text}");
+    for line in commands.iter().filter(|line| !line.starts_with("takes it")) {
+        let mut words = line.split(' ');
+        let help = help(&[words.next().unwrap()]);
+        for flag in words.filter(|word| word.starts_with('-')) {
+            let is_flag = |shown: &str| shown.trim_start().split([' ', ',', '[', '<']).any(|word| word == flag);
+            assert!(help.lines().filter(|shown| shown.trim_start().starts_with('-')).any(is_flag), "{line}: {flag}");
+        }
+    }
 }

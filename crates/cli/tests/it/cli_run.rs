@@ -124,7 +124,7 @@ fn an_untrusted_run_begins_with_the_reasons_and_is_3_when_strict() {
     let output = weir.run(&flags);
     assert_eq!(output.code, 0);
     let first = output.stdout.lines().next().unwrap();
-    assert!(first.contains("NOT TRUSTED"), "{}", output.stdout);
+    assert!(first.contains("CAUTION"), "{}", output.stdout);
     assert!(output.stdout.lines().nth(1).unwrap().contains("too few successes: 20"), "{}", output.stdout);
 
     let output = weir.run(&[flags.as_slice(), &["--strict"]].concat());

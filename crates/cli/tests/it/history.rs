@@ -34,7 +34,7 @@ fn a_saved_run_is_the_run_and_other_commands_read_it() {
     assert_eq!(runs[1]["figures"]["p99"], whole["response_ms"]["p99"]);
     // The figure of an objective is there, too.
     assert!(runs[1]["figures"]["p97"].as_f64().unwrap() > 0.0, "{}", runs[1]);
-    assert_eq!(runs[1]["plan"], format!("GET {url}, closed loop, 2 users"));
+    assert_eq!(runs[1]["plan"], format!("GET {url}, closed loop, 2 connections"));
     let compared = weir.run(&["compare", "last~1", "last"]);
     assert!(compared.stdout.contains("A  last~1 (1 run of weir)"), "{compared:?}");
     let text = weir.run(&["history", "--label", "main"]).stdout;

@@ -66,8 +66,8 @@ fn mistakes_before_the_load_are_one_line() {
     }
     assert!(server.seen().is_empty());
     for (args, reason) in [
-        (&["-s", "a.js", "--check", "status == 200"][..], "--check does not go with a k6 script"),
-        (&["-s", "a.js", "-s", "b.hurl"], "a k6 script is given alone"),
+        (&["-s", "a.js", "--check", "status == 200"][..], "--check cannot be used with a k6 script"),
+        (&["-s", "a.js", "-s", "b.hurl"], "a k6 script must be the only scenario"),
         (&["http://127.0.0.1:1/", "-e", "A=1"], "--env needs a k6 script"),
         (&["http://127.0.0.1:1/", "-f", "k6"], "need a k6 script"),
         (&["-s", "a.js", "-e", "A"], "NAME=VALUE"),

@@ -132,8 +132,8 @@ fn mistakes_of_calls_are_exceptions_with_what_to_write() {
 #[test]
 fn mistakes_before_the_load_are_one_line() {
     for (body, reason) in [
-        ("import http from 'k6/http';\n", "k6/net/grpc does not go with k6/http"),
-        ("import ws from 'k6/ws';\n", "k6/net/grpc does not go with k6/http, k6/ws"),
+        ("import http from 'k6/http';\n", "k6/net/grpc cannot be used with k6/http"),
+        ("import ws from 'k6/ws';\n", "k6/net/grpc cannot be used with k6/http, k6/ws"),
         ("new Client().load(['protos'], 'other.proto');\n", "no file 'other.proto'"),
         ("new Client().loadProtoset('set.bin');\n", "set.bin"),
         ("new Client().connect('a:1');\n", "not available in the init context"),

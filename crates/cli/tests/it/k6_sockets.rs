@@ -181,7 +181,7 @@ fn messages_above_the_memory_of_a_script_are_exceptions_and_those_it_does_not_ta
     let deaf = "import { WebSocket } from 'k6/websockets';\nimport { sleep } from 'k6';\n\
         export default () => {\n\
         const socket = new WebSocket(`${__ENV.HOST}/push`);\n\
-        socket.onopen = () => sleep(2);\n\
+        socket.onopen = () => sleep(8);\n\
         socket.onerror = (event) => console.log(event.error);\n\
         socket.onclose = (event) => console.log('closed', event.code);\n};\n";
     let (output, _) = play(&flood, deaf, &ONCE);

@@ -121,16 +121,16 @@ fn mistakes_of_the_command_line_are_one_line_and_nothing_is_sent() {
         (&["--model", "m", "--prefixes", "2"], "--prefixes needs --prefix-tokens"),
         (
             &["--model", "m", "--rate", "1", "--sweep", "rate=1,2"],
-            "--rate and --sweep do not go together; the sweep has the values",
+            "--rate and --sweep cannot be combined; the sweep has the values",
         ),
         (&["--model", "m", "--from", "4"], "--from needs --capacity"),
         (
             &["--model", "m", "--capacity", "rate"],
-            "--capacity: give what is to be met, e.g. --goodput 'ttft:500ms tpot:50ms' or --slo 'ttft.p99<500ms'",
+            "--capacity: give an objective to meet, e.g. --goodput 'ttft:500ms tpot:50ms' or --slo 'ttft.p99<500ms'",
         ),
         (
             &["--model", "m", "--capacity", "concurrency", "-d", "5s"],
-            "--duration and --capacity do not go together; see --from, --to, --step-time",
+            "--duration and --capacity cannot be combined; see --from, --to, --step-time",
         ),
         (
             &["--model", "m", "--body-template", "{\"a\": \"{{text}}\"}"],
@@ -190,8 +190,8 @@ fn what_a_data_set_has_and_is_not_used_is_refused_with_a_remedy() {
     let weir = Weir::new();
     for (file, content, reason) in [
         ("trace.jsonl", "{\"timestamp\": 150, \"prompt\": \"a\"}\n", "timestamp is not used"),
-        ("lengths.jsonl", "{\"timestamp\": 1, \"input_length\": 5, \"hash_ids\": [1]}\n", "--input-tokens"),
-        ("burst.txt", "Timestamp,Model,Request tokens\n5,ChatGPT,472\n45,ChatGPT,1087\n", "table (CSV)"),
+        ("lengths.jsonl", "{\"timestamp\": 1, \"input_length\": 5, \"hash_ids\": [1]}\n", "--trace FILE"),
+        ("burst.txt", "Timestamp,Model,Request tokens\n5,ChatGPT,472\n45,ChatGPT,1087\n", "--trace FILE"),
         ("prompts.csv", "prompt\nhello\n", "table (CSV)"),
     ] {
         weir.write(file, content);

@@ -164,12 +164,22 @@ fn the_protocol_of_the_other_side_is_in_the_hint() {
     let authority = Authority::new();
     let tls = Http2Service::build().tls(&authority.service("service.test")).start(|_| Http2Reply::ok(""));
     let serving = Serving::start(&["grpc"]);
+    let pages = Serving::start(&["httpbin"]);
     let plain = format!("grpcs://{}/a.S/Do", serving.address);
+    let page = format!("grpc://{}/a.S/Do", pages.address);
     let secure = format!("grpc://{}/a.S/Do", tls.address());
     for (url, flags, words) in [
         (plain.as_str(), &[][..], "Try grpc://"),
         (&secure, &[], "does it speak TLS there?"),
+        (
+            &page,
+            &[],
+            "it responds with the HTTP status 404; is it a service of HTTP? Try http://, or give the schema by",
+        ),
         ("grcp://h/a.S/Do", &[], "unknown scheme 'grcp'; choose http, https, grpc, grpcs, ws or wss"),
+        ("grpc://h:99999/a.S/Do", &[], "invalid URL 'grpc://h:99999/a.S/Do': invalid port '99999'"),
+        ("ws://h:99999/", &["-b", "x"], "invalid URL 'ws://h:99999/': invalid port '99999'"),
+        ("wss:///x", &["-b", "x"], "invalid URL 'wss:///x': no host; write e.g. wss://localhost:8080/path"),
         ("ws:/h", &[], "no host behind 'ws:'; write ws://host:port/path"),
     ] {
         let output = weir.run(&[&["load", url, "-n", "1"], flags].concat());

@@ -39,7 +39,7 @@ fn a_schema_is_from_files_where_the_server_has_no_reflection() {
         (&["--proto", "lost.proto"], "other.proto"),
         (&["--protoset", "broken.proto"], "--protoset broken.proto: not a descriptor set"),
         (&["--protoset", "none.bin"], "cannot read 'none.bin'"),
-        (&["--proto", "broken.proto", "--protoset", "set.bin"], "--proto and --protoset do not go together"),
+        (&["--proto", "broken.proto", "--protoset", "set.bin"], "--proto and --protoset cannot be combined"),
         (&["--proto-path", "api"], "--proto-path is for the files of --proto"),
     ] {
         let output = weir.run(&[&["load", &echo, "-n", "1"], flags].concat());
@@ -86,7 +86,7 @@ fn a_mix_has_several_methods_with_their_shares_and_data() {
             "[[scenario]]\ncall = \"/weir.test.v1.Test/Echo\"\nmessage = '{\"txt\": 1}'\n",
             "unrecognized field name 'txt'",
         ),
-        ("[[scenario]]\ncall = \"/a.B/C\"\nfile = \"visit.hurl\"\n", "file and call do not go together"),
+        ("[[scenario]]\ncall = \"/a.B/C\"\nfile = \"visit.hurl\"\n", "file and call cannot be combined"),
         ("[[scenario]]\nmessage = \"{}\"\nfile = \"visit.hurl\"\n", "a message without call"),
         (
             "[[scenario]]\ncall = \"/weir.test.v1.Test/Echo\"\n[[scenario]]\nfile = \"visit.hurl\"\n",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use weir_measure::Run;
-use weir_testing::{Raw, Running, Server, Weir, until};
+use weir_testing::{Raw, Running, Server, Serving, Weir, until};
 
 /// No answer of the page takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -209,7 +209,7 @@ fn the_users_of_some_loads_are_fixed() {
     let server = Server::hello();
     for (flags, why) in [
         (["--users", "2", "--loops", "1000000000"].as_slice(), "--loops"),
-        (&["-c", "2", "-n", "1000000000"], "a number of requests"),
+        (&["-c", "2", "-n", "1000000000"], "--requests"),
         (&["-c", "2", "--pipeline", "4", "-d", "60s"], "--pipeline"),
     ] {
         let live = Live::start(&server.url("/"), flags);
@@ -231,8 +231,8 @@ fn stages_of_users_are_a_closed_loop() {
     assert!((run.duration_s - 1.2).abs() < 0.01 && run.requests.total > 10, "{run:?}");
     let weir = Weir::new();
     for (flags, expected) in [
-        (["--stages", "5u/1s", "--users", "3"], "do not go together with --users"),
-        (["--stages", "5u/1s", "-n", "3"], "--stages of users and --requests"),
+        (["--stages", "5u/1s", "--users", "3"], "cannot be combined with --users"),
+        (["--stages", "5u/1s", "-n", "3"], "--stages with users and --requests"),
         (["--stages", "5u/1s,5/1s", "-c", "1"], "the others are of users"),
     ] {
         let output = weir.run(&[&["load", "http://127.0.0.1:1/"], flags.as_slice()].concat());
@@ -325,4 +325,27 @@ fn a_page_that_comes_back_has_missed_nothing() {
     // A response in the moment of the end has an interval of its own.
     let count = usize::try_from(since).unwrap();
     assert_eq!(sum, run.series.iter().take(count).map(|point| point.ok).sum::<u64>());
+}
+
+#[test]
+fn the_page_gets_connections_of_websocket_as_the_result_has_them() {
+    let serving = Serving::start(&["ws"]);
+    let url = format!("ws://{}/", serving.address);
+    let flags = ["--rate", "50", "-d", "3s", "-c", "6", "--ramp-up", "1s", "-b", "x"];
+    let live = Live::start(&url, &flags);
+    let mut events = live.events(&live.operator, None);
+    let mut bins = Vec::new();
+    while bins.len() < 3 {
+        bins.extend(events.next("bins")["bins"].as_array().unwrap().iter().map(|bin| bin["websocket"].clone()));
+    }
+    let _ = events.next("end");
+    let (_, run) = live.finish();
+    let points = run.series.iter().map(|point| json!(point.websocket.unwrap()));
+    assert_eq!(bins[..3], points.take(3).collect::<Vec<_>>());
+    assert_eq!(bins[2]["held"], 6, "{bins:?}");
+    let plain = Server::hello();
+    let live = Live::start(&plain.url("/"), &["--rate", "50", "-d", "2s"]);
+    let bins = live.events(&live.operator, None).next("bins");
+    assert!(!bins.to_string().contains("websocket"), "{bins}");
+    let _ = live.finish();
 }

@@ -260,7 +260,7 @@ fn nobody_is_said_to_have_waited_where_a_connection_was_free_in_time() {
 
 /// Response times in ms, sorted, of arrivals at `rate_per_s` by when their responses were sent; the fastest took no
 /// time.
-fn response_times(sent: &BTreeMap<u64, Instant>, rate_per_s: f64) -> Vec<f64> {
+pub(crate) fn response_times(sent: &BTreeMap<u64, Instant>, rate_per_s: f64) -> Vec<f64> {
     let first = *sent.values().min().unwrap();
     let after = |(k, at): (&u64, &Instant)| at.duration_since(first).as_secs_f64() - *k as f64 / rate_per_s;
     let mut times: Vec<f64> = sent.iter().map(after).collect();

@@ -198,7 +198,7 @@ fn what_does_not_go_together_is_one_line() {
         (&["--stall-timeout", "1s"], "--stream"),
         (&["--max-events", "3"], "--stream"),
         (&["--stream", "--max-events", "0"], "--max-events"),
-        (&["--stream", "--pipeline", "2"], "--pipeline and --stream do not go together"),
+        (&["--stream", "--pipeline", "2"], "--pipeline and --stream cannot be combined"),
         (&["--slo", "gap.p99<1s"], "--slo 'gap.p99<1s': figures of streams need --stream"),
         (
             &["--stream", "--slo", "ttft.p99<1s"],

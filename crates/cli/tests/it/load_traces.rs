@@ -177,8 +177,8 @@ fn what_does_not_go_with_traces_is_one_line() {
         (&["--trace", "0", otlp[0], otlp[1]], "--trace: write a fraction above 0%"),
         (&["--trace", "200%", otlp[0], otlp[1]], "--trace: write a fraction above 0%"),
         (&["--trace", "1", "--out-otlp", "http://127.0.0.1:1/x"], "the path of traces is not known"),
-        (&["--trace", "1", otlp[0], otlp[1], "--on", "local"], "--trace and --on do not go together"),
-        (&["--trace", "1", otlp[0], otlp[1], "--pipeline", "4"], "--pipeline and --trace do not go together"),
+        (&["--trace", "1", otlp[0], otlp[1], "--on", "local"], "--trace and --on cannot be combined"),
+        (&["--trace", "1", otlp[0], otlp[1], "--pipeline", "4"], "--pipeline and --trace cannot be combined"),
     ] {
         let output = weir.run(&[&["load", "http://127.0.0.1:1/", "-n", "1"], flags].concat());
         assert_eq!(output.code, 2, "{flags:?}");

@@ -228,7 +228,7 @@ fn a_search_needs_messages() {
     let output = Weir::new().run(&["capacity", "ws://127.0.0.1:9/", "--listen", "--slo", "p99<1s"]);
     assert_eq!(
         (output.code, output.one_line()),
-        (2, "--listen does not go with weir capacity; what listens lasts as long as its load")
+        (2, "--listen cannot be used with weir capacity; a connection that listens lasts as long as its load")
     );
 }
 
@@ -238,11 +238,14 @@ fn what_does_not_go_with_websocket_is_named() {
         (&["ws://127.0.0.1:9/"][..], "a ws:// URL needs a message; write e.g. -b"),
         (&["http://h/", "--binary"], "--binary: it is for WebSocket; write a ws:// or wss:// URL"),
         (&["http://h/", "--subprotocol", "x"], "--subprotocol: it is for WebSocket"),
-        (&["ws://127.0.0.1:9/", "-b", "x", "-m", "PUT"], "--method does not go with a ws:// URL; an upgrade is a GET"),
-        (&["ws://127.0.0.1:9/", "-b", "x", "--no-keepalive"], "--no-keepalive does not go with a ws:// URL"),
-        (&["wss://127.0.0.1:9/", "-b", "x", "--http2"], "--http2 and --h2c do not go with a ws:// URL"),
-        (&["ws://127.0.0.1:9/", "-b", "x", "--stream"], "--stream does not go with a ws:// URL"),
-        (&["ws://127.0.0.1:9/", "-b", "x", "--check", "status == 101"], "--check does not go with a ws:// URL"),
+        (
+            &["ws://127.0.0.1:9/", "-b", "x", "-m", "PUT"],
+            "--method cannot be used with a ws:// URL; an upgrade is a GET",
+        ),
+        (&["ws://127.0.0.1:9/", "-b", "x", "--no-keepalive"], "--no-keepalive cannot be used with a ws:// URL"),
+        (&["wss://127.0.0.1:9/", "-b", "x", "--http2"], "--http2 and --h2c cannot be used with a ws:// URL"),
+        (&["ws://127.0.0.1:9/", "-b", "x", "--stream"], "--stream cannot be used with a ws:// URL"),
+        (&["ws://127.0.0.1:9/", "-b", "x", "--check", "status == 101"], "--check cannot be used with a ws:// URL"),
         (
             &["ws://127.0.0.1:9/", "-b", "x", "-H", "Sec-WebSocket-Key: x"],
             "'Sec-WebSocket-Key' is set by WebSocket itself; leave it out",
@@ -250,7 +253,10 @@ fn what_does_not_go_with_websocket_is_named() {
         (&["ws://127.0.0.1:9/", "-b", "x", "-H", "Sec-WebSocket-Protocol: x"], "write subprotocols with --subprotocol"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--subprotocol", "a b"], "invalid subprotocol 'a b'"),
         (&["ws://127.0.0.1:9/", "-b", "{{x}}"], "-b '{{x}}': expected a variable that is defined before, found 'x'"),
-        (&["ws://127.0.0.1:9/{{x}}", "-b", "x"], "templates {{ are for messages; the URL and the headers"),
+        (
+            &["ws://127.0.0.1:9/{{x}}", "-b", "x"],
+            "templates {{ work in messages; a ws:// URL and its headers have none",
+        ),
         (
             &["ws://127.0.0.1:9/", "-b", "x", "--reply", "$.*"],
             "--reply: invalid query '$.*': it has more than one value",
@@ -261,7 +267,7 @@ fn what_does_not_go_with_websocket_is_named() {
             "--listen sends no messages; write one that each connection begins with",
         ),
         (&["ws://127.0.0.1:9/", "--listen", "--rate", "5"], "--listen is a closed loop of connections"),
-        (&["ws://127.0.0.1:9/", "--listen", "--warmup", "1s"], "--warmup and --listen do not go together"),
+        (&["ws://127.0.0.1:9/", "--listen", "--warmup", "1s"], "--warmup and --listen cannot be combined"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--ping-interval", "0s"], "--ping-interval: invalid time 0; write e.g. 10s"),
         (&["http://h/", "--listen"], "--listen: it is for WebSocket; write a ws:// or wss:// URL"),
         (&["ws://127.0.0.1:9/", "-b", "x", "--first-replies", "2"], "--first-replies needs --first-message"),

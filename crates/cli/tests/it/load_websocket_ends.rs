@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use weir_measure::Run;
 use weir_measure::run::Requests;
 use weir_testing::{Running, Serving, Weir, until};
@@ -187,7 +187,7 @@ fn the_remedies_are_those_of_websocket() {
     let output = weir.run(&["load", &secure, "-b", "x", "-n", "1"]);
     assert!(output.one_line().ends_with("does it speak TLS there? Try ws://"), "{output:?}");
     let output = weir.run(&["load", &url(&serving, "/"), "-b", "x", "--streams", "5"]);
-    let expected = "--streams is for HTTP/2; messages in flight of a connection of WebSocket are --pipeline";
+    let expected = "--streams is for HTTP/2; messages in flight per WebSocket connection are --pipeline";
     assert_eq!((output.code, output.one_line()), (2, expected));
 }
 
@@ -241,6 +241,68 @@ fn a_conversation_that_breaks_off_is_a_failure() {
     let output = weir.run(&["run", &url(&serving, "/other"), "-b", "x"]);
     assert!(output.one_line().contains("status 404 in place of 101"), "{output:?}");
     assert_eq!(output.code, 2);
-    let output = weir.run(&["run", &url(&serving, "/"), "-b", "x", "--json"]);
-    assert_eq!((output.code, output.one_line()), (2, "--format json does not go with a ws:// URL"));
+}
+
+#[test]
+fn data_that_no_message_of_a_conversation_uses_is_a_warning() {
+    let serving = Serving::start(&["ws"]);
+    let weir = Weir::new();
+    weir.write("names.csv", "name\nada\n");
+    let args = ["run", &url(&serving, "/"), "--data", "names.csv", "--timeout", "200ms"];
+    let output = weir.run(&[&args[..], &["-b", "x"]].concat());
+    assert_eq!(
+        (output.code, output.one_line()),
+        (0, "warning: nothing uses the columns of names.csv: name; write e.g. {{name}}")
+    );
+    let output = weir.run(&[&args[..], &["-b", "{{name}}"]].concat());
+    assert!(output.stderr.is_empty() && output.stdout.contains("\n< ada\n"), "{output:?}");
+    let output = weir.run(&args);
+    assert_eq!(
+        (output.code, output.one_line()),
+        (2, "--variable and --data are for messages of a ws URL; write -b TEXT")
+    );
+}
+
+#[test]
+fn a_conversation_with_a_service_that_never_pauses_ends_at_the_timeout() {
+    let serving = Serving::start(&["ws", "--gap", "0ms"]);
+    let output = Weir::new().run(&["run", &url(&serving, "/push"), "--timeout", "300ms"]);
+    assert!(output.code == 0 && output.stdout.ends_with("\n> close 1000 normal closure\n"), "{}", output.code);
+}
+
+#[test]
+fn a_conversation_is_one_json_object_with_its_frames() {
+    let serving = Serving::start(&["ws", "--subprotocol", "chat.v2", "--gap", "5ms", "--messages", "2"]);
+    let weir = Weir::new();
+    weir.write("binary", [0_u8, 255]);
+    let flags = ["-b", "hello", "-b", "@binary", "--subprotocol", "chat.v2", "--timeout", "2s", "--json"];
+    let address = url(&serving, "/echo");
+    let output = weir.run(&[&["run", &address], &flags[..]].concat());
+    let document: Value = serde_json::from_str(&output.stdout).unwrap();
+    let step = &document["steps"][0];
+    assert_eq!((output.code, &document["ok"], &document["file"]), (0, &json!(true), &json!(address)), "{output:?}");
+    assert_eq!(document["totals"]["steps"], 1);
+    assert_eq!((&step["verdict"], &step["subprotocol"]), (&json!("passed"), &json!("chat.v2")));
+    let frames = step["messages"].as_array().unwrap().iter().map(|frame| {
+        assert!(frame["at_ms"].as_f64().unwrap() >= 0.0, "{frame}");
+        let mut frame = frame.clone();
+        frame.as_object_mut().unwrap().remove("at_ms");
+        frame
+    });
+    let expected = json!([
+        {"from": "weir", "kind": "text", "body": "hello"},
+        {"from": "weir", "kind": "binary", "body_base64": "AP8="},
+        {"from": "service", "kind": "text", "body": "hello"},
+        {"from": "service", "kind": "binary", "body_base64": "AP8="},
+        {"from": "weir", "kind": "close", "code": 1000},
+    ]);
+    assert_eq!(Value::Array(frames.collect()), expected);
+    let schema: Value = serde_json::from_str(include_str!("../../../../docs/schema/play.schema.json")).unwrap();
+    let errors = jsonschema::validator_for(&schema).unwrap();
+    assert_eq!(errors.iter_errors(&document).map(|error| error.to_string()).collect::<Vec<_>>(), [] as [String; 0]);
+    let hostile = url(&serving, "/hostile/half");
+    let output = weir.run(&["run", &hostile, "-b", "go", "--subprotocol", "chat.v2", "-f", "json"]);
+    let document: Value = serde_json::from_str(&output.stdout).unwrap();
+    let found = (output.code, &document["ok"], &document["steps"][0]["failures"]);
+    assert_eq!(found, (1, &json!(false), &json!(["ended without a close frame"])), "{output:?}");
 }

@@ -50,16 +50,19 @@ fn mistakes_are_found_before_the_load() {
 #[test]
 fn flags_that_say_what_a_script_says_are_refused() {
     for (args, message) in [
-        (&["--check", "status == 200"][..], "--check does not go with a Lua script; check the response in response()"),
-        (&["--think", "1s"], "--think does not go with a Lua script; write delay()"),
-        (&["--pipeline", "2"], "--pipeline does not go with a Lua script; return several requests in one string"),
-        (&["--variable", "a=1"], "--variable does not go with a Lua script; give arguments after --"),
-        (&["-b", "a", "-b", "b"], "one --body goes with a Lua script; choose among several in request()"),
-        (&["--data", "a.csv"], "--data does not go with a Lua script; it is for scenarios"),
-        (&["--on", "auto"], "--on does not go with a Lua script; its interpreters are on this machine: --on local"),
+        (
+            &["--check", "status == 200"][..],
+            "--check cannot be used with a Lua script; check the response in response()",
+        ),
+        (&["--think", "1s"], "--think cannot be used with a Lua script; write delay()"),
+        (&["--pipeline", "2"], "--pipeline cannot be used with a Lua script; return several requests in one string"),
+        (&["--variable", "a=1"], "--variable cannot be used with a Lua script; give arguments after --"),
+        (&["-b", "a", "-b", "b"], "a Lua script takes one --body; choose among several in request()"),
+        (&["--data", "a.csv"], "--data cannot be used with a Lua script; it is for scenarios"),
+        (&["--on", "auto"], "--on cannot be used with a Lua script; its interpreters run on this machine: --on local"),
         (&["--processes", "2"], "--processes needs a Python script; name one with -s FILE.py"),
-        (&["--once"], "--once does not go with a Lua script; write weir run users.lua"),
-        (&["-s", "other.hurl"], "a Lua script is given alone; leave out users.lua or the other scenarios"),
+        (&["--once"], "--once cannot be used with a Lua script; write weir run users.lua"),
+        (&["-s", "other.hurl"], "a Lua script must be the only scenario; leave out users.lua or the others"),
     ] {
         let line = refused("", args);
         assert!(line.starts_with(message), "{args:?}: {line}");
@@ -86,7 +89,7 @@ fn scripts_are_for_load_alone() {
         (&["capacity", "-s", "users.lua", "http://127.0.0.1:1/", "--slo", "p99<1s"], "agent 1 on "),
         (&["run", "users.lua"], "a Lua script needs a URL; write e.g. weir run users.lua http://localhost:8080/"),
         (&["run", "users.lua", "http://127.0.0.1:1/", "--user", "A"], "--user is for Python scripts"),
-        (&["run", "users.lua", "http://127.0.0.1:1/", "--variable", "a=1"], "--variable does not go with a script"),
+        (&["run", "users.lua", "http://127.0.0.1:1/", "--variable", "a=1"], "--variable cannot be used with a script"),
     ] {
         let output = folder.run(args);
         assert_eq!(output.code, 2, "{args:?}: {output:?}");

@@ -142,7 +142,7 @@ fn a_mistake_is_named_by_its_option() {
         ),
         (
             vec![url, "--pipeline", "2", "--check", "status == 200"],
-            "--pipeline does not go with scenarios, templates and checks",
+            "--pipeline cannot be used with scenarios, templates and checks",
         ),
     ] {
         let line = rejected(&args);

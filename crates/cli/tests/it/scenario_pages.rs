@@ -6,8 +6,7 @@ use std::fs;
 use weir_testing::{Serving, Weir};
 
 /// Pages with scenarios for the shop, relative to the root of the repository.
-const PAGES: [&str; 9] = [
-    "README.md",
+const PAGES: [&str; 8] = [
     "docs/start.md",
     "docs/scenarios.md",
     "docs/coming-from/artillery.md",

@@ -58,7 +58,7 @@ fn thresholds_of_a_mix_file_are_named_as_not_used() {
     weir.write("s.toml", FINE.replace("url = \"http://127.0.0.1:{port}/\"", load));
     let output = weir.run(&["study", "s.toml", "--check"]);
     assert_eq!(output.code, 0, "{output:?}");
-    let warning = "thresholds of the mix file are not used: \"p99 < 300ms\", abort";
+    let warning = "the mix file's thresholds are not used: \"p99 < 300ms\", abort";
     assert_eq!(output.stderr.matches(warning).count(), 1, "once for all variants and points: {output:?}");
 }
 

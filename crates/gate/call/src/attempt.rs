@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::response::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -13,6 +12,7 @@ use super::body::CallBody;
 use super::headers::{AttemptHeaders, HeaderList};
 use super::host_permit::HostPermit;
 use super::request::CallRequest;
+use super::response::UpstreamResponse;
 use super::success::grpc_failure;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -27,7 +27,7 @@ use weir_retry::retry_after::retry_after;
 /// Response of a successful attempt, or failure with the response, if one came.
 #[derive(Debug)]
 pub(super) enum AttemptOutcome {
-    Success(Parts, CallBody),
+    Success(UpstreamResponse),
     Failure {
         failure: AttemptFailure,
         /// Cause as text, if there is more than the kind.
@@ -35,7 +35,7 @@ pub(super) enum AttemptOutcome {
         /// Retry-After of the response.
         retry_after: Option<Nanos>,
         /// The response, if there was one.
-        response: Option<(Parts, CallBody)>,
+        response: Option<UpstreamResponse>,
     },
 }
 
@@ -108,6 +108,7 @@ async fn evaluate_response(
 ) -> AttemptOutcome {
     let success = &request.plan.success;
     let (head, mut body) = response.into_parts();
+    let passed = body.take_passed_fields();
     host_permit.response_started(head.status.as_u16());
     let mut verdict = success.check_head(&head);
     let codes = success.codes(&head);
@@ -129,12 +130,12 @@ async fn evaluate_response(
             Ok(BodyRead::Complete(BufferedBody::default()))
         }
         None if wanted => {
-            let body = TimedBody::new(body, timer, request.wire.timeouts.read);
+            let body = TimedBody::new(body, timer, request.wire.timeouts);
             read_body(body, success.max_body_bytes).await.map(BodyRead::Complete)
         }
         // The outcome of a gRPC call is in its trailers; a failed one has no message before them.
         None if may_wait && verdict.is_ok() && (codes != Codes::NONE || success.require_start) => {
-            read_start(TimedBody::new(body, timer, request.wire.timeouts.read)).await
+            read_start(TimedBody::new(body, timer, request.wire.timeouts)).await
         }
         None => Ok(BodyRead::Started(Bytes::new(), body)),
     };
@@ -168,7 +169,7 @@ async fn evaluate_response(
             CallBody::incomplete(first, rest, host_permit)
         }
     };
-    AttemptOutcome::from_response(verdict, head, body)
+    AttemptOutcome::from_response(verdict, UpstreamResponse { head, passed, body })
 }
 
 /// Part of a response's body that was read.
@@ -196,13 +197,13 @@ async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
 }
 
 impl AttemptOutcome {
-    fn from_response(verdict: Result<(), AttemptFailure>, head: Parts, body: CallBody) -> Self {
+    fn from_response(verdict: Result<(), AttemptFailure>, response: UpstreamResponse) -> Self {
         match verdict {
-            Ok(()) => Self::Success(head, body),
+            Ok(()) => Self::Success(response),
             Err(failure) => {
-                let value = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+                let value = response.head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
                 let retry_after = value.and_then(|text| retry_after(text, clock::wall()));
-                Self::Failure { failure, cause: None, retry_after, response: Some((head, body)) }
+                Self::Failure { failure, cause: None, retry_after, response: Some(response) }
             }
         }
     }

@@ -114,6 +114,19 @@ impl CallBody {
         }
     }
 
+    /// Bytes of its request's rest that were sent while it came.
+    pub fn sent_bytes(&self) -> u64 {
+        match self {
+            Self::Buffered(_) => 0,
+            Self::Streaming(body) => body.source.as_ref().map_or(0, |source| source.sent_bytes()),
+        }
+    }
+
+    /// Whether all of it has come, and the rest of its request is still to be sent.
+    pub fn awaits_request(&self) -> bool {
+        matches!(self, Self::Streaming(body) if body.source.as_ref().is_some_and(|source| source.awaits_request()))
+    }
+
     /// Maps the bytes of a complete body; trailers stay.
     ///
     /// # Errors
@@ -234,6 +247,17 @@ impl BodySource {
 
     fn has_ended(&self) -> bool {
         matches!(&*self.state.borrow(), BodySourceState::Open(both) if both.0.is_end_stream())
+    }
+
+    fn sent_bytes(&self) -> u64 {
+        match &*self.state.borrow() {
+            BodySourceState::Open(both) => both.0.sent_bytes(),
+            BodySourceState::DeadlineExceeded => 0,
+        }
+    }
+
+    fn awaits_request(&self) -> bool {
+        matches!(&*self.state.borrow(), BodySourceState::Open(both) if both.0.awaits_request())
     }
 
     fn is_limited(&self) -> bool {

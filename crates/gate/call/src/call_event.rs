@@ -5,6 +5,7 @@ use super::attempt_rate::SlotResult;
 
 /// Event of a call in flight.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all events are ends, and a box would be an allocation per call")]
 pub(super) enum CallEvent {
     /// Time has passed.
     Tick,

@@ -49,7 +49,7 @@ pub use self::latency_histogram::{LatencyBuckets, LatencyHistogram};
 pub use self::permits::PermitPool;
 pub use self::plan::CallPlan;
 pub use self::request::CallRequest;
-pub use self::response::{CallFailure, CallFailureReason, CallResponse};
+pub use self::response::{CallFailure, CallFailureReason, CallResponse, UpstreamResponse};
 pub use self::success::{InvalidSchema, Success};
 pub use self::unsent_attempts::UnsentAttempts;
 pub use self::upstream::{HostState, Upstream, UpstreamHost};

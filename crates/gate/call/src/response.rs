@@ -4,13 +4,27 @@ use http::response::Parts;
 
 use super::attempt_log::CallTrace;
 use super::body::CallBody;
+use weir_net::wire::PassedFields;
 use weir_resilience::admission::Rejection;
+
+/// Response of an upstream.
+#[derive(Debug)]
+pub struct UpstreamResponse {
+    /// Status and headers, as the upstream sent them.
+    pub head: Parts,
+    /// Further headers, if the request has them passed on unread.
+    pub passed: PassedFields,
+    /// Body of the response.
+    pub body: CallBody,
+}
 
 /// Response of a successful call.
 #[derive(Debug)]
 pub struct CallResponse {
     /// Status and headers, as the upstream sent them.
     pub head: Parts,
+    /// Further headers, if the request has them passed on unread.
+    pub passed: PassedFields,
     /// Body of the response.
     pub body: CallBody,
     /// Attempt log of the call.
@@ -23,7 +37,7 @@ pub struct CallFailure {
     /// Reason of the failure.
     pub reason: CallFailureReason,
     /// Last response, if there was one.
-    pub last_response: Option<(Parts, CallBody)>,
+    pub last_response: Option<UpstreamResponse>,
     /// Attempt log of the call.
     pub call_trace: CallTrace,
 }

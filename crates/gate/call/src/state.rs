@@ -1,12 +1,9 @@
 //! A call in flight: launches and ends the attempts that [`HedgedCall`] decides on.
 
-use http::response::Parts;
-
 use super::admission::{BudgetWithPermits, CallAdmission};
 use super::attempt::{AttemptOutcome, LaunchedAttempt};
 use super::attempt_log::{AttemptStatus, CallTrace};
 use super::attempt_rate::SlotFuture;
-use super::body::CallBody;
 use super::call_event::CallEvent;
 use super::call_slots::CallSlots;
 use super::call_start::CallStart;
@@ -15,7 +12,7 @@ use super::engine_state::EngineState;
 use super::host_permit::{BlameRule, HostChoice, HostPermit};
 use super::permits::{CallPermit, PermitOutcome};
 use super::request::CallRequest;
-use super::response::{CallFailure, CallFailureReason, CallResponse};
+use super::response::{CallFailure, CallFailureReason, CallResponse, UpstreamResponse};
 use super::unsent_attempts::UnsentLimit;
 use super::upload::{UploadState, track_upload};
 use weir_base::Nanos;
@@ -49,8 +46,8 @@ pub(super) struct CallState<'a> {
     /// Hosts of the attempts so far, as a bit set.
     attempted_hosts: u64,
     call_trace: CallTrace,
-    success: Option<(Parts, CallBody)>,
-    last_response: Option<(Parts, CallBody)>,
+    success: Option<UpstreamResponse>,
+    last_response: Option<UpstreamResponse>,
     is_counted: bool,
     /// Called with the trace if the call is dropped before its end.
     on_cancel: &'a dyn Fn(CallTrace),
@@ -165,18 +162,18 @@ impl<'a> CallState<'a> {
                 self.slots.turn(slot);
                 Event::Turn(attempt)
             }
-            CallEvent::Ended(attempt, AttemptOutcome::Success(head, body)) => {
-                self.slots.responded(attempt, &head);
+            CallEvent::Ended(attempt, AttemptOutcome::Success(response)) => {
+                self.slots.responded(attempt, &response.head);
                 if attempt == 0 {
                     self.request.plan.upstream.record_latency(now, now - self.call_trace.launch_of(0));
                 }
-                self.call_trace.ended(attempt, now, AttemptStatus::Won(head.status.as_u16()));
-                self.success = Some((head, body));
+                self.call_trace.ended(attempt, now, AttemptStatus::Won(response.head.status.as_u16()));
+                self.success = Some(response);
                 Event::Succeeded(attempt)
             }
             CallEvent::Ended(attempt, AttemptOutcome::Failure { failure, cause, retry_after, response }) => {
                 match &response {
-                    Some((head, _)) => self.slots.responded(attempt, head),
+                    Some(response) => self.slots.responded(attempt, &response.head),
                     None => self.slots.failed(attempt, failure),
                 }
                 self.call_trace.ended(attempt, now, AttemptStatus::Failed(failure, cause));
@@ -202,7 +199,7 @@ impl<'a> CallState<'a> {
         }
         // An attempt of this call may wait for the connection that a failed response holds.
         if !actions.iter().any(|action| matches!(action, HedgeAction::Finish(_))) {
-            drop(self.last_response.take_if(|(_, body)| body.holds_limited_connection()));
+            drop(self.last_response.take_if(|response| response.body.holds_limited_connection()));
         }
     }
 
@@ -280,14 +277,15 @@ impl<'a> CallState<'a> {
         let call_trace = std::mem::take(&mut self.call_trace);
         let (timer, deadline) = (&self.engine.timer, self.deadline);
         let deadline = || (deadline < Nanos::NEVER).then(|| timer.sleep_until(deadline));
-        if let (None, Some((head, mut body))) = (reason, success) {
+        if let (None, Some(mut response)) = (reason, success) {
             self.request.plan.upstream.counts.won();
-            body.pass_on(&mut self.admission.route_permit, deadline);
-            return Ok(CallResponse { head, body, call_trace });
+            response.body.pass_on(&mut self.admission.route_permit, deadline);
+            let UpstreamResponse { head, passed, body } = response;
+            return Ok(CallResponse { head, passed, body, call_trace });
         }
         let mut last_response = self.last_response.take();
-        if let Some((_, body)) = &mut last_response {
-            body.pass_on(&mut self.admission.route_permit, deadline);
+        if let Some(response) = &mut last_response {
+            response.body.pass_on(&mut self.admission.route_permit, deadline);
         }
         Err(CallFailure { reason: reason.unwrap_or(CallFailureReason::AllFailed), last_response, call_trace })
     }

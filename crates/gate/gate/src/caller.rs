@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use http::HeaderMap;
 
 use super::cluster_hash::cluster_hash;
-use super::config::{CallerFrom, CertificateField, PriorityRule, Proxies, RouteConfig};
+use super::config::{CallWeight, CallerFrom, CertificateField, PriorityRule, Proxies, RateTerms, RouteConfig};
 use super::forwarding::client_address;
 use super::key_source::network_of;
 use super::route_caller::RouteCaller;
@@ -15,10 +15,12 @@ use super::routing::Captures;
 use weir_base::Nanos;
 use weir_limits::fraction::Fraction;
 use weir_machine::lock::lock;
+use weir_machine::timer::Timer;
 use weir_net::path::segment_name;
+use weir_net::wire::digits;
 use weir_resilience::admission::{Priority, Rejection, RejectionReason};
 use weir_resilience::ratelimit::fair_priority::{PriorityFairness, PriorityFairnessRule};
-use weir_resilience::ratelimit::per_caller::{CallerLimiter, CallerRule};
+use weir_resilience::ratelimit::per_caller::{BucketState, CallerLimiter, CallerRule};
 use weir_resilience::ratelimit::top_callers::{RejectedCaller, TopCallers};
 use weir_server::tls::ClientIdentity;
 
@@ -43,15 +45,32 @@ pub(super) struct CallerPolicyConfig {
     priority: PriorityRule,
     caller: Option<CallerFrom>,
     rate: Option<CallerRule>,
+    rate_terms: RateTerms,
     /// Trusted proxies, for callers' addresses.
     proxies: Arc<Proxies>,
 }
 
 impl CallerPolicyConfig {
     pub(super) fn of(route: &RouteConfig, proxies: &Arc<Proxies>) -> Self {
-        let RouteConfig { priority, caller, rate, .. } = route;
-        Self { priority: priority.clone(), caller: caller.clone(), rate: *rate, proxies: Arc::clone(proxies) }
+        let RouteConfig { priority, caller, rate, rate_terms, .. } = route;
+        Self {
+            priority: priority.clone(),
+            caller: caller.clone(),
+            rate: *rate,
+            rate_terms: rate_terms.clone(),
+            proxies: Arc::clone(proxies),
+        }
     }
+}
+
+/// Decision about a call by its caller.
+#[derive(Debug)]
+pub(super) struct CallerVerdict {
+    pub(super) priority: Priority,
+    /// Rejection, if its caller is over its rate limit.
+    pub(super) rejection: Option<Rejection>,
+    /// The caller's bucket, if responses report it.
+    pub(super) bucket: Option<BucketState>,
 }
 
 impl CallerPolicy {
@@ -102,30 +121,53 @@ impl CallerPolicy {
         named.unwrap_or_else(|| RouteCaller::Address(client_address(headers, peer, &self.config.proxies)))
     }
 
-    /// The priority of a call, and a rejection if its caller is over its rate limit.
+    /// Whether the length of a request's body has to be known before it is read.
+    pub(super) fn needs_length(&self) -> bool {
+        self.caller_limiter.is_some() && matches!(self.config.rate_terms.weight, CallWeight::Body(_))
+    }
+
+    /// Tokens that a call takes. A caller that says nothing, or no whole number, takes one.
+    fn weight(&self, headers: &HeaderMap, body_bytes: u64) -> u64 {
+        let weight = match &self.config.rate_terms.weight {
+            CallWeight::One => 1,
+            CallWeight::Header(name) => headers.get(name).and_then(|value| digits(value.as_bytes())).unwrap_or(1),
+            CallWeight::Body(token_bytes) => body_bytes.div_ceil(*token_bytes),
+        };
+        weight.max(1)
+    }
+
+    /// The priority of a call with a body of this length, and a rejection if its caller is over its rate limit.
     pub(super) fn check(
         &self,
-        now: Nanos,
+        timer: &Timer,
         headers: &HeaderMap,
         caller: &RouteCaller<'_>,
         client: Option<&ClientIdentity>,
-    ) -> (Priority, Option<Rejection>) {
+        body_bytes: u64,
+    ) -> CallerVerdict {
         let requested = self.requested_priority(headers, client);
         if self.caller_limiter.is_none() && self.priority_fairness.is_none() {
-            return (requested, None);
+            return CallerVerdict { priority: requested, rejection: None, bucket: None };
         }
+        let now = timer.now();
         let key = self.key(caller);
-        let wait = self.caller_limiter.as_ref().and_then(|callers| lock(callers).allows(now, key, 1).err());
-        if let Some(retry_after) = wait {
-            return (requested, Some(Rejection { reason: RejectionReason::RateLimited, retry_after }));
+        let admit = |callers: &Mutex<CallerLimiter>| lock(callers).admit(now, key, self.weight(headers, body_bytes));
+        let (admitted, bucket) = self.caller_limiter.as_ref().map(admit).unzip();
+        let bucket = bucket.filter(|_| self.config.rate_terms.reports);
+        if let Some(Err(retry_after)) = admitted {
+            let rejection = Some(Rejection { reason: RejectionReason::RateLimited, retry_after });
+            return CallerVerdict { priority: requested, rejection, bucket };
         }
-        let Some(fairness) = &self.priority_fairness else { return (requested, None) };
+        let Some(fairness) = &self.priority_fairness else {
+            return CallerVerdict { priority: requested, rejection: None, bucket };
+        };
         // Cluster-wide hashes have no random keys.
         let key = if self.is_shared { self.hasher.hash_one(key) } else { key };
         let mut fairness = lock(fairness);
         fairness.arrived(now, key);
         let raised = requested > self.config.priority.default;
-        (if raised && !fairness.honours(now, key) { Priority::Low } else { requested }, None)
+        let priority = if raised && !fairness.honours(now, key) { Priority::Low } else { requested };
+        CallerVerdict { priority, rejection: None, bucket }
     }
 
     /// Applies this gateway's fractions of the rate limit: the default one, and those of callers with an allocation.
@@ -141,9 +183,9 @@ impl CallerPolicy {
     }
 
     /// Counts an admitted call.
-    pub(super) fn record_accepted(&self, now: Nanos) {
+    pub(super) fn record_accepted(&self, timer: &Timer) {
         if let Some(fairness) = &self.priority_fairness {
-            lock(fairness).accepted(now);
+            lock(fairness).accepted(timer.now());
         }
     }
 

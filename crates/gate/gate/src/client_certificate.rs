@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::config::ClientCertificateHeaders;
-use super::forwarding::has_same_spelling;
+use super::forwarding_names::has_same_spelling;
 use weir_base::percent;
 use weir_base::percent::AsciiSet;
 use weir_server::tls::ClientIdentity;
@@ -26,6 +26,11 @@ impl ClientCertificateHeaders {
                 headers.insert(name, value);
             }
         }
+    }
+
+    /// Whether no header is set.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Whether a name is one of these headers to an upstream.

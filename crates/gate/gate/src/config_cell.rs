@@ -88,13 +88,18 @@ fn keep_changes(runtime: &GateRuntime, reader: &Arc<Notify>) {
 }
 
 impl CachedRuntime {
-    /// The current runtime; takes a lock only after a reload.
+    /// The current runtime.
     pub(super) fn get(&self, current: &ConfigCell) -> Arc<GateRuntime> {
+        self.with(current, Arc::clone)
+    }
+
+    /// Calls `read` with the current runtime; takes a lock only after a reload.
+    pub(super) fn with<T>(&self, current: &ConfigCell, read: impl FnOnce(&Arc<GateRuntime>) -> T) -> T {
         let version = current.version.load(Ordering::Acquire);
         let mut cached = self.0.borrow_mut();
         if cached.0 != version {
             *cached = (version, current.get());
         }
-        Arc::clone(&cached.1)
+        read(&cached.1)
     }
 }

@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::config::{ForwardingHeaders, Proxies};
+use super::forwarding_names::{has_same_spelling, is_forwarding_header, is_framing_lookalike};
+use weir_net::wire::PassedFields;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -38,95 +40,6 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
     text.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
 }
 
-/// Headers beside `X-Forwarded-*` and `X-Envoy-*` in which proxies and CDNs name the caller's address, certificate, scheme,
-/// host or path, and which frameworks and applications believe. `Proxy` is a proxy for requests of a CGI ("httpoxy").
-static FORWARDING_HEADERS: [&str; 53] = [
-    "akamai-client-ip",
-    "ali-cdn-real-ip",
-    "cdn-src-ip",
-    "cf-connecting-ip",
-    "cf-connecting-ipv6",
-    "cf-pseudo-ipv4",
-    "client-ip",
-    "clientip",
-    "cloudfront-forwarded-proto",
-    "cloudfront-viewer-address",
-    "do-connecting-ip",
-    "fastly-client-ip",
-    "fly-client-ip",
-    "forwarded",
-    "forwarded-for",
-    "front-end-https",
-    "incap-client-ip",
-    "proxy",
-    "proxy-client-ip",
-    "true-client-ip",
-    "wl-proxy-client-ip",
-    "x-akamai-client-ip",
-    "x-appengine-remote-addr",
-    "x-appengine-user-ip",
-    "x-arr-clientcert",
-    "x-azure-clientip",
-    "x-azure-socketip",
-    "x-backend-host",
-    "x-cdn-src-ip",
-    "x-client-ip",
-    "x-clientip",
-    "x-cluster-client-ip",
-    "x-forward-for",
-    "x-forwarded",
-    "x-host",
-    "x-http-host-override",
-    "x-ms-forwarded-client-cert",
-    "x-nf-client-connection-ip",
-    "x-original-forwarded-for",
-    "x-original-host",
-    "x-original-url",
-    "x-originally-forwarded-for",
-    "x-originating-ip",
-    "x-proxyuser-ip",
-    "x-real-ip",
-    "x-remote-addr",
-    "x-remote-ip",
-    "x-rewrite-url",
-    "x-scheme",
-    "x-sucuri-clientip",
-    "x-true-client-ip",
-    "x-url-scheme",
-    "x-vercel-forwarded-for",
-];
-
-/// For each length, the marks of the names above as a set of bits: nearly all other names of a request have none of them.
-static MARKS: [u32; 32] = {
-    let mut found = [0; 32];
-    let mut at = 0;
-    while at < FORWARDING_HEADERS.len() {
-        let name = FORWARDING_HEADERS[at].as_bytes();
-        found[name.len()] |= mark(name);
-        at += 1;
-    }
-    found
-};
-
-/// One bit by the first and the last byte of a name, neither of which is `-` or `_` in those above.
-const fn mark(name: &[u8]) -> u32 {
-    match name {
-        [first, .., last] => 1 << (first.wrapping_add(*last) & 31),
-        _ => 0,
-    }
-}
-
-/// Whether a header has a proxy's caller, host or path. `_` counts as `-`, since CGI and WSGI do not distinguish them.
-pub(crate) fn is_forwarding_header(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    MARKS.get(bytes.len()).is_some_and(|marks| marks & mark(bytes) != 0)
-        && FORWARDING_HEADERS.iter().any(|known| has_same_spelling(name, known))
-        || bytes.first() == Some(&b'x')
-            && (has_prefix(name, "x-forwarded-")
-                // The route's `deadline_headers` decide on the deadline.
-                || has_prefix(name, "x-envoy-") && !has_same_spelling(name, "x-envoy-expected-rq-timeout-ms"))
-}
-
 impl ForwardingHeaders {
     /// Whether a header of a caller is removed unless it is a trusted proxy.
     fn removes(&self, name: &str) -> bool {
@@ -140,28 +53,11 @@ impl ForwardingHeaders {
     }
 }
 
-/// Whether a name frames a body for an upstream that does not distinguish `-` and `_`, and for this gateway does not.
-fn is_framing_lookalike(name: &str) -> bool {
-    let is = |known: &str| has_same_spelling(name, known) && name.contains('_');
-    is("content-length") || is("transfer-encoding")
-}
-
-/// Whether two names are the same to an upstream that does not distinguish `-` and `_`.
-pub(crate) fn has_same_spelling(name: &str, known: &str) -> bool {
-    name.len() == known.len() && has_prefix(name, known)
-}
-
-fn has_prefix(name: &str, known: &str) -> bool {
-    let same = |(ours, theirs): (u8, u8)| ours == theirs || matches!((ours, theirs), (b'_' | b'-', b'_' | b'-'));
-    name.len() >= known.len() && name.bytes().zip(known.bytes()).all(same)
-}
-
-/// Sets the forwarding headers. Those of the client are kept only if it is trusted, and otherwise removed in all
-/// spellings that an upstream might accept.
+/// Sets the forwarding headers, with `lines` as lines where none of the client stays. Those of the client are kept only
+/// if it is trusted, and otherwise removed in all spellings that an upstream might accept.
 pub(super) fn set_forwarded(
-    headers: &mut HeaderMap,
+    (headers, lines): (&mut HeaderMap, Option<&mut PassedFields>),
     client: &HeaderValue,
-    host: Option<&HeaderValue>,
     scheme: &'static str,
     trusted: bool,
     rule: &ForwardingHeaders,
@@ -176,13 +72,23 @@ pub(super) fn set_forwarded(
             headers.remove(name);
         }
     }
+    if let Some(lines) = lines
+        && !headers.keys().any(|name| is_forwarding_header(name.as_str()))
+    {
+        lines.push_header(&FORWARDED_FOR, client);
+        lines.push_header(&FORWARDED_PROTO, &HeaderValue::from_static(scheme));
+        headers.get(header::HOST).into_iter().for_each(|host| lines.push_header(&FORWARDED_HOST, host));
+        return;
+    }
     let chain = forwarded_for(headers, client);
     headers.insert(FORWARDED_FOR, chain);
     if !headers.contains_key(FORWARDED_PROTO) {
         headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme));
     }
-    if let Some(host) = host.filter(|_| !headers.contains_key(FORWARDED_HOST)) {
-        headers.insert(FORWARDED_HOST, host.clone());
+    if !headers.contains_key(FORWARDED_HOST)
+        && let Some(host) = headers.get(header::HOST).cloned()
+    {
+        headers.insert(FORWARDED_HOST, host);
     }
     // If it is used, this gateway must append its own element (RFC 7239, 4).
     if headers.contains_key(header::FORWARDED) {
@@ -222,23 +128,22 @@ mod tests {
 
     #[test]
     fn forwarding_headers_of_untrusted_clients_are_replaced() {
-        let host = HeaderValue::from_static("api.example");
-        let mut strange = headers(&[("x-forwarded-for", "6.6.6.6"), ("x-forwarded-proto", "https")]);
+        let host = ("host", "api.example");
+        let mut strange = headers(&[host, ("x-forwarded-for", "6.6.6.6"), ("x-forwarded-proto", "https")]);
         let mut trusted = strange.clone();
         set_forwarded(
-            &mut strange,
+            (&mut strange, None),
             &HeaderValue::from_static("10.0.0.1"),
-            Some(&host),
             "http",
             false,
             &ForwardingHeaders::default(),
         );
-        let own = [("x-forwarded-for", "10.0.0.1"), ("x-forwarded-proto", "http"), ("x-forwarded-host", "api.example")];
+        let own =
+            [host, ("x-forwarded-for", "10.0.0.1"), ("x-forwarded-proto", "http"), ("x-forwarded-host", "api.example")];
         assert_eq!(strange, headers(&own));
         set_forwarded(
-            &mut trusted,
+            (&mut trusted, None),
             &HeaderValue::from_static("10.0.0.1"),
-            Some(&host),
             "http",
             true,
             &ForwardingHeaders::default(),
@@ -247,9 +152,8 @@ mod tests {
         assert_eq!(trusted.get("x-forwarded-proto").unwrap(), "https");
         let mut lines = headers(&[("x-forwarded-for", "1.1.1.1, 2.2.2.2"), ("x-forwarded-for", "3.3.3.3")]);
         set_forwarded(
-            &mut lines,
+            (&mut lines, None),
             &HeaderValue::from_static("10.0.0.1"),
-            Some(&host),
             "http",
             true,
             &ForwardingHeaders::default(),
@@ -284,23 +188,35 @@ mod tests {
         }
         let client = HeaderValue::from_static("::1");
         let mut trusted = headers(&[("forwarded", "for=6.6.6.6"), ("x-real-ip", "6.6.6.6"), ("x_real_ip", "7.7.7.7")]);
-        set_forwarded(&mut trusted, &client, None, "http", true, &ForwardingHeaders::default());
+        set_forwarded((&mut trusted, None), &client, "http", true, &ForwardingHeaders::default());
         let lines: Vec<_> = trusted.get_all("forwarded").iter().collect();
         assert_eq!(lines, ["for=6.6.6.6", "for=\"[::1]\""]);
         let mut framed = headers(&[("content_length", "0"), ("transfer_encoding", "chunked"), ("content-length", "4")]);
-        set_forwarded(&mut framed, &client, None, "http", true, &ForwardingHeaders::default());
+        set_forwarded((&mut framed, None), &client, "http", true, &ForwardingHeaders::default());
         let names = ["content-length", "content_length", "transfer_encoding"];
         assert_eq!(names.map(|name| framed.contains_key(name)), [true, false, false]);
         assert_eq!((trusted.get("x-real-ip").unwrap().as_bytes(), trusted.get("x_real_ip")), (&b"6.6.6.6"[..], None));
     }
 
     #[test]
-    fn every_forwarding_header_is_told_from_others() {
-        for known in FORWARDING_HEADERS {
-            assert!(is_forwarding_header(known) && is_forwarding_header(&known.replace('-', "_")), "{known}");
-            for other in [format!("{known}x"), format!("a{known}"), known[..known.len() - 1].to_owned()] {
-                let is_known = FORWARDING_HEADERS.iter().any(|name| has_same_spelling(&other, name));
-                assert_eq!(is_forwarding_header(&other), is_known || other.starts_with("x-forwarded-"), "{other}");
+    fn lines_have_what_headers_would_have() {
+        for trusted in [false, true] {
+            for given in [
+                &[("host", "a")][..],
+                &[],
+                &[("host", "a"), ("x-forwarded-for", "6.6.6.6")],
+                &[("x_real_ip", "6.6.6.6")],
+                &[("x-forwarded-proto", "https"), ("content_length", "1")],
+                &[("forwarded", "for=6.6.6.6"), ("user-agent", "x")],
+            ] {
+                let (mut all, mut rest, mut lines) = (headers(given), headers(given), PassedFields::default());
+                let (client, rule) = (HeaderValue::from_static("10.0.0.1"), ForwardingHeaders::default());
+                set_forwarded((&mut all, None), &client, "http", trusted, &rule);
+                set_forwarded((&mut rest, Some(&mut lines)), &client, "http", trusted, &rule);
+                let kept = rest.keys().any(|name| is_forwarding_header(name.as_str()));
+                assert_eq!(lines.is_empty(), kept, "{given:?}");
+                lines.append_to(&mut rest);
+                assert_eq!(rest, all, "{given:?} {trusted}");
             }
         }
     }
@@ -313,7 +229,7 @@ mod tests {
             [("cf-connecting-ip", "1"), ("true-client-ip", "2"), ("x-tenant", "3"), ("x_tenant", "4"), ("x-a", "5")];
         let sent = |trusted| {
             let mut all = headers(&given);
-            set_forwarded(&mut all, &HeaderValue::from_static("10.0.0.1"), None, "http", trusted, &rule);
+            set_forwarded((&mut all, None), &HeaderValue::from_static("10.0.0.1"), "http", trusted, &rule);
             all.remove(FORWARDED_FOR);
             all.remove(FORWARDED_PROTO);
             all

@@ -12,7 +12,8 @@ use super::config::{
     ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, ForwardingHeaders, HostRule, KeySource,
     LocalResponse, Proxies, RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
 };
-use super::forwarding::has_same_spelling;
+use super::forwarding_names::has_same_spelling;
+use super::headers;
 use super::json_merge::JsonMerge;
 use super::local_responses;
 use super::mirror::Mirror;
@@ -56,6 +57,8 @@ pub(super) struct GateRoute {
     pub(super) admission_config: Option<admission::AdmissionConfig>,
     /// Request headers that the route sets or removes.
     pub(super) own_headers: Arc<[HeaderName]>,
+    /// Response headers that the route reads or changes: the others may be passed on unread.
+    pub(super) response_headers: Arc<[HeaderName]>,
     deadline_from: Option<DeadlineFrom>,
     rewrite: Rewrite,
     response_rule: ResponseRule,
@@ -128,6 +131,7 @@ impl GateRoute {
             rate_limit_id: rate,
             admission_config: route_config.admission.clone(),
             own_headers: own_headers(&route_config.rewrite),
+            response_headers: response_headers(route_config),
             deadline_from: route_config.deadline_from.clone(),
             rewrite: route_config.rewrite.clone(),
             merge: JsonMerge::new(&route_config.response.merge),
@@ -142,9 +146,7 @@ impl GateRoute {
 
     /// Whether a request of this method may be sent more than once.
     pub(super) fn is_retryable(&self, method: &Method) -> bool {
-        let policy = &self.plan().policy;
-        policy.allows_extra_attempts()
-            && ResendRule::of(policy.retryable_methods, method.as_str()) == ResendRule::Always
+        ResendRule::allows_extra_attempts(&self.plan().policy, method.as_str())
     }
 
     /// The caller's deadline in the target, or the response to an invalid one.
@@ -191,6 +193,11 @@ impl GateRoute {
         let protocol = self.upgrades.iter().find(|known| is_same_protocol(known, requested))?;
         // RFC 6455, 4.1.
         (protocol != "websocket" || parts.method == Method::GET).then_some(protocol)
+    }
+
+    /// Whether the route sets or removes headers of requests of names of its own.
+    pub(super) fn changes_request_headers(&self) -> bool {
+        !(self.own_headers.is_empty() && self.rewrite.add.is_empty() && self.client_certificate_headers.is_empty())
     }
 
     pub(super) fn rewrite_request(&self, headers: &mut HeaderMap) {
@@ -260,6 +267,15 @@ fn parse_integer(text: &str) -> Option<i64> {
 /// Request headers that a route sets or removes.
 fn own_headers(rewrite: &Rewrite) -> Arc<[HeaderName]> {
     rewrite.remove.iter().chain(rewrite.set.iter().map(|(name, _)| name)).cloned().collect()
+}
+
+/// Response headers that a route reads, sets or removes.
+fn response_headers(route_config: &RouteConfig) -> Arc<[HeaderName]> {
+    let Rewrite { response_remove, response_set, .. } = &route_config.rewrite;
+    let success = route_config.policy.success.headers.iter();
+    let of_rate = if route_config.rate_terms.reports { &headers::RATE_LIMIT_HEADERS[..] } else { &[] };
+    let named = response_remove.iter().chain(response_set.iter().chain(success).map(|(name, _)| name));
+    named.chain(of_rate).cloned().collect()
 }
 
 /// Whether a name is one of a route's own to an upstream that does not distinguish `-` and `_`.

@@ -1,23 +1,32 @@
 //! Headers of forwarded messages: hop-by-hop headers are removed (RFC 9110, 7.6.1). Forwarding headers: `forwarding`.
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use weir_base::Nanos;
+use weir_net::lookup::has_field;
+use weir_resilience::ratelimit::per_caller::BucketState;
+use weir_server::ServiceReply;
 
 /// Hop-by-hop headers beside those that `Connection` names. `TE` and `Trailer` stay, since trailers are passed on.
-const HOP_BY_HOP_HEADERS: [&str; 7] = [
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "transfer-encoding",
-    "upgrade",
+const HOP_BY_HOP_HEADERS: [HeaderName; 7] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
     // Of an upgrade to HTTP/2, which is never passed on; a caller need not name it in `Connection`.
-    "http2-settings",
-    "proxy-authenticate",
+    HeaderName::from_static("http2-settings"),
+    header::PROXY_AUTHENTICATE,
 ];
+
+/// Whether a header is hop-by-hop, whatever `Connection` names.
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    HOP_BY_HOP_HEADERS.iter().any(|known| known == name)
+}
 
 /// Removes hop-by-hop headers.
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     // One scan of the names is cheaper than six lookups, and most messages have none.
-    if !headers.keys().any(|name| HOP_BY_HOP_HEADERS.iter().any(|known| *known == name.as_str())) {
+    if !headers.keys().any(is_hop_by_hop) {
         return;
     }
     let named: Vec<HeaderName> = headers
@@ -38,7 +47,7 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
 
 /// Reduces `TE` to `trailers`, the only coding that is passed on.
 pub(super) fn keep_te_trailers(headers: &mut HeaderMap) {
-    if headers.contains_key(header::TE) {
+    if has_field(headers, &header::TE) {
         let trailers = headers.get_all(header::TE).iter().any(|value| tokens(value).any(|name| name == "trailers"));
         headers.remove(header::TE);
         if trailers {
@@ -62,6 +71,22 @@ pub(super) fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
+/// Bytes of a name (RFC 3986, 3.2.2).
+static NAME_BYTES: [bool; 256] = {
+    let (mut found, marks) = ([false; 256], b"-._~%!$&'()*+;=");
+    let mut byte = 0;
+    while byte < 256 {
+        found[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < marks.len() {
+        found[marks[at] as usize] = true;
+        at += 1;
+    }
+    found
+};
+
 /// Whether the value is empty, or a host with a port or without (RFC 9110, 7.2). Anything else is ambiguous between
 /// implementations: `a@b`, `a/b`, `a, b`, `a:80:b`.
 pub(super) fn is_host(value: &[u8]) -> bool {
@@ -72,7 +97,7 @@ pub(super) fn is_host(value: &[u8]) -> bool {
     };
     let named = match name.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) {
         Some(address) => address.iter().all(|byte| byte.is_ascii_alphanumeric() || b":.".contains(byte)),
-        None => name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=".contains(byte)),
+        None => name.iter().all(|byte| NAME_BYTES[usize::from(*byte)]),
     };
     named && port.iter().all(u8::is_ascii_digit) && (port.is_empty() || !name.is_empty())
 }
@@ -81,6 +106,22 @@ pub(super) fn is_host(value: &[u8]) -> bool {
 fn tokens(value: &HeaderValue) -> impl Iterator<Item = String> {
     let text = value.to_str().unwrap_or_default();
     text.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())
+}
+
+/// Headers of a response about its caller's rate limit.
+pub(super) const RATE_LIMIT_HEADERS: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+
+/// Sets these headers, the reset in seconds until the bucket is full.
+pub(super) fn report_bucket(reply: &mut ServiceReply, bucket: &BucketState) {
+    let (ServiceReply::Response(response) | ServiceReply::Upgrade(response, _)) = reply else { return };
+    let values = [bucket.capacity, bucket.tokens, bucket.full_in.0.div_ceil(Nanos::SECOND.0)];
+    for (name, value) in RATE_LIMIT_HEADERS.into_iter().zip(values) {
+        response.headers_mut().insert(name, value.into());
+    }
 }
 
 /// Removes Content-Length from 1xx and 204 (RFC 9110, 8.6). That of a response to HEAD and of a 304 stays.

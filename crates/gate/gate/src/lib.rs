@@ -4,8 +4,8 @@
 //!   replaced by reloads
 //! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
 //! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
-//!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `route_caller`, `key_source`,
-//!   `side_choice`, `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `client_certificate`, `json_merge`,
+//!   with calls, `local_route`: one without; `routed`: a request on its route, `call_reply`: its reply; `caller`, `route_caller`, `key_source`,
+//!   `side_choice`, `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `forwarding_names`, `client_certificate`, `json_merge`,
 //!   `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
@@ -18,6 +18,7 @@
 //! Calls themselves, with their attempts, are in [`weir_call`].
 
 mod admin;
+mod call_reply;
 mod call_spans;
 mod caller;
 mod certificate_watch;
@@ -30,6 +31,7 @@ mod distributed_limit;
 mod distributed_limits;
 pub mod dns;
 mod forwarding;
+mod forwarding_names;
 mod gate_route;
 mod grpc_health;
 mod headers;

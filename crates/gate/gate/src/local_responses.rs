@@ -8,6 +8,7 @@ use weir_base::failure::FailureSide;
 use weir_base::percent;
 use weir_base::percent::AsciiSet;
 use weir_call::attempt_log::{AttemptStatus, CallTrace};
+use weir_net::lookup::field;
 use weir_resilience::admission::{Rejection, RejectionReason};
 use weir_retry::grpc::{Code, is_grpc};
 use weir_server::ResponseBody;
@@ -24,7 +25,7 @@ pub(super) enum ErrorFormat {
 impl ErrorFormat {
     /// The format for a request's Content-Type.
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let grpc = headers.get(header::CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
+        let grpc = field(headers, &header::CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
         if grpc { Self::Grpc } else { Self::Http }
     }
 
@@ -82,6 +83,11 @@ pub(super) fn not_allowed(allow: &str) -> Response<ResponseBody> {
     response
 }
 
+/// 411: the length of the body is the call's weight in a rate limit.
+pub(super) fn length_required() -> Response<ResponseBody> {
+    text(StatusCode::LENGTH_REQUIRED, "the body's length counts in the rate limit: Content-Length is required")
+}
+
 /// The response to a rejected call: 429 or 503 with Retry-After, and a line that ends with the reason. It must be
 /// cheap, since most calls get it under overload.
 pub(super) fn rejected(rejection: Rejection) -> Response<ResponseBody> {
@@ -93,6 +99,10 @@ pub(super) fn rejected(rejection: Rejection) -> Response<ResponseBody> {
             (OVERLOAD, "overload: no response before the deadline (deadline_too_short)\n")
         }
         RejectionReason::QueueTimeout => (OVERLOAD, "overload: no slot became free in time (queue_timeout)\n"),
+        RejectionReason::RateLimited if rejection.retry_after == Nanos::NEVER => (
+            StatusCode::TOO_MANY_REQUESTS,
+            "the call weighs more than its caller's rate limit allows at once (rate_limited)\n",
+        ),
         RejectionReason::RateLimited => {
             (StatusCode::TOO_MANY_REQUESTS, "the caller is over its rate limit (rate_limited)\n")
         }
@@ -104,8 +114,11 @@ pub(super) fn rejected(rejection: Rejection) -> Response<ResponseBody> {
     let headers = response.headers_mut();
     headers.reserve(2);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    let seconds = rejection.retry_after.0.div_ceil(Nanos::SECOND.0).max(1);
-    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    // What never is allowed is not to be retried.
+    if rejection.retry_after != Nanos::NEVER {
+        let seconds = rejection.retry_after.0.div_ceil(Nanos::SECOND.0).max(1);
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
     response
 }
 

@@ -10,7 +10,7 @@ use weir_base::Nanos;
 use weir_call::{CallEngine, CallPlan, CallRequest, Success, Upstream};
 use weir_machine::executor::spawn_task;
 use weir_machine::lock::lock;
-use weir_net::client::OutgoingBody;
+use weir_net::client::{OutgoingBody, WireOptions};
 use weir_resilience::admission::Priority;
 use weir_resilience::policy::Policy;
 use weir_retry::retry_budget::RetryBudget;
@@ -84,6 +84,7 @@ impl Mirror {
         let Some((body, permit)) = self.admit(now, request, body) else { return };
         self.counts.sent.fetch_add(1, Relaxed);
         let (engine, method, headers) = (engine.clone(), request.method.clone(), request.headers.clone());
+        let passed = request.wire.passed.cloned();
         let (target, spread, client) = (request.target.to_owned(), request.spread, request.client);
         spawn_task(async move {
             let request = CallRequest {
@@ -91,6 +92,7 @@ impl Mirror {
                 priority: Priority::Low,
                 spread,
                 client,
+                wire: WireOptions { passed: passed.as_ref(), ..WireOptions::default() },
                 ..CallRequest::new(&permit.0.plan, &method, &target, &headers)
             };
             if let Ok(mut response) = engine.call(&request, body).await {

@@ -13,18 +13,25 @@ use http_body::{Body, Frame, SizeHint};
 use super::config::RequestLimits;
 use super::local_responses;
 use weir_net::client::BodyStream;
+use weir_net::wire::PassedFields;
 use weir_server::ResponseBody;
 
 impl RequestLimits {
     /// 431 if the head is too large. Its size is that of the request line and the fields over HTTP/1.1.
-    pub(super) fn check_head(&self, parts: &Parts, headers: &HeaderMap) -> Option<Response<ResponseBody>> {
+    pub(super) fn check_head(
+        &self,
+        parts: &Parts,
+        headers: &HeaderMap,
+        passed: &PassedFields,
+    ) -> Option<Response<ResponseBody>> {
         let too_large = |line: &str| local_responses::text(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, line);
-        if let Some(max) = self.max_headers.filter(|max| headers.len() > *max) {
+        if let Some(max) = self.max_headers.filter(|max| headers.len() + passed.count() > *max) {
             return Some(too_large(&format!("more than {max} header fields")));
         }
         let max = self.max_head_bytes?;
         // "name: value\r\n", and "METHOD TARGET HTTP/1.1\r\n".
         let fields: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+        let fields = fields + passed.lines().len();
         let target = parts.uri.path_and_query().map_or(1, |target| target.as_str().len());
         let is_too_large = fields + parts.method.as_str().len() + target + 12 > max;
         is_too_large.then(|| too_large(&format!("a head of more than {max} bytes")))

@@ -1,4 +1,4 @@
-//! A request on its route: its deadline, its body and headers, its call, and the reply.
+//! A request on its route: its deadline, its body and headers, and its call.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,23 +7,24 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
 use http_body::Body as _;
-use http_body_util::BodyExt;
 
 use super::call_spans::CallSpanFacts;
 use super::forwarding::set_forwarded;
 use super::gate_route::GateRoute;
 use super::headers;
 use super::local_responses::{self, ErrorFormat};
-use super::request_limits::body_too_large;
 use super::route_caller::RouteCaller;
 use super::tracing::{TracedCall, Tracer};
 use super::trailer_filter::TrailerFilter;
 use weir_base::Nanos;
 use weir_call::attempt_log::CallTrace;
-use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
+use weir_call::{CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
 use weir_machine::logger::Logger;
-use weir_net::client::OutgoingBody;
+use weir_net::client::{OutgoingBody, WireOptions};
+use weir_net::lookup::{field, has_field};
+use weir_net::wire::PassedFields;
 use weir_resilience::admission::{ConnectionNumber, Priority};
+use weir_resilience::ratelimit::per_caller::BucketState;
 use weir_server::{BodyPrefix, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
 /// Shortest time of a call whose caller sets its deadline, before service times are known: enough for most services to
@@ -41,6 +42,8 @@ pub(super) struct RoutedRequest<'a> {
     pub(super) plan: &'a CallPlan,
     /// Key by which the upstream chooses a host, with consistent hashing.
     pub(super) key: Option<u64>,
+    /// The caller's bucket of its rate limit, if responses report it.
+    pub(super) bucket: Option<BucketState>,
     /// Set-Cookie of the response, for a caller that is to keep its side.
     pub(super) set_cookie: Option<HeaderValue>,
     pub(super) context: &'a RequestContext,
@@ -53,7 +56,7 @@ impl RoutedRequest<'_> {
     pub(super) async fn forward(
         &self,
         parts: &Parts,
-        mut headers: HeaderMap,
+        (mut headers, mut passed): (HeaderMap, PassedFields),
         body: RequestBody,
         target_deadline: Option<Nanos>,
         target: &str,
@@ -92,7 +95,7 @@ impl RoutedRequest<'_> {
                 headers.remove(name);
             }
         }
-        self.sanitize_headers(parts, &mut headers, upgrade);
+        self.sanitize_headers(parts, (&mut headers, &mut passed), upgrade);
         let request = CallRequest {
             deadline,
             upgrade: upgrade.is_some(),
@@ -102,6 +105,12 @@ impl RoutedRequest<'_> {
             client: Some(self.context.peer()),
             spread,
             connection: self.context.http2_connection().map(ConnectionNumber),
+            // HTTP/2 has no lines of headers.
+            wire: WireOptions {
+                passed: Some(&passed),
+                passes_all_but: (parts.version != Version::HTTP_2).then_some(&self.route.response_headers),
+                ..WireOptions::default()
+            },
             ..CallRequest::new(self.plan, &parts.method, target, &headers)
         };
         if self.context.is_described() {
@@ -118,11 +127,19 @@ impl RoutedRequest<'_> {
         };
         let ended = self.engine.call_with_cancel_hook(&request, body, &on_cancel).await;
         if !matches!(ended, Err(CallFailure { reason: CallFailureReason::Rejected(_), .. })) {
-            self.route.caller_policy.record_accepted(self.engine.timer().now());
+            self.route.caller_policy.record_accepted(self.engine.timer());
         }
         let is_too_large = is_too_large.is_some_and(|exceeded| exceeded.get());
-        let reply = self.finish(parts, &headers, traced, ended, upgrade, is_too_large);
-        self.engine.client().recycle_headers(headers);
+        let mut reply = self.finish(parts, &headers, traced, ended, upgrade, is_too_large);
+        match &mut reply {
+            // The server uses the memory of a response's headers for the next request's.
+            ServiceReply::Response(response) if response.headers().is_empty() => {
+                headers.clear();
+                *response.headers_mut() = headers;
+            }
+            _ => self.engine.client().recycle_headers(headers),
+        }
+        self.engine.client().recycle_passed_fields(passed);
         reply
     }
 
@@ -156,10 +173,13 @@ impl RoutedRequest<'_> {
             self.context.log_attempts(trace.json());
         }
         let reported = (traced.is_some() || self.call_logger.is_some()).then(|| trace.clone());
-        let reply = match ended {
+        let mut reply = match ended {
             Ok(response) => self.success_reply(response, upgrade),
             Err(failed) => self.failure_response(failed, is_too_large).into(),
         };
+        if let Some(bucket) = &self.bucket {
+            headers::report_bucket(&mut reply, bucket);
+        }
         if let Some(trace) = reported {
             let status = reply.status().map(|status| status.as_u16());
             self.report(&self.span_facts(parts, headers, traced, (status, outcome)), &trace);
@@ -224,7 +244,7 @@ impl RoutedRequest<'_> {
         let all = self.route.caller_deadlines.iter();
         // An invalid header sets no limit, but must not be passed on beside the gateway's own.
         all.filter_map(|(name, form)| {
-            headers.get(name).map(|value| form.read(value.as_bytes()).unwrap_or(Nanos::NEVER))
+            field(headers, name).map(|value| form.read(value.as_bytes()).unwrap_or(Nanos::NEVER))
         })
         .min()
     }
@@ -280,10 +300,17 @@ impl RoutedRequest<'_> {
     }
 
     /// Turns the caller's headers into those of the upstream request.
-    fn sanitize_headers(&self, parts: &Parts, headers: &mut HeaderMap, upgrade: Option<&HeaderValue>) {
+    fn sanitize_headers(
+        &self,
+        parts: &Parts,
+        (headers, passed): (&mut HeaderMap, &mut PassedFields),
+        upgrade: Option<&HeaderValue>,
+    ) {
         let route = self.route;
         headers::remove_hop_by_hop(headers);
-        headers.remove(header::EXPECT);
+        if has_field(headers, &header::EXPECT) {
+            headers.remove(header::EXPECT);
+        }
         headers::keep_te_trailers(headers);
         if parts.version == Version::HTTP_2 {
             headers::join_cookies(headers);
@@ -301,97 +328,13 @@ impl RoutedRequest<'_> {
                 headers.insert(header::HOST, host);
             }
         }
-        let host = headers.get(header::HOST).cloned();
         let trusted = route.proxies.contains(self.context.peer().ip());
         let scheme = if self.context.tls().is_some() { "https" } else { "http" };
-        set_forwarded(
-            headers,
-            self.context.client_address(),
-            host.as_ref(),
-            scheme,
-            trusted,
-            &route.forwarding_headers,
-        );
+        // As lines, unless the route may read or change them.
+        let lines = (!route.changes_request_headers()).then_some(passed);
+        set_forwarded((headers, lines), self.context.client_address(), scheme, trusted, &route.forwarding_headers);
         let client = self.context.tls().and_then(|tls| tls.client.as_ref());
         route.client_certificate_headers.apply(headers, client, trusted);
         route.rewrite_request(headers);
-    }
-
-    fn success_reply(&self, response: CallResponse, upgrade: Option<&HeaderValue>) -> ServiceReply {
-        let CallResponse { mut head, body, .. } = response;
-        if let Some(protocol) = upgrade.filter(|_| head.status == StatusCode::SWITCHING_PROTOCOLS) {
-            return self.switch_reply(head.headers, body, protocol);
-        }
-        headers::remove_hop_by_hop(&mut head.headers);
-        headers::remove_content_headers(head.status, &mut head.headers);
-        self.edit_response(&mut head.headers);
-        let body = match self.route.merge() {
-            Some(merge) => body.map_buffered(|bytes| merge.apply(bytes)).inspect(|_| {
-                head.headers.remove(header::CONTENT_LENGTH);
-            }),
-            None => Err(body),
-        };
-        let body = body.unwrap_or_else(|body| body);
-        head.version = Version::HTTP_11;
-        Response::from_parts(head, server_body(body)).into()
-    }
-
-    /// The reply to a request that switches to another protocol.
-    fn switch_reply(&self, mut headers: HeaderMap, body: CallBody, protocol: &HeaderValue) -> ServiceReply {
-        let Some(tunnel) = body.into_upgraded() else {
-            let response = local_responses::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols");
-            return self.error_format.format(response).into();
-        };
-        headers::remove_hop_by_hop(&mut headers);
-        headers::remove_content_headers(StatusCode::SWITCHING_PROTOCOLS, &mut headers);
-        self.edit_response(&mut headers);
-        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-        headers.insert(header::UPGRADE, protocol.clone());
-        let mut switch = Response::new(ResponseBody::empty());
-        *switch.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-        *switch.headers_mut() = headers;
-        ServiceReply::Upgrade(switch, Box::new(tunnel))
-    }
-
-    /// The route's changes to an upstream's response, and the cookie of the caller's side.
-    fn edit_response(&self, headers: &mut HeaderMap) {
-        self.route.rewrite_response(headers);
-        if let Some(cookie) = &self.set_cookie {
-            headers.append(header::SET_COOKIE, cookie.clone());
-        }
-    }
-
-    fn failure_response(&self, failed: CallFailure, is_too_large: bool) -> Response<ResponseBody> {
-        let CallFailure { reason, last_response, call_trace } = failed;
-        match reason {
-            CallFailureReason::DeadlineExceeded => return self.error_format.format(self.route.deadline_response()),
-            CallFailureReason::Rejected(rejection) => {
-                return self.error_format.format(self.route.rejection_response(rejection));
-            }
-            CallFailureReason::AllFailed => {}
-        }
-        if let Some(max) = self.route.limits.max_body_bytes.filter(|_| is_too_large) {
-            return self.error_format.format(body_too_large(max));
-        }
-        if let Some(own) = local_responses::bad_request(&call_trace).or_else(|| self.route.failure_response()) {
-            return self.error_format.format(own);
-        }
-        match last_response {
-            Some((mut head, body)) => {
-                headers::remove_hop_by_hop(&mut head.headers);
-                headers::remove_content_headers(head.status, &mut head.headers);
-                self.edit_response(&mut head.headers);
-                head.version = Version::HTTP_11;
-                Response::from_parts(head, server_body(body))
-            }
-            None => self.error_format.format(local_responses::no_response(&call_trace)),
-        }
-    }
-}
-
-fn server_body(body: CallBody) -> ResponseBody {
-    match body {
-        CallBody::Buffered(bytes) => bytes.into(),
-        CallBody::Streaming(_) => ResponseBody::from_stream(body.map_err(Into::into)),
     }
 }

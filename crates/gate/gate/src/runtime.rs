@@ -20,8 +20,21 @@ use weir_call::{Upstream, UpstreamHost};
 use weir_net::client::{ConnectOptions, Origin, PendingAddresses};
 use weir_net::path::PathRule;
 use weir_net::tls::{Tls, TlsOptions};
+use weir_net::wire::PassedNames;
 use weir_retry::policy::BudgetRule;
 use weir_retry::retry_budget::RetryBudget;
+
+/// Names of fields of requests that a configuration reads nowhere. A name that it has anywhere counts as read: so a part of
+/// it that comes to read fields needs no entry here.
+fn passed_names(config: &Config) -> PassedNames {
+    let names = PassedNames::unread_by(&format!("{config:?}"));
+    let inspects = |route: &RouteConfig| {
+        let success = &route.policy.success;
+        success.json || success.schema.is_some() || !route.response.merge.is_empty()
+    };
+    // It is removed where bodies are inspected.
+    if config.routes.iter().any(inspects) { names.without("accept-encoding") } else { names }
+}
 
 /// Runtime of a configuration.
 #[derive(Debug)]
@@ -32,6 +45,8 @@ pub(super) struct GateRuntime {
     pub(super) path_rule: PathRule,
     /// Handling of a request, by the index of its route in the configuration.
     pub(super) actions: Vec<RuntimeAction>,
+    /// Names of request fields that nothing in the configuration reads.
+    pub(super) passed_names: PassedNames,
     /// Routes with calls.
     pub(super) routes: Vec<GateRoute>,
     /// Routes without.
@@ -110,6 +125,7 @@ impl GateRuntime {
         }
         let mut runtime = Self {
             listeners,
+            passed_names: passed_names(config),
             path_rule: config.path_rule,
             actions: Vec::new(),
             routes: Vec::new(),

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use http::request::Parts;
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use http_body::Body as _;
 use prometheus_client::registry::Registry;
 
+use super::caller::CallerVerdict;
 use super::config_cell::{CachedRuntime, ConfigCell};
 use super::distributed_limits::DistributedLimits;
 use super::gate_route::RouteSide;
@@ -29,7 +31,9 @@ use weir_call::CallEngine;
 use weir_machine::executor::spawn_task;
 use weir_machine::logger::Logger;
 use weir_net::client::{Client, Options as ClientOptions};
+use weir_net::lookup::field;
 use weir_net::path::{AmbiguousPath, PathRule, normalize, without_parameters};
+use weir_net::wire::PassedNames;
 use weir_resilience::admission::ConnectionNumber;
 use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, Timer};
 use weir_telemetry::SpanSender;
@@ -101,6 +105,10 @@ impl server::Service for Service {
         normalize(path, PathRule::default()).unwrap_or(Cow::Borrowed(path))
     }
 
+    fn passed_names(&self, local: &GateThread) -> PassedNames {
+        local.runtime.with(&self.config_cell, |runtime| runtime.passed_names)
+    }
+
     fn crowds_out_others(&self, local: &GateThread, connection: u32) -> bool {
         let (runtime, now) = (local.runtime.get(&self.config_cell), local.engine.timer().now());
         let of_upstreams = runtime.upstreams.iter().filter_map(|(_, one)| one.upstream.permits());
@@ -116,8 +124,13 @@ impl server::Service for Service {
         context: &RequestContext,
     ) -> ServiceReply {
         let runtime = local.runtime.get(&self.config_cell);
-        let (mut parts, body) = request.into_parts();
-        let headers = std::mem::take(&mut parts.headers);
+        let (mut parts, mut body) = request.into_parts();
+        let (mut headers, mut passed) = (std::mem::take(&mut parts.headers), body.take_passed_fields());
+        if !passed.names().are_in(runtime.passed_names) {
+            // A configuration that came in between reads some of them.
+            passed.append_to(&mut headers);
+            passed.clear();
+        }
         let error_format = ErrorFormat::of(&headers);
         let bad = |why: &str| error_format.format(local_responses::text(StatusCode::BAD_REQUEST, why)).into();
         // In any case: there are services that do not distinguish it.
@@ -169,7 +182,7 @@ impl server::Service for Service {
                 };
             }
         };
-        if let Some(too_large) = route.limits.check_head(&parts, &headers) {
+        if let Some(too_large) = route.limits.check_head(&parts, &headers, &passed) {
             return error_format.format(too_large).into();
         }
         let target_deadline = match route.target_deadline(&captures, parts.uri.query()) {
@@ -187,7 +200,14 @@ impl server::Service for Service {
         let client = tls.and_then(|tls| tls.client.as_ref());
         let caller = route.caller_policy.caller(&headers, &captures, peer, client);
         context.set_caller(|| caller.name());
+        let length = body.size_hint().exact();
+        if length.is_none() && route.caller_policy.needs_length() {
+            return error_format.format(local_responses::length_required()).into();
+        }
+        let verdict =
+            route.caller_policy.check(local.engine.timer(), &headers, &caller, client, length.unwrap_or_default());
         let routed = RoutedRequest {
+            bucket: verdict.bucket,
             caller: &caller,
             call_logger: self.options.call_logger.as_ref(),
             engine: &local.engine,
@@ -199,14 +219,13 @@ impl server::Service for Service {
             tracer: local.tracer.as_ref(),
             error_format,
         };
-        let now = local.engine.timer().now();
-        let (priority, rejection) = route.caller_policy.check(now, &headers, &caller, client);
+        let CallerVerdict { priority, rejection, .. } = verdict;
         if let Some(rejection) = rejection {
             let failed = local.engine.reject(routed.plan, priority, context.began(), rejection);
             return routed.reject(&parts, &headers, failed);
         }
         let mirror_random = if route.mirror.is_some() { local.random_bits() } else { 0 };
-        routed.forward(&parts, headers, body, target_deadline, &target, priority, mirror_random).await
+        routed.forward(&parts, (headers, passed), body, target_deadline, &target, priority, mirror_random).await
     }
 }
 
@@ -247,9 +266,9 @@ fn check_scheme(parts: &Parts, has_tls: bool) -> Result<(), &'static str> {
 
 /// The host that a request is for (RFC 9112, 3.2).
 fn request_host<'a>(parts: &'a Parts, headers: &'a HeaderMap) -> Result<Option<Cow<'a, str>>, &'static str> {
-    let mut named = headers.get_all(header::HOST).iter();
-    let first = named.next();
-    if named.next().is_some() {
+    let first = field(headers, &header::HOST);
+    // No name is there twice, mostly.
+    if headers.keys_len() < headers.len() && headers.get_all(header::HOST).iter().nth(1).is_some() {
         return Err("more than one Host header");
     }
     match parts.version {

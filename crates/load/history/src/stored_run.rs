@@ -60,6 +60,9 @@ impl StoredRun {
         let target = format!("{} {}", run.target.method, run.target.url);
         let load = match run.model {
             LoadModel::Open => "open loop".to_owned(),
+            LoadModel::Closed if run.iterations.is_none() => {
+                format!("closed loop, {} connections", run.connections.max)
+            }
             LoadModel::Closed => format!("closed loop, {} users", run.connections.max),
         };
         let steps: Vec<&str> = run.steps.iter().map(|step| step.name.as_str()).collect();

@@ -9,13 +9,14 @@ use weir_load::http2::Http2Preference;
 use weir_load::program::{ScriptOptions, is_collection};
 use weir_load::{LoadPlan, Options, Pacing};
 use weir_machine::lock::lock;
-use weir_measure::Run;
+use weir_measure::{LoadModel, Run};
 use weir_net::target::Target;
 use weir_scenario::plan::RequestOrigin;
 
 use crate::engine::module_files::ModuleFiles;
 use crate::init::initialize;
 use crate::options::K6Options;
+use crate::options::consolidated::{CommandLineLoad, consolidated};
 use crate::program::{K6Program, ProgramParts};
 use crate::results::{add_counts, judged, results};
 use crate::script::{ScenarioFacts, Script, ScriptFile, ScriptInput};
@@ -72,7 +73,7 @@ impl K6Load {
         let others = ["k6/http", "k6/ws", "weir:websockets"];
         if script.makes_calls() && others.iter().any(|other| script.file.modules.has_loaded(other)) {
             return Err(format!(
-                "{name}: k6/net/grpc does not go with k6/http, k6/ws and k6/websockets in a script; write one for each"
+                "{name}: k6/net/grpc cannot be used with k6/http, k6/ws and k6/websockets in a script; write one for each"
             ));
         }
         let value = serde_json::from_str(&found.options).map_err(|error| format!("{name}: options: {error}"))?;
@@ -181,6 +182,14 @@ impl K6Load {
                 Vec::new()
             }
         };
+        let of_command_line = script.scenarios.first().filter(|_| !has_paces).map(|scenario| CommandLineLoad {
+            executor: scenario.executor_name(),
+            exec: &scenario.exec,
+            users: plan.users,
+            seconds: plan.until.as_secs_f64(),
+        });
+        let written = serde_json::from_str(&script.options_json).unwrap_or_default();
+        script.options_json = consolidated(&written, of_command_line).to_string();
         script.users = plan.users;
         script.seed = plan.seed;
         script.head = head(&script, &plan.script_headers(options).map_err(|error| error.to_string())?);
@@ -236,10 +245,20 @@ impl K6Load {
         let mut sums = program.sums();
         add_counts(&mut sums, run, program.dropped());
         let seconds = run.duration_s;
+        if program.offers_arrivals()
+            && let Some(iterations) = &mut run.iterations
+        {
+            // The scenarios have their rates themselves: the engine has seen users that wait for them.
+            run.model = LoadModel::Open;
+            iterations.rate_per_s.offered = (iterations.total + program.dropped()) as f64 / seconds.max(1e-9);
+        }
         let mut results = results((&script.metrics, &sums), &script.options, &program.notes(), seconds);
         results.failure = lock(&script.file.failure).take();
         run.slo = judged(&script.options, &script.metrics, &sums, seconds);
         run.script = Some(results);
+        if run.needs_no_requests() {
+            run.trust.allow_no_requests();
+        }
         // What the script itself has ended is not an error of it.
         if let Some(why) = program.stop_reason() {
             (run.aborted, run.ended_by) = (Some(why), None);

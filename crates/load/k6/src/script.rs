@@ -34,12 +34,14 @@ pub(crate) struct ScriptInput {
     pub(crate) heap_bytes: usize,
 }
 
-/// Iterations of this process that have ended, as scripts ask for them.
+/// Iterations of this process, as scripts ask for them.
 #[derive(Debug, Default)]
 pub(crate) struct EndedIterations {
     pub(crate) completed: AtomicU64,
     /// Those that were cut off.
     pub(crate) interrupted: AtomicU64,
+    /// Those that have not ended, which is the number of active users.
+    pub(crate) active: AtomicU64,
 }
 
 /// File of a script, as all users share it.

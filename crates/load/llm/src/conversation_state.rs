@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
 
 use super::prompt_source::PromptSource;
+use super::trace::{TraceSession, TraceTurn};
 
 /// Whose reply a conversation repeats in its next turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,8 @@ pub struct ConversationState {
     /// Replies to the turns so far, as contents of JSON strings; none where that of the data set is repeated.
     replies: Vec<Option<Vec<u8>>>,
     intended: Nanos,
+    /// Requests of a trace, in place of a conversation of the prompts.
+    traced: Option<Box<TraceSession>>,
 }
 
 impl ConversationState {
@@ -41,6 +44,18 @@ impl ConversationState {
     pub fn begin(&mut self, number: u64, intended: Nanos) {
         (self.conversation, self.turn, self.intended) = (number, 0, intended);
         self.replies.clear();
+        self.traced = None;
+    }
+
+    /// Begins session `number` of the load, of a trace.
+    pub fn begin_traced(&mut self, number: u64, intended: Nanos, session: TraceSession) {
+        self.begin(number, intended);
+        self.traced = Some(Box::new(session));
+    }
+
+    /// Request of a trace that the turn is; none of other conversations.
+    pub(crate) fn traced_turn(&self) -> Option<&TraceTurn> {
+        self.traced.as_ref()?.turn(self.turn)
     }
 
     /// Number of the conversation in the load.
@@ -66,18 +81,28 @@ impl ConversationState {
     /// Appends the texts of all messages that the request of the turn has, as content of a JSON string; false without
     /// any, for the body of a batch.
     pub fn push_prompt_text(&self, prompts: &PromptSource, out: &mut Vec<u8>) -> bool {
-        prompts.push_prompt_text((self.conversation, self.turn), &self.replies, out)
+        match self.traced_turn() {
+            Some(turn) => prompts.push_traced(turn, out),
+            None => prompts.push_prompt_text((self.conversation, self.turn), &self.replies, out),
+        }
     }
 
     /// Whether the next turn repeats what the server replies to this one.
     pub fn needs_reply(&self, prompts: &PromptSource, source: ReplySource) -> bool {
         let is_last = self.turn + 1 >= prompts.turns(self.conversation);
-        !is_last && (source == ReplySource::Server || !prompts.has_reply(self.conversation, self.turn))
+        !is_last
+            && self.traced.is_none()
+            && (source == ReplySource::Server || !prompts.has_reply(self.conversation, self.turn))
     }
 
     /// Takes the response to the turn, which ended at `now`; `reply` is the server's, if it is needed. Without a think
     /// time of the data set, the next turn waits for `think`.
     pub fn replied(&mut self, prompts: &PromptSource, reply: Option<Vec<u8>>, now: Nanos, think: Nanos) -> TurnAction {
+        if let Some(session) = &self.traced {
+            let Some(next) = session.turn(self.turn + 1) else { return TurnAction::End };
+            (self.turn, self.intended) = (self.turn + 1, now + next.delay);
+            return if next.delay == Nanos::ZERO { TurnAction::Send } else { TurnAction::WaitUntil(self.intended) };
+        }
         if self.turn + 1 >= prompts.turns(self.conversation) {
             return TurnAction::End;
         }

@@ -7,6 +7,7 @@
 //! - [`RequestBodies`]: the body of a turn, written when it is needed
 //! - [`ConversationState`]: where a conversation is, and the replies that its next turn repeats
 //! - [`load`]: edge: options of a load, and its conversations; all else is pure
+//! - [`trace`]: traces, whose requests are replayed at their times
 //! - [`push_reply_text`]: text of a model's response, for the next turn or to count its tokens
 //!
 //! A file is stored once, as it came; what is made of it are places in its bytes. A body is written from them when it
@@ -21,6 +22,7 @@ mod random_prompts;
 mod reply_text;
 mod request;
 mod token_count;
+pub mod trace;
 mod vocabulary;
 mod word_text;
 

@@ -7,6 +7,7 @@ use super::dataset::{ChatRole, ContentPart, Dataset, DatasetMessage, PartKind, R
 use super::json_text::{push_escaped, string_content};
 use super::random_prompts::{RandomPrompts, push_prefix, stream};
 use super::token_count::TokenCount;
+use super::trace::{BlockText, TraceTurn};
 use super::word_text::WordText;
 
 /// Stream of random numbers that the order of a file is made from.
@@ -43,6 +44,8 @@ pub struct PromptSource {
 enum Prompts {
     Dataset(Dataset),
     Random(RandomPrompts, WordText),
+    /// Text of the requests of a trace, which conversations have.
+    Traced(BlockText),
 }
 
 /// Source of a message's text: the data set, an earlier response, or random words.
@@ -54,6 +57,8 @@ pub(crate) enum MessageContent<'p> {
     Reply(&'p [u8]),
     /// Random words of this turn.
     Random(usize),
+    /// Prompt of a trace's request.
+    Traced(&'p TraceTurn),
 }
 
 /// Message of a conversation, ready to be written into a request.
@@ -74,6 +79,14 @@ pub(crate) enum TurnContent<'p> {
     Body(&'p [u8]),
     /// Messages up to the turn.
     Messages(Vec<RequestMessage<'p>>),
+}
+
+impl<'p> TurnContent<'p> {
+    /// Request of a trace: one message of a user.
+    pub(crate) fn of_trace(turn: &'p TraceTurn) -> Self {
+        let content = MessageContent::Traced(turn);
+        Self::Messages(vec![RequestMessage { role: ChatRole::User, content, raw: None, prefix: b"" }])
+    }
 }
 
 impl PromptSource {
@@ -102,6 +115,18 @@ impl PromptSource {
             output: None,
             max_turns: usize::MAX,
             seed: prompts.seed,
+        }
+    }
+
+    /// Prompts of a trace's requests, which conversations have.
+    pub fn of_trace(text: BlockText) -> Self {
+        Self {
+            prompts: Prompts::Traced(text),
+            shuffled: Vec::new(),
+            prefixes: Vec::new(),
+            output: None,
+            max_turns: usize::MAX,
+            seed: 0,
         }
     }
 
@@ -139,7 +164,7 @@ impl PromptSource {
     pub fn dataset(&self) -> Option<&Dataset> {
         match &self.prompts {
             Prompts::Dataset(dataset) => Some(dataset),
-            Prompts::Random(..) => None,
+            Prompts::Random(..) | Prompts::Traced(_) => None,
         }
     }
 
@@ -153,6 +178,7 @@ impl PromptSource {
     pub fn turns(&self, conversation: u64) -> usize {
         let turns = match &self.prompts {
             Prompts::Random(random, _) => random.turns,
+            Prompts::Traced(_) => 1,
             Prompts::Dataset(set) => {
                 let record = set.record(self.record_index(conversation));
                 turn_ends(set.messages(record)).count()
@@ -201,6 +227,7 @@ impl PromptSource {
             prefix: b"",
         };
         match &self.prompts {
+            Prompts::Traced(_) => {}
             Prompts::Random(..) => {
                 for earlier in 0..=turn {
                     let content = MessageContent::Random(earlier);
@@ -250,6 +277,9 @@ impl PromptSource {
                     random.push_words(words, conversation, turn, out);
                 }
             }
+            MessageContent::Traced(turn) => {
+                self.push_traced(turn, out);
+            }
             MessageContent::Parts(parts) => {
                 let texts = parts.iter().filter(|part| matches!(part.kind, PartKind::PlainText | PartKind::JsonText));
                 for (index, part) in texts.enumerate() {
@@ -279,6 +309,13 @@ impl PromptSource {
             }
             self.push_text(conversation, message, out);
         }
+        true
+    }
+
+    /// Appends the prompt of a trace's request, as content of a JSON string; false without a trace.
+    pub(crate) fn push_traced(&self, turn: &TraceTurn, out: &mut Vec<u8>) -> bool {
+        let Prompts::Traced(text) = &self.prompts else { return false };
+        text.push_prompt(turn, out);
         true
     }
 

@@ -22,25 +22,45 @@ pub(crate) struct WordText {
     text: Vec<u8>,
     /// Offset of each word, and of the end.
     starts: Vec<u32>,
+    /// Words that it has, one after the other, and the end of each.
+    vocabulary: (Vec<u8>, Vec<u32>),
 }
 
 impl WordText {
     /// Text of a seed.
     pub(crate) fn new(seed: u64) -> Self {
+        Self::of(&WORDS, seed)
+    }
+
+    /// Text of these words, which are not empty.
+    pub(crate) fn of(words: &[&str], seed: u64) -> Self {
         let mut rng = SeededRng::new(seed, TEXT_SALT);
         let (mut text, mut starts) = (Vec::new(), vec![0]);
         for _ in 0..TEXT_WORDS {
-            text.extend_from_slice(WORDS[rng.below(WORDS.len())].as_bytes());
+            text.extend_from_slice(words.get(rng.below(words.len())).map_or(&b""[..], |word| word.as_bytes()));
             text.push(b' ');
             starts.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
         }
-        Self { text, starts }
+        let (mut all, mut ends) = (Vec::new(), Vec::new());
+        for word in words {
+            all.extend_from_slice(word.as_bytes());
+            ends.push(u32::try_from(all.len()).unwrap_or(u32::MAX));
+        }
+        Self { text, starts, vocabulary: (all, ends) }
+    }
+
+    /// Word of the vocabulary.
+    fn word(&self, index: usize) -> &[u8] {
+        let (all, ends) = &self.vocabulary;
+        let start = index.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |end| *end as usize);
+        let end = ends.get(index).map_or(0, |end| *end as usize);
+        all.get(start..end).unwrap_or_default()
     }
 
     /// Appends `count` words, with a space between them.
     pub(crate) fn push_words(&self, count: u64, rng: &mut SeededRng, out: &mut Vec<u8>) {
         for _ in 0..count.min(OWN_WORDS) {
-            out.extend_from_slice(WORDS[rng.below(WORDS.len())].as_bytes());
+            out.extend_from_slice(self.word(rng.below(self.vocabulary.1.len())));
             out.push(b' ');
         }
         let mut left = usize::try_from(count.saturating_sub(OWN_WORDS)).unwrap_or(usize::MAX);

@@ -19,8 +19,8 @@ pub use self::agent_position::AgentPosition;
 use self::conflicts::check_conflicts;
 pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
+pub(crate) use self::requests::{authorization, read_body, typed_auth, weights};
 use self::requests::{keeps_alive, requests, target_of_options};
-pub(crate) use self::requests::{read_body, typed_auth, weights};
 use self::run_length::{RunLength, check_warmup};
 use super::event_streams::StreamOptions;
 use super::grpc::{GrpcCalls, with_grpc};
@@ -345,14 +345,14 @@ fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
     if !options.stages.is_empty() {
         let schedule = Schedule::new(options.stages.clone(), options.arrivals, seed);
         if schedule.expected() < 1.0 || options.stages.iter().any(|s| s.from_per_s.max(s.to_per_s) > MAX_RATE_PER_S) {
-            return Err(PlanError::Value("stages", "the stages have no request; write rates above 0".into()));
+            return Err(PlanError::Value("stages", "the stages send no requests; write rates above 0".into()));
         }
         return Ok((Pacing::Open(schedule), connections(cap)?));
     }
     if !options.user_stages.is_empty() {
         let count = UserStages::new(options.user_stages.clone()).peak();
         if count == 0 {
-            return Err(PlanError::Value("stages", "the stages have no user; write numbers above 0".into()));
+            return Err(PlanError::Value("stages", "the stages start no users; write numbers above 0".into()));
         }
         let users = Users { count: in_range("stages", count, 1, MAX_CONNECTIONS)?, ramp_up: Nanos::ZERO, loops: None };
         return Ok((Pacing::Closed(users), count));

@@ -89,6 +89,18 @@ impl Wait<'_, '_> {
             elapsed => wait(&self.poller, self.timeout - elapsed, self.watch),
         }
     }
+
+    /// Whether to go on, where there is always something to read.
+    ///
+    /// # Errors
+    /// As of [`Self::next`].
+    pub(crate) fn check(&mut self) -> io::Result<()> {
+        match (self.watch)(&RunProgress::default()) {
+            false => Err(io::ErrorKind::Interrupted.into()),
+            true if self.clock.now() >= self.timeout => Err(io::ErrorKind::TimedOut.into()),
+            true => Ok(()),
+        }
+    }
 }
 
 /// Connects as requests of the plan do.

@@ -64,6 +64,7 @@ pub mod run_replay;
 pub mod run_script;
 pub mod run_steps;
 pub mod run_streams;
+pub mod run_trace;
 mod run_traffic;
 mod run_trust;
 pub mod run_websocket;

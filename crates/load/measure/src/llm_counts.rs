@@ -45,6 +45,8 @@ merged! {
         pub chunk_gaps: Histogram => sum,
         /// Time per output token behind the first, of responses with two tokens and more.
         pub tpot: Histogram => sum,
+        /// Time from the intended start to the end of the response, divided by its number of tokens.
+        pub ntpot: Histogram => sum,
         /// Time from the intended start to the end of the response.
         pub e2e: Histogram => sum,
         /// Counts within the window, also of requests from the warm-up.
@@ -87,6 +89,9 @@ impl LlmCounts {
         if let Some(tpot) = times.tpot.filter(|_| timeline.output_tokens > Some(1)) {
             self.tpot.record(tpot);
         }
+        if let Some(ntpot) = timeline.ntpot(done) {
+            self.ntpot.record(ntpot);
+        }
         self.e2e.record(times.e2e);
     }
 
@@ -109,7 +114,8 @@ impl LlmCounts {
             && self.ttft_service.count() == self.ttft.count()
             && self.ttft_lateness.count() == self.ttft.count()
             && self.ttft_read_delay.count() + self.ttft_unstamped == self.ttft.count()
-            && self.tpot.count() <= self.with_usage
+            && self.tpot.count() <= self.ntpot.count()
+            && self.ntpot.count() <= self.with_usage
             && self.chunks_with_usage <= self.chunks
     }
 }

@@ -83,6 +83,13 @@ impl LlmTimeline {
         Some(Nanos((self.last_chunk - first).0 / (tokens - 1)))
     }
 
+    /// Normalized time per output token: from the intended start to the end at `done`, divided by the number of tokens;
+    /// none if that is unknown or 0.
+    pub fn ntpot(&self, done: Nanos) -> Option<Nanos> {
+        let tokens = self.output_tokens.filter(|tokens| *tokens > 0)?;
+        Some(Nanos((done - self.intended).0 / tokens))
+    }
+
     /// Times of the response, which ended at `done`.
     pub fn times(&self, done: Nanos) -> LlmTimes {
         LlmTimes { ttft: self.first_chunk.map(|at| at - self.intended), tpot: self.tpot(), e2e: done - self.intended }

@@ -18,6 +18,7 @@ use super::run_replay::RunReplay;
 use super::run_script::RunScript;
 use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::run_streams::RunStreams;
+use super::run_trace::RunTrace;
 use super::run_websocket::RunWebSocket;
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust};
@@ -89,6 +90,9 @@ pub struct Run {
     /// Log that was replayed; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<RunReplay>,
+    /// Trace of a language model that was replayed; `None` if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<RunTrace>,
     /// Lateness of the generator itself.
     pub lateness_ms: Percentiles,
     /// User and system time of the generator per request, in microseconds; `None` without requests.
@@ -307,6 +311,11 @@ impl Run {
     /// Reason why no request succeeded: the failures by kind, or that there was no request.
     pub fn why_none_succeeded(&self) -> String {
         if self.requests.total == 0 { "none was sent".to_owned() } else { self.failed_by_kind() }
+    }
+
+    /// Whether a script has measured something else: it has sent no request, and iterations of it have succeeded.
+    pub fn needs_no_requests(&self) -> bool {
+        self.script.is_some() && self.requests.total == 0 && self.iterations.as_ref().is_some_and(|all| all.ok > 0)
     }
 
     /// Fraction of failed requests, in [0, 1]; 0 without requests.

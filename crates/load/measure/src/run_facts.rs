@@ -203,6 +203,7 @@ impl Run {
             websocket: counts.websocket.as_deref().map(RunWebSocket::of),
             script: None,
             replay: None,
+            trace: None,
             lateness_ms: counts.lateness.percentiles(),
             cpu_us_per_request: counts.cpu_us_per(total),
             cpu_utilization: counts.cpu_utilization,

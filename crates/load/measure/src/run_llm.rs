@@ -62,6 +62,9 @@ pub struct RunLlm {
     pub chunk_gap_ms: Percentiles,
     /// Time per output token behind the first, of responses with two tokens and more.
     pub tpot_ms: Percentiles,
+    /// Normalized time per output token: from the intended start to the end, divided by the number of tokens.
+    #[serde(default)]
+    pub ntpot_ms: Percentiles,
     /// Time from the intended start to the end of the response.
     pub e2e_ms: Percentiles,
     /// Histogram of `ttft_ms`, in the format of [`Run::histogram`](crate::Run::histogram).
@@ -70,6 +73,9 @@ pub struct RunLlm {
     pub chunk_gap_histogram: String,
     /// Histogram of `tpot_ms`, in the same format.
     pub tpot_histogram: String,
+    /// Histogram of `ntpot_ms`, in the same format; empty in runs of versions before it.
+    #[serde(default)]
+    pub ntpot_histogram: String,
     /// Histogram of `e2e_ms`, in the same format.
     pub e2e_histogram: String,
 }
@@ -103,10 +109,12 @@ impl RunLlm {
             ttft_unstamped: counts.ttft_unstamped,
             chunk_gap_ms: counts.chunk_gaps.percentiles(),
             tpot_ms: counts.tpot.percentiles(),
+            ntpot_ms: counts.ntpot.percentiles(),
             e2e_ms: counts.e2e.percentiles(),
             ttft_histogram: counts.ttft.to_base64(),
             chunk_gap_histogram: counts.chunk_gaps.to_base64(),
             tpot_histogram: counts.tpot.to_base64(),
+            ntpot_histogram: counts.ntpot.to_base64(),
             e2e_histogram: counts.e2e.to_base64(),
         }
     }
@@ -122,7 +130,7 @@ impl RunLlm {
         objectives: &GoodputObjectives,
         window: &TimeWindow,
     ) -> Result<(), String> {
-        let mut tpot = self.tpot_times()?;
+        let (mut tpot, mut ntpot) = (self.tpot_times()?, self.ntpot_times()?);
         let mut chunks = self.tokens_per_chunk.map_or(0.0, |tokens| self.output_tokens as f64 / tokens);
         let mut in_window = LlmWindowCounts::default();
         for (timeline, done) in requests {
@@ -142,6 +150,9 @@ impl RunLlm {
             if let Some(tpot_of_request) = times.tpot.filter(|_| timeline.output_tokens > Some(1)) {
                 tpot.record(tpot_of_request);
             }
+            if let Some(ntpot_of_request) = timeline.ntpot(*done) {
+                ntpot.record(ntpot_of_request);
+            }
             self.good += u64::from(is_good);
         }
         let per_s = |n: u64| n as f64 / window.length_s();
@@ -150,6 +161,7 @@ impl RunLlm {
         self.output_tokens_per_s += per_s(in_window.output_tokens);
         self.tokens_per_chunk = (chunks > 0.0).then(|| self.output_tokens as f64 / chunks);
         (self.tpot_ms, self.tpot_histogram) = (tpot.percentiles(), tpot.to_base64());
+        (self.ntpot_ms, self.ntpot_histogram) = (ntpot.percentiles(), ntpot.to_base64());
         Ok(())
     }
 
@@ -175,6 +187,17 @@ impl RunLlm {
     /// If it is damaged.
     pub fn tpot_times(&self) -> Result<Histogram, String> {
         Histogram::from_base64(&self.tpot_histogram, Histogram::precise)
+    }
+
+    /// Histogram of the normalized times per output token.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn ntpot_times(&self) -> Result<Histogram, String> {
+        if self.ntpot_histogram.is_empty() {
+            return Ok(Histogram::precise());
+        }
+        Histogram::from_base64(&self.ntpot_histogram, Histogram::precise)
     }
 
     /// Histogram of the times to the end of the response.

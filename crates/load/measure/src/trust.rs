@@ -88,7 +88,16 @@ pub struct Evidence<'a> {
     pub spins: bool,
 }
 
+/// Reason of a run in which no request has ended.
+const NO_REQUEST: &str = "no request ended: there is no response time.";
+
 impl Trust {
+    /// Takes back the reason that no request has ended: a script that sends none measures by metrics of its own.
+    pub fn allow_no_requests(&mut self) {
+        self.reasons.retain(|reason| reason != NO_REQUEST);
+        self.ok = self.reasons.is_empty();
+    }
+
     /// Applies every rule.
     pub fn judge(evidence: &Evidence<'_>) -> Self {
         let rules =
@@ -204,14 +213,19 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
     if let Some(why) = few_successes(listened.map_or(good, |streams| good.max(streams.gaps.count()))) {
         return Some(why);
     }
-    (e.duration_s < MIN_DURATION_S)
-        .then(|| format!("too short: {:.3} s measured; run for at least {MIN_DURATION_S} s, better 10.", e.duration_s))
+    too_short(e.duration_s)
+}
+
+/// Reason not to trust a run of so few seconds, if they are too few.
+pub(super) fn too_short(seconds: f64) -> Option<String> {
+    (seconds < MIN_DURATION_S)
+        .then(|| format!("too short: {seconds:.3} s measured; run for at least {MIN_DURATION_S} s, better 10."))
 }
 
 /// Reason not to trust high percentiles of so few successes, if they are too few.
 pub(super) fn few_successes(good: u64) -> Option<String> {
     match good {
-        0 => Some("no request ended: there is no response time.".to_owned()),
+        0 => Some(NO_REQUEST.to_owned()),
         MIN_SUCCESSES.. => None,
         _ => Some(format!(
             "too few successes: {good}; below {MIN_SUCCESSES} the high percentiles are single requests. Run longer."
@@ -230,7 +244,8 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
                 "It had time enough and was woken up late: --spin keeps it awake, at one core per thread."
             }
             LoadModel::Open => "Lower the rate, use more threads (-t), or another machine.",
-            LoadModel::Closed => "Use fewer connections (-c), or another machine.",
+            LoadModel::Closed if e.counts.steps.is_empty() => "Use fewer connections (-c), or another machine.",
+            LoadModel::Closed => "Use fewer users (--users), or another machine.",
         };
         let remedy = late_by_script(e).unwrap_or_else(|| remedy.to_owned());
         let time = |times: &Histogram, q| time_text(times.quantile(q));

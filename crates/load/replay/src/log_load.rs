@@ -36,7 +36,7 @@ impl LogLoad {
         }
         let has_load = options.rate.is_some() || options.users.is_some();
         if !self.rate_from.is_empty() && (has_load || !options.stages.is_empty() || !options.user_stages.is_empty()) {
-            return Err("--rate-from does not go with --rate, --stages or --users; the log has the rate".to_owned());
+            return Err("--rate-from cannot be used with --rate, --stages or --users; the log has the rate".to_owned());
         }
         let length: Option<Duration> = options.duration;
         if let Some(rate) = self.rate(length)? {
@@ -44,7 +44,7 @@ impl LogLoad {
         }
         if !self.mix_from.is_empty() {
             if !options.scenarios.is_empty() || options.program.is_some() {
-                return Err("--mix-from and --scenario do not go together; the log has the requests".to_owned());
+                return Err("--mix-from and --scenario cannot be combined; the log has the requests".to_owned());
             }
             options.scenarios = self.scenarios(&std::mem::take(&mut options.request_scenario))?;
         }

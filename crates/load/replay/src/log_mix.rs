@@ -27,7 +27,7 @@ impl LogLoad {
     pub fn scenarios(&self, settings: &ScenarioSource) -> Result<Vec<ScenarioSource>, String> {
         check_files(&self.mix_from)?;
         if settings.data.is_some() {
-            return Err("--data and --mix-from do not go together; the log has the targets".to_owned());
+            return Err("--data and --mix-from cannot be combined; the log has the targets".to_owned());
         }
         let request = LogRequest {
             files: self.mix_from.clone(),

@@ -8,7 +8,7 @@ use weir_measure::Run;
 use weir_measure::agent_counts::{Agent, clock_error_ms, skew_ms};
 
 /// Maximum width of a node's name, in columns.
-const NODE_WIDTH: usize = 26;
+const NODE_WIDTH: usize = 16;
 /// Maximum number of agents shown; of more, those with the longest response times.
 const MAX_AGENTS_SHOWN: usize = 20;
 
@@ -32,7 +32,7 @@ pub(super) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
     shown.truncate(MAX_AGENTS_SHOWN);
     shown.sort_by_key(|(index, _)| *index);
     let heading = format!(
-        "{:>5}  {:<NODE_WIDTH$}{:>10}{:>10}{:>10}{:>10}{:>12}{:>9}",
+        "{:>5}  {:<NODE_WIDTH$}{:>9}{:>8}{:>8}{:>8}{:>10}{:>8}",
         "agent", "node", "rate", "p50", "p99", "max", "late p99", "busiest"
     );
     let mut lines = vec![paint.line("agents", &facts), paint.dim(&heading)];
@@ -52,7 +52,7 @@ fn row(index: usize, agent: &Agent, paint: AnsiPaint) -> String {
         let Agent { response_ms, lateness_ms, .. } = agent;
         let [p50, p99, max, late] = [response_ms.p50, response_ms.p99, response_ms.max, lateness_ms.p99].map(ms);
         let busy = format!("{:.0}%", agent.cpu_utilization * 100.0);
-        format!("{:>8}/s{p50:>10}{p99:>10}{max:>10}{late:>12}{busy:>9}", rate(agent.rate_per_s))
+        format!("{:>7}/s{p50:>8}{p99:>8}{max:>8}{late:>10}{busy:>8}", rate(agent.rate_per_s))
     };
     let lost = if agent.failure.is_some() { "  LOST" } else { "" };
     let row = format!("{:>5}  {node:<NODE_WIDTH$}{figures}{lost}", index + 1);

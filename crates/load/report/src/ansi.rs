@@ -1,5 +1,7 @@
 //! ANSI colours and lines of text reports.
 
+use super::number_format::joined;
+
 /// Width of the column of labels.
 pub(super) const LABEL_WIDTH: usize = 13;
 
@@ -13,6 +15,11 @@ impl AnsiPaint {
     /// Text that a reader must not miss.
     pub(super) fn red(self, words: &str) -> String {
         self.wrap("31", words)
+    }
+
+    /// Doubts about digits.
+    pub(super) fn yellow(self, words: &str) -> String {
+        self.wrap("33", words)
     }
 
     /// Good results.
@@ -35,9 +42,9 @@ impl AnsiPaint {
         self.wrap("2", words)
     }
 
-    /// Line of facts behind their label.
+    /// Facts behind their label, on as many lines as they need.
     pub(super) fn line(self, label: &str, facts: &[String]) -> String {
-        self.dim(&format!("{label:<LABEL_WIDTH$}")) + &facts.join(" · ")
+        self.dim(&format!("{label:<LABEL_WIDTH$}")) + &joined(facts, LABEL_WIDTH)
     }
 
     fn wrap(self, code: &str, words: &str) -> String {

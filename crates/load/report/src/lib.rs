@@ -50,6 +50,7 @@ mod streams;
 pub mod summary;
 pub mod text;
 mod times_table;
+mod trace;
 pub mod unit;
 mod websocket;
 pub mod wrk;

@@ -5,8 +5,8 @@ pub(super) use weir_base::number_text::{count, rate};
 use weir_base::terminal_text::is_steering;
 use weir_histogram::percentiles::NOT_MEASURED;
 
-/// Maximum width of text reports, in columns.
-pub(super) const TERMINAL_COLUMNS: usize = 100;
+/// Maximum width of text reports, in columns: that of a terminal as it opens.
+pub(super) const TERMINAL_COLUMNS: usize = 80;
 
 /// Bytes with three digits, in powers of 1000: `1.53 MB`.
 pub(super) fn bytes(value: f64) -> String {
@@ -102,6 +102,43 @@ pub(super) fn truncate(words: &str, width: usize) -> String {
     words.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// Phrases in one text with line breaks where a line behind a label of `indent` columns would exceed `TERMINAL_COLUMNS`.
+pub(super) fn joined(phrases: &[String], indent: usize) -> String {
+    let mut text = String::new();
+    let mut used = indent;
+    for (at, phrase) in phrases.iter().enumerate() {
+        let length = columns(phrase);
+        if at > 0 && used + columns(SEPARATOR) + length > TERMINAL_COLUMNS {
+            text.push('\n');
+            text.push_str(&" ".repeat(indent));
+            used = indent;
+        } else if at > 0 {
+            text.push_str(SEPARATOR);
+            used += columns(SEPARATOR);
+        }
+        text.push_str(phrase);
+        used += length;
+    }
+    text
+}
+
+/// Between two phrases of a line.
+const SEPARATOR: &str = " · ";
+
+/// Columns of a text on a terminal, which shows no colour sequences.
+fn columns(text: &str) -> usize {
+    let mut count = 0;
+    let mut in_sequence = false;
+    for c in text.chars() {
+        match (in_sequence, c) {
+            (false, '\u{1b}') => in_sequence = true,
+            (false, _) => count += 1,
+            (true, c) => in_sequence = !c.is_ascii_alphabetic(),
+        }
+    }
+    count
+}
+
 /// Sanitized text on lines of at most `TERMINAL_COLUMNS`; the first begins with `first`, all others are indented by
 /// its width.
 pub fn wrap(first: &str, words: &str) -> Vec<String> {
@@ -166,8 +203,12 @@ mod tests {
 
     #[test]
     fn long_words_are_wrapped_and_endless_ones_cut() {
+        let phrases = ["\u{1b}[31m30 characters in red, in total\u{1b}[0m".to_owned(), "x".repeat(34), "y".repeat(20)];
+        let lines = joined(&phrases, 13);
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!((lines.len(), lines[1]), (2, &*format!("{}{}", " ".repeat(13), "y".repeat(20))), "{lines:?}");
         let lines = wrap("  - ", &"seven letters ".repeat(12));
-        assert_eq!(lines.len(), 2);
+        assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.chars().count() <= TERMINAL_COLUMNS));
         assert!(lines[0].starts_with("  - seven") && lines[1].starts_with("    letters"));
         assert_eq!(wrap("", &"x".repeat(300))[0].chars().count(), TERMINAL_COLUMNS);

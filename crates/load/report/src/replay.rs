@@ -109,11 +109,11 @@ fn named(counts: &BTreeMap<String, u64>) -> String {
     named.chain(rest).collect::<Vec<_>>().join(" · ")
 }
 
-fn plural(n: u64, word: &str) -> String {
+pub(super) fn plural(n: u64, word: &str) -> String {
     format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-fn time(seconds: f64) -> String {
+pub(super) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
         s if s < 120.0 => format!("{s:.1} s"),
@@ -145,11 +145,12 @@ mod tests {
         let text = of_log(&replay).join("\n");
         assert_eq!(
             text,
-            "log          1,200 requests of 1,234 lines (combined) · 10 Oct 2000 20:55:36 to 10 Oct 2000 20:58:46\n\
-             \x20            UTC · 3.2 min at 2x speed\n\
+            "log          1,200 requests of 1,234 lines (combined) · 10 Oct 2000 20:55:36 to\n\
+             \x20            10 Oct 2000 20:58:46 UTC · 3.2 min at 2x speed\n\
              methods      1,100 GET · 100 HEAD\n\
              recorded     1,200 200\n\
-             left out     4 broken · 30 with a method that may change data (--unsafe sends them)\n\
+             left out     4 broken · 30 with a method that may change data (--unsafe sends\n\
+             \x20            them)\n\
              \x20            access.log:7: expected '\"'"
         );
     }

@@ -20,7 +20,9 @@ pub(super) fn headline(run: &Run) -> Option<String> {
     // That no request succeeded is said already.
     let iterations = run.iterations.as_ref().filter(|_| run.requests.ok > 0 || run.requests.total == 0)?;
     if iterations.total > 0 && iterations.ok == 0 {
-        return Some(format!("NONE OF {} ITERATIONS SUCCEEDED: {}", count(iterations.total), reasons(run)));
+        let reasons = reasons(run);
+        let reasons = if reasons.is_empty() { reasons } else { format!(": {reasons}") };
+        return Some(format!("NONE OF {} ITERATIONS SUCCEEDED{reasons}", count(iterations.total)));
     }
     let (passed, failed) = checked(run);
     (failed > 0).then(|| {

@@ -27,7 +27,13 @@ pub(crate) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
 /// Times by their names, as far as there are any.
 pub(crate) fn times(run: &Run) -> Vec<(&'static str, &Percentiles)> {
     let of_llm = run.llm.iter().flat_map(|llm| {
-        [("TTFT", &llm.ttft_ms), ("TPOT", &llm.tpot_ms), ("chunk gap", &llm.chunk_gap_ms), ("end to end", &llm.e2e_ms)]
+        [
+            ("TTFT", &llm.ttft_ms),
+            ("TPOT", &llm.tpot_ms),
+            ("chunk gap", &llm.chunk_gap_ms),
+            ("NTPOT", &llm.ntpot_ms),
+            ("end to end", &llm.e2e_ms),
+        ]
     });
     let of_streams = run.streams.iter().flat_map(|streams| {
         [("first event", &streams.first_event_ms), ("gap", &streams.gap_ms), ("longest gap", &streams.longest_gap_ms)]

@@ -1,11 +1,11 @@
-//! weir's own text report, within 100 columns.
+//! weir's own text report, within 80 columns.
 //!
 //! In this order: a high error rate; missed objectives; reasons not to trust the run; target and load; totals; both
 //! clocks; distribution of response times; outcomes of requests; objectives that were met; lateness and CPU of weir
 //! itself; each agent. Times are those of successes; a row of its own has those of failures.
 
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
-use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, percent, percentage, rate, truncate, wrap};
+use super::number_format::{TERMINAL_COLUMNS, bytes, count, joined, ms, percent, percentage, rate, truncate, wrap};
 use super::times_table::{cells, heading, percentiles};
 use super::{agents, bars, http2, replay, script, steps, streams, websocket};
 use weir_base::Nanos;
@@ -84,9 +84,10 @@ pub(super) fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.trust.ok {
         return Vec::new();
     }
-    let mut lines = vec!["NOT TRUSTED".to_owned()];
+    let is_caution = run.only_digits_in_doubt();
+    let mut lines = vec![if is_caution { "CAUTION" } else { "NOT TRUSTED" }.to_owned()];
     lines.extend(run.trust.reasons.iter().flat_map(|reason| wrap("  - ", reason)));
-    lines.iter().map(|line| paint.red(line)).collect()
+    lines.iter().map(|line| if is_caution { paint.yellow(line) } else { paint.red(line) }).collect()
 }
 
 /// Load, duration, threads, HTTP and TLS, as short phrases.
@@ -114,8 +115,7 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
 pub(super) fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let target = format!("{} {}", run.target.method, run.target.url).trim_start().to_owned();
     let facts = facts(run);
-    let mut lines =
-        vec![paint.bold(&truncate(&target, TERMINAL_COLUMNS)), truncate(&facts.join(" · "), TERMINAL_COLUMNS)];
+    let mut lines = vec![paint.bold(&truncate(&target, TERMINAL_COLUMNS)), joined(&facts, 0)];
     if let Some(why) = &run.aborted {
         lines.push(paint.red(&truncate(&format!("aborted: {why}"), TERMINAL_COLUMNS)));
     }
@@ -238,7 +238,8 @@ fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let heading = heading(paint);
     let failed = failed.map(|times| format!("{:<15}{}", "of failures", cells(&times, &times)));
     if run.requests.ok == 0 {
-        let none = "no response times: no request succeeded".to_owned();
+        let why = if run.needs_no_requests() { "the script has sent none" } else { "no request succeeded" };
+        let none = format!("no response times: {why}");
         return [none].into_iter().chain(failed.into_iter().flat_map(|row| [heading.clone(), row])).collect();
     }
     let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));

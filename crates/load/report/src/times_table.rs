@@ -17,14 +17,14 @@ pub(super) fn times_table(rows: &[(&str, &Percentiles)], paint: AnsiPaint) -> Ve
 
 /// Names of the columns of a table of times.
 pub(super) fn heading(paint: AnsiPaint) -> String {
-    let names = METRIC_NAMES.iter().map(|name| format!("{name:>9}")).collect::<String>();
+    let names = METRIC_NAMES.iter().map(|name| format!("{name:>8}")).collect::<String>();
     format!("{:<15}{}", "", paint.dim(&names))
 }
 
 /// Cells of a row of times, with the units of the greater of it and another row.
 pub(super) fn cells(own: &[Option<f64>; 8], other: &[Option<f64>; 8]) -> String {
     let greater = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a.max(b)).or(a).or(b);
-    own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, greater(*ms, *other)))).collect()
+    own.iter().zip(other).map(|(ms, other)| format!("{:>8}", ms_like(*ms, greater(*ms, *other)))).collect()
 }
 
 /// Percentiles in the order of [`METRIC_NAMES`].

@@ -46,8 +46,7 @@ impl HostedScripts<'_> {
             Some((_, opened)) => opened,
             None => host.open(script, ScriptRole::Agent(position.index))?,
         };
-        let headers = plan.script_headers(options).map_err(|error| error.to_string())?;
-        let program = opened.program(&plan, &headers);
+        let program = opened.program(&plan, options);
         self.is_running = program.is_ok();
         self.python = Some((script.clone(), opened));
         plan.driven_by(program?, options).map_err(|error| error.to_string())

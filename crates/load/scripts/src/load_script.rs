@@ -157,10 +157,10 @@ impl PythonLoad {
 
     fn prepare(&self, options: &Options, plan: LoadPlan) -> Result<LoadPlan, String> {
         if self.has_agents {
-            return self.script.coordinate(plan.users).map(|()| plan);
+            return self.script.coordinate(plan.users).map(|()| plan.of_script(&self.options.path));
         }
-        let headers = plan.script_headers(options).map_err(|error| error.to_string())?;
-        let program = self.script.program(&plan, &headers)?;
-        plan.driven_by(program, options).map_err(|error| error.to_string())
+        let program = self.script.program(&plan, options)?;
+        let plan = plan.driven_by(program, options).map_err(|error| error.to_string())?;
+        Ok(plan.of_script(&self.options.path))
     }
 }

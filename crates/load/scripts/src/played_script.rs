@@ -41,13 +41,12 @@ fn play_python(
     if options.url.is_empty() {
         let name = script.path.display();
         let no_url = || {
-            format!("{name}: no class has a host; write it there, or the URL: weir run {name} http://localhost:8080")
+            format!("{name}: no class has a host; set it there, or give the URL: weir run {name} http://localhost:8080")
         };
         options.url = opened.settings().url.ok_or_else(no_url)?;
     }
     let (options, plan) = plan_of(&for_users(options))?;
-    let headers = plan.script_headers(&options).map_err(|error| error.to_string())?;
-    let program = opened.program(&plan, &headers)?;
+    let program = opened.program(&plan, &options)?;
     let plan = plan.driven_by(program, &options).map_err(|error| error.to_string())?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let (run, code) = play_plan(plan, &script.path.display().to_string(), output, &interrupt, messages)?;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_load::LoadPlan;
 use weir_load::program::{ScriptOptions, UserProgram};
+use weir_load::{LoadPlan, Options};
 use weir_measure::Run;
 
 /// Python interpreter that this process has.
@@ -33,11 +33,11 @@ pub trait PythonScript: fmt::Debug + Send {
     /// Load that the script describes itself, where the command line says nothing.
     fn settings(&self) -> PythonScriptSettings;
 
-    /// Program of the users; `headers` are those of the command line.
+    /// Program of the users of a plan that these options made.
     ///
     /// # Errors
     /// One line; details are printed already.
-    fn program(&self, plan: &LoadPlan, headers: &[(String, String)]) -> Result<Arc<dyn UserProgram>, String>;
+    fn program(&self, plan: &LoadPlan, options: &Options) -> Result<Arc<dyn UserProgram>, String>;
 
     /// Begins a load of this number of users, which agents drive.
     ///

@@ -35,6 +35,17 @@ pub(crate) fn response_times(view: &RunView) -> Vec<ChartSeries> {
     ]
 }
 
+/// Connections of WebSocket that are held, and those upgraded per second; empty without WebSocket.
+pub(crate) fn connections(view: &RunView) -> Vec<ChartSeries> {
+    let series = |name, color, points| ChartSeries { name, color, points };
+    let held = view.history.values(|point| point.held);
+    if held.is_empty() {
+        return Vec::new();
+    }
+    let upgraded = view.history.values(|point| point.upgraded_per_s);
+    vec![series("held", Color::Cyan, held), series("upgraded/s", Color::DarkGray, upgraded)]
+}
+
 /// Chart of series, whose values are shown by `label`.
 pub(crate) fn chart<'a>(view: &RunView, title: &'a str, all: &'a [ChartSeries], label: fn(f64) -> String) -> Chart<'a> {
     let top = all.iter().flat_map(|series| &series.points).map(|(_, value)| *value).fold(0.0, f64::max);

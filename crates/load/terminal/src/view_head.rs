@@ -94,6 +94,10 @@ pub(crate) fn figures(view: &RunView) -> [Line<'static>; 2] {
     let mut now = vec![Span::styled(" now", dim())];
     let quantile = |(name, q)| times.quantile(q).map(|time| Span::raw(format!("  {name} {time}")));
     now.extend([("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)].into_iter().filter_map(quantile));
+    if let Some(point) = &latest.websocket {
+        let upgraded = three_digits(point.upgraded as f64 / width_s);
+        now.push(Span::raw(format!("  {} held, {upgraded} upgraded/s", count(point.held))));
+    }
     if !view.subject.objectives.is_empty() {
         now.push(Span::styled(format!("  objectives {}", view.subject.objectives.join(", ")), dim()));
     }

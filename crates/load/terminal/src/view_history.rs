@@ -23,6 +23,9 @@ pub(crate) struct ViewPoint {
     pub(crate) p50_ms: Option<f64>,
     /// 99th percentile of them.
     pub(crate) p99_ms: Option<f64>,
+    /// Connections of WebSocket at the end, and those upgraded per second; none without WebSocket.
+    pub(crate) held: Option<f64>,
+    pub(crate) upgraded_per_s: Option<f64>,
 }
 
 /// Maximum number of points.
@@ -37,7 +40,16 @@ impl ViewHistory {
         let times = &interval.response;
         let rate_per_s = if width_s > 0.0 { interval.ended() as f64 / width_s } else { 0.0 };
         let (p50_ms, p99_ms) = (times.quantile_ms(0.5), times.quantile_ms(0.99));
-        self.points.push_back(ViewPoint { end_s, rate_per_s, target_per_s, p50_ms, p99_ms });
+        let websocket = interval.websocket.as_deref();
+        self.points.push_back(ViewPoint {
+            end_s,
+            rate_per_s,
+            target_per_s,
+            p50_ms,
+            p99_ms,
+            held: websocket.map(|point| point.held as f64),
+            upgraded_per_s: websocket.filter(|_| width_s > 0.0).map(|point| point.upgraded as f64 / width_s),
+        });
     }
 
     /// Times and values of the points that have one.

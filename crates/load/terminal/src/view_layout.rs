@@ -6,7 +6,7 @@ use ratatui::widgets::Widget;
 
 use super::run_view::RunView;
 use super::view_agents::{agent_rows, agent_table};
-use super::view_charts::{chart, rate_label, response_times, throughput, time_label};
+use super::view_charts::{chart, connections, rate_label, response_times, throughput, time_label};
 use super::view_head::{figures, foot, progress, title};
 use super::view_tables::{failure_rows, failure_table, step_rows, steps};
 
@@ -16,8 +16,8 @@ const FOOT_ROWS: u16 = 1;
 /// Rows of the charts: at least, and at most.
 const MIN_CHART_ROWS: u16 = 6;
 const MAX_CHART_ROWS: u16 = 14;
-/// Width from which two charts stand side by side.
-const MIN_COLUMNS_OF_TWO: u16 = 60;
+/// Width from which charts stand side by side: of each of them.
+const MIN_COLUMNS_OF_CHART: u16 = 30;
 
 /// Rows of the parts below the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,15 +64,19 @@ pub(crate) fn render(view: &RunView, area: Rect, buffer: &mut Buffer) {
         line.render(row, buffer);
     }
     if charts.height > 0 {
-        let (rates, times) = (throughput(view), response_times(view));
-        let both = [chart(view, "throughput", &rates, rate_label), chart(view, "response times", &times, time_label)];
-        if width >= MIN_COLUMNS_OF_TWO {
-            let areas: [Rect; 2] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(charts);
-            both.into_iter().zip(areas).for_each(|(chart, area)| chart.render(area, buffer));
-        } else {
-            let [_, times] = both;
-            times.render(charts, buffer);
+        let (times, rates, held) = (response_times(view), throughput(view), connections(view));
+        // The most important one first: the others give way.
+        let mut all =
+            vec![chart(view, "response times", &times, time_label), chart(view, "throughput", &rates, rate_label)];
+        if !held.is_empty() {
+            all.push(chart(view, "connections", &held, rate_label));
         }
+        all.truncate(usize::from(width / MIN_COLUMNS_OF_CHART).max(1));
+        let places = Layout::horizontal(all.iter().map(|_| Constraint::Fill(1))).split(charts);
+        // Times stand on the right of the throughput.
+        let count = all.len().min(2);
+        all[..count].reverse();
+        all.into_iter().zip(places.iter()).for_each(|(chart, area)| chart.render(*area, buffer));
     }
     Widget::render(steps(view, step_area), step_area, buffer);
     Widget::render(failure_table(view, failure_area), failure_area, buffer);
@@ -104,6 +108,7 @@ mod tests {
     use weir_measure::outcome_counts::OutcomeCounts;
     use weir_measure::recorder::Interval;
     use weir_measure::step_counts::StepInterval;
+    use weir_measure::websocket_series::WebSocketPoint;
     use weir_pace::live_load::LevelKind;
 
     fn view(steps: usize, seconds: u64) -> RunView {
@@ -155,6 +160,19 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80) && text.lines().count() <= 23, "{text}");
+    }
+
+    #[test]
+    fn connections_of_websocket_have_a_chart_where_there_is_room_and_always_figures() {
+        let mut view = view(0, 3);
+        let websocket = Some(Box::new(WebSocketPoint { held: 1200, upgraded: 50 }));
+        view.add(3, &Interval { ok: 7, websocket, ..Interval::default() });
+        for (width, has_chart) in [(40, false), (80, false), (90, true), (200, true)] {
+            let text = text(&view, width, 24);
+            assert_eq!(text.contains("connections: held, upgraded/s"), has_chart, "{text}");
+            assert!(width < 60 || text.contains("throughput: set, requests/s"), "{text}");
+            assert!(width < 80 || text.contains("1,200 held, 50 upgraded/s"), "{text}");
+        }
     }
 
     #[test]

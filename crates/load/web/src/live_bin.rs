@@ -11,6 +11,7 @@ use weir_histogram::Histogram;
 use weir_measure::outcome_counts::OutcomeCounts;
 use weir_measure::recorder::Interval;
 use weir_measure::stream_interval::StreamInterval;
+use weir_measure::websocket_series::WebSocketPoint;
 
 /// One interval of a run, or several neighbours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -54,6 +55,9 @@ pub(crate) struct LiveBin {
     /// Streamed responses; none if responses are not read as streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) streams: Option<BinStreams>,
+    /// Connections of WebSocket; none without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) websocket: Option<WebSocketPoint>,
 }
 
 /// Serialises counts by the text of a status.
@@ -165,6 +169,7 @@ impl LiveBin {
                 .map(|step| BinStep(step.requests, step.failed, step.checks_failed, step.response.0))
                 .collect(),
             streams: interval.streams.as_deref().map(BinStreams::of),
+            websocket: interval.websocket.as_deref().copied(),
         }
     }
 
@@ -172,6 +177,10 @@ impl LiveBin {
     pub(crate) fn add(&mut self, later: &Self) {
         if let Some(streams) = &later.streams {
             self.streams.get_or_insert_default().add(streams);
+        }
+        if let Some(point) = later.websocket {
+            let upgraded = self.websocket.map_or(0, |own| own.upgraded) + point.upgraded;
+            self.websocket = Some(WebSocketPoint { upgraded, ..point });
         }
         self.w = later.n + later.w - self.n;
         self.ok += later.ok;

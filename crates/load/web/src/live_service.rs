@@ -67,7 +67,7 @@ impl LiveService {
             (&Method::GET, "/api/events") => self.events(streams, role, since(request.uri().query(), &self.0.run)),
             (&Method::POST, "/api/change") if role == WebRole::Operator => self.change(request, context).await,
             (&Method::POST, "/api/change") => error(403, "this address is for reading; the load is changed by another"),
-            (_, "/api/events" | "/api/change") => error(405, "the method does not go with the path"),
+            (_, "/api/events" | "/api/change") => error(405, "the path does not allow this method"),
             _ => error(404, "no such path"),
         }
     }

@@ -96,7 +96,7 @@ impl UiService {
                 self.with_json(request, context, |backend, run: i64| backend.form_of(run)).await
             }
             (&Method::POST, "/api/files") => self.upload(request, context).await,
-            (_, path) if path.starts_with("/api/") => error(405, "the method does not go with the path"),
+            (_, path) if path.starts_with("/api/") => error(405, "the path does not allow this method"),
             _ => error(404, "no such path"),
         }
     }

@@ -4,6 +4,7 @@
 //! - [`client`]: requests to upstreams, with a connection pool
 //! - [`content_coding`]: decompression of bodies
 //! - [`local_executor`]: executor of hyper's own tasks
+//! - [`lookup`]: look-ups of header fields where a message has few
 //! - [`path`]: normalized paths
 //! - [`target`]: URLs and the addresses to connect to
 //! - [`wire`]: encoding of requests and decoding of responses, without sockets
@@ -16,6 +17,7 @@ pub mod address_race;
 pub mod client;
 pub mod content_coding;
 pub mod local_executor;
+pub mod lookup;
 pub mod path;
 pub mod stream;
 pub mod target;

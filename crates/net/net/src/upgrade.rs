@@ -4,6 +4,7 @@
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderValue};
 
+use crate::lookup::has_field;
 use crate::wire::has_token;
 
 /// The protocol that `Upgrade` names in one line with one name, if `Connection` asks for it as well. A list of protocols
@@ -34,6 +35,9 @@ pub fn carries_requests(name: &str) -> bool {
 
 /// The one name in the one line of `Upgrade`.
 fn only_protocol(headers: &HeaderMap) -> Option<&HeaderValue> {
+    if !has_field(headers, &UPGRADE) {
+        return None;
+    }
     let mut lines = headers.get_all(UPGRADE).iter();
     let protocol = lines.next().filter(|_| lines.next().is_none())?;
     let name = protocol.as_bytes().trim_ascii();

@@ -10,6 +10,7 @@ use http_body::{Frame, SizeHint};
 use super::request_body::RequestBody;
 use super::request_log::RequestRecord;
 use super::static_body::StaticBody;
+use weir_net::wire::PassedFields;
 
 /// Reason why a body ended early.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
@@ -24,6 +25,8 @@ pub struct ResponseBody {
     kind: Kind,
     /// Record of the request; ends when the body is dropped.
     record: Option<RequestRecord>,
+    /// Fields of the head beside its map.
+    passed: PassedFields,
 }
 
 enum Kind {
@@ -46,12 +49,12 @@ impl ResponseBody {
 
     /// `length` bytes: the page's, repeated. They are not copied on the way to the kernel.
     pub fn repeated(page: &StaticBody, length: u64) -> Self {
-        Self { kind: Kind::Repeated { bytes: page.bytes().clone(), remaining: length }, record: None }
+        Kind::Repeated { bytes: page.bytes().clone(), remaining: length }.into_body()
     }
 
     /// A body as a stream.
     pub fn from_stream(body: impl http_body::Body<Data = Bytes, Error = BodyError> + 'static) -> Self {
-        Self { kind: Kind::Stream(Box::pin(body)), record: None }
+        Kind::Stream(Box::pin(body)).into_body()
     }
 
     /// The whole body, if it is not a stream.
@@ -62,21 +65,38 @@ impl ResponseBody {
         }
     }
 
+    /// Adds fields to the response's head, over HTTP/1.1: those of another server that were not read. None of them is of
+    /// the framing or the connection.
+    #[must_use]
+    pub fn with_passed_fields(self, passed: PassedFields) -> Self {
+        Self { passed, ..self }
+    }
+
+    pub(super) fn take_passed_fields(&mut self) -> PassedFields {
+        std::mem::take(&mut self.passed)
+    }
+
     pub(super) fn with_record(self, entry: RequestRecord) -> Self {
-        Self { kind: self.kind, record: Some(entry) }
+        Self { record: Some(entry), ..self }
+    }
+}
+
+impl Kind {
+    fn into_body(self) -> ResponseBody {
+        ResponseBody { kind: self, record: None, passed: PassedFields::default() }
     }
 }
 
 impl<T: Into<Bytes>> From<T> for ResponseBody {
     fn from(bytes: T) -> Self {
-        Self { kind: Kind::Full(bytes.into()), record: None }
+        Kind::Full(bytes.into()).into_body()
     }
 }
 
 /// A request's body, echoed as a stream.
 impl From<RequestBody> for ResponseBody {
     fn from(body: RequestBody) -> Self {
-        Self { kind: Kind::Request(body), record: None }
+        Kind::Request(body).into_body()
     }
 }
 

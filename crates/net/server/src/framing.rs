@@ -3,6 +3,7 @@
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use super::body::ResponseBody;
+use weir_net::lookup::has_field;
 
 /// Reason why a request's Transfer-Encoding is rejected (RFC 9112, 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,9 @@ pub(super) enum InvalidTransferCoding {
 impl InvalidTransferCoding {
     /// The error of a request's transfer codings; None if there are none, or only chunked.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        if !has_field(headers, &header::TRANSFER_ENCODING) {
+            return None;
+        }
         let mut chunked = false;
         let values =
             headers.get_all(header::TRANSFER_ENCODING).iter().flat_map(|value| value.as_bytes().split(|b| *b == b','));

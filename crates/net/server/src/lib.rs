@@ -75,7 +75,7 @@ pub use self::boxed_service::{start_boxed, start_boxed_on};
 pub use self::connection_limits::ConnectionLimits;
 pub use self::connection_state::TlsPeer;
 pub use self::handover::{HandedSockets, Handover, HandoverError, ListenSockets, NextProcess};
-pub use self::http1::request_head::{HeadError, HeadLimits, ParsedHead};
+pub use self::http1::request_head::{HeadError, HeadFields, HeadLimits, ParsedHead};
 pub use self::listen::{BoundAddress, listen_on_host};
 pub use self::listen_address::ListenAddress;
 pub use self::listener_options::ListenerOptions;
@@ -92,6 +92,7 @@ pub use self::static_body::StaticBody;
 use crate::timeouts::Timeouts;
 use weir_machine::logger::Logger;
 pub use weir_machine::timer::Timer;
+use weir_net::wire::PassedNames;
 
 /// Handler of requests. One value serves all event loops.
 pub trait Service: Send + Sync + 'static {
@@ -121,6 +122,12 @@ pub trait Service: Send + Sync + 'static {
     /// client then have less time.
     fn crowds_out_others(&self, _local: &Self::Local, _connection: u32) -> bool {
         false
+    }
+
+    /// Names of fields of requests over HTTP/1 that the service reads nowhere, so that they may be beside the headers:
+    /// [`RequestBody::take_passed_fields`].
+    fn passed_names(&self, _local: &Self::Local) -> PassedNames {
+        PassedNames::NONE
     }
 
     /// Path of the request by which the server's own pages are looked up.

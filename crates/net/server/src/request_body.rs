@@ -11,10 +11,15 @@ use hyper::body::Incoming;
 use super::BodyError;
 use super::http1::http1_body::Http1Body;
 use super::stream_progress::StreamProgress;
+use weir_net::wire::PassedFields;
 
 /// Body of a request, read as the service asks for it.
 #[derive(Debug)]
-pub struct RequestBody(Source);
+pub struct RequestBody {
+    source: Source,
+    /// Fields of the head beside its map.
+    passed: PassedFields,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -49,17 +54,18 @@ impl Http2Body {
 }
 
 impl RequestBody {
-    /// The body of a request that has none.
-    pub(super) fn empty() -> Self {
-        Self(Source::Empty)
+    /// The body of a request over HTTP/1, None if it has none, and fields of its head that are not in the map.
+    pub(super) fn http1(body: Option<Http1Body>, passed: PassedFields) -> Self {
+        Self { source: body.map_or(Source::Empty, Source::Http1), passed }
     }
 
-    pub(super) fn http1(body: Http1Body) -> Self {
-        Self(Source::Http1(body))
+    /// Fields of the request's head beside its headers, of the names that the service has passed on unread.
+    pub fn take_passed_fields(&mut self) -> PassedFields {
+        std::mem::take(&mut self.passed)
     }
 
     pub(super) fn http2(incoming: Incoming, stream: Rc<StreamProgress>) -> Self {
-        Self(Source::Http2(Http2Body { incoming, stream }))
+        Self { source: Source::Http2(Http2Body { incoming, stream }), passed: PassedFields::default() }
     }
 }
 
@@ -68,7 +74,7 @@ impl Body for RequestBody {
     type Error = BodyError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match &mut self.0 {
+        match &mut self.source {
             Source::Empty => Poll::Ready(None),
             Source::Http1(body) => body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
             Source::Http2(body) => body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(Into::into))),
@@ -76,7 +82,7 @@ impl Body for RequestBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.source {
             Source::Empty => true,
             Source::Http1(body) => body.is_ended(),
             Source::Http2(body) => body.incoming.is_end_stream(),
@@ -84,7 +90,7 @@ impl Body for RequestBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.source {
             Source::Empty => SizeHint::with_exact(0),
             Source::Http1(body) => body.remaining().map_or_else(SizeHint::default, SizeHint::with_exact),
             Source::Http2(body) => body.incoming.size_hint(),

@@ -27,6 +27,8 @@ use weir_base::Nanos;
 use weir_machine::logger::Logger;
 use weir_machine::memory;
 use weir_machine::timer::Timer;
+use weir_net::lookup::field;
+use weir_net::wire::PassedNames;
 
 /// A service's state on one thread.
 pub(super) struct ThreadContext<S: Service> {
@@ -104,6 +106,13 @@ impl MemoryReclaimer {
 }
 
 impl<S: Service> ThreadContext<S> {
+    /// Names of fields of requests that neither the service nor the access log reads.
+    pub(super) fn passed_names(&self) -> PassedNames {
+        let logged = self.accounting.access_log.as_ref().map_or(&[][..], |log| log.format().headers());
+        let names = self.service.passed_names(&self.local);
+        logged.iter().fold(names, |names, logged| names.without(logged.as_str()))
+    }
+
     /// Handles one request, from its head to its response.
     pub(super) async fn handle(
         self: Rc<Self>,
@@ -132,6 +141,11 @@ impl<S: Service> ThreadContext<S> {
             ServiceReply::Response(mut response) => {
                 if version < Version::HTTP_2 && self.state.closes_connections() {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
+                if version == Version::HTTP_2 {
+                    // It has no lines of headers.
+                    let passed = response.body_mut().take_passed_fields();
+                    passed.append_to(response.headers_mut());
                 }
                 record.set_status(response.status().as_u16());
                 if whole && version < Version::HTTP_2 && (last || has_connection_close(response.headers())) {
@@ -205,7 +219,7 @@ impl<S: Service> ThreadContext<S> {
 
 /// Whether these headers certainly close the connection.
 fn has_connection_close(headers: &HeaderMap) -> bool {
-    headers.get(header::CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
+    field(headers, &header::CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
 }
 
 /// Whether the request's version closes connections by default.

@@ -35,6 +35,11 @@ impl CloseCode {
         matches!(self.0, 1000..=1003 | 1007..=1014 | 3000..=4999)
     }
 
+    /// Whether a service that closes with it has done what it should: it is done, goes away, or does not say why.
+    pub const fn is_regular(self) -> bool {
+        matches!(self.0, 1000 | 1001 | 1005)
+    }
+
     /// Meaning of a registered code.
     pub const fn meaning(self) -> Option<&'static str> {
         Some(match self.0 {

@@ -19,7 +19,8 @@ pub struct Refill {
 }
 
 impl Refill {
-    fn used(&self, full: u128, now: Nanos) -> u64 {
+    /// Tokens that a bucket lacks, rounded up.
+    pub fn used(&self, full: u128, now: Nanos) -> u64 {
         full.saturating_sub(self.scaled(now)).div_ceil(u128::from(self.per.0)) as u64
     }
 

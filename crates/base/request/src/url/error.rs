@@ -56,6 +56,12 @@ impl UrlError {
         };
         Self { url: printable(without_secrets(&text).as_bytes()), problem }
     }
+
+    /// The same of a URL whose scheme stands for `http`, or with an `s` for `https`.
+    #[must_use]
+    pub fn in_scheme(self, scheme: &str) -> Self {
+        Self { url: self.url.replacen("http", scheme, 1), ..self }
+    }
 }
 
 /// Beginning of a text, on one line.
@@ -72,7 +78,11 @@ pub(super) fn printable(text: &[u8]) -> String {
 /// `invalid URL 'ftp://h/': unknown scheme 'ftp'; choose http or https`.
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid URL '{}': {}", self.url, self.problem)
+        // Examples have the scheme that was given.
+        let given = self.url.split_once("://").map_or("http", |(scheme, _)| scheme);
+        let scheme = if matches!(given, "ws" | "wss" | "grpc" | "grpcs") { given } else { "http" };
+        let problem = self.problem.to_string().replace("http://", &format!("{scheme}://"));
+        write!(f, "invalid URL '{}': {problem}", self.url)
     }
 }
 

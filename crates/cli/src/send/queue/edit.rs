@@ -16,9 +16,7 @@ use weir_send::{JobEntry, State, wall_ms};
 
 const EXAMPLES: &str = "Examples:
   weir send edit jobs.jsonl.db order-7 --ttl 1h
-  weir send edit jobs.jsonl.db order-7 --pinned-key any
-
-Reference: docs/send/store.md";
+  weir send edit jobs.jsonl.db order-7 --pinned-key any";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -27,28 +25,28 @@ pub(crate) struct EditArgs {
     store_args: StoreArgs,
     #[command(flatten)]
     id_args: JobIdArgs,
-    /// request URL
+    /// set the URL
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// request method
+    /// set the method
     #[arg(short, long, value_name = "METHOD")]
     method: Option<String>,
-    /// header to replace; 'NAME:' removes it; repeatable
+    /// replace a header; 'NAME:' removes it; repeatable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
-    /// request body; @FILE
+    /// set the body, or @FILE
     #[arg(short, long, value_name = "TEXT|@FILE")]
     body: Option<String>,
-    /// time to live from now
+    /// set the time to live, from now
     #[arg(long, value_name = "TIME|none", value_parser = TtlArg::read)]
     ttl: Option<TtlArg>,
-    /// priority; higher is sent first
+    /// set the priority; higher is sent first
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i32>,
-    /// weight in a --weight-limit
+    /// set the weight in a --weight-limit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     weight: Option<u32>,
-    /// name of the only API key that may send it
+    /// allow only the API key with this name
     #[arg(long, value_name = "NAME|any")]
     pinned_key: Option<String>,
 }

@@ -18,22 +18,20 @@ pub(crate) struct ListArgs {
     store_args: StoreArgs,
     #[command(flatten)]
     filter_args: JobFilterArgs,
-    /// maximum jobs printed
+    /// print at most N jobs
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     max_items: u64,
-    /// job number to continue after
+    /// continue after this job number
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     after: u64,
-    /// headers, body, response and history of each job
+    /// print headers, body, response and history of each job
     #[arg(long)]
     history: bool,
 }
 
 const EXAMPLES: &str = "Examples:
   weir send list jobs.jsonl.db --state retrying,dead_lettered
-  weir send list jobs.jsonl.db order-7 --history
-
-Reference: docs/send/store.md";
+  weir send list jobs.jsonl.db order-7 --history";
 
 /// Jobs per read.
 const PAGE_JOBS: u64 = 1000;

@@ -22,9 +22,9 @@ use weir_send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, Stor
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
-    /// Print counts by state, senders and last use of keys
+    /// Print counts by state, senders, and when keys were last used
     Status(status::StatusArgs),
-    /// Print jobs by state, or everything about some of them
+    /// Print jobs by state, or all details of some
     List(list::ListArgs),
     /// Requeue retrying, dead-lettered or expired jobs
     Retry(retry::RetryArgs),
@@ -39,7 +39,7 @@ pub(crate) enum QueueCommand {
 struct StoreArgs {
     /// job store: JOBS.db, or the value of --store
     store: PathBuf,
-    /// output format
+    /// print in this format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = SendFormat::Text)]
     format: SendFormat,
 }
@@ -50,7 +50,7 @@ struct JobIdArgs {
     /// job IDs
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// job number in the store; repeatable
+    /// select the job with this number in the store; repeatable
     #[arg(long = "number", value_name = "N")]
     numbers: Vec<u64>,
 }
@@ -60,13 +60,13 @@ struct JobIdArgs {
 struct JobFilterArgs {
     #[command(flatten)]
     id_args: JobIdArgs,
-    /// queued, leased, done, retrying, dead_lettered, expired; comma-separated
+    /// select jobs by state: queued, leased, done, retrying, dead_lettered, expired; comma-separated
     #[arg(long = "state", value_name = "STATES", value_delimiter = ',', value_parser = str::parse::<State>)]
     states: Vec<State>,
-    /// name of the API key that sent the last attempt
+    /// select jobs last sent with the API key of this name
     #[arg(long, value_name = "NAME")]
     last_key: Option<String>,
-    /// substring of ID, URL or reason
+    /// select jobs with this text in ID, URL or reason
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
 }

@@ -15,9 +15,7 @@ use weir_send::wall_ms;
 
 const EXAMPLES: &str = "Examples:
   weir send purge jobs.jsonl.db --state done
-  weir send purge jobs.jsonl.db --state done --older-than 24h
-
-Reference: docs/send/store.md";
+  weir send purge jobs.jsonl.db --state done --older-than 24h";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -26,7 +24,7 @@ pub(crate) struct PurgeArgs {
     store_args: StoreArgs,
     #[command(flatten)]
     filter_args: JobFilterArgs,
-    /// minimum time since the last change of state
+    /// remove only jobs whose state has not changed for TIME
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     older_than: Option<Duration>,
 }

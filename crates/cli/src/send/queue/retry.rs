@@ -20,19 +20,17 @@ pub(crate) struct RetryArgs {
     store_args: StoreArgs,
     #[command(flatten)]
     filter_args: JobFilterArgs,
-    /// all retrying, dead-lettered and expired jobs
+    /// requeue all retrying, dead-lettered and expired jobs
     #[arg(long, conflicts_with_all = ["states", "ids", "numbers"])]
     all: bool,
-    /// new time to live [default: the original one]
+    /// set a new time to live [default: the original one]
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     ttl: Option<Duration>,
 }
 
 const EXAMPLES: &str = "Examples:
   weir send retry jobs.jsonl.db --state dead_lettered --ttl 1h
-  weir send retry jobs.jsonl.db --all
-
-Reference: docs/send/store.md";
+  weir send retry jobs.jsonl.db --all";
 
 impl RetryArgs {
     pub(super) fn run(&self, messages: &Messages) -> Result<u8, String> {

@@ -15,9 +15,7 @@ pub(crate) struct StatusArgs {
 
 const EXAMPLES: &str = "Examples:
   weir send status jobs.jsonl.db
-  weir send status redis://localhost:6379?queue=jobs --format json
-
-Reference: docs/send/store.md";
+  weir send status redis://localhost:6379?queue=jobs --format json";
 
 impl StatusArgs {
     pub(super) fn run(&self) -> Result<u8, String> {

@@ -47,7 +47,7 @@ fn an_upstream_is_a_scheme_and_a_host_and_not_the_recorder() {
         assert_eq!(output.code, 2, "{output:?}");
         output.one_line().to_owned()
     };
-    assert!(wrong(&["--upstream", "http://h/api"]).contains("a path is that of requests; write http://host:port"));
+    assert!(wrong(&["--upstream", "http://h/api"]).contains("paths belong to requests; write http://host:port"));
     assert!(wrong(&["--upstream", "http://h", "--only", "h"]).contains("--only"));
     let busy = Server::hello();
     let own = wrong(&["--listen", &busy.address(), "--upstream", "http://127.0.0.1:1"]);

@@ -52,5 +52,5 @@ fn what_is_wrong_with_a_script_is_one_line_before_the_study() {
     assert!(line.contains("none.py': no such file"), "{line}");
     weir.write("mixed.lua", SCRIPT);
     let line = wrong(&format!("{}check = \"status == 200\"\n{GOOD}", with_script("mixed.lua")));
-    assert!(line.contains("--check does not go with a Lua script"), "{line}");
+    assert!(line.contains("--check cannot be used with a Lua script"), "{line}");
 }

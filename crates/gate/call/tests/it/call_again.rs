@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Full};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_call::attempt_log::AttemptStatus;
-use weir_call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success};
+use weir_call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success, UpstreamResponse};
 use weir_machine::clock::unix_s;
 use weir_net::client::{BodyStream, OutgoingBody};
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
@@ -50,7 +50,7 @@ fn failures_are_retried_up_to_the_maximum() {
     calling(async |engine| {
         let failed = get(&engine, &plan(retrying(2), &server)).await.unwrap_err();
         assert_eq!((failed.reason, failed.call_trace.attempts.len()), (CallFailureReason::AllFailed, 3));
-        let (head, body) = failed.last_response.unwrap();
+        let UpstreamResponse { head, body, .. } = failed.last_response.unwrap();
         assert_eq!((head.status.as_u16(), text(body).await.as_str()), (503, "no"), "the last answer is passed on");
         let answer = get(&engine, &plan(retrying(2), &server)).await.unwrap();
         assert_eq!(answer.call_trace.attempts.len(), 1);

@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use tokio::io::AsyncReadExt;
 use weir_base::failure::FailureKind;
 use weir_call::attempt_log::AttemptStatus;
-use weir_call::{CallBody, CallFailureReason, CallPlan, CallRequest, Success};
+use weir_call::{CallBody, CallFailureReason, CallPlan, CallRequest, Success, UpstreamResponse};
 use weir_net::client::OutgoingBody;
 use weir_resilience::policy::Policy;
 use weir_retry::policy::{AttemptFailure, RetryPolicy};
@@ -111,7 +111,7 @@ fn the_last_failed_response_is_returned() {
     let plan = plan(&server, success(|success| success.statuses = vec![(200, 200)]));
     calling(async |engine| {
         let failed = get(&engine, &plan).await.unwrap_err();
-        let (head, body) = failed.last_response.unwrap();
+        let UpstreamResponse { head, body, .. } = failed.last_response.unwrap();
         assert_eq!(
             (failed.reason, head.status.as_u16(), &head.headers["x-told"]),
             (CallFailureReason::AllFailed, 502, &"yes".parse().unwrap())
@@ -119,7 +119,7 @@ fn the_last_failed_response_is_returned() {
         assert_eq!(text(body).await, "second");
         // A second attempt without a response leaves the first one's.
         let failed = get(&engine, &plan).await.unwrap_err();
-        let (head, body) = failed.last_response.unwrap();
+        let UpstreamResponse { head, body, .. } = failed.last_response.unwrap();
         assert_eq!((head.status.as_u16(), text(body).await.as_str()), (503, "third"));
         let failed = get(&engine, &plan).await.unwrap_err();
         assert!(failed.last_response.is_none());

@@ -2,6 +2,7 @@
 
 use http::HeaderName;
 
+use super::call_weight::{RateTerms, rate_terms};
 use super::headers;
 use super::path_capture::path_capture;
 use super::read::{DocumentNode, DocumentTable};
@@ -52,6 +53,7 @@ pub(super) struct CallerConfig {
     pub(super) priority: PriorityRule,
     pub(super) caller: Option<CallerFrom>,
     pub(super) rate: Option<CallerRule>,
+    pub(super) rate_terms: RateTerms,
 }
 
 pub(super) fn caller_config(table: &DocumentTable<'_>, captures: &[&str]) -> CallerConfig {
@@ -68,7 +70,8 @@ pub(super) fn caller_config(table: &DocumentTable<'_>, captures: &[&str]) -> Cal
     }
     let (caller_node, rate_node) = (table.get("caller"), table.get("rate_limit"));
     let caller = caller_node.as_ref().and_then(|node| caller_from(node, captures));
-    let rate = rate_node.as_ref().and_then(rate_limit);
+    let (rate, rate_terms) = rate_node.as_ref().and_then(rate_limit).unzip();
+    let rate_terms = rate_terms.unwrap_or_default();
     if let (None, Some(node)) = (&caller_node, &rate_node) {
         node.error(
             "rate_limit without caller",
@@ -78,7 +81,7 @@ pub(super) fn caller_config(table: &DocumentTable<'_>, captures: &[&str]) -> Cal
     if let (Some(node), None, None) = (&caller_node, &rate_node, &from) {
         node.warn("caller without rate_limit and priority_from has no effect", "give one of them, too");
     }
-    CallerConfig { priority, caller, rate }
+    CallerConfig { priority, caller, rate, rate_terms }
 }
 
 fn priority_level(node: &DocumentNode<'_>) -> Option<Priority> {
@@ -153,8 +156,8 @@ fn caller_from(node: &DocumentNode<'_>, captures: &[&str]) -> Option<CallerFrom>
     path_capture(&path?, captures).map(CallerFrom::Path)
 }
 
-/// Parses `"100/1s"`, or `{ rate = "100/1s", burst = 200, max_callers = 65536 }`.
-fn rate_limit(node: &DocumentNode<'_>) -> Option<CallerRule> {
+/// Parses `"100/1s"`, or `{ rate = "100/1s", burst = 200, max_callers = 65536, weight = ..., headers = true }`.
+fn rate_limit(node: &DocumentNode<'_>) -> Option<(CallerRule, RateTerms)> {
     const RATE_REMEDY: &str = r#"write it as "100/1s""#;
     let read = |node: &DocumentNode<'_>| {
         let read = node.value().as_str().and_then(units::rate).map(|(limit, per)| CallerRule::new(limit, per));
@@ -163,6 +166,7 @@ fn rate_limit(node: &DocumentNode<'_>) -> Option<CallerRule> {
         }
         read
     };
+    let mut terms = RateTerms::default();
     let rule = if node.is_table() {
         let table = node.table()?;
         let rate = table.get("rate");
@@ -172,6 +176,7 @@ fn rate_limit(node: &DocumentNode<'_>) -> Option<CallerRule> {
         let mut rule = rate.as_ref().and_then(read);
         let burst = table.get("burst").and_then(|node| node.integer(1..=1_000_000));
         let max_callers = table.get("max_callers").and_then(|node| node.integer(1..=CallerRule::MAX_ENTRIES as u64));
+        terms = rate_terms(&table);
         table.check_unknown_keys();
         if let Some(rule) = &mut rule {
             rule.burst = burst.unwrap_or(rule.burst);
@@ -184,5 +189,5 @@ fn rate_limit(node: &DocumentNode<'_>) -> Option<CallerRule> {
     if let Some((what, remedy)) = rule.fault() {
         node.error(what, remedy);
     }
-    Some(rule)
+    Some((rule, terms))
 }

@@ -104,7 +104,7 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
     let compared = ComparedParts { kind: "route", old: &old_routes, new: &new_routes };
     compare(&mut changes, &compared, route_name, |_, pair| match pair {
         Some((old, new)) if old.admission != new.admission => "from the next call on; its limit starts anew",
-        Some((old, new)) if (old.rate, &old.caller) != (new.rate, &new.caller) => {
+        Some((old, new)) if (old.rate, &old.rate_terms, &old.caller) != (new.rate, &new.rate_terms, &new.caller) => {
             "from the next call on; its rate limits start anew"
         }
         _ => NEXT_CALL,

@@ -4,7 +4,7 @@ use http::HeaderName;
 
 use super::headers;
 use super::read::{DocumentNode, DocumentTable};
-use crate::forwarding::{has_same_spelling, is_forwarding_header};
+use crate::forwarding_names::{has_same_spelling, is_forwarding_header};
 
 /// Exceptions from the headers with a caller's address, host or path that are removed unless a trusted proxy sends them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

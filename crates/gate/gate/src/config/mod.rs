@@ -1,5 +1,6 @@
 //! Configuration of the gateway, as data: upstreams, policies, routes.
 
+mod call_weight;
 mod caller;
 mod client_headers;
 mod cluster;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue, Method};
 
+pub use self::call_weight::{CallWeight, RateTerms};
 pub use self::caller::{CallerFrom, CertificateField, PriorityRule};
 pub use self::client_headers::ClientCertificateHeaders;
 pub use self::condition::{Condition, ConditionSource, ValueCondition, ValuePattern};
@@ -261,6 +263,8 @@ pub struct RouteConfig {
     pub caller: Option<CallerFrom>,
     /// Rate limit per caller; None for no limit.
     pub rate: Option<CallerRule>,
+    /// Weights of calls in it, and what responses say of it.
+    pub rate_terms: RateTerms,
     /// Protocols that a caller's connection may switch to, in lower case.
     pub upgrades: Vec<HeaderValue>,
     /// Changes to request and response.
@@ -371,6 +375,7 @@ impl RouteConfig {
             priority: PriorityRule::default(),
             caller: None,
             rate: None,
+            rate_terms: RateTerms::default(),
             upgrades: upgrade::default_upgrades(),
             rewrite: Rewrite::default(),
             deadline_from: None,

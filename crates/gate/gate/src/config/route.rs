@@ -60,7 +60,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
     let response = part("response").map_or_else(ResponseRule::default, |table| response::response_rule(&table));
     let limit = protection::route_admission(&table);
     let listeners = table.get("listeners").map(|node| listener_names(&node, &names.listeners)).unwrap_or_default();
-    let CallerConfig { priority, caller, rate } = caller_config(&table, &captures);
+    let CallerConfig { priority, caller, rate, rate_terms } = caller_config(&table, &captures);
     let limits = request_limits(&table);
     let upgrades = table.get("upgrades").map_or_else(upgrade::default_upgrades, |node| upgrade::upgrades(&node));
     table.check_unknown_keys();
@@ -83,6 +83,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
         priority,
         caller,
         rate,
+        rate_terms,
         upgrades,
         rewrite,
         deadline_from,

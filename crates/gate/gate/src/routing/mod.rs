@@ -129,7 +129,7 @@ impl Routes {
             })?;
             Some((entry.index, Captures { names: &entry.names, values: values.clone() }))
         };
-        let name = request.host.map(host_name);
+        let name = request.host.filter(|_| self.has_hosts()).map(host_name);
         let mut groups = self.host_groups(name.as_deref());
         if let Some((index, captures)) = groups.find_map(|routes| routes.find(request.path, &mut accept)) {
             return RouteMatch::Route { index, captures };
@@ -138,6 +138,11 @@ impl Routes {
             return RouteMatch::MethodNotAllowed { allow: self.allowed_methods(request) };
         }
         RouteMatch::NotFound
+    }
+
+    /// Whether any route is for some hosts only.
+    fn has_hosts(&self) -> bool {
+        !(self.exact.is_empty() && self.suffixes.is_empty())
     }
 
     /// Routes by host, for the most specific host first.

@@ -1,6 +1,7 @@
 //! Permission to send a request more than once.
 
 use super::action::NotRepeated;
+use crate::policy::Policy;
 use weir_base::failure::FailureSide;
 use weir_retry::policy::{AttemptFailure, RetryableMethodClass};
 
@@ -29,6 +30,11 @@ impl ResendRule {
             _ => false,
         };
         if always { Self::Always } else { Self::IfUnsent }
+    }
+
+    /// Whether a policy may send a request of this method more than once while it may have been received.
+    pub fn allows_extra_attempts(policy: &Policy, method: &str) -> bool {
+        policy.allows_extra_attempts() && Self::of(policy.retryable_methods, method) == Self::Always
     }
 
     /// Reason why no other attempt may follow this failure; `None` if one may. An invalid request would fail again.

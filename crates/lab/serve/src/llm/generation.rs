@@ -32,6 +32,8 @@ pub(super) struct Generation {
     pub(super) number: u64,
     /// Arrival of the request.
     pub(super) began: Nanos,
+    /// Time when its body was read and understood.
+    pub(super) read: Nanos,
     pub(super) request: GenerationRequest,
     pub(super) output_tokens: u64,
     /// Delay before all else, of slow responses.
@@ -59,7 +61,8 @@ impl Generation {
     ) -> Result<(), CutOff> {
         let Self { shared, timer, began, .. } = self;
         let pace = &shared.options.pace;
-        let start = GenerationStart { number: self.number, began: *began, output_tokens: self.output_tokens };
+        let (began_at, read) = (*began, self.read);
+        let start = GenerationStart { number: self.number, began: began_at, read, output_tokens: self.output_tokens };
         let mut record = GenerationRecord::new(shared, timer, &self.request, start);
         timer.sleep_until(*began + self.extra_delay).await;
         // Never closed; first come, first served.

@@ -17,6 +17,7 @@ pub mod pace;
 mod record;
 mod request;
 mod responses_text;
+mod seen_blocks;
 mod texts;
 
 use std::io;
@@ -38,6 +39,7 @@ use self::openai_text::OpenAiTexts;
 pub use self::options::{Options, TokenRange};
 use self::request::GenerationRequest;
 use self::responses_text::ResponsesTexts;
+use self::seen_blocks::SeenBlocks;
 use self::texts::ResponseTexts;
 use crate::record_log::RecordLog;
 use crate::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_JSON_LINES, response};
@@ -65,6 +67,8 @@ struct SharedModel {
     running: AtomicU64,
     counts: GenerationCounts,
     log: RecordLog,
+    /// Blocks of prompts, with a file of records.
+    seen_blocks: Option<SeenBlocks>,
     /// Number of the next request, over all event loops; indexes the random draws.
     number: AtomicU64,
     rngs: ModelRngs,
@@ -99,6 +103,7 @@ impl Service {
             running: AtomicU64::new(0),
             counts: GenerationCounts::default(),
             log: RecordLog::new(options.record.as_deref())?,
+            seen_blocks: options.record.as_ref().map(|_| SeenBlocks::new(options.block_tokens)),
             number: AtomicU64::new(0),
             rngs: ModelRngs { mix, slow_delay, prefill, output_tokens, cut },
             options,
@@ -159,7 +164,7 @@ impl Service {
             Ok(key) => key,
             Err(error) => return (Err(error), HeaderMap::new()),
         };
-        let request = match GenerationRequest::read(api, body) {
+        let mut request = match GenerationRequest::read(api, body, shared.seen_blocks.is_some()) {
             Ok(request) if options.has_model(&request.model) => request,
             Ok(request) => return (Err(LlmError::unknown_model(&request.model)), HeaderMap::new()),
             Err(error) => return (Err(error), HeaderMap::new()),
@@ -170,6 +175,10 @@ impl Service {
             return (Err(LlmError::too_long(tokens, options.max_context)), HeaderMap::new());
         }
         let limited = shared.limits.judge(key, timer.now(), tokens, api);
+        let text = std::mem::take(&mut request.text);
+        if limited.outcome.is_ok() {
+            request.blocks = shared.seen_blocks.as_ref().map(|seen| seen.take(&text));
+        }
         let behaviour = options.mix.at(&shared.rngs.mix, number);
         let extra_delay = match behaviour {
             Behaviour::Slow => options.slow_delay.at(&shared.rngs.slow_delay, number),
@@ -182,6 +191,7 @@ impl Service {
             timer: timer.clone(),
             number,
             began,
+            read: timer.now(),
             request,
             output_tokens,
             extra_delay,

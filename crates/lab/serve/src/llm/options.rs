@@ -40,6 +40,8 @@ pub struct Options {
     pub cut: f64,
     /// File of records.
     pub record: Option<PathBuf>,
+    /// Tokens of a block of a prompt, of which records have how many were seen before.
+    pub block_tokens: u64,
 }
 
 /// Range of numbers of tokens, uniform.
@@ -78,6 +80,8 @@ impl TokenRange {
 impl Options {
     /// Default name of the model.
     pub const DEFAULT_MODEL: &str = "weir-llm";
+    /// Default tokens of a block of a prompt: as in Mooncake's traces.
+    pub const DEFAULT_BLOCK_TOKENS: u64 = 512;
     /// Default maximum of tokens of prompt and response together.
     pub const DEFAULT_MAX_CONTEXT: u64 = 131_072;
 
@@ -87,6 +91,7 @@ impl Options {
     /// First invalid option, by its flag, in one line.
     pub fn check(&self) -> Result<(), String> {
         check_number("tokens-per-chunk", self.tokens_per_chunk, 1..=TokenRange::MAX_TOKENS)?;
+        check_number("block-tokens", self.block_tokens, 1..=TokenRange::MAX_TOKENS)?;
         check_number("max-context", self.max_context, 1..=1_000_000_000)?;
         check_number("slots", self.slots, 1..=1_000_000)?;
         check_number("requests-per-minute", self.requests_per_minute.unwrap_or(1), 1..=1_000_000_000)?;
@@ -121,6 +126,7 @@ impl Default for Options {
             slow_delay: Delay::Constant(Nanos::from_secs(10)),
             cut: 0.0,
             record: None,
+            block_tokens: Self::DEFAULT_BLOCK_TOKENS,
         }
     }
 }

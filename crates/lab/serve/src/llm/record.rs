@@ -25,6 +25,7 @@ pub(super) struct GenerationRecord<'a> {
     request: &'a GenerationRequest,
     number: u64,
     began: Nanos,
+    read: Nanos,
     output_tokens: u64,
     started: Option<Nanos>,
     chunks_ns: Vec<u64>,
@@ -47,6 +48,8 @@ pub(super) struct GenerationStart {
     pub(super) number: u64,
     /// Arrival of the request.
     pub(super) began: Nanos,
+    /// Time when its body was read and understood.
+    pub(super) read: Nanos,
     /// Tokens that the response will have; at least 1.
     pub(super) output_tokens: u64,
 }
@@ -69,13 +72,14 @@ impl<'a> GenerationRecord<'a> {
         request: &'a GenerationRequest,
         start: GenerationStart,
     ) -> Self {
-        let GenerationStart { number, began, output_tokens } = start;
+        let GenerationStart { number, began, read, output_tokens } = start;
         Self {
             shared,
             timer,
             request,
             number,
             began,
+            read,
             output_tokens,
             started: None,
             chunks_ns: Vec::new(),
@@ -108,7 +112,7 @@ impl<'a> GenerationRecord<'a> {
 
 impl Drop for GenerationRecord<'_> {
     fn drop(&mut self) {
-        let Self { timer, request, number, began, output_tokens, .. } = &*self;
+        let Self { timer, request, number, began, read, output_tokens, .. } = &*self;
         let chunks = self.chunks_ns.as_slice();
         self.shared.counts.leave(
             self.end,
@@ -124,7 +128,11 @@ impl Drop for GenerationRecord<'_> {
             "stream": request.is_stream,
             "began_ns": timer.clock().monotonic_at(*began).0,
             "end": self.end.name(),
+            "read_ns": read.0.saturating_sub(began.0),
             "input_tokens": request.input_tokens,
+            "max_tokens": request.max_tokens,
+            "blocks": request.blocks.map(|blocks| blocks.whole),
+            "seen_blocks": request.blocks.map(|blocks| blocks.seen),
             "output_tokens": output_tokens,
             "queue_ns": self.started.map(|at| at.0),
             "ttft_ns": chunks.first(),

@@ -6,6 +6,7 @@ use serde_json::Value;
 use weir_events::llm::LlmApi;
 
 use super::error::LlmError;
+use super::seen_blocks::{PromptBlocks, TOKEN_BYTES};
 
 /// Request for text, of any API.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,10 @@ pub(super) struct GenerationRequest {
     pub(super) is_stream: bool,
     /// Whether a stream ends with its usage.
     pub(super) wants_usage: bool,
+    /// Texts of the prompt, each filled up to whole tokens; empty unless they are kept.
+    pub(super) text: Vec<u8>,
+    /// Blocks of the prompt, where they are counted.
+    pub(super) blocks: Option<PromptBlocks>,
 }
 
 /// Members of requests, of all APIs.
@@ -47,8 +52,8 @@ struct UsageOption {
 }
 
 impl GenerationRequest {
-    /// Parses the body of a request.
-    pub(super) fn read(api: LlmApi, body: &[u8]) -> Result<Self, LlmError> {
+    /// Parses the body of a request; `keeps_text` keeps the texts of its prompt.
+    pub(super) fn read(api: LlmApi, body: &[u8], keeps_text: bool) -> Result<Self, LlmError> {
         let body: GenerationBody =
             serde_json::from_slice(body).map_err(|error| LlmError::invalid(format!("invalid body: {error}"), None))?;
         let missing = |name: &'static str| LlmError::invalid(format!("missing parameter: '{name}'"), Some(name));
@@ -73,6 +78,10 @@ impl GenerationRequest {
             return Err(missing("max_tokens"));
         }
         let others = [&body.system, &body.instructions].into_iter().flatten();
+        let mut text = Vec::new();
+        if keeps_text {
+            others.clone().chain([&content]).for_each(|content| push_texts(content, &mut text));
+        }
         let input_tokens = tokens_of(&content) + others.map(tokens_of).sum::<u64>();
         Ok(Self {
             api,
@@ -82,6 +91,8 @@ impl GenerationRequest {
             ignores_end: body.ignore_eos.unwrap_or(false),
             is_stream: body.stream.unwrap_or(false) && api != LlmApi::Embeddings,
             wants_usage: body.stream_options.is_some_and(|options| options.include_usage.unwrap_or(false)),
+            text,
+            blocks: None,
         })
     }
 }
@@ -98,6 +109,26 @@ pub(super) fn tokens_of(content: &Value) -> u64 {
             ["content", "text", "thinking"].iter().filter_map(|name| map.get(*name)).map(tokens_of).sum()
         }
         Value::Null | Value::Bool(_) => 0,
+    }
+}
+
+/// Appends the texts of a prompt, each filled up with spaces to whole tokens; an element of a list of token IDs is one.
+fn push_texts(content: &Value, out: &mut Vec<u8>) {
+    match content {
+        Value::String(text) => {
+            out.extend_from_slice(text.as_bytes());
+            out.resize(out.len().next_multiple_of(TOKEN_BYTES), b' ');
+        }
+        Value::Number(number) => {
+            let id = number.as_u64().unwrap_or(0).to_le_bytes();
+            out.extend_from_slice(&id[..TOKEN_BYTES]);
+        }
+        Value::Array(list) => list.iter().for_each(|content| push_texts(content, out)),
+        Value::Object(map) => {
+            let parts = ["content", "text", "thinking"].iter().filter_map(|name| map.get(*name));
+            parts.for_each(|content| push_texts(content, out));
+        }
+        Value::Null | Value::Bool(_) => {}
     }
 }
 
@@ -118,6 +149,9 @@ mod tests {
             (json!(null), 0),
         ] {
             assert_eq!(tokens_of(&content), tokens, "{content}");
+            let mut text = Vec::new();
+            push_texts(&content, &mut text);
+            assert_eq!(text.len() as u64, tokens * TOKEN_BYTES as u64, "{content}");
         }
     }
 
@@ -126,6 +160,7 @@ mod tests {
         let chat = GenerationRequest::read(
             LlmApi::Chat,
             br#"{"model":"m","messages":[{"role":"user","content":"hi"}],"max_completion_tokens":5,"stream":true,"stream_options":{"include_usage":true}}"#,
+            false,
         );
         let expected = GenerationRequest {
             api: LlmApi::Chat,
@@ -135,6 +170,8 @@ mod tests {
             ignores_end: false,
             is_stream: true,
             wants_usage: true,
+            text: Vec::new(),
+            blocks: None,
         };
         assert_eq!(chat, Ok(expected));
         for (api, body, reason) in [
@@ -147,7 +184,7 @@ mod tests {
             (LlmApi::Messages, r#"{"model":"m","messages":[{}]}"#, "missing parameter: 'max_tokens'"),
             (LlmApi::Responses, r#"{"model":"m"}"#, "missing parameter: 'input'"),
         ] {
-            let error = GenerationRequest::read(api, body.as_bytes()).expect_err(body);
+            let error = GenerationRequest::read(api, body.as_bytes(), true).expect_err(body);
             assert_eq!(error.message, reason);
         }
     }

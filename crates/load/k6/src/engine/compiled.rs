@@ -11,8 +11,7 @@ use weir_machine::input_file;
 use weir_machine::lock::lock;
 
 use super::module_files::ModuleFiles;
-use crate::host::Native;
-use crate::{modules, source_text};
+use crate::{host, modules, source_text};
 
 /// Modules of a script, shared by all users.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +38,10 @@ impl CompiledModules {
     }
 
     fn load<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js, Declared>> {
-        if name == modules::NATIVE {
-            return Module::declare_def::<Native, _>(ctx.clone(), name);
+        if let Some(module) = host::declared(ctx, name) {
+            // It has none, and is there.
+            lock(&self.byte_code).entry(name.to_owned()).or_insert_with(|| Arc::from([]));
+            return module;
         }
         let known = lock(&self.byte_code).get(name).cloned();
         if let Some(bytes) = known {

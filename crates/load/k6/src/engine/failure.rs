@@ -95,6 +95,19 @@ fn place_parts(line: &str) -> Option<(&str, &str)> {
     (!is_own).then_some((name, rest))
 }
 
+/// The later of two places of an interruption, if they are in one file: the beginning of a loop, and its last call.
+pub(crate) fn later_place(one: Option<String>, other: Option<String>) -> Option<String> {
+    let parts = |place: &Option<String>| {
+        let (file, line) = place.as_deref()?.rsplit_once(':')?;
+        Some((file.to_owned(), line.parse::<u64>().ok()?))
+    };
+    match (parts(&one), parts(&other)) {
+        (Some((file, line)), Some((other_file, other_line))) if file == other_file && other_line > line => other,
+        (None, Some(_)) => other,
+        _ => one,
+    }
+}
+
 /// Lines of a stack that are the script's.
 fn shown_stack(stack: &str) -> String {
     let lines = stack.lines().filter_map(|line| {
@@ -127,5 +140,14 @@ mod tests {
         assert_eq!(shown_stack(stack), "/x/login.js:7:15 in login\n/x/main.js:3:1");
         assert_eq!(place_of("    at /x/y:z.js:4:2").as_deref(), Some("/x/y:z.js:4"));
         assert_eq!(place_of("    at call (native)"), None);
+    }
+
+    #[test]
+    fn a_loop_is_named_by_its_last_call() {
+        let place = |text: &str| Some(text.to_owned());
+        assert_eq!(later_place(place("a.js:3"), place("a.js:4")), place("a.js:4"));
+        assert_eq!(later_place(place("a.js:5"), place("a.js:4")), place("a.js:5"));
+        assert_eq!(later_place(place("a.js:3"), place("b.js:4")), place("a.js:3"));
+        assert_eq!((later_place(None, place("b.js:4")), later_place(None, None)), (place("b.js:4"), None));
     }
 }

@@ -26,6 +26,9 @@ impl ModuleFiles {
     /// # Errors
     /// One line that names the module, and what to do.
     pub(crate) fn resolve(&self, base: &str, name: &str) -> std::result::Result<String, String> {
+        if let Some(own) = name.strip_prefix(modules::OWN_IMPORT) {
+            return Ok(own.to_owned());
+        }
         if modules::source(name).is_some() {
             if modules::is_internal(name) && !modules::is_own(base) {
                 return Err(format!("no module '{name}'"));

@@ -48,8 +48,7 @@ impl Interpreter {
         })));
         runtime.set_loader(ModuleResolver::new(modules.files()), ModuleLoader::new(modules));
         let context = Context::full(&runtime).map_err(no_memory)?;
-        let shared = Rc::clone(state);
-        context.with(|ctx| ctx.store_userdata(shared).map(drop)).map_err(|error| error.to_string())?;
+        context.with(|ctx| state.attach(&ctx)).map_err(no_memory)?;
         Ok(Self { context })
     }
 }

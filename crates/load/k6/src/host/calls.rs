@@ -33,7 +33,7 @@ fn schemas(ctx: Ctx<'_>, url: String, files: Vec<String>, folders: Vec<String>, 
 /// Body of a call: `grpcEncode(schemas, method, json)`.
 fn encode<'js>(ctx: Ctx<'js>, schemas: usize, method: String, json: String) -> Result<ArrayBuffer<'js>> {
     let user = user_of(&ctx)?;
-    let encoded = user.script.file.schemas.get(schemas).and_then(|schemas| schemas.encode(&method, &json));
+    let encoded = user.script.file.schemas.get(schemas).and_then(|schemas| schemas.encode(&method, &json, &[]));
     let body = encoded.map_err(|why| Exception::throw_type(&ctx, &format!("{method}: {why}")))?;
     ArrayBuffer::new_copy(ctx.clone(), body)
 }

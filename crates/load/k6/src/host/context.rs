@@ -37,14 +37,14 @@ pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> 
 }
 
 /// Ends the run with a reason: `abort(reason)`.
-fn abort(ctx: Ctx<'_>, reason: String) -> Result<()> {
+pub(super) fn abort(ctx: Ctx<'_>, reason: String) -> Result<()> {
     let user = user_of(&ctx)?;
     *user.abort.borrow_mut() = Some(reason.clone());
     Err(uncatchable(&ctx, &reason))
 }
 
 /// Lets the run fail at its end, with a reason: `failTest(reason)`.
-fn fail_test(ctx: Ctx<'_>, reason: String) -> Result<()> {
+pub(super) fn fail_test(ctx: Ctx<'_>, reason: String) -> Result<()> {
     *weir_machine::lock::lock(&user_of(&ctx)?.script.file.failure) = Some(reason);
     Ok(())
 }
@@ -63,7 +63,7 @@ fn compile<'js>(ctx: Ctx<'js>, text: String, name: String) -> Result<Value<'js>>
 }
 
 /// Variables of the environment, as an object.
-fn environment(ctx: Ctx<'_>) -> Result<Object<'_>> {
+pub(super) fn environment(ctx: Ctx<'_>) -> Result<Object<'_>> {
     let variables = Object::new(ctx.clone())?;
     let user = user_of(&ctx)?;
     let of_scenario = &user.script.scenario(user.iteration.get().scenario).environment;
@@ -74,25 +74,25 @@ fn environment(ctx: Ctx<'_>) -> Result<Object<'_>> {
 }
 
 /// Runs a module of weir, unless it has run: `load(name)`.
-fn load(ctx: Ctx<'_>, name: String) -> Result<()> {
+pub(super) fn load(ctx: Ctx<'_>, name: String) -> Result<()> {
     // It runs now; its promise is for what it awaits, which is nothing.
     Module::import(&ctx, name).map(drop)
 }
 
 /// Writes a line of the script's log to stderr.
-fn log(ctx: Ctx<'_>, level: String, text: String) -> Result<()> {
+pub(super) fn log(ctx: Ctx<'_>, level: String, text: String) -> Result<()> {
     let user = user_of(&ctx)?;
     user.script.file.log(&level, &text);
     Ok(())
 }
 
 /// Milliseconds since an arbitrary time.
-fn now() -> f64 {
+pub(super) fn now() -> f64 {
     clock::monotonic().0 as f64 / 1e6
 }
 
 /// Contents of a file, in the init context: `open(path, mode, module)`.
-fn open<'js>(ctx: Ctx<'js>, path: String, mode: Opt<Option<String>>) -> Result<Value<'js>> {
+pub(super) fn open<'js>(ctx: Ctx<'js>, path: String, mode: Opt<Option<String>>) -> Result<Value<'js>> {
     let user = user_of(&ctx)?;
     let thrown = |why: String| Exception::throw_type(&ctx, &why);
     if user.phase.get() != Phase::Init {
@@ -109,12 +109,12 @@ fn open<'js>(ctx: Ctx<'js>, path: String, mode: Opt<Option<String>>) -> Result<V
 }
 
 /// Options of the script as JSON; those that the command line has replaced are as they are used.
-fn options(ctx: Ctx<'_>) -> Result<String> {
+pub(super) fn options(ctx: Ctx<'_>) -> Result<String> {
     Ok(user_of(&ctx)?.script.options_json.clone())
 }
 
 /// Exports of a module, as `require` of CommonJS has them. Paths are those of the script's folder.
-fn require<'js>(ctx: Ctx<'js>, name: String) -> Result<Value<'js>> {
+pub(super) fn require<'js>(ctx: Ctx<'js>, name: String) -> Result<Value<'js>> {
     let user = user_of(&ctx)?;
     if user.phase.get() != Phase::Init {
         return Err(Exception::throw_type(&ctx, "require() is for the init context: call it outside of functions"));
@@ -130,18 +130,18 @@ fn require<'js>(ctx: Ctx<'js>, name: String) -> Result<Value<'js>> {
 }
 
 /// Random number from 0 to below 1.
-fn random(ctx: Ctx<'_>) -> Result<f64> {
+pub(super) fn random(ctx: Ctx<'_>) -> Result<f64> {
     Ok(user_of(&ctx)?.rng.borrow_mut().unit())
 }
 
 /// Begins the random numbers anew: `seed(number)`.
-fn seed(ctx: Ctx<'_>, seed: f64) -> Result<()> {
+pub(super) fn seed(ctx: Ctx<'_>, seed: f64) -> Result<()> {
     *user_of(&ctx)?.rng.borrow_mut() = SeededRng::new(seed.to_bits(), UserState::RANDOM_SALT);
     Ok(())
 }
 
 /// Element of a shared array as JSON, or `undefined`.
-fn array_get<'js>(ctx: Ctx<'js>, array: usize, index: usize) -> Result<Value<'js>> {
+pub(super) fn array_get<'js>(ctx: Ctx<'js>, array: usize, index: usize) -> Result<Value<'js>> {
     let user = user_of(&ctx)?;
     match user.script.file.arrays.element(array, index) {
         Some(json) => json.into_js(&ctx),
@@ -150,7 +150,7 @@ fn array_get<'js>(ctx: Ctx<'js>, array: usize, index: usize) -> Result<Value<'js
 }
 
 /// Number and length of a shared array: `arrayMake(name, make)`, where `make()` returns the elements as JSON.
-fn array_make<'js>(ctx: Ctx<'js>, name: String, make: Function<'js>) -> Result<Array<'js>> {
+pub(super) fn array_make<'js>(ctx: Ctx<'js>, name: String, make: Function<'js>) -> Result<Array<'js>> {
     let user = user_of(&ctx)?;
     if user.phase.get() != Phase::Init {
         return Err(Exception::throw_type(
@@ -171,8 +171,8 @@ fn array_make<'js>(ctx: Ctx<'js>, name: String, make: Function<'js>) -> Result<A
 
 /// Facts of the user and the run as an array: number of the user, iteration of the user in its scenario and in all,
 /// iteration of the scenario, name, executor and start of the scenario in milliseconds, share of it that is over, time of
-/// the run in milliseconds, users, whether the file itself runs.
-fn facts(ctx: Ctx<'_>) -> Result<Array<'_>> {
+/// the run in milliseconds, users, whether the file itself runs, iterations that have ended, that were cut off, that run.
+pub(super) fn facts(ctx: Ctx<'_>) -> Result<Array<'_>> {
     let user = user_of(&ctx)?;
     let iteration = user.iteration.get();
     let script = &user.script;
@@ -192,5 +192,6 @@ fn facts(ctx: Ctx<'_>) -> Result<Array<'_>> {
     let ended = &script.file.iterations;
     array.set(10, ended.completed.load(Ordering::Relaxed))?;
     array.set(11, ended.interrupted.load(Ordering::Relaxed))?;
+    array.set(12, ended.active.load(Ordering::Relaxed))?;
     Ok(array)
 }

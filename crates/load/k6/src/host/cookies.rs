@@ -21,7 +21,7 @@ pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> 
 }
 
 /// Number of a new jar.
-fn cookie_jar(ctx: Ctx<'_>) -> Result<usize> {
+pub(super) fn cookie_jar(ctx: Ctx<'_>) -> Result<usize> {
     let user = user_of(&ctx)?;
     let mut jars = user.jars.borrow_mut();
     if jars.len() >= MAX_JARS {
@@ -32,7 +32,7 @@ fn cookie_jar(ctx: Ctx<'_>) -> Result<usize> {
 }
 
 /// Stores a cookie as a response from `url` would: `cookieSet(jar, url, field)`; whether it was stored.
-fn cookie_set(ctx: Ctx<'_>, jar: usize, url: String, field: String) -> Result<bool> {
+pub(super) fn cookie_set(ctx: Ctx<'_>, jar: usize, url: String, field: String) -> Result<bool> {
     let url = url_of(&ctx, &url)?;
     let user = user_of(&ctx)?;
     let mut jars = user.jars.borrow_mut();
@@ -41,21 +41,29 @@ fn cookie_set(ctx: Ctx<'_>, jar: usize, url: String, field: String) -> Result<bo
 
 /// Names and values that a request to `url` would have: `[name, value, ...]`.
 fn cookie_get<'js>(ctx: Ctx<'js>, jar: usize, url: String) -> Result<Array<'js>> {
-    let url = url_of(&ctx, &url)?;
-    let user = user_of(&ctx)?;
-    let mut header = Vec::new();
-    if let Some(jar) = user.jars.borrow_mut().get_mut(jar) {
-        jar.write_header(&url, unix_s() as i64, &mut header);
-    }
-    let header = String::from_utf8_lossy(&header).into_owned();
-    let array = Array::new(ctx)?;
-    let pairs = header.split("; ").filter(|pair| !pair.is_empty());
-    for (index, pair) in pairs.enumerate() {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    let array = Array::new(ctx.clone())?;
+    for (index, (name, value)) in cookie_pairs(&ctx, jar, &url)?.into_iter().enumerate() {
         array.set(2 * index, name)?;
         array.set(2 * index + 1, value)?;
     }
     Ok(array)
+}
+
+/// Names and values of the cookies that a request to `url` would have of a jar.
+pub(super) fn cookie_pairs(ctx: &Ctx<'_>, jar: usize, url: &str) -> Result<Vec<(String, String)>> {
+    let url = url_of(ctx, url)?;
+    let user = user_of(ctx)?;
+    let mut header = Vec::new();
+    if let Some(jar) = user.jars.borrow_mut().get_mut(jar) {
+        jar.write_header(&url, unix_s() as i64, &mut header);
+    }
+    let header = String::from_utf8_lossy(&header);
+    let pairs = header.split("; ").filter(|pair| !pair.is_empty());
+    let split = |pair: &str| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (name.to_owned(), value.to_owned())
+    };
+    Ok(pairs.map(split).collect())
 }
 
 /// Removes all cookies of a jar.

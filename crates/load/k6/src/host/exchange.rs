@@ -1,5 +1,6 @@
 //! Requests of a script, and their results.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use weir_base::Nanos;
@@ -9,7 +10,7 @@ use weir_request::url::HttpUrl;
 /// Request of a script.
 #[derive(Debug)]
 pub(crate) struct HttpRequest {
-    pub(crate) method: String,
+    pub(crate) method: Cow<'static, str>,
     pub(crate) url: HttpUrl,
     /// URL as samples have it: as given, or the template of several.
     pub(crate) name: Option<String>,
@@ -27,8 +28,21 @@ pub(crate) struct HttpRequest {
     pub(crate) is_binary: bool,
     /// Whether it is a call of gRPC.
     pub(crate) is_call: bool,
+    /// Whether its failure is an exception.
+    pub(crate) throws: bool,
+    /// Cookies that it has beside those of its jar; they are in its headers.
+    pub(crate) cookies: Vec<SentCookie>,
     /// Tags of its samples.
     pub(crate) tags: Vec<(String, String)>,
+}
+
+/// A cookie of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SentCookie {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    /// Whether it is sent in place of that of the jar.
+    pub(crate) replaces: bool,
 }
 
 /// Statuses that make a response a success.
@@ -73,9 +87,36 @@ pub(crate) struct HttpResult {
     pub(crate) url: HttpUrl,
     pub(crate) times: ExchangeTimes,
     /// Method of the last request, after redirects.
-    pub(crate) method: String,
-    /// Whether the script takes the body as bytes.
-    pub(crate) is_binary: bool,
+    pub(crate) method: Cow<'static, str>,
+    /// The request as the script has made it.
+    pub(crate) request: Box<HttpRequest>,
+}
+
+impl HttpResult {
+    /// Status of the response; 0 without one.
+    pub(crate) fn status(&self) -> u16 {
+        match &self.end {
+            HttpEnd::Response(status, ..) => *status,
+            HttpEnd::Failed(..) => 0,
+        }
+    }
+
+    /// Head of the response as it came; empty without one.
+    pub(crate) fn head(&self) -> &[u8] {
+        match &self.end {
+            HttpEnd::Response(_, head, _) => head,
+            HttpEnd::Failed(..) => &[],
+        }
+    }
+
+    /// Number of the failure; 0 for none.
+    pub(crate) fn error_code(&self) -> u32 {
+        match &self.end {
+            HttpEnd::Response(status, ..) if *status >= 400 => 1000 + u32::from(*status),
+            HttpEnd::Response(..) => 0,
+            HttpEnd::Failed(kind, _) => error_code(*kind),
+        }
+    }
 }
 
 /// How a request has ended.
@@ -122,6 +163,11 @@ impl UserExchanges {
         Some(self.results.remove(at).1)
     }
 
+    /// Forgets the results that nothing takes.
+    pub(crate) fn forget_results(&mut self) {
+        self.results.clear();
+    }
+
     /// Keys of results that the script has not taken, in the order of their ends.
     pub(crate) fn finished(&self) -> Vec<u32> {
         self.results.iter().map(|(key, _)| *key).collect()
@@ -154,6 +200,7 @@ impl UserExchanges {
 pub(crate) fn error_code(kind: FailureKind) -> u32 {
     match kind {
         FailureKind::Timeout => 1050,
+        FailureKind::Dns => 1101,
         FailureKind::Connect => 1212,
         FailureKind::Reset | FailureKind::Closed => 1220,
         FailureKind::Tls => 1300,

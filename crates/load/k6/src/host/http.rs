@@ -2,13 +2,16 @@
 #![allow(unsafe_code, reason = "bytes of buffers are copied while no script runs")]
 #![allow(clippy::needless_pass_by_value, reason = "arguments of functions of JavaScript are values")]
 
+use std::borrow::Cow;
+
+use rquickjs::convert::Coerced;
 use rquickjs::function::Opt;
 use rquickjs::module::Exports;
-use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, Object, Result, TypedArray, Value};
+use rquickjs::{Array, ArrayBuffer, Ctx, Exception, FromJs as _, Function, Object, Result, TypedArray, Value};
 use weir_base::Nanos;
 use weir_request::url::HttpUrl;
 
-use super::exchange::{ExpectedStatuses, HttpEnd, HttpRequest, HttpResult, error_code};
+use super::exchange::{ExpectedStatuses, HttpEnd, HttpRequest, HttpResult};
 use super::state::{Pause, Phase};
 use super::{UserState, user_of};
 
@@ -56,7 +59,8 @@ fn send_later<'js>(
     options: Opt<Option<Object<'js>>>,
 ) -> Result<u32> {
     let user = user_of(&ctx)?;
-    let request = request_of(&ctx, &user, (method, &url), body_bytes(&body), headers.0.flatten(), options.0.flatten())?;
+    let request =
+        request_of(&ctx, &user, (method.into(), &url), body_bytes(&body), headers.0.flatten(), options.0.flatten())?;
     Ok(user.exchanges.borrow_mut().add(request))
 }
 
@@ -64,22 +68,36 @@ fn send_later<'js>(
 pub(super) fn request_of<'js>(
     ctx: &Ctx<'js>,
     user: &UserState,
-    (method, url): (String, &str),
+    (method, url): (Cow<'static, str>, &str),
     body: Option<Vec<u8>>,
     headers: Option<Array<'js>>,
     options: Option<Object<'js>>,
 ) -> Result<HttpRequest> {
+    let mut request = new_request(ctx, user, method, url)?;
+    (request.headers, request.body) = (header_fields(headers)?, body);
+    if let Some(options) = options {
+        apply(&mut request, &options)?;
+    }
+    Ok(request)
+}
+
+/// Request of a user as it is by default.
+pub(super) fn new_request(
+    ctx: &Ctx<'_>,
+    user: &UserState,
+    method: Cow<'static, str>,
+    url: &str,
+) -> Result<HttpRequest> {
     if user.phase.get() == Phase::Init {
         return Err(Exception::throw_type(ctx, "a request is not available in the init context"));
     }
-    let invalid = |why: String| Exception::throw_type(ctx, &why);
-    let url = user.script.absolute(url).map_err(|why| invalid(format!("'{url}': {why}")))?;
-    let mut request = HttpRequest {
+    let url = user.script.absolute(url).map_err(|why| Exception::throw_type(ctx, &format!("'{url}': {why}")))?;
+    Ok(HttpRequest {
         method,
         url,
         name: None,
-        headers: header_fields(headers)?,
-        body,
+        headers: Vec::new(),
+        body: None,
         timeout: DEFAULT_TIMEOUT,
         max_redirects: user.script.options.max_redirects,
         jar: 0,
@@ -87,12 +105,10 @@ pub(super) fn request_of<'js>(
         discards_body: user.script.options.discards_bodies,
         is_binary: false,
         is_call: false,
+        throws: false,
+        cookies: Vec::new(),
         tags: Vec::new(),
-    };
-    if let Some(options) = options {
-        apply(&mut request, &options)?;
-    }
-    Ok(request)
+    })
 }
 
 /// Result of a request, if it has ended: `result(key)`.
@@ -102,12 +118,12 @@ fn result<'js>(ctx: Ctx<'js>, key: u32) -> Result<Option<Array<'js>>> {
 }
 
 /// Keys of requests that have ended, and whose results were not taken.
-fn finished(ctx: Ctx<'_>) -> Result<Vec<u32>> {
+pub(super) fn finished(ctx: Ctx<'_>) -> Result<Vec<u32>> {
     Ok(user_of(&ctx)?.exchanges.borrow().finished())
 }
 
 /// Waits until a request has ended.
-fn await_request(ctx: Ctx<'_>) -> Result<()> {
+pub(super) fn await_request(ctx: Ctx<'_>) -> Result<()> {
     let user = user_of(&ctx)?;
     user.pause(&ctx, Pause::Await(Nanos::NEVER), "a request").map(drop)
 }
@@ -182,6 +198,7 @@ fn result_array<'js>(ctx: &Ctx<'js>, result: HttpResult) -> Result<Array<'js>> {
     let array = Array::new(ctx.clone())?;
     let times = result.times;
     let ms = |time: Nanos| time.0 as f64 / 1e6;
+    let error_code = result.error_code();
     array.set(1, result.url.to_string())?;
     match result.end {
         HttpEnd::Response(status, head, body) => {
@@ -189,7 +206,7 @@ fn result_array<'js>(ctx: &Ctx<'js>, result: HttpResult) -> Result<Array<'js>> {
             array.set(2, String::from_utf8_lossy(&head).into_owned())?;
             match body {
                 None => array.set(3, Value::new_null(ctx.clone()))?,
-                Some(body) if result.is_binary => array.set(3, ArrayBuffer::new(ctx.clone(), body)?)?,
+                Some(body) if result.request.is_binary => array.set(3, ArrayBuffer::new(ctx.clone(), body)?)?,
                 // Invalid UTF-8 is shown as such, and not lost without a sign.
                 Some(body) => match String::from_utf8(body) {
                     Ok(text) => array.set(3, text)?,
@@ -197,17 +214,17 @@ fn result_array<'js>(ctx: &Ctx<'js>, result: HttpResult) -> Result<Array<'js>> {
                 },
             }
             array.set(4, "")?;
-            array.set(5, if status >= 400 { 1000 + u32::from(status) } else { 0 })?;
+            array.set(5, error_code)?;
         }
-        HttpEnd::Failed(kind, why) => {
+        HttpEnd::Failed(_, why) => {
             array.set(0, 0)?;
             array.set(2, "")?;
             array.set(3, Value::new_null(ctx.clone()))?;
             array.set(4, why)?;
-            array.set(5, error_code(kind))?;
+            array.set(5, error_code)?;
         }
     }
-    array.set(6, result.method)?;
+    array.set(6, &*result.method)?;
     array.set(7, ms(times.service))?;
     array.set(8, ms(times.first_byte))?;
     array.set(9, ms(times.connect))?;
@@ -215,8 +232,13 @@ fn result_array<'js>(ctx: &Ctx<'js>, result: HttpResult) -> Result<Array<'js>> {
 }
 
 /// Waits: `sleep(seconds)`.
-fn sleep(ctx: Ctx<'_>, seconds: f64) -> Result<()> {
+pub(super) fn sleep<'js>(ctx: Ctx<'js>, seconds: Opt<Value<'js>>) -> Result<()> {
     let user = user_of(&ctx)?;
+    let seconds = match seconds.0 {
+        Some(seconds) => Coerced::<f64>::from_js(&ctx, seconds)?.0,
+        None => 0.0,
+    };
+    // What is no number is 0.
     let wait = Nanos((seconds.clamp(0.0, 3e9) * 1e9) as u64);
     user.pause(&ctx, Pause::WaitUntil(user.now.get() + wait), "sleep()").map(drop)
 }

@@ -1,6 +1,9 @@
 //! What the modules of a script reach of weir: the module `weir:native`, and the state of a user behind it.
 //!
 //! - [`state`]: a user, and how its script waits; [`exchange`]: requests that it sends and their results
+//! - [`core`]: what every script needs, and the module `k6`; [`globals`]: global names; [`checks`]: checks and groups
+//! - [`http_module`]: `k6/http`; [`http_calls`]: its requests; [`jar_objects`]: its cookie jars; [`request_arguments`]: what they are made of; [`response_class`],
+//!   [`response_fields`], [`response_json`]: objects of their responses
 //! - [`sockets`], [`socket_calls`]: WebSockets, with what they have received
 //! - [`calls`]: messages of gRPC
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
@@ -8,13 +11,23 @@
 
 mod bytes;
 mod calls;
+mod checks;
 mod context;
 mod cookies;
+mod core;
 mod crypto;
 pub(crate) mod exchange;
 mod files;
+pub(crate) mod globals;
 mod html;
 mod http;
+mod http_calls;
+mod http_module;
+mod jar_objects;
+mod request_arguments;
+pub(crate) mod response_class;
+mod response_fields;
+mod response_json;
 mod samples;
 mod socket_calls;
 pub(crate) mod sockets;
@@ -22,13 +35,13 @@ pub(crate) mod state;
 
 use std::rc::Rc;
 
-use rquickjs::module::{Declarations, Exports, ModuleDef};
-use rquickjs::{Ctx, Exception, Result};
+use rquickjs::module::{Declarations, Declared, Exports, ModuleDef};
+use rquickjs::{Ctx, Exception, Module, Result};
 
 pub(crate) use self::state::UserState;
 
-/// Module `weir:native`.
-pub(crate) struct Native;
+/// Module `weir:native`: all of the host's functions.
+struct Native;
 
 /// Names of its functions.
 const NAMES: &[&str] = &[
@@ -43,7 +56,6 @@ const NAMES: &[&str] = &[
     "arrayMake",
     "base64Decode",
     "base64Encode",
-    "check",
     "collectionInput",
     "compile",
     "cookieClear",
@@ -57,8 +69,6 @@ const NAMES: &[&str] = &[
     "failTest",
     "fileOpen",
     "fileRead",
-    "groupEnter",
-    "groupLeave",
     "grpcDecode",
     "grpcEncode",
     "grpcSchemas",
@@ -117,10 +127,20 @@ impl ModuleDef for Native {
     }
 }
 
+/// Module of this name that is written in Rust; `None` for another one.
+pub(crate) fn declared<'js>(ctx: &Ctx<'js>, name: &str) -> Option<Result<Module<'js, Declared>>> {
+    Some(match name {
+        "weir:native" => Module::declare_def::<Native, _>(ctx.clone(), name),
+        "weir:core" => Module::declare_def::<core::Core, _>(ctx.clone(), name),
+        "weir:execution" => Module::declare_def::<core::ExecutionFacts, _>(ctx.clone(), name),
+        "weir:http" => Module::declare_def::<http_module::RequestsModule, _>(ctx.clone(), name),
+        "k6/http" => Module::declare_def::<http_module::HttpModule, _>(ctx.clone(), name),
+        "k6" => Module::declare_def::<core::K6Module, _>(ctx.clone(), name),
+        _ => return None,
+    })
+}
+
 /// State of the user whose script calls.
 pub(crate) fn user_of(ctx: &Ctx<'_>) -> Result<Rc<UserState>> {
-    match ctx.userdata::<Rc<UserState>>() {
-        Some(state) => Ok(Rc::clone(&state)),
-        None => Err(Exception::throw_internal(ctx, "no user")),
-    }
+    state::attached(ctx).ok_or_else(|| Exception::throw_internal(ctx, "no user"))
 }

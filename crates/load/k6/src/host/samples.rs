@@ -1,11 +1,12 @@
-//! Metrics, checks, groups and tags.
+//! Metrics and tags.
 #![allow(clippy::needless_pass_by_value, reason = "arguments of functions of JavaScript are values")]
 
 use rquickjs::function::Opt;
 use rquickjs::module::Exports;
-use rquickjs::{Ctx, Exception, Function, Result};
+use rquickjs::{Ctx, Exception, Function, Result, Value};
 use weir_load::program::SocketId;
 
+use super::request_arguments::pairs;
 use super::state::Phase;
 use super::{UserState, user_of};
 use crate::metrics::registry::{BuiltIn, MetricUnit, ScriptMetricKind};
@@ -13,15 +14,12 @@ use crate::metrics::registry::{BuiltIn, MetricUnit, ScriptMetricKind};
 pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
     exports.export("metric", Function::new(ctx.clone(), metric)?)?;
     exports.export("sample", Function::new(ctx.clone(), sample)?)?;
-    exports.export("check", Function::new(ctx.clone(), check)?)?;
-    exports.export("groupEnter", Function::new(ctx.clone(), group_enter)?)?;
-    exports.export("groupLeave", Function::new(ctx.clone(), group_leave)?)?;
     exports.export("setTags", Function::new(ctx.clone(), set_tags)?)?;
     Ok(())
 }
 
 /// Number of a metric of the script: `metric(name, kind, unit)`.
-fn metric(ctx: Ctx<'_>, name: String, kind: String, is_time: bool) -> Result<usize> {
+pub(super) fn metric(ctx: Ctx<'_>, name: String, kind: String, is_time: bool) -> Result<usize> {
     let user = user_of(&ctx)?;
     if user.phase.get() != Phase::Init {
         return Err(Exception::throw_type(&ctx, "metrics are made in the init context: outside of functions"));
@@ -37,51 +35,23 @@ fn metric(ctx: Ctx<'_>, name: String, kind: String, is_time: bool) -> Result<usi
 }
 
 /// Adds a value to a metric: `sample(metric, value, tags)`.
-fn sample(ctx: Ctx<'_>, metric: usize, value: f64, tags: Opt<Option<Vec<String>>>) -> Result<()> {
+pub(super) fn sample<'js>(ctx: Ctx<'js>, metric: usize, value: f64, tags: Opt<Value<'js>>) -> Result<()> {
     let user = user_of(&ctx)?;
     if user.phase.get() == Phase::Init {
         return Err(Exception::throw_type(&ctx, "values of metrics are for functions, not for the init context"));
     }
-    let tags = tags.0.flatten().unwrap_or_default();
+    let tags = match &tags.0 {
+        Some(tags) => pairs(&ctx, tags)?,
+        None => Vec::new(),
+    };
     user.metrics.add_all(&[(metric, value)], &|name: &str, value: &str| user.has_tag(&tags, name, value));
     Ok(())
 }
 
-/// Counts a check: `check(name, passed, tags)`.
-fn check(ctx: Ctx<'_>, name: String, has_passed: bool, tags: Opt<Option<Vec<String>>>) -> Result<()> {
-    let user = user_of(&ctx)?;
-    let tags = tags.0.flatten().unwrap_or_default();
-    let group = user.group.borrow();
-    let has_tag = |tag: &str, value: &str| (tag == "check" && value == name) || user.has_tag(&tags, tag, value);
-    user.metrics.add_check(&group, &name, has_passed, &has_tag);
-    Ok(())
-}
-
-/// Enters a group; returns that which the script was in.
-fn group_enter(ctx: Ctx<'_>, name: String) -> Result<String> {
-    let user = user_of(&ctx)?;
-    if name.contains("::") {
-        return Err(Exception::throw_type(&ctx, &format!("invalid group name '{name}'; leave out '::'")));
-    }
-    let outer = user.group.borrow().clone();
-    *user.group.borrow_mut() = format!("{outer}::{name}");
-    Ok(outer)
-}
-
-/// Leaves a group after a time: `groupLeave(outer, milliseconds)`.
-fn group_leave(ctx: Ctx<'_>, outer: String, took_ms: f64) -> Result<()> {
-    let user = user_of(&ctx)?;
-    user.metrics.add_all(&[(BuiltIn::GroupDuration as usize, took_ms)], &|name: &str, value: &str| {
-        user.has_tag(&[], name, value)
-    });
-    *user.group.borrow_mut() = outer;
-    Ok(())
-}
-
-/// Replaces the tags of all samples of the user: `setTags([name, value, ...])`.
-fn set_tags(ctx: Ctx<'_>, tags: Vec<String>) -> Result<()> {
-    let user = user_of(&ctx)?;
-    *user.tags.borrow_mut() = tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+/// Replaces the tags of all samples of the user: `setTags(object)`.
+pub(super) fn set_tags<'js>(ctx: Ctx<'js>, tags: Value<'js>) -> Result<()> {
+    let tags = pairs(&ctx, &tags)?;
+    *user_of(&ctx)?.tags.borrow_mut() = tags;
     Ok(())
 }
 
@@ -89,11 +59,11 @@ impl UserState {
     /// Salt of the random numbers of scripts.
     pub(crate) const RANDOM_SALT: u64 = 0x006b_3600;
 
-    /// Whether a value of this user has a tag: its own (names and values in turn), the user's, or those of group,
+    /// Whether a value of this user has a tag: its own, the user's, or those of group,
     /// scenario and user that it has by itself.
-    pub(crate) fn has_tag(&self, own: &[String], name: &str, value: &str) -> bool {
-        if let Some(pair) = own.chunks_exact(2).find(|pair| pair[0] == name) {
-            return pair[1] == value;
+    pub(crate) fn has_tag(&self, own: &[(String, String)], name: &str, value: &str) -> bool {
+        if let Some((_, known)) = own.iter().find(|(known, _)| known == name) {
+            return known == value;
         }
         if let Some((_, known)) = self.tags.borrow().iter().find(|(known, _)| known == name) {
             return known == value;

@@ -40,7 +40,8 @@ fn open<'js>(
     tags: Vec<String>,
 ) -> Result<u32> {
     let user = user_of(&ctx)?;
-    let request = request_of(&ctx, &user, ("GET".to_owned(), &url), None, headers, options)?;
+    let request = request_of(&ctx, &user, ("GET".into(), &url), None, headers, options)?;
+    let tags = tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     let opened = user.sockets.borrow_mut().open(request, subprotocols, tags, user.now.get());
     let too_many = || format!("more than {MAX_SOCKETS} open WebSockets of a user; close one first");
     opened.map(|id| id.0).ok_or_else(|| Exception::throw_type(&ctx, &too_many()))

@@ -69,7 +69,7 @@ impl SocketReport {
 pub(crate) struct ScriptSocket {
     pub(crate) id: SocketId,
     /// Tags of its samples: names and values in turn.
-    pub(crate) tags: Vec<String>,
+    pub(crate) tags: Vec<(String, String)>,
     /// Time of the order to open it.
     pub(crate) begun: Nanos,
     /// Time since when it is open.
@@ -95,7 +95,7 @@ impl ScriptSockets {
         &mut self,
         request: HttpRequest,
         subprotocols: Vec<String>,
-        tags: Vec<String>,
+        tags: Vec<(String, String)>,
         now: Nanos,
     ) -> Option<SocketId> {
         if self.sockets.len() >= MAX_SOCKETS {

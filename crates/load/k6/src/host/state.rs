@@ -1,18 +1,20 @@
 //! A user, as the functions of the host see it.
 #![allow(unsafe_code, reason = "a type without values of the interpreter may be kept in it")]
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rquickjs::{Ctx, Exception, JsLifetime, Result};
+use rquickjs::{Ctx, Exception, JsLifetime, Result, qjs};
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_scenario::cookie_jar::CookieJar;
 
-use super::exchange::UserExchanges;
+use super::exchange::{ExpectedStatuses, UserExchanges};
+use super::response_class::ResponseClass;
 use super::sockets::ScriptSockets;
-use crate::engine::failure::ScriptFailure;
+use crate::engine::failure::{ScriptFailure, of_value};
 use crate::engine::fiber::Pauses;
 use crate::engine::interrupt::ComputeTime;
 use crate::metrics::ThreadMetrics;
@@ -118,9 +120,19 @@ pub(crate) struct UserState {
     pub(crate) is_cut: Cell<bool>,
     /// Place where the last iteration that was cut off was.
     pub(crate) cut_place: RefCell<Option<String>>,
+    /// Place of the last call before the interpreter was interrupted.
+    pub(crate) interrupted_at: RefCell<Option<String>>,
     /// Value that the function of the last iteration has returned, as JSON, if it is kept.
     pub(crate) result: RefCell<Option<String>>,
     pub(crate) keeps_result: Cell<bool>,
+    /// Statuses of successes, where a request has none of its own.
+    pub(crate) default_expected: RefCell<ExpectedStatuses>,
+    /// Class of responses; none before a module of requests is imported.
+    pub(crate) responses: OnceCell<ResponseClass>,
+    /// Interpreter that it is attached to.
+    context: Cell<*mut qjs::JSContext>,
+    /// Whether the script has had timers, promises of requests or sockets, which run after its function.
+    pub(crate) has_late_work: Cell<bool>,
 }
 
 // SAFETY: it holds no value of an interpreter.
@@ -155,9 +167,28 @@ impl UserState {
             was_computing: Cell::new(false),
             is_cut: Cell::new(false),
             cut_place: RefCell::default(),
+            interrupted_at: RefCell::default(),
+            context: Cell::new(std::ptr::null_mut()),
             result: RefCell::default(),
             keeps_result: Cell::new(false),
+            default_expected: RefCell::default(),
+            responses: OnceCell::new(),
+            has_late_work: Cell::new(false),
         }
+    }
+
+    /// Makes this user that of an interpreter.
+    ///
+    /// # Errors
+    /// If it has one.
+    pub(crate) fn attach(self: &Rc<Self>, ctx: &Ctx<'_>) -> Result<()> {
+        if ctx.store_userdata(Rc::clone(self)).map_err(|_| rquickjs::Error::Unknown)?.is_some() {
+            return Err(rquickjs::Error::Unknown);
+        }
+        self.context.set(ctx.as_raw().as_ptr());
+        // SAFETY: what is stored keeps the user as long as the interpreter is used.
+        unsafe { qjs::JS_SetContextOpaque(ctx.as_raw().as_ptr(), Rc::as_ptr(self).cast_mut().cast()) };
+        Ok(())
     }
 
     /// Whether the present iteration is not to go on.
@@ -191,6 +222,16 @@ impl UserState {
         }
     }
 
+    /// Takes note of the place of the last call. The exception of an interruption has that of a loop's beginning.
+    fn note_place(&self) {
+        let Some(context) = NonNull::new(self.context.get()) else { return };
+        // SAFETY: the interpreter calls its handler of interruptions, and is there.
+        let ctx = unsafe { Ctx::from_raw(context) };
+        if let Ok(error) = Exception::from_message(ctx, "") {
+            self.interrupted_at.replace(of_value(error.into_object().into_value()).place);
+        }
+    }
+
     /// Lets other users have their turn, while the script computes; true if it is to end.
     pub(crate) fn give_turn(&self) -> bool {
         // Without a load there is no other user.
@@ -211,10 +252,31 @@ impl UserState {
             Some(Resume::Cut) => {
                 self.is_cut.set(true);
                 self.was_computing.set(true);
+                self.note_place();
                 true
             }
             _ => false,
         }
+    }
+}
+
+/// Calls a function with the user of an interpreter; `None` without one.
+pub(crate) fn with_user<T>(ctx: &Ctx<'_>, call: impl FnOnce(&UserState) -> T) -> Option<T> {
+    // SAFETY: it is null, or the user that `attach` has set and that the interpreter keeps.
+    let user = unsafe { qjs::JS_GetContextOpaque(ctx.as_raw().as_ptr()).cast::<UserState>().as_ref() };
+    user.map(call)
+}
+
+/// User of an interpreter.
+pub(super) fn attached(ctx: &Ctx<'_>) -> Option<Rc<UserState>> {
+    // SAFETY: it is null, or what `attach` has set: the contents of an `Rc` that the interpreter keeps.
+    unsafe {
+        let user = qjs::JS_GetContextOpaque(ctx.as_raw().as_ptr()).cast::<UserState>().cast_const();
+        if user.is_null() {
+            return None;
+        }
+        Rc::increment_strong_count(user);
+        Some(Rc::from_raw(user))
     }
 }
 

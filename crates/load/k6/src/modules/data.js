@@ -1,5 +1,5 @@
 // k6/data: an array that is kept once for all users.
-import * as native from 'weir:native';
+import { arrayGet, arrayMake } from 'weir:core';
 
 function frozen(value) {
   if (typeof value === 'object' && value !== null) {
@@ -18,13 +18,13 @@ export class SharedArray {
   constructor(name, make) {
     if (typeof name !== 'string' || name === '') throw new TypeError('new SharedArray() needs a name');
     if (typeof make !== 'function') throw new TypeError('new SharedArray() needs a function that returns an array');
-    const [number, length] = native.arrayMake(name, () => {
+    const [number, length] = arrayMake(name, () => {
       const made = make();
       if (!Array.isArray(made)) throw new TypeError(`the function of the SharedArray '${name}' does not return an array`);
       return made.map((element) => JSON.stringify(element === undefined ? null : element));
     });
     const at = (index) => {
-      const json = native.arrayGet(number, index);
+      const json = arrayGet(number, index);
       return json === undefined ? undefined : frozen(JSON.parse(json));
     };
     // An array, for Array.isArray(); its methods read `length` and elements alone.

@@ -1,12 +1,11 @@
 // k6/execution: facts of the user, the scenario and the run.
-import * as native from 'weir:native';
-import { flat } from 'weir:values';
+import { abort, facts, failTest, options, setTags } from 'weir:execution';
 
-const fact = (number) => native.facts()[number];
+const fact = (number) => facts()[number];
 const users = () => fact(8);
 
-let options;
-const readOptions = () => (options ??= JSON.parse(native.options()));
+let read;
+const readOptions = () => (read ??= JSON.parse(options()));
 
 const tags = new Proxy({}, {
   get: (target, name) => (name === 'scenario' && !(name in target) ? fact(3) : target[name]),
@@ -15,12 +14,12 @@ const tags = new Proxy({}, {
       throw new TypeError(`the tag '${String(name)}' is neither a text, a number nor a flag`);
     }
     target[name] = String(value);
-    native.setTags(flat(target) ?? []);
+    setTags(target);
     return true;
   },
   deleteProperty(target, name) {
     delete target[name];
-    native.setTags(flat(target) ?? []);
+    setTags(target);
     return true;
   },
 });
@@ -48,14 +47,14 @@ export const scenario = {
 export const instance = {
   get iterationsInterrupted() { return fact(11); },
   get iterationsCompleted() { return fact(10); },
-  get vusActive() { return users(); },
+  get vusActive() { return fact(12); },
   get vusInitialized() { return users(); },
   get currentTestRunDuration() { return fact(7); },
 };
 
 export const test = {
-  abort(reason) { native.abort(reason === undefined ? 'test aborted' : `test aborted: ${String(reason)}`); },
-  fail(reason) { native.failTest(reason === undefined ? 'the test failed' : String(reason)); },
+  abort(reason) { abort(reason === undefined ? 'test aborted' : `test aborted: ${String(reason)}`); },
+  fail(reason) { failTest(reason === undefined ? 'the test failed' : String(reason)); },
   get options() { return readOptions(); },
 };
 

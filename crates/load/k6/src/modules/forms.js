@@ -1,5 +1,5 @@
 // Bodies of requests: forms and files.
-import * as native from 'weir:native';
+import { utf8Encode } from 'weir:native';
 
 // Content of a file in a form.
 export class FileData {
@@ -13,7 +13,7 @@ export class FileData {
 const bytesOf = (value) => {
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-  return new Uint8Array(native.utf8Encode(String(value)));
+  return new Uint8Array(utf8Encode(String(value)));
 };
 
 const quoted = (text) => String(text).replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/[\r\n]/g, ' ');
@@ -66,3 +66,7 @@ export function encoded(body) {
   const text = fields.map(([name, value]) => `${escaped(name)}=${escaped(value === null ? 'null' : value)}`).join('&');
   return [text, 'application/x-www-form-urlencoded'];
 }
+
+// Text of the fields of a form.
+export const formText = (fields) => encoded(fields)[0] ?? '';
+export const file = (data, filename, contentType) => new FileData(data, filename, contentType);

@@ -136,10 +136,10 @@ export class Client {
   async asyncInvoke(method, request, params) {
     const [args, name] = this.#prepared(method, request, params);
     const key = native.sendLater(...args);
-    const raw = await new Promise((resolve) => {
+    await new Promise((resolve) => {
       awaitResult(key, resolve);
     });
-    return this.#response(raw, name, params);
+    return this.#response(native.result(key), name, params);
   }
   healthCheck() {
     throw new TypeError('client.healthCheck() is not supported; load health.proto, and invoke grpc.health.v1.Health/Check');

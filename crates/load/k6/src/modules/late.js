@@ -1,9 +1,9 @@
 // What modules offer that are loaded when something of theirs is used for the first time.
-import * as native from 'weir:native';
+import { load } from 'weir:core';
 
 export const late = {};
 
 export function loaded(module, name) {
-  if (late[name] === undefined) native.load(module);
+  if (late[name] === undefined) load(module);
   return late[name];
 }

@@ -3,24 +3,29 @@
 #[cfg(test)]
 mod tests;
 
-/// Module of the host's functions, for the others alone.
-pub(crate) const NATIVE: &str = "weir:native";
-/// Module that every interpreter runs first.
-pub(crate) const BOOT: &str = "weir:boot";
+/// Module of what is done after the function of an iteration.
+pub(crate) const LATE_WORK: &str = "weir:values";
 
-/// Sources by names.
+/// Sign before the names of modules that weir itself imports: a script that runs does not reach them by their names.
+pub(crate) const OWN_IMPORT: char = '\u{1}';
+
+/// Sources by names. Those that are empty are written in Rust.
 const SOURCES: &[(&str, &str)] = &[
-    (NATIVE, ""),
-    (BOOT, include_str!("boot.js")),
-    ("weir:values", include_str!("values.js")),
+    ("weir:native", ""),
+    ("weir:core", ""),
+    ("weir:execution", ""),
+    ("weir:http", ""),
+    ("weir:batch", include_str!("batch.js")),
+    ("weir:paths", include_str!("paths.js")),
+    (LATE_WORK, include_str!("values.js")),
     ("weir:response", include_str!("response.js")),
-    ("weir:cookies", include_str!("cookies.js")),
+    ("weir:requests", include_str!("requests.js")),
     ("weir:late", include_str!("late.js")),
     ("weir:sockets", include_str!("sockets.js")),
     ("weir:websockets", include_str!("web_sockets.js")),
     ("weir:forms", include_str!("forms.js")),
-    ("k6", include_str!("k6.js")),
-    ("k6/http", include_str!("http.js")),
+    ("k6", ""),
+    ("k6/http", ""),
     ("k6/html", include_str!("html.js")),
     ("weir:elements", include_str!("elements.js")),
     ("k6/metrics", include_str!("metrics.js")),

@@ -3,3 +3,4 @@
 mod crypto;
 mod files;
 mod html;
+mod memory;

@@ -1,21 +1,5 @@
-// Texts of values, tags, and the timers of a user.
-import * as native from 'weir:native';
-
-// A value as the log shows it.
-export function shown(value) {
-  if (typeof value === 'string') return value.toWellFormed();
-  if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
-  if (typeof value === 'object' && value !== null) {
-    try {
-      return JSON.stringify(value) ?? String(value);
-    } catch {
-      return String(value);
-    }
-  }
-  return String(value);
-}
-
-export const stringify = (value) => JSON.stringify(value) ?? 'null';
+// Tags, and what is done after the function of an iteration: timers, and promises of requests.
+import { dropResult, finished, hasLateWork, now } from 'weir:core';
 
 // Names and values in turn, or undefined without any.
 export function flat(object) {
@@ -32,31 +16,37 @@ export function flat(object) {
 let timers = [];
 let lastNumber = 0;
 
-export function addTimer(call, wait, args, interval) {
+function addTimer(call, wait, args, interval) {
   if (typeof call !== 'function') throw new TypeError('a timer needs a function');
-  const due = native.now() + Math.max(0, Number(wait) || 0);
+  const due = now() + Math.max(0, Number(wait) || 0);
   const number = ++lastNumber;
   insert([due, number, call, args, interval]);
   return number;
 }
 
 function insert(timer) {
+  hasLateWork();
   let at = timers.length;
   while (at > 0 && timers[at - 1][0] > timer[0]) at -= 1;
   timers.splice(at, 0, timer);
 }
 
-export function removeTimer(number) {
+// What the global functions of these names do.
+export const setTimeout = (call, wait, ...args) => addTimer(call, wait, args);
+export const setInterval = (call, wait, ...args) => addTimer(call, wait, args, Number(wait) || 0);
+export function clearTimeout(number) {
   timers = timers.filter((timer) => timer[1] !== number);
 }
+export { clearTimeout as clearInterval };
 
 // Milliseconds until the first timer is due; -1 without one.
-export const deadline = () => (timers.length > 0 ? Math.max(0, timers[0][0] - native.now()) : -1);
+export const deadline = () => (timers.length > 0 ? Math.max(0, timers[0][0] - now()) : -1);
 
-// What is done with the results of requests, by the keys of these.
+// What is done when requests have ended, by their keys.
 const awaited = new Map();
 
 export function awaitResult(key, settle) {
+  hasLateWork();
   awaited.set(key, settle);
 }
 
@@ -64,21 +54,22 @@ export function awaitResult(key, settle) {
 const others = [];
 
 export function whenDue(run, clear) {
+  hasLateWork();
   others.push([run, clear]);
 }
 
 // Settles the promises of requests that have ended, and calls the first timer that is due; whether there was one.
 export function runDue() {
   for (const [run] of others) run();
-  for (const key of native.finished()) {
+  for (const key of finished()) {
     const settle = awaited.get(key);
     awaited.delete(key);
-    const raw = native.result(key);
-    if (settle !== undefined) settle(raw);
+    if (settle === undefined) dropResult(key);
+    else settle(key);
   }
-  if (timers.length === 0 || timers[0][0] > native.now()) return false;
+  if (timers.length === 0 || timers[0][0] > now()) return false;
   const timer = timers.shift();
-  if (timer[4] !== undefined) insert([native.now() + Math.max(1, timer[4]), timer[1], timer[2], timer[3], timer[4]]);
+  if (timer[4] !== undefined) insert([now() + Math.max(1, timer[4]), timer[1], timer[2], timer[3], timer[4]]);
   timer[2](...timer[3]);
   return true;
 }

@@ -1,8 +1,10 @@
 //! PURE. The object `options` of a script.
 //!
 //! - [`scenarios`]: scenarios and their executors; [`thresholds`]: limits of metrics
-//! - [`reader`]: values of the object, by their places; [`duration`]: `1m30s`; [`described`]: the load of options alone
+//! - [`consolidated`]: the options as the script reads them while it runs; [`described`]: the load of options alone
+//! - [`reader`]: values of the object, by their places; [`duration`]: `1m30s`
 
+pub(crate) mod consolidated;
 pub(crate) mod described;
 pub(crate) mod duration;
 mod reader;

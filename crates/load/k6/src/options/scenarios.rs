@@ -62,7 +62,7 @@ fn read_short(reader: &mut OptionReader) -> Result<Option<ScenarioOptions>, Stri
     let stages = reader.take("stages").filter(|stages| stages.as_array().is_none_or(|stages| !stages.is_empty()));
     let (executor, beginnings) = match (stages, iterations, duration) {
         (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
-            return Err("options.stages does not go with duration or iterations; leave one of them out".to_owned());
+            return Err("options.stages cannot be used with duration or iterations; leave one of them out".to_owned());
         }
         (Some(stages), None, None) => {
             let stages = user_stages(vus.unwrap_or(1), &stages, "options.stages")?;

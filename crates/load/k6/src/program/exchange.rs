@@ -1,5 +1,7 @@
 //! A request on its way, with the redirects that it follows.
 
+use std::borrow::Cow;
+
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_base::grpc_status::is_grpc_status;
@@ -19,7 +21,7 @@ use crate::samples::HttpSample;
 pub(super) struct HttpExchange {
     pub(super) request: Box<HttpRequest>,
     /// Method and URL of the last request, after redirects.
-    pub(super) method: String,
+    pub(super) method: Cow<'static, str>,
     pub(super) url: HttpUrl,
     pub(super) step: u32,
     /// Key of the request among those of its user.
@@ -63,15 +65,20 @@ impl HttpExchange {
         write_request(parts, (head, jar, unix_s() as i64), form, out)
     }
 
-    /// Stores the cookies of a response.
-    pub(super) fn store_cookies(&self, response: &ProgramResponse<'_>, jar: &mut CookieJar) {
-        let now = unix_s() as i64;
+    /// Stores the cookies of a response; returns the encoding of its body.
+    pub(super) fn read_head(&self, response: &ProgramResponse<'_>, jar: &mut CookieJar) -> Option<Vec<u8>> {
         response.with_headers(|fields| {
-            for (_, value) in fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")) {
-                // An ignored cookie is common and no failure.
-                let _ = jar.store(value, &self.url, now);
+            let mut encoding = None;
+            for (name, value) in fields {
+                if name.eq_ignore_ascii_case("set-cookie") {
+                    // An ignored cookie is common and no failure.
+                    let _ = jar.store(value, &self.url, unix_s() as i64);
+                } else if name.eq_ignore_ascii_case("content-encoding") {
+                    encoding = Some(value.to_vec());
+                }
             }
-        });
+            encoding
+        })
     }
 
     /// Goes on to where a response redirects, if the request follows it, by the rules of Go's client.
@@ -92,7 +99,7 @@ impl HttpExchange {
         if !matches!(response.status, 307 | 308) {
             self.sends_body = false;
             if self.method != "HEAD" {
-                self.method = "GET".to_owned();
+                self.method = Cow::Borrowed("GET");
             }
         }
         self.url = url;
@@ -118,34 +125,24 @@ impl HttpExchange {
         code.filter(|code| is_grpc_status(*code)).unwrap_or(response.status)
     }
 
-    /// Result of a response.
-    pub(super) fn into_result(self, response: &ProgramResponse<'_>) -> HttpResult {
+    /// Result of a response, whose body has this encoding.
+    pub(super) fn into_result(self, response: &ProgramResponse<'_>, encoding: Option<&[u8]>) -> HttpResult {
         let times = times(response);
-        let encoding = response.with_headers(|fields| {
-            let found = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
-            found.map(|(_, value)| value.to_vec())
-        });
         let body = match self.request.discards_body {
             true => Ok(None),
-            false => decoded_body(response.body, encoding.as_deref()).map(|body| Some(body.into_owned())),
+            false => decoded_body(response.body, encoding).map(|body| Some(body.into_owned())),
         };
         let end = match body {
             Ok(body) => HttpEnd::Response(self.status_of(response), response.head.to_vec(), body),
             Err(why) => HttpEnd::Failed(FailureKind::Body, why),
         };
-        HttpResult { end, url: self.url, times, method: self.method, is_binary: self.request.is_binary }
+        HttpResult { end, url: self.url, times, method: self.method, request: self.request }
     }
 
     /// Result of a request without a response.
     pub(super) fn into_failure(self, kind: FailureKind, why: String, service: Nanos) -> HttpResult {
         let times = ExchangeTimes { service, ..ExchangeTimes::default() };
-        HttpResult {
-            end: HttpEnd::Failed(kind, why),
-            url: self.url,
-            times,
-            method: self.method,
-            is_binary: self.request.is_binary,
-        }
+        HttpResult { end: HttpEnd::Failed(kind, why), url: self.url, times, method: self.method, request: self.request }
     }
 }
 

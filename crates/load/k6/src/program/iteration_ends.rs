@@ -17,6 +17,7 @@ impl K6Thread {
         let whole = self.numbers.nth(call.user.into());
         let now = call.now;
         self.close_sockets(call);
+        program.script.file.iterations.active.fetch_sub(1, Ordering::Relaxed);
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let has_thrown = match end {
             IterationEnd::Aborted(reason) => {

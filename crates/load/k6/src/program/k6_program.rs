@@ -215,6 +215,11 @@ impl K6Program {
         end.filter(|end| *end > now).unwrap_or(Nanos::NEVER)
     }
 
+    /// Whether iterations arrive at a rate in all scenarios.
+    pub(crate) fn offers_arrivals(&self) -> bool {
+        self.has_paces() && self.paces.iter().all(|pace| lock(pace).is_open())
+    }
+
     /// Number of iterations that no user was free for in time.
     pub(crate) fn dropped(&self) -> u64 {
         self.paces.iter().map(|pace| lock(pace).dropped()).sum()

@@ -7,9 +7,10 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Module, Object, Value};
 use weir_base::Nanos;
 
-use crate::engine::failure::{ScriptFailure, caught};
+use crate::engine::failure::{ScriptFailure, caught, later_place};
 use crate::engine::vm::Interpreter;
 use crate::host::UserState;
+use crate::host::globals::{define_globals, json_text, set_numbers};
 use crate::host::state::{IterationEnd, Pause, Phase, Resume};
 use crate::modules;
 
@@ -48,7 +49,6 @@ pub(crate) fn run_user(state: &Rc<UserState>) {
 pub(crate) struct LoadedScript<'js> {
     /// Exports of the file.
     exports: Object<'js>,
-    boot: Object<'js>,
     /// Functions of iterations, by their names.
     functions: HashMap<String, Function<'js>>,
     /// Value that `setup` has returned.
@@ -61,7 +61,8 @@ impl<'js> LoadedScript<'js> {
     /// # Errors
     /// The exception of the file.
     pub(crate) fn load(ctx: &Ctx<'js>, state: &UserState) -> Result<Self, ScriptFailure> {
-        let boot = Self::import(ctx, modules::BOOT)?;
+        caught(ctx, define_globals(ctx))?;
+        caught(ctx, set_numbers(ctx, 0, 0))?;
         let mut exports = Self::import(ctx, &state.script.file.main)?;
         if exports.get::<_, Option<bool>>("__commonJs").ok().flatten() == Some(true) {
             exports = caught(ctx, exports.get("default"))?;
@@ -79,7 +80,7 @@ impl<'js> LoadedScript<'js> {
                 functions.insert(name.clone(), function);
             }
         }
-        Ok(Self { exports, boot, functions, setup_data })
+        Ok(Self { exports, functions, setup_data })
     }
 
     fn import(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>, ScriptFailure> {
@@ -105,8 +106,7 @@ impl<'js> LoadedScript<'js> {
     /// # Errors
     /// The exception of a method that it has for this.
     pub(crate) fn json(&self, ctx: &Ctx<'js>, value: Value<'js>) -> Result<String, ScriptFailure> {
-        let stringify: Function<'js> = caught(ctx, self.boot.get("stringify"))?;
-        caught(ctx, stringify.call((value,)))
+        caught(ctx, json_text(ctx, value))
     }
 
     /// Calls the function of an iteration to its end.
@@ -118,7 +118,7 @@ impl<'js> LoadedScript<'js> {
         let unhandled = state.rejections.take().into_iter().next();
         match result {
             _ if state.is_cut.get() || state.compute.is_ending() => {
-                let place = result.err().and_then(|failure| failure.place);
+                let place = later_place(result.err().and_then(|failure| failure.place), state.interrupted_at.take());
                 state.cut_place.replace(place.filter(|_| state.was_computing.take()));
                 IterationEnd::Cut
             }
@@ -141,23 +141,21 @@ impl<'js> LoadedScript<'js> {
 
     /// Calls a function, and waits for its promise and its timers.
     fn call(&self, ctx: &Ctx<'js>, state: &UserState, exec: &str) -> Result<Value<'js>, ScriptFailure> {
-        let begin: Function<'js> = caught(ctx, self.boot.get("begin"))?;
-        caught(ctx, begin.call::<_, ()>((state.number, state.iteration.get().of_user)))?;
+        caught(ctx, set_numbers(ctx, state.number, state.iteration.get().of_user))?;
         let Some(function) = self.functions.get(exec) else {
             return Err(ScriptFailure::of_message(format!("no function '{exec}'")));
         };
         let result: Value<'js> = caught(ctx, function.call((self.setup_data.clone(),)))?;
         let settled = self.settle(ctx, state, result);
-        if settled.is_err() {
-            let clear: Function<'js> = caught(ctx, self.boot.get("clear"))?;
+        if settled.is_err() && state.has_late_work.get() {
+            let clear: Function<'js> = caught(ctx, Self::import(ctx, &late_work())?.get("clearDue"))?;
             caught(ctx, clear.call::<_, ()>(()))?;
         }
         settled
     }
 
     fn settle(&self, ctx: &Ctx<'js>, state: &UserState, result: Value<'js>) -> Result<Value<'js>, ScriptFailure> {
-        let due: Function<'js> = caught(ctx, self.boot.get("due"))?;
-        let run: Function<'js> = caught(ctx, self.boot.get("run"))?;
+        let mut late_work: Option<LateWork<'js>> = None;
         loop {
             while ctx.execute_pending_job() {}
             if state.is_over() {
@@ -172,7 +170,13 @@ impl<'js> LoadedScript<'js> {
                 let sockets = state.sockets.borrow();
                 (exchanges.open > 0 || sockets.is_open(), exchanges.has_result() || sockets.has_event())
             };
-            let wait_ms: f64 = caught(ctx, due.call(()))?;
+            if state.has_late_work.get() && late_work.is_none() {
+                late_work = Some(LateWork::of(ctx)?);
+            }
+            let wait_ms: f64 = match &late_work {
+                Some(late_work) => caught(ctx, late_work.due.call(()))?,
+                None => -1.0,
+            };
             let until = match wait_ms {
                 _ if has_result => Nanos::ZERO,
                 wait_ms if wait_ms >= 0.0 => state.now.get() + Nanos((wait_ms * 1e6) as u64),
@@ -190,8 +194,34 @@ impl<'js> LoadedScript<'js> {
             if until > state.now.get() {
                 caught(ctx, state.pause(ctx, Pause::Await(until), "a promise"))?;
             }
-            // Promises of requests that have ended, then a timer.
-            caught(ctx, run.call::<_, bool>(()))?;
+            match &late_work {
+                // Promises of requests that have ended, then a timer.
+                Some(late_work) => caught(ctx, late_work.run.call::<_, bool>(()))?,
+                None => {
+                    state.exchanges.borrow_mut().forget_results();
+                    false
+                }
+            };
         }
+    }
+}
+
+/// Name of the module of what is done after the function of an iteration.
+fn late_work() -> String {
+    format!("{}{}", modules::OWN_IMPORT, modules::LATE_WORK)
+}
+
+/// What is done after the function of an iteration.
+struct LateWork<'js> {
+    /// Milliseconds until the first timer; -1 without one.
+    due: Function<'js>,
+    /// Settles promises of requests that have ended, and calls the first timer that is due.
+    run: Function<'js>,
+}
+
+impl<'js> LateWork<'js> {
+    fn of(ctx: &Ctx<'js>) -> Result<Self, ScriptFailure> {
+        let module = LoadedScript::import(ctx, &late_work())?;
+        Ok(Self { due: caught(ctx, module.get("deadline"))?, run: caught(ctx, module.get("runDue"))? })
     }
 }

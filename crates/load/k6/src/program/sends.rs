@@ -1,5 +1,6 @@
 //! What users send: requests that their scripts have made, and what follows.
 
+use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +13,9 @@ use super::thread::K6Thread;
 use super::user::{K6User, UserWait};
 use crate::host::exchange::HttpRequest;
 use crate::samples::HttpSample;
+
+/// Most URLs whose steps a thread keeps: those with numbers in them may be without end.
+const MAX_STEP_KEYS: usize = 10_000;
 
 impl K6Thread {
     /// What a user does next, whose script waits: it sends what is to be sent, goes on, or waits.
@@ -66,12 +70,25 @@ impl K6Thread {
 
     /// Index of the step of a request.
     pub(super) fn step_of(&mut self, request: &HttpRequest, scenario: u32) -> u32 {
-        let key = (scenario, self.program.step_name(request));
-        if let Some(step) = self.steps.get(&key) {
-            return *step;
-        }
-        let step = self.program.step_index(scenario as usize, &key.1);
-        self.steps.insert(key, step);
+        // The name of the step is made once for each name, or method and URL; the key takes no memory of its own.
+        let mut key = std::mem::take(&mut self.step_key);
+        key.clear();
+        let url = &request.url;
+        let _ = match &request.name {
+            Some(name) => write!(key, "{scenario} n{name}"),
+            None => write!(key, "{scenario} {} {}:{}{}", request.method, url.host(), url.port(), url.path()),
+        };
+        let step = match self.steps.get(key.as_str()) {
+            Some(step) => *step,
+            None => {
+                let step = self.program.step_index(scenario as usize, &self.program.step_name(request));
+                if self.steps.len() < MAX_STEP_KEYS {
+                    self.steps.insert(key.clone(), step);
+                }
+                step
+            }
+        };
+        self.step_key = key;
         step
     }
 

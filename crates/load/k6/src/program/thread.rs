@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -33,8 +34,9 @@ pub(super) struct K6Thread {
     pub(super) numbers: Shard,
     own: OwnThread<ThreadUsers>,
     pub(super) origins: OriginTable,
-    /// Indices of steps by the scenario and their names.
-    pub(super) steps: HashMap<(u32, String), u32>,
+    /// Indices of steps by scenarios with names, or methods and URLs.
+    pub(super) steps: HashMap<String, u32>,
+    pub(super) step_key: String,
     pub(super) buffer: Vec<u8>,
 }
 
@@ -48,7 +50,7 @@ struct ThreadUsers {
 impl K6Thread {
     pub(super) fn new(program: Arc<K6Program>, numbers: Shard, origins: OriginTable) -> Self {
         let (own, steps, buffer) = (OwnThread::empty(), HashMap::new(), Vec::new());
-        Self { program, numbers, own, origins, steps, buffer }
+        Self { program, numbers, own, origins, steps, step_key: String::new(), buffer }
     }
 
     /// Users of this thread; `None` on another one.
@@ -95,6 +97,7 @@ impl K6Thread {
         let facts =
             IterationFacts { scenario, of_user: user.done, in_scenario: given.map_or(iteration, |given| given.number) };
         user.done += 1;
+        program.script.file.iterations.active.fetch_add(1, Ordering::Relaxed);
         let pause = user.resume(Resume::Begin(facts), now);
         self.act(pause, call)
     }
@@ -196,13 +199,13 @@ impl ThreadProgram for K6Thread {
         user.due = now;
         let mut jars = user.state.jars.borrow_mut();
         let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
-        exchange.store_cookies(response, &mut jars[at]);
+        let encoding = exchange.read_head(response, &mut jars[at]);
         drop(jars);
         self.judge(&exchange.sample(exchange.status_of(response), None, times(response)), call);
         match exchange.follow(response) {
             Ok(false) => {
                 if let Some(user) = self.user(call.user) {
-                    user.state.exchanges.borrow_mut().finish(key, exchange.into_result(response));
+                    user.state.exchanges.borrow_mut().finish(key, exchange.into_result(response, encoding.as_deref()));
                 }
             }
             Ok(true) => match self.exchange(exchange, call) {

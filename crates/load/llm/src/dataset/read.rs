@@ -149,7 +149,8 @@ fn is_table(name: &str, lines: &[&str]) -> bool {
 
 fn table_refusal() -> String {
     format!(
-        "this looks like a table (CSV), whose columns are not read; write prompts as lines of text or of JSON, e.g. {}",
+        "this looks like a table (CSV), whose columns are not read; give a trace as --trace FILE, or write prompts as \
+         lines of text or of JSON, e.g. {}",
         DatasetKind::Prompts.example()
     )
 }
@@ -159,7 +160,7 @@ fn unknown_record(record: &[u8]) -> String {
         crate::json_text::members(record).iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
     let found = if names.is_empty() { String::new() } else { format!("; found {}", names.join(", ")) };
     let remedy = match names.iter().any(|name| matches!(name.as_str(), "input_length" | "input_len" | "hash_ids")) {
-        true => "; of a trace with lengths alone, random prompts have them: --input-tokens, --output-tokens",
+        true => "; a trace is replayed by --trace FILE",
         false => "",
     };
     format!(

@@ -107,6 +107,7 @@ impl EndpointOptions {
             model: self.model.clone(),
             streams,
             ignores_end: self.ignore_eos,
+            has_minimum: false,
             temperature: self.temperature,
             extra: self.extra_body.clone().unwrap_or_default(),
         };

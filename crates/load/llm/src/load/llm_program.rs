@@ -6,11 +6,13 @@ use super::llm_shared::LlmShared;
 use super::llm_thread::LlmThread;
 use super::prompt_options::LlmPrompts;
 use super::uncounted::{UncountedReplies, UncountedReply};
+use crate::trace::TraceSession;
 use crate::{PromptSource, RequestBodies, RequestSettings};
 use weir_load::LoadPlan;
 use weir_load::program::{ProgramThread, ThreadProgram, UserProgram};
 use weir_machine::lock::lock;
 use weir_measure::run_steps::StepFacts;
+use weir_replay::load::ArrivalInbox;
 
 /// Name of the one scenario.
 const SCENARIO: &str = "llm";
@@ -25,12 +27,36 @@ impl LlmProgram {
     /// # Errors
     /// One line, if the API lacks what is asked for.
     pub fn new(settings: RequestSettings, prompts: LlmPrompts, plan: &LoadPlan) -> Result<Self, String> {
+        Self::of(settings, prompts, plan, None)
+    }
+
+    /// Requests of a trace for this plan; `has_turns`: whether some wait for the response to another one.
+    ///
+    /// # Errors
+    /// One line, if the API lacks what is asked for.
+    pub(super) fn of_trace(
+        settings: RequestSettings,
+        prompts: LlmPrompts,
+        plan: &LoadPlan,
+        (has_turns, inboxes): (bool, Vec<ArrivalInbox<TraceSession>>),
+    ) -> Result<Self, String> {
+        Self::of(settings, prompts, plan, Some((has_turns, inboxes)))
+    }
+
+    fn of(
+        settings: RequestSettings,
+        prompts: LlmPrompts,
+        plan: &LoadPlan,
+        traced: Option<(bool, Vec<ArrivalInbox<TraceSession>>)>,
+    ) -> Result<Self, String> {
         let LlmPrompts { source, replies, think, counts_tokens, .. } = prompts;
         let uncounted = counts_tokens.then(|| Mutex::new(UncountedReplies::new(plan.warmup)));
-        let has_turns = source.has_turns();
+        let has_turns = traced.as_ref().map_or_else(|| source.has_turns(), |(has_turns, _)| *has_turns);
+        let inboxes = traced.map(|(_, inboxes)| Mutex::new(inboxes.into_iter().map(Some).collect()));
         let bodies = RequestBodies::new(settings, source)?;
         let head = plan.requests.first().map(|request| head_without_length(&request.bytes)).unwrap_or_default();
-        Ok(Self(Arc::new(LlmShared { bodies, replies, think, head, seed: plan.seed, has_turns, uncounted })))
+        let shared = LlmShared { bodies, replies, think, head, seed: plan.seed, has_turns, uncounted, inboxes };
+        Ok(Self(Arc::new(shared)))
     }
 }
 
@@ -72,7 +98,15 @@ impl UserProgram for LlmProgram {
         self.0.has_turns
     }
 
-    fn thread(&self, _: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {
-        Ok(Box::new(LlmThread::new(Arc::clone(&self.0))))
+    fn thread(&self, thread: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {
+        let inbox = match &self.0.inboxes {
+            Some(inboxes) => {
+                let mut inboxes = lock(inboxes);
+                let own = usize::try_from(thread.index).ok().and_then(|index| inboxes.get_mut(index)?.take());
+                Some(own.ok_or_else(|| "a trace is replayed once".to_owned())?)
+            }
+            None => None,
+        };
+        Ok(Box::new(LlmThread::new(Arc::clone(&self.0), inbox)))
     }
 }

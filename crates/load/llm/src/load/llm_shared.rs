@@ -3,8 +3,10 @@
 use std::sync::Mutex;
 
 use super::uncounted::UncountedReplies;
+use crate::trace::TraceSession;
 use crate::{ReplySource, RequestBodies};
 use weir_load::steps::ThinkTime;
+use weir_replay::load::ArrivalInbox;
 
 /// State shared by the threads of a program.
 #[derive(Debug)]
@@ -19,4 +21,6 @@ pub(super) struct LlmShared {
     pub(super) has_turns: bool,
     /// Responses whose tokens are counted after the run; `None` without a tokenizer.
     pub(super) uncounted: Option<Mutex<UncountedReplies>>,
+    /// Sessions of a trace for each thread, until they are taken; `None` without a trace.
+    pub(super) inboxes: Option<Mutex<Vec<Option<ArrivalInbox<TraceSession>>>>>,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::error_body::error_message;
 use super::llm_shared::LlmShared;
+use crate::trace::TraceSession;
 use crate::{ConversationState, ReplyParts, TurnAction, push_reply_text};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -12,6 +13,8 @@ use weir_base::rng::SeededRng;
 use weir_events::StreamFormat;
 use weir_load::program::{KeptParts, ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ThreadProgram};
 use weir_machine::lock::lock;
+use weir_pace::arrival_queue::ArrivalQueue;
+use weir_replay::load::ArrivalInbox;
 
 /// Stream of random numbers that think times are made from.
 const THINK_SALT: u64 = 0x6c6c_6d05;
@@ -21,14 +24,16 @@ const THINK_SALT: u64 = 0x6c6c_6d05;
 pub(super) struct LlmThread {
     shared: Arc<LlmShared>,
     users: Vec<ConversationState>,
+    /// Sessions of a trace; `None` without one.
+    inbox: Option<ArrivalInbox<TraceSession>>,
     /// Body, and the whole request: they stay allocated.
     body: Vec<u8>,
     request: Vec<u8>,
 }
 
 impl LlmThread {
-    pub(super) fn new(shared: Arc<LlmShared>) -> Self {
-        Self { shared, users: Vec::new(), body: Vec::new(), request: Vec::new() }
+    pub(super) fn new(shared: Arc<LlmShared>, inbox: Option<ArrivalInbox<TraceSession>>) -> Self {
+        Self { shared, users: Vec::new(), inbox, body: Vec::new(), request: Vec::new() }
     }
 
     fn user(&mut self, user: u32) -> &mut ConversationState {
@@ -79,8 +84,21 @@ impl LlmThread {
 impl ThreadProgram for LlmThread {
     fn begin(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
         let (conversation, intended) = (call.iteration, call.intended);
-        self.user(call.user).begin(conversation, intended);
+        match &mut self.inbox {
+            Some(inbox) => {
+                let Some(session) = inbox.take(conversation) else { return ProgramAction::End { ok: false } };
+                self.user(call.user).begin_traced(conversation, intended, session);
+            }
+            None => self.user(call.user).begin(conversation, intended),
+        }
         self.send(call)
+    }
+
+    fn refill(&mut self, queue: &mut ArrivalQueue) {
+        match &mut self.inbox {
+            Some(inbox) => inbox.refill(queue),
+            None => queue.close(),
+        }
     }
 
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {

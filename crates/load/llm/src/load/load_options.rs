@@ -87,7 +87,7 @@ impl LlmLoadOptions {
             ("--concurrency", !sweep.is_of_rate() && self.concurrency.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => Err(format!("{flag} and --sweep do not go together; the sweep has the values")),
+            Some((flag, _)) => Err(format!("{flag} and --sweep cannot be combined; the sweep has the values")),
             None => Ok(()),
         }
     }
@@ -107,7 +107,7 @@ impl LlmLoadOptions {
             return Err("--tokenizer counts after a run, and --capacity judges each second; leave one out".to_owned());
         }
         match given.iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => Err(format!("{flag} and --capacity do not go together; see --from, --to, --step-time")),
+            Some((flag, _)) => Err(format!("{flag} and --capacity cannot be combined; see --from, --to, --step-time")),
             None => Ok(()),
         }
     }
@@ -129,6 +129,19 @@ impl LlmLoadOptions {
             return Ok(GoodputObjectives::default());
         }
         GoodputObjectives::parse(&self.goodput.join(" ")).map_err(|why| format!("--goodput: {why}"))
+    }
+
+    /// Options of a load to an endpoint whose arrivals a trace has; `--num-prompts` bounds its sessions.
+    pub(super) fn trace_options(&self, endpoint: Options) -> Options {
+        Options {
+            connections: self.concurrency,
+            threads: Some(self.threads.unwrap_or(1)),
+            requests: self.num_prompts,
+            duration: self.duration,
+            warmup: self.warmup,
+            seed: Some(self.seed()),
+            ..endpoint
+        }
     }
 
     /// Options of a load to an endpoint.
@@ -163,9 +176,9 @@ mod tests {
     fn what_a_sweep_or_a_search_changes_is_not_given_otherwise() {
         let given = LlmLoadOptions { rate: Some(2.0), ..LlmLoadOptions::default() };
         let sweep = LlmLoadOptions { sweep: "rate=1,2".parse().ok(), ..given.clone() };
-        assert_eq!(sweep.check(), Err("--rate and --sweep do not go together; the sweep has the values".to_owned()));
+        assert_eq!(sweep.check(), Err("--rate and --sweep cannot be combined; the sweep has the values".to_owned()));
         let search = LlmLoadOptions { capacity: "rate".parse().ok(), ..given.clone() };
-        let why = "--rate and --capacity do not go together; see --from, --to, --step-time";
+        let why = "--rate and --capacity cannot be combined; see --from, --to, --step-time";
         assert_eq!(search.check(), Err(why.to_owned()));
         let ramp = LlmLoadOptions { ramp_up: Some(Duration::from_secs(1)), ..given.clone() };
         assert!(ramp.check().is_err_and(|why| why.starts_with("--ramp-up is for a closed loop")));

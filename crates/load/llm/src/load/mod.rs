@@ -4,6 +4,8 @@
 //! - [`LlmLoad`]: the same checked, ready to run; [`SweepValues`]: several loads; [`SearchedLoad`]: what a search changes
 //! - [`LlmProgram`], `llm_shared`, `llm_thread`: conversations as users of a load
 //! - [`ConversationOptions`]: the same in agents
+//! - [`TraceOptions`], [`ReplayedTrace`]: arrivals and lengths of a trace; `trace_reader`, `trace_feeder`,
+//!   `trace_tally`: how it is read
 //! - `error_body`: what a server says of an error
 //! - `uncounted`, [`TokenCounter`]: tokens that a server does not report
 //!
@@ -32,9 +34,14 @@ mod llm_shared;
 mod llm_thread;
 mod load_options;
 mod prompt_options;
+mod replayed_trace;
 mod searched_load;
 mod sweep_values;
 mod token_counter;
+mod trace_feeder;
+mod trace_options;
+mod trace_reader;
+mod trace_tally;
 mod uncounted;
 
 pub use self::conversation_options::ConversationOptions;
@@ -44,6 +51,8 @@ pub use self::llm_options::LlmOptions;
 pub use self::llm_program::LlmProgram;
 pub use self::load_options::LlmLoadOptions;
 pub use self::prompt_options::{LlmPrompts, PromptOptions, RANDOM_WORDS};
+pub use self::replayed_trace::ReplayedTrace;
 pub use self::searched_load::SearchedLoad;
 pub use self::sweep_values::SweepValues;
 pub use self::token_counter::TokenCounter;
+pub use self::trace_options::TraceOptions;

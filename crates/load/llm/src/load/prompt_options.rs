@@ -86,7 +86,7 @@ impl PromptOptions {
                 ));
             }
             if set.kind() == DatasetKind::Batch && prefix > 0 {
-                return Err("--prefix-tokens does not go with a batch, whose bodies are whole".to_owned());
+                return Err("--prefix-tokens cannot be used with a batch, whose bodies are whole".to_owned());
             }
             let order = if self.shuffle { PromptOrder::Shuffled } else { PromptOrder::File };
             let source = PromptSource::of_dataset(set, order, seed).with_output(self.output_tokens);

@@ -7,7 +7,9 @@ use tokenizers::Tokenizer;
 
 use super::llm_program::LlmProgram;
 use weir_base::Nanos;
+#[cfg(feature = "tokenizer")]
 use weir_base::terminal_text::is_steering;
+#[cfg(feature = "tokenizer")]
 use weir_machine::input_file;
 use weir_measure::Run;
 use weir_measure::goodput::GoodputObjectives;
@@ -25,6 +27,9 @@ impl Tokenizer {
         match *self {}
     }
 }
+
+/// Least number of words that prompts of a trace are made from.
+const MIN_WORDS: usize = 16;
 
 /// Counts tokens as a model does.
 #[derive(Debug)]
@@ -79,6 +84,28 @@ impl TokenCounter {
         }
         let until = warmup + Nanos::from_secs_f64(run.duration_s);
         llm.add_counted(&counted, objectives, &TimeWindow { from: warmup, until })
+    }
+
+    /// Those of these words that are one token each, alone and behind a space, so that N of them are N tokens.
+    ///
+    /// # Errors
+    /// One line, if they are too few.
+    pub(super) fn whole_words(&self, words: &[&'static str]) -> Result<Vec<&'static str>, String> {
+        let mut whole = Vec::new();
+        for word in words {
+            if self.tokens(word.as_bytes())? == 1 && self.tokens(format!("{word} {word} {word}").as_bytes())? == 3 {
+                whole.push(*word);
+            }
+        }
+        if whole.len() < MIN_WORDS || self.tokens(whole.join(" ").as_bytes())? != whole.len() as u64 {
+            return Err(format!(
+                "--tokenizer: {} of {} words of prompts are one token each, fewer than {MIN_WORDS}; leave it out: then \
+                 a prompt has one word for each token of the trace",
+                whole.len(),
+                words.len()
+            ));
+        }
+        Ok(whole)
     }
 
     /// Number of tokens of the content of a JSON string.

@@ -165,7 +165,7 @@ fn is_text(part: &ContentPart) -> bool {
 fn images<'p>(message: &RequestMessage<'p>) -> Vec<&'p ContentPart> {
     match message.content {
         MessageContent::Parts(parts) => parts.iter().filter(|part| part.kind == PartKind::Image).collect(),
-        MessageContent::Reply(_) | MessageContent::Random(_) => Vec::new(),
+        MessageContent::Reply(_) | MessageContent::Random(_) | MessageContent::Traced(_) => Vec::new(),
     }
 }
 

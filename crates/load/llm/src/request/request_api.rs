@@ -61,6 +61,11 @@ impl RequestApi {
         }
     }
 
+    /// Whether servers of the API know `ignore_eos` and `min_tokens`, as vLLM and SGLang do.
+    pub fn has_ignore_eos(self) -> bool {
+        matches!(self, Self::Chat | Self::Completions)
+    }
+
     /// Path of the API, for responses that are streamed or not.
     pub fn path(self, streams: bool) -> &'static str {
         match self {

@@ -13,6 +13,8 @@ use crate::prompt_source::{PromptSource, RequestMessage, TurnContent};
 
 /// Maximum number of tokens where the API demands one and there is none.
 const DEFAULT_MAX_TOKENS: u64 = 1024;
+/// Name of the minimum number of tokens of a response.
+const MIN_TOKENS: &[u8] = b"min_tokens";
 
 /// Writer of request bodies, with the members that all of them share.
 #[derive(Debug)]
@@ -59,8 +61,14 @@ impl RequestBodies {
     /// Appends the body of a conversation's turn.
     pub fn push_body(&self, state: &ConversationState, out: &mut Vec<u8>) {
         let (conversation, turn) = (state.conversation(), state.turn());
-        let max_tokens = self.prompts.max_tokens(conversation, turn);
-        let messages = match self.prompts.turn(conversation, turn, state.replies()) {
+        let (max_tokens, content) = match state.traced_turn() {
+            Some(turn) => (Some(turn.output_tokens), TurnContent::of_trace(turn)),
+            None => {
+                let max_tokens = self.prompts.max_tokens(conversation, turn);
+                (max_tokens, self.prompts.turn(conversation, turn, state.replies()))
+            }
+        };
+        let messages = match content {
             TurnContent::Body(body) => return self.push_batch_body(body, max_tokens, out),
             TurnContent::Messages(messages) => messages,
         };
@@ -131,7 +139,7 @@ impl RequestBodies {
             }
         }
         if ignores_end {
-            if !matches!(api, RequestApi::Chat | RequestApi::Completions) {
+            if !api.has_ignore_eos() {
                 return Err(format!("the API {} has no ignore_eos; it is one of chat and completions", api.name()));
             }
             self.add(b"ignore_eos", b"true");
@@ -203,6 +211,9 @@ impl RequestBodies {
             (max_tokens, api == RequestApi::Embeddings, self.replaced.contains(name))
         {
             push_member(name, max_tokens.to_string().as_bytes(), out);
+            if self.settings.has_minimum && !self.replaced.contains(MIN_TOKENS) {
+                push_member(MIN_TOKENS, max_tokens.to_string().as_bytes(), out);
+            }
         }
     }
 
@@ -259,7 +270,9 @@ impl RequestBodies {
     /// Checks that a template makes JSON.
     fn check_template(&self) -> Result<(), String> {
         if !self.settings.extra.trim().is_empty() {
-            return Err("--extra-body does not go with --body-template; write its members in the template".to_owned());
+            return Err(
+                "--extra-body cannot be used with --body-template; write its members in the template".to_owned()
+            );
         }
         let mut body = Vec::new();
         self.push_body(&ConversationState::default(), &mut body);
@@ -282,7 +295,8 @@ impl RequestBodies {
                 return Err(error("a batch has whole bodies; leave out the template".to_owned()));
             }
             for message in set.messages(record) {
-                self.check_message(set, message).map_err(|why| error(format!("{why} with the API {}", api.name())))?;
+                self.check_message(set, message)
+                    .map_err(|why| error(format!("the API {} takes no {why}", api.name())))?;
             }
         }
         Ok(())
@@ -292,13 +306,13 @@ impl RequestBodies {
         let api = self.settings.api;
         let is_chat = api == RequestApi::Chat && self.settings.template.is_none();
         if message.role == ChatRole::Tool && !is_chat {
-            return Err("messages of tools do not go".to_owned());
+            return Err("tool messages".to_owned());
         }
         for part in set.parts(message) {
             match part.kind {
                 PartKind::PlainText | PartKind::JsonText => {}
                 PartKind::Other if is_chat => {}
-                PartKind::Other => return Err("parts other than texts and images do not go".to_owned()),
+                PartKind::Other => return Err("parts other than texts and images".to_owned()),
                 PartKind::Image => {
                     let url = string_text(set.text(part.span)).unwrap_or_default();
                     let has_images = matches!(
@@ -306,10 +320,10 @@ impl RequestBodies {
                         RequestApi::Chat | RequestApi::Responses | RequestApi::Messages | RequestApi::Ollama
                     );
                     if !has_images || self.settings.template.is_some() {
-                        return Err("images do not go".to_owned());
+                        return Err("images".to_owned());
                     }
                     if api == RequestApi::Ollama && data_of_url(&url).is_none() {
-                        return Err("images by URL do not go; write a data: URL or a file".to_owned());
+                        return Err("images by URL; write a data: URL or a file".to_owned());
                     }
                 }
             }

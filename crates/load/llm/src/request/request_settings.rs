@@ -16,6 +16,8 @@ pub struct RequestSettings {
     pub streams: bool,
     /// Whether responses have as many tokens as they may, as vLLM's `ignore_eos`.
     pub ignores_end: bool,
+    /// Whether responses are to have as many tokens as they may and no fewer, as `min_tokens` of vLLM.
+    pub has_minimum: bool,
     /// Temperature of the sampling.
     pub temperature: Option<f64>,
     /// Members of a JSON object that are added to each body, or replace its own; null removes one.

@@ -79,11 +79,11 @@ fn settings_that_an_api_lacks_are_errors() {
             "a",
             "the API messages has no ignore_eos; it is one of chat and completions",
         ),
-        (settings(RequestApi::Completions), image, "data:1: images do not go with the API completions"),
+        (settings(RequestApi::Completions), image, "data:1: the API completions takes no images"),
         (
             settings(RequestApi::Ollama),
             image,
-            "data:1: images by URL do not go; write a data: URL or a file with the API ollama",
+            "data:1: the API ollama takes no images by URL; write a data: URL or a file",
         ),
     ] {
         assert_eq!(error(settings, content), Err(message.to_owned()));

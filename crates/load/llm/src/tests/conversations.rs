@@ -56,7 +56,7 @@ fn tool_calls_stay_as_they_are_and_their_results_end_a_turn() {
     assert_eq!(played.len(), 2);
     assert_eq!(played[1].0, json!([{"role": "user", "content": "a"}, call, result]));
     let error = RequestBodies::new(settings(RequestApi::Messages), source(&content)).map(|_| ());
-    assert_eq!(error, Err("data:1: messages of tools do not go with the API messages".to_owned()));
+    assert_eq!(error, Err("data:1: the API messages takes no tool messages".to_owned()));
 }
 
 #[test]

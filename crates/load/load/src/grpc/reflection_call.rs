@@ -14,10 +14,12 @@ use weir_machine::system::Poller;
 use weir_net::stream::Stream;
 use weir_net::target::{SocketAddress, Target};
 use weir_net::tls::Tls;
+use weir_net::wire::parse_header;
 
 use super::call_end::CallEnd;
 use crate::options::Options;
 use crate::origin_addresses::OriginAddresses;
+use crate::plan::authorization;
 use crate::probe::{NO_HTTP2_FOR_CALLS, connect, describe_io_error, describe_tls_error};
 
 /// Code of UNIMPLEMENTED.
@@ -60,9 +62,11 @@ pub(super) fn reflect(options: &Options, target: &Target, service: &str) -> Resu
                     return Err(failed(format!("{} {message}", status_text(status)).trim_end().to_owned()));
                 }
                 CallEnd::Status(status) | CallEnd::Missing(status) => {
-                    return Err(failed(format!(
-                        "it is not a server of gRPC, it responds with the HTTP status {status}"
-                    )));
+                    let scheme = if target.tls { "https" } else { "http" };
+                    return Err(format!(
+                        "cannot ask {address} for its schema: it responds with the HTTP status {status}; is it a service \
+                         of HTTP? Try {scheme}://, or {REMEDY}"
+                    ));
                 }
             }
             read_messages(&answer.body, b"", |message| search.take(message)).map_err(failed)?;
@@ -112,6 +116,12 @@ impl ReflectionConnection {
             env!("CARGO_PKG_VERSION")
         );
         // Templates have no value yet.
+        let mut given = options.headers.iter().filter_map(|line| parse_header(line).ok());
+        if !given.any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+            && let Some(value) = authorization(options, target).map_err(|error| io::Error::other(error.to_string()))?
+        {
+            head.push_str(&format!("Authorization: {value}\r\n"));
+        }
         for line in options.headers.iter().filter(|line| !line.contains("{{") && !line.contains(['\r', '\n'])) {
             let is_own = line.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("grpc-"));
             if !is_own && !line.trim_end().ends_with(':') {

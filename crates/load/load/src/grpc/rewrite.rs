@@ -143,7 +143,7 @@ fn call_options<'o>(options: &'o Options, known: &mut KnownSchemas) -> Result<Co
     // A fragment is not sent (RFC 9110, 4.2.5).
     let rest = options.url[scheme.len()..].split('#').next().unwrap_or_default();
     let url = format!("{http}{rest}");
-    let target = Target::parse(&url)?;
+    let target = Target::parse(&url).map_err(|error| error.in_scheme("grpc"))?;
     let name = MethodName::parse(&target.path).map_err(PlanError::Grpc)?;
     let compresses = compression(options)?;
     let schema_name = format!("{} {}", target.origin(), name.service);
@@ -203,8 +203,8 @@ fn check(options: &Options) -> Result<(), PlanError> {
     }
     for line in &options.headers {
         let Ok((name, value)) = parse_header(line) else { continue };
-        if ![ENCODING, ACCEPT_ENCODING].iter().any(|own| name.eq_ignore_ascii_case(own)) && !value.contains("{{") {
-            check_field(name, value).map_err(|why| PlanError::Value("header", why))?;
+        if !value.contains("{{") {
+            check_metadata(name, value).map_err(|why| PlanError::Value("header", why))?;
         }
     }
     Ok(())
@@ -224,14 +224,29 @@ fn check_messages(options: &Options, call: &GrpcCall) -> Result<(), PlanError> {
 
 /// Whether messages are compressed, by the metadata `grpc-encoding`.
 fn compression(options: &Options) -> Result<bool, PlanError> {
-    let mut given = options.headers.iter().filter_map(|line| parse_header(line).ok());
-    match given.rfind(|(name, _)| name.eq_ignore_ascii_case(ENCODING)) {
-        None | Some((_, "identity")) => Ok(false),
-        Some((_, "gzip")) => Ok(true),
-        Some((_, other)) => {
-            let why = format!("unknown {ENCODING} '{}'; choose gzip or identity", other.escape_debug());
-            Err(PlanError::Value("header", why))
-        }
+    let given = options.headers.iter().filter_map(|line| parse_header(line).ok());
+    let given = compression_of(given).map_err(|why| PlanError::Value("header", why))?;
+    Ok(given.unwrap_or(false))
+}
+
+/// Whether messages are compressed, by the last `grpc-encoding` of fields; `None` without one.
+pub(super) fn compression_of<'f>(
+    fields: impl DoubleEndedIterator<Item = (&'f str, &'f str)>,
+) -> Result<Option<bool>, String> {
+    let mut given = fields.rev().filter(|(name, _)| name.eq_ignore_ascii_case(ENCODING));
+    match given.next() {
+        None => Ok(None),
+        Some((_, "identity")) => Ok(Some(false)),
+        Some((_, "gzip")) => Ok(Some(true)),
+        Some((_, other)) => Err(format!("unknown {ENCODING} '{}'; choose gzip or identity", other.escape_debug())),
+    }
+}
+
+/// Checks a field of metadata that a user gives: its name is none of gRPC's own, but for those of compression.
+pub(super) fn check_metadata(name: &str, value: &str) -> Result<(), String> {
+    match [ENCODING, ACCEPT_ENCODING].iter().any(|own| name.eq_ignore_ascii_case(own)) {
+        true => Ok(()),
+        false => check_field(name, value),
     }
 }
 

@@ -14,7 +14,7 @@ use super::options::GrpcOptions;
 pub(super) fn schema_of_files(options: &GrpcOptions) -> Result<Option<GrpcSchema>, String> {
     if let Some(path) = &options.protoset {
         if !options.protos.is_empty() {
-            return Err("--proto and --protoset do not go together; a descriptor set has the files in it".to_owned());
+            return Err("--proto and --protoset cannot be combined; a descriptor set has the files in it".to_owned());
         }
         let bytes = read(path)?;
         let schema = GrpcSchema::from_descriptor_set(&bytes);

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 use weir_grpc::{GrpcMethod, GrpcSchema, MethodName};
 use weir_machine::lock::lock;
 use weir_net::target::Target;
+use weir_net::wire::parse_header;
 
 use super::options::GrpcOptions;
 use super::reflection_call::reflect;
-use super::rewrite::for_users;
+use super::rewrite::{check_metadata, compression_of, for_users};
 use super::schema_files::schema_of_files;
 use crate::options::Options;
 
@@ -19,6 +20,8 @@ use crate::options::Options;
 pub struct ServiceSchemas {
     options: Options,
     target: Target,
+    /// Whether messages of calls whose metadata does not say it are compressed.
+    compresses: bool,
     schemas: Mutex<HashMap<String, GrpcSchema>>,
     methods: Mutex<HashMap<String, Arc<GrpcMethod>>>,
 }
@@ -29,18 +32,45 @@ impl ServiceSchemas {
     /// # Errors
     /// One line: an invalid URL.
     pub fn new(url: &str, files: GrpcOptions) -> Result<Self, String> {
-        let options = Options { url: url.to_owned(), grpc: files, ..Options::default() };
-        let http = for_users(options.clone()).url;
-        let target = Target::parse(&http).map_err(|error| error.to_string())?;
-        Ok(Self { options, target, schemas: Mutex::default(), methods: Mutex::default() })
+        Self::of_load(url, files, Vec::new(), &Options::default())
     }
 
-    /// Body of a request of a method, `package.Service/Method`, from JSON.
+    /// Methods of the server of a URL for users of a load, whose reflection is asked on the load's way: its
+    /// certificates, its addresses and its credentials. `headers` are those of all calls, as `Name: value`.
     ///
     /// # Errors
-    /// One line: there is no such method, or the JSON is not a message of it.
-    pub fn encode(&self, method: &str, json: &str) -> Result<Vec<u8>, String> {
-        self.method(method)?.encode(json, false)
+    /// One line: an invalid URL, or a `grpc-encoding` that is not there.
+    pub fn of_load(url: &str, files: GrpcOptions, headers: Vec<String>, load: &Options) -> Result<Self, String> {
+        let options = Options {
+            url: url.to_owned(),
+            grpc: files,
+            headers,
+            auth: load.auth.clone(),
+            tls: load.tls.clone(),
+            sni: load.sni.clone(),
+            connect_to: load.connect_to.clone(),
+            unix_socket: load.unix_socket.clone(),
+            timeout: load.timeout,
+            ..Options::default()
+        };
+        let http = for_users(options.clone()).url;
+        let target = Target::parse(&http).map_err(|error| error.in_scheme("grpc").to_string())?;
+        let given = options.headers.iter().filter_map(|line| parse_header(line).ok());
+        given.clone().try_for_each(|(name, value)| check_metadata(name, value))?;
+        let compresses = compression_of(given)?.unwrap_or(false);
+        Ok(Self { options, target, compresses, schemas: Mutex::default(), methods: Mutex::default() })
+    }
+
+    /// Body of a request of a method, `package.Service/Method`, from JSON; its own `metadata` may say that it is
+    /// compressed.
+    ///
+    /// # Errors
+    /// One line: there is no such method, the JSON is not a message of it, or metadata that gRPC itself sets.
+    pub fn encode(&self, method: &str, json: &str, metadata: &[(String, String)]) -> Result<Vec<u8>, String> {
+        let fields = metadata.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        fields.clone().try_for_each(|(name, value)| check_metadata(name, value))?;
+        let compresses = compression_of(fields)?.unwrap_or(self.compresses);
+        self.method(method)?.encode(json, compresses)
     }
 
     /// Messages of a response of a method as JSON, one line each, with the fields that have their defaults.

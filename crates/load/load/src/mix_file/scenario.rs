@@ -49,7 +49,7 @@ impl MixEntry {
                 Some(ScenarioFile { name: call.url.clone(), text: String::new(), folder: folder.to_owned() })
             }
             (Some(_), Some(_)) => {
-                table.error("file and call do not go together", "write a [[scenario]] for each");
+                table.error("file and call cannot be combined", "write a [[scenario]] for each");
                 None
             }
             (None, None) => {

@@ -12,53 +12,53 @@ pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
     let rules = [
         (
             options.rate.is_some() && !options.stages.is_empty(),
-            "--rate and --stages do not go together; a stage has its rate",
+            "--rate and --stages cannot be combined; each stage has a rate",
         ),
         (
             staged_users && (options.users.is_some() || options.rate.is_some()),
-            "--stages of users do not go together with --users and --rate; a stage has its users",
+            "--stages with users cannot be combined with --users and --rate; each stage has its own users",
         ),
         (
             staged_users && (options.ramp_up.is_some() || options.loops.is_some()),
-            "--stages of users do not go together with --ramp-up and --loops; write a ramp as 0-50u/30s",
+            "--stages with users cannot be combined with --ramp-up and --loops; write a ramp as 0-50u/30s",
         ),
         (
             staged_users && (options.program.is_some() || options.http2.streams.unwrap_or(1) > 1),
-            "--stages of users do not go together with scripts and --streams",
+            "--stages with users cannot be combined with scripts and --streams",
         ),
         (
             staged_users && options.requests.is_some(),
-            "--stages of users and --requests do not go together; stages have lengths",
+            "--stages with users and --requests cannot be combined; stages have lengths",
         ),
         (
             (!options.stages.is_empty() || staged_users) && options.duration.is_some(),
-            "--duration and --stages do not go together; stages have lengths",
+            "--duration and --stages cannot be combined; stages have lengths",
         ),
-        (open && users, "--users is a closed loop, --rate and --stages are an open one; choose"),
+        (open && users, "--users is a closed loop, --rate and --stages are an open one; choose one"),
         (
             users && options.connections.is_some(),
-            "--users and --connections do not go together; each user has one connection",
+            "--users and --connections cannot be combined; each user has one connection",
         ),
         (!users && (options.ramp_up.is_some() || options.loops.is_some()), "--ramp-up and --loops need --users"),
         (
             options.pipeline.unwrap_or(1) > 1 && options.no_keepalive,
-            "--pipeline and --no-keepalive do not go together; pipelining needs open connections",
+            "--pipeline and --no-keepalive cannot be combined; pipelining needs open connections",
         ),
         (
             options.pipeline.unwrap_or(1) > 1 && !keeps_alive(options),
-            "--pipeline and 'Connection: close' do not go together; pipelining needs open connections",
+            "--pipeline and 'Connection: close' cannot be combined; pipelining needs open connections",
         ),
         (
             options.pipeline.unwrap_or(1) > 1 && users,
-            "--pipeline and --users do not go together; a user waits for each response",
+            "--pipeline and --users cannot be combined; a user waits for each response",
         ),
         (
             options.pipeline.unwrap_or(1) > 1 && options.traces_requests,
-            "--pipeline and --trace do not go together; each request has a trace of its own",
+            "--pipeline and --trace cannot be combined; each request has a trace of its own",
         ),
         (
             options.unix_socket.is_some() && options.connect_to.is_some(),
-            "--unix-socket and --connect-to do not go together",
+            "--unix-socket and --connect-to cannot be combined",
         ),
         (
             options.pipeline.unwrap_or(1) > 1 && options.http2.is_given(),
@@ -66,11 +66,11 @@ pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
         ),
         (
             options.http2.streams.unwrap_or(1) > 1 && options.no_keepalive,
-            "--streams and --no-keepalive do not go together; streams share open connections",
+            "--streams and --no-keepalive cannot be combined; streams share open connections",
         ),
         (
             options.pipeline.unwrap_or(1) > 1 && options.streams.is_some(),
-            "--pipeline and --stream do not go together; a stream would hold up those behind it",
+            "--pipeline and --stream cannot be combined; a stream would hold up those behind it",
         ),
         (options.spin && !open, "--spin is for an open loop (--rate, --stages)"),
     ];

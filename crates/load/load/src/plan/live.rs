@@ -50,13 +50,13 @@ impl LoadPlan {
     fn user_limits(&self) -> UserLimits {
         let shares_one = self.pipeline > 1 || self.http2.is_some_and(|http2| http2.streams > 1 && !http2.shares_users);
         match () {
-            () if self.program.is_some() => UserLimits::Fixed("the users of a script cannot be changed while it runs"),
+            () if self.program.is_some() => UserLimits::Fixed("a script's users cannot be changed while it runs"),
             () if self.user_loops().is_some() => {
                 UserLimits::Fixed("the number of users is fixed with --loops; leave it out to change users")
             }
-            () if self.limit.is_some() => UserLimits::Fixed(
-                "the number of users is fixed with a number of requests; write a duration in its place",
-            ),
+            () if self.limit.is_some() => {
+                UserLimits::Fixed("the number of users is fixed with --requests; use a duration to change users")
+            }
             () if shares_one => UserLimits::Fixed(
                 "connections with several requests at a time (--pipeline, --streams) cannot be changed",
             ),

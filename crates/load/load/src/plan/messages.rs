@@ -42,7 +42,7 @@ impl LoadPlan {
             ramp_up: if is_open { None } else { options.ramp_up },
             ..options.clone()
         };
-        let target = Target::parse(&http.url)?;
+        let target = Target::parse(&http.url).map_err(|error| error.in_scheme("ws"))?;
         let mut headers = options.headers.clone();
         headers.extend(authorization(options, &target)?.map(|value| format!("Authorization: {value}")));
         let mut messages = MessagePlan::new(options, &target, &headers)?;
@@ -118,23 +118,23 @@ fn check_scenario(options: &Options) -> Result<(), PlanError> {
     let ScenarioSource { setup, teardown, pacing, .. } = &options.request_scenario;
     let has_braces = |text: &String| !options.no_template && text.contains("{{");
     let rules = [
-        (!options.scenarios.is_empty(), "a scenario does not go with a ws:// URL; its steps are requests of HTTP"),
+        (!options.scenarios.is_empty(), "a scenario cannot be used with a ws:// URL; its steps are HTTP requests"),
         (
             options.program.is_some(),
-            "a script does not go with a ws:// URL; write http://, and users in Python open ws:// by self.websocket()",
+            "a script cannot be used with a ws:// URL; write http://; Python users open ws:// with self.websocket()",
         ),
         (
             setup.is_some() || teardown.is_some(),
-            "--setup and --teardown do not go with a ws:// URL; they are requests of HTTP",
+            "--setup and --teardown cannot be used with a ws:// URL; they send HTTP requests",
         ),
         (
             options.websocket.listens && options.request_scenario != ScenarioSource::default(),
-            "--listen sends no messages; --variable and --data are for those of -b",
+            "--listen sends no messages; --variable and --data fill in messages of -b",
         ),
-        (pacing.is_some(), "--pacing does not go with a ws:// URL; send messages at a --rate"),
+        (pacing.is_some(), "--pacing cannot be used with a ws:// URL; send messages at a --rate"),
         (
             has_braces(&options.url) || options.headers.iter().any(has_braces),
-            "templates {{ are for messages; the URL and the headers of a ws:// URL have none",
+            "templates {{ work in messages; a ws:// URL and its headers have none",
         ),
     ];
     rules.into_iter().find(|(is_broken, _)| *is_broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))

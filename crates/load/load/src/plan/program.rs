@@ -1,5 +1,6 @@
 //! Plan of a load that a program drives.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::requests::{authorization, read_body};
@@ -46,6 +47,14 @@ impl LoadPlan {
             }),
             ..self
         })
+    }
+
+    /// The same load, which reports show as that of a script: no request is the one of the URL.
+    #[must_use]
+    pub fn of_script(self, script: &Path) -> Self {
+        let name = script.file_name().unwrap_or(script.as_os_str()).to_string_lossy();
+        let url = format!("{name} at {}", self.target.url.trim_end_matches('/'));
+        Self { target: Target { url, ..self.target }, method: String::new(), ..self }
     }
 
     /// Gives the load the arrivals of a program, such as those of a log; `options` are those of the plan, whose

@@ -46,7 +46,7 @@ pub(crate) fn typed_auth(options: &Options) -> Result<Option<Cow<'_, str>>, Plan
 }
 
 /// Value of `Authorization` of all requests: the credentials of the options, or else those of the URL.
-pub(super) fn authorization(options: &Options, target: &Target) -> Result<Option<String>, PlanError> {
+pub(crate) fn authorization(options: &Options, target: &Target) -> Result<Option<String>, PlanError> {
     let typed = typed_auth(options)?;
     let credentials = typed.as_ref().map(|typed| typed.as_bytes()).or(target.userinfo.as_deref());
     Ok(credentials.map(basic_authorization))
@@ -72,7 +72,7 @@ pub(crate) fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, Plan
         return wrong(format!("{} weights for {bodies} bodies; give one for each", given.len()));
     }
     if given.iter().any(|w| !w.is_finite() || *w < 0.0) || given.iter().sum::<f64>() <= 0.0 {
-        return wrong("weights are numbers from 0 on, and not all 0".into());
+        return wrong("weights must be 0 or more, and not all 0".into());
     }
     Ok(given.clone())
 }

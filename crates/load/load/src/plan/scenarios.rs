@@ -122,11 +122,11 @@ fn shown_method(options: &Options) -> String {
 
 fn check_conflicts(options: &Options) -> Result<(), PlanError> {
     let rules = [
-        (options.method.is_some(), "--method and --scenario do not go together; each step has its method"),
-        (!options.bodies.is_empty(), "--body and --scenario do not go together; each step has its body"),
+        (options.method.is_some(), "--method and --scenario cannot be combined; each step has its method"),
+        (!options.bodies.is_empty(), "--body and --scenario cannot be combined; each step has its body"),
         (
             options.pipeline.unwrap_or(1) > 1,
-            "--pipeline does not go with scenarios, templates and checks; a user waits for each response",
+            "--pipeline cannot be used with scenarios, templates and checks; a user waits for each response",
         ),
     ];
     rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))

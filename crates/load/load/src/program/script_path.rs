@@ -12,7 +12,7 @@ pub fn take_script(scenarios: &mut Vec<PathBuf>) -> Result<Option<PathBuf>, Stri
     let Some(at) = scenarios.iter().position(|path| is_script(path)) else { return Ok(None) };
     if scenarios.len() > 1 {
         let name = scenarios[at].display();
-        return Err(format!("a Lua script is given alone; leave out {name} or the other scenarios"));
+        return Err(format!("a Lua script must be the only scenario; leave out {name} or the others"));
     }
     Ok(Some(scenarios.remove(at)))
 }

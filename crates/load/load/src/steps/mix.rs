@@ -152,7 +152,7 @@ impl ScenarioMix {
         check_homes(options, &homes)?;
         let weights: Vec<f64> = options.scenarios.iter().map(|source| source.weight).collect();
         if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
-            return Err(PlanError::Value("scenario", "weights are numbers from 0 on, and not all 0".into()));
+            return Err(PlanError::Value("scenario", "weights must be 0 or more, and not all 0".into()));
         }
         let users: Option<Vec<u64>> = options.scenarios.iter().map(|source| source.users).collect();
         let deal = users.map(|users| UserDeal::new(&users));

@@ -138,12 +138,15 @@ impl<'s> ClientConversation<'s> {
             }
             self.write()?;
             let read = loop {
-                match self.stream.read(&mut buffer) {
-                    Ok(read) => break read.bytes,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                let waited = match self.stream.read(&mut buffer) {
+                    Ok(read) => match wait.check() {
+                        Ok(()) => break read.bytes,
+                        over => over,
+                    },
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait.next(),
                     Err(error) => return Err(error),
-                }
-                match wait.next() {
+                };
+                match waited {
                     Ok(()) => self.write()?,
                     // The time is over, as asked for.
                     Err(error) if error.kind() == io::ErrorKind::TimedOut => {
@@ -183,7 +186,7 @@ impl<'s> ClientConversation<'s> {
                     }
                     let code = self.close.peer_code();
                     tell(&ConversationPart::ReceivedClose(code, reason));
-                    return Some(matches!(code, CloseCode::NORMAL | CloseCode::GOING_AWAY | CloseCode::ABSENT));
+                    return Some(code.is_regular());
                 }
                 Err(violation) => {
                     self.writer.write_close(Some(violation.close_code()), "", &mut self.out);

@@ -193,35 +193,35 @@ fn check(options: &Options) -> Result<(), PlanError> {
     let WebSocketOptions { subprotocols, first_messages, first_replies, reply, listens, .. } = &options.websocket;
     let has_rate = options.rate.is_some() || !options.stages.is_empty();
     let rules = [
-        (options.method.is_some(), "--method does not go with a ws:// URL; an upgrade is a GET"),
-        (options.no_keepalive, "--no-keepalive does not go with a ws:// URL; a connection carries many messages"),
-        (options.http2.is_given(), "--http2 and --h2c do not go with a ws:// URL; it is upgraded from HTTP/1.1"),
+        (options.method.is_some(), "--method cannot be used with a ws:// URL; an upgrade is a GET"),
+        (options.no_keepalive, "--no-keepalive cannot be used with a ws:// URL; a connection carries many messages"),
+        (options.http2.is_given(), "--http2 and --h2c cannot be used with a ws:// URL; it is upgraded from HTTP/1.1"),
         (
             options.http2.streams.is_some(),
-            "--streams is for HTTP/2; messages in flight of a connection of WebSocket are --pipeline",
+            "--streams is for HTTP/2; messages in flight per WebSocket connection are --pipeline",
         ),
         (
             options.streams.is_some() && !listens,
-            "--stream does not go with a ws:// URL; messages that the service pushes are read with --listen",
+            "--stream cannot be used with a ws:// URL; read pushed messages with --listen",
         ),
-        (!options.checks.is_empty(), "--check does not go with a ws:// URL"),
-        (options.success.is_some(), "--success does not go with a ws:// URL"),
-        (options.traces_requests, "--trace does not go with a ws:// URL; messages have no headers"),
+        (!options.checks.is_empty(), "--check cannot be used with a ws:// URL"),
+        (options.success.is_some(), "--success cannot be used with a ws:// URL"),
+        (options.traces_requests, "--trace cannot be used with a ws:// URL; messages have no headers"),
         (
             options.bodies.is_empty() && !listens,
             "a ws:// URL needs a message; write e.g. -b '{\"type\":\"ping\"}', or --listen",
         ),
         (
             !options.bodies.is_empty() && *listens,
-            "--listen sends no messages; write one that each connection begins with as --first-message",
+            "--listen sends no messages; to begin each connection with a message, write --first-message",
         ),
-        (reply.is_some() && *listens, "--reply and --listen do not go together; what is pushed is not a reply"),
-        (has_rate && *listens, "--listen is a closed loop of connections; make them over time with --ramp-up"),
+        (reply.is_some() && *listens, "--reply and --listen cannot be combined; what is pushed is not a reply"),
+        (has_rate && *listens, "--listen is a closed loop of connections; open them over time with --ramp-up"),
         (options.websocket.ping_interval == Some(Nanos::ZERO), "--ping-interval: invalid time 0; write e.g. 10s"),
         (first_messages.is_empty() && first_replies.is_some(), "--first-replies needs --first-message"),
         (
             options.warmup.is_some() && *listens,
-            "--warmup and --listen do not go together; a connection that listens is one request",
+            "--warmup and --listen cannot be combined; a connection that listens is one request",
         ),
     ];
     if let Some((_, why)) = rules.into_iter().find(|(is_broken, _)| *is_broken) {

@@ -118,7 +118,7 @@ impl fmt::Display for UnclearReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoFigures => f.write_str("no figures on one side"),
-            Self::OneRun => f.write_str("one run only"),
+            Self::OneRun => f.write_str("one run"),
             Self::TooFew => write!(f, "not enough repeats to tell: at least {MIN_RUNS} per side"),
             Self::TooNoisy(Some(runs)) => write!(f, "not enough repeats to tell: about {runs} per side would"),
             Self::TooNoisy(None) => {

@@ -2,6 +2,7 @@
 //!
 //! - [`ReplayOptions`], [`LogOptions`]: options; [`ReplayLoad`]: the same, checked and ready to run
 //! - [`read_log`]: counts of a log, without sending anything
+//! - [`ArrivalBatches`], [`FeederThread`]: arrivals that a thread reads ahead, of any file
 //! - `replayed_request`, `replay_feeder`: requests as they are sent, and the thread that reads them ahead
 //! - `replay_program`, `replay_shared`: requests as the program of a load
 //!
@@ -21,6 +22,8 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod arrival_batches;
+mod feeder_thread;
 mod replay_feeder;
 mod replay_load;
 mod replay_options;
@@ -28,5 +31,7 @@ mod replay_program;
 mod replay_shared;
 mod replayed_request;
 
+pub use self::arrival_batches::{ArrivalBatches, ArrivalInbox, LoadEnded};
+pub use self::feeder_thread::FeederThread;
 pub use self::replay_load::{ReplayLoad, ReplayedLog, read_log};
 pub use self::replay_options::{LogOptions, ReplayOptions};

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
 
+use super::feeder_thread::FeederThread;
 use super::replay_feeder::{ReplayFeeder, ReplayPace};
 use super::replay_options::ReplayOptions;
 use super::replay_program::ReplayProgram;
@@ -19,8 +18,6 @@ use weir_machine::lock::lock;
 use weir_measure::Run;
 use weir_measure::run_replay::RunReplay;
 
-/// Time that the reader of a log has for its end, once the load has ended.
-const READER_GRACE: Duration = Duration::from_secs(1);
 /// Number of routes with results of their own.
 const MAX_ROUTES: usize = 30;
 /// Duration of a plan that ends with its log: ten years.
@@ -45,10 +42,7 @@ pub struct ReplayLoad {
 #[derive(Debug)]
 pub struct ReplayedLog {
     feeder: Option<ReplayFeeder>,
-    /// Signalled when the first batch is ready, or by disconnection at the end of the log.
-    primed: Receiver<()>,
-    /// Disconnected, or signalled, once the reader has ended.
-    ended: Option<Receiver<()>>,
+    thread: FeederThread,
     shared: Arc<ReplayShared>,
     files: Vec<String>,
     format: String,
@@ -81,7 +75,7 @@ impl ReplayLoad {
         let format = reader.format_name().to_owned();
         let ends = !pace.repeats && asked.load.requests.is_none();
         let expected = reader.expected_length().filter(|_| ends).map(|time| (time.as_secs_f64() / pace.speed).ceil());
-        let (send_primed, primed) = mpsc::channel();
+        let (thread, send_primed) = FeederThread::new("log");
         let (feeder, queues) = ReplayFeeder::new(reader, form, pace, Arc::clone(&shared), (plan.threads, send_primed));
         let program = ReplayProgram::new(routes.clone(), queues, warmup, Arc::clone(&shared));
         let options = Options { duration: asked.load.duration, ..options };
@@ -89,8 +83,7 @@ impl ReplayLoad {
         let expected = expected.map(Nanos::from_secs_f64);
         let log = ReplayedLog {
             feeder: Some(feeder),
-            primed,
-            ended: None,
+            thread,
             shared,
             files: asked.log.names(),
             format,
@@ -108,16 +101,7 @@ impl ReplayedLog {
     /// One line: the system has no thread left.
     pub fn start(&mut self) -> Result<(), String> {
         let Some(feeder) = self.feeder.take() else { return Ok(()) };
-        let (ended, has_ended) = mpsc::channel::<()>();
-        let spawned = thread::Builder::new().name("weir-log".into()).spawn(move || {
-            feeder.run();
-            let _ = ended.send(());
-        });
-        spawned.map_err(|error| format!("cannot start the thread that reads the log: {error}"))?;
-        self.ended = Some(has_ended);
-        // Disconnected, the log has ended.
-        let _ = self.primed.recv();
-        Ok(())
+        self.thread.start(move || feeder.run())
     }
 
     /// Adds the log to the run of a plan that is dropped and would have ended at `end`. Returns why the log could not be
@@ -126,11 +110,7 @@ impl ReplayedLog {
     /// # Errors
     /// One line: the thread that reads the log has panicked.
     pub fn finish(self, run: &mut Run, end: Nanos) -> Result<Option<String>, String> {
-        // Its queues end with the plan. A pipe without an end is not waited for; its last lines were not needed.
-        let ended = self.ended.as_ref().map(|ended| ended.recv_timeout(READER_GRACE));
-        if ended == Some(Err(RecvTimeoutError::Disconnected)) {
-            return Err("the thread that reads the log failed".to_owned());
-        }
+        self.thread.finish()?;
         let shared = &self.shared;
         let replay = RunReplay { files: self.files, format: self.format, speed: self.speed, ..replay_of(shared) };
         describe(run, replay, Nanos(shared.last_ns.load(Ordering::Relaxed)).min(end) - self.warmup);

@@ -1,10 +1,9 @@
 //! Requests of a log as the program of a load: each is an iteration of one request.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use super::replay_feeder::ReplayBatch;
+use super::arrival_batches::ArrivalInbox;
 use super::replay_shared::ReplayShared;
 use super::replayed_request::ReplayedRequest;
 use weir_base::Nanos;
@@ -15,7 +14,6 @@ use weir_load::program::{
 use weir_machine::lock::lock;
 use weir_measure::run_steps::StepFacts;
 use weir_pace::arrival_queue::ArrivalQueue;
-use weir_pace::schedule::ScheduledArrival;
 
 /// Name of the one scenario.
 const SCENARIO: &str = "log";
@@ -25,7 +23,7 @@ const SCENARIO: &str = "log";
 pub(super) struct ReplayProgram {
     routes: Vec<String>,
     /// Queues of the threads, until they are taken.
-    queues: Mutex<Vec<Option<Receiver<ReplayBatch>>>>,
+    queues: Mutex<Vec<Option<ArrivalInbox<ReplayedRequest>>>>,
     warmup: Nanos,
     shared: Arc<ReplayShared>,
 }
@@ -34,7 +32,7 @@ impl ReplayProgram {
     /// Program whose threads have these queues. Responses to requests before `warmup` are not compared with the log.
     pub(super) fn new(
         routes: Vec<String>,
-        queues: Vec<Receiver<ReplayBatch>>,
+        queues: Vec<ArrivalInbox<ReplayedRequest>>,
         warmup: Nanos,
         shared: Arc<ReplayShared>,
     ) -> Self {
@@ -58,7 +56,6 @@ impl UserProgram for ReplayProgram {
         let queue = queue.ok_or_else(|| "a log is replayed once".to_owned())?;
         Ok(Box::new(ReplayThread {
             queue,
-            ready: VecDeque::new(),
             users: Vec::new(),
             warmup: self.warmup,
             classes: BTreeMap::new(),
@@ -70,9 +67,7 @@ impl UserProgram for ReplayProgram {
 /// Requests of one thread.
 #[derive(Debug)]
 struct ReplayThread {
-    queue: Receiver<ReplayBatch>,
-    /// Requests whose arrivals are in the queue of the load, in order.
-    ready: VecDeque<ReplayedRequest>,
+    queue: ArrivalInbox<ReplayedRequest>,
     /// Status that the log has of the request of each user.
     users: Vec<Option<u16>>,
     warmup: Nanos,
@@ -83,28 +78,11 @@ struct ReplayThread {
 
 impl ThreadProgram for ReplayThread {
     fn refill(&mut self, arrivals: &mut ArrivalQueue) {
-        while arrivals.wants_more() {
-            match self.queue.try_recv() {
-                Ok(batch) => {
-                    for request in batch {
-                        arrivals.push(ScheduledArrival { intended: request.intended, number: request.number });
-                        self.ready.push_back(request);
-                    }
-                }
-                Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => arrivals.close(),
-            }
-        }
+        self.queue.refill(arrivals);
     }
 
     fn begin(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
-        // Those before it have waited too long, and were dropped.
-        let request = loop {
-            match self.ready.pop_front() {
-                Some(request) if request.number < call.iteration => {}
-                other => break other,
-            }
-        };
+        let request = self.queue.take(call.iteration);
         let Some(request) = request else { return ProgramAction::End { ok: false } };
         let user = call.user as usize;
         if self.users.len() <= user {

@@ -1,15 +1,11 @@
 //! Requests of a log as they are sent.
 
 use crate::{AccessRecord, RouteTable, TimedRecord};
-use weir_base::Nanos;
 use weir_net::wire::WireRequest;
 
 /// Request of a log as it is sent.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayedRequest {
-    /// Number in the whole load.
-    pub(super) number: u64,
-    pub(super) intended: Nanos,
     pub(super) bytes: Vec<u8>,
     /// Index of its route.
     pub(super) route: u32,
@@ -38,7 +34,7 @@ impl RequestForm {
     ///
     /// # Errors
     /// Why it cannot be sent.
-    pub(super) fn request(&self, timed: &TimedRecord, number: u64, intended: Nanos) -> Result<ReplayedRequest, String> {
+    pub(super) fn request(&self, timed: &TimedRecord) -> Result<ReplayedRequest, String> {
         let record = &timed.record;
         let recorded = self.headers_of(record);
         let headers = recorded.as_ref().unwrap_or(&self.headers);
@@ -47,7 +43,7 @@ impl RequestForm {
         let request = WireRequest::build(&record.method, &target, &self.host, headers, body, self.keep_alive);
         let WireRequest { bytes, bodyless, .. } = request.map_err(|error| error.to_string())?;
         let route = self.routes.index(&record.method, record.path());
-        Ok(ReplayedRequest { number, intended, bytes, route, status: record.status, is_bodyless: bodyless })
+        Ok(ReplayedRequest { bytes, route, status: record.status, is_bodyless: bodyless })
     }
 
     /// Header lines with those of the log; `None` if they are not wanted.

@@ -20,7 +20,7 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Lines of files, one file after the other.
-pub(crate) struct LogLines {
+pub struct LogLines {
     left: VecDeque<PathBuf>,
     current: Option<OpenLog>,
     line: Vec<u8>,
@@ -35,16 +35,16 @@ struct OpenLog {
 
 /// A line, or the mark of one that is too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LogLine {
+pub enum LogLine {
     /// Text without its end.
     Text(String),
-    /// Longer than [`MAX_LINE_BYTES`].
+    /// Longer than a mebibyte.
     TooLong,
 }
 
 impl LogLines {
     /// Lines of these files; `-` is stdin.
-    pub(crate) fn new(files: &[PathBuf]) -> Self {
+    pub fn new(files: &[PathBuf]) -> Self {
         Self { left: files.iter().cloned().collect(), current: None, line: Vec::new() }
     }
 
@@ -52,7 +52,7 @@ impl LogLines {
     ///
     /// # Errors
     /// One line, if a file cannot be read.
-    pub(crate) fn next(&mut self) -> Result<Option<LogLine>, String> {
+    pub fn next_line(&mut self) -> Result<Option<LogLine>, String> {
         loop {
             let Some(open) = &mut self.current else {
                 let Some(path) = self.left.pop_front() else { return Ok(None) };
@@ -78,7 +78,7 @@ impl LogLines {
     }
 
     /// Place of the last line: `FILE:LINE`.
-    pub(crate) fn place(&self) -> String {
+    pub fn place(&self) -> String {
         self.current.as_ref().map_or_else(String::new, |open| format!("{}:{}", open.name, open.line_number))
     }
 }

@@ -170,7 +170,7 @@ impl LogReader {
     fn read_line(&mut self) -> Result<(), String> {
         let (line, place) = match self.first_lines.pop_front() {
             Some((line, place)) => (line, Some(place)),
-            None => match self.lines.next()? {
+            None => match self.lines.next_line()? {
                 Some(line) => (line, None),
                 None => {
                     self.is_end = true;
@@ -223,7 +223,7 @@ fn detected(lines: &mut LogLines, kept: &mut VecDeque<(LogLine, String)>) -> Res
     let mut detection = FormatDetection::new();
     let mut first: Option<(String, String)> = None;
     while kept.len() < FormatDetection::LINES {
-        let Some(line) = lines.next()? else { break };
+        let Some(line) = lines.next_line()? else { break };
         if let LogLine::Text(text) = &line {
             detection.add(text);
             first.get_or_insert_with(|| (text.clone(), lines.place()));

@@ -1,7 +1,7 @@
 //! Edge: access logs as they are read, from files and stdin.
 //!
 //! - `LogReader`: requests of a log in the order of their starts; `LogRequest`: a log as it is asked for
-//! - `log_lines`, `log_end`: lines of files; [`LogMoment`]: bounds of a part; `LogTally`: counts
+//! - [`LogLines`], `log_end`: lines of files; [`LogMoment`]: bounds of a part; `LogTally`: counts
 //! - [`log_factor`]: factors of speeds and rates
 
 mod log_end;
@@ -12,6 +12,7 @@ mod log_tally;
 
 use std::path::PathBuf;
 
+pub use self::log_lines::{LogLine, LogLines};
 pub use self::log_moment::LogMoment;
 pub(crate) use self::log_reader::{LogReader, LogRequest};
 pub(crate) use self::log_tally::LogTally;

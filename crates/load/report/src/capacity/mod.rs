@@ -113,7 +113,7 @@ fn steps(report: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
         return Vec::new();
     }
     let heading = format!(
-        "{:>12}{:>12}{:>10}{:>10}{:>10}{:>10}{:>8}{:>7}  outcome",
+        "{:>11}{:>10}{:>8}{:>8}{:>8}{:>10}{:>6}{:>5}  outcome",
         "load", "responses", "p50", "p99", "errors", "in flight", "cores", "time"
     );
     let mut lines = vec![paint.dim(&heading)];
@@ -126,7 +126,7 @@ fn steps(report: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
         };
         let cores = tried.service_cores.map_or_else(|| "-".into(), |cores| format!("{cores:.2}"));
         format!(
-            "{:>12}{:>12}{:>10}{:>10}{:>10}{:>10}{cores:>8}{:>7}  {end}",
+            "{:>11}{:>10}{:>8}{:>8}{:>8}{:>10}{cores:>6}{:>5}  {end}",
             load(report.model, tried.load),
             format!("{}/s", rate(tried.achieved_per_s)),
             time(tried.p50_ms),

@@ -85,8 +85,10 @@ fn verdict(comparison: &RunComparison) -> PageVerdict {
     }
     let by_round = comparison.pairs.iter().any(|pair| pair.by_round);
     let turns = if by_round { " Runs of the same round were compared with each other." } else { "" };
-    let named = comparison.sides.iter().map(|side| format!("{} is {}", side.letter, side.name));
-    let sentence = format!("{}.{turns}", named.collect::<Vec<_>>().join(", "));
+    let named = comparison.sides.iter().filter(|side| side.letter != side.name);
+    let named: Vec<String> = named.map(|side| format!("{} is {}", side.letter, side.name)).collect();
+    let named = if named.is_empty() { String::new() } else { format!("{}.", named.join(", ")) };
+    let sentence = format!("{named}{turns}").trim_start().to_owned();
     PageVerdict { tone: tone_of_all, headline: words, sentence, points }
 }
 

@@ -1,4 +1,4 @@
-//! Comparison as text, within 100 columns.
+//! Comparison as text, within 80 columns.
 
 use super::doubts::doubts;
 use super::phrases::{change, figure, finding, interval, overall, rule};
@@ -18,7 +18,7 @@ pub fn render(comparison: &RunComparison, color: bool) -> String {
         blocks.push(table(pair, comparison.confidence, paint));
         blocks.push(steps(pair, comparison.confidence, paint));
     }
-    blocks.push(vec![paint.dim(&rule(comparison))]);
+    blocks.push(wrap("", &rule(comparison)).iter().map(|line| paint.dim(line)).collect());
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
 }
@@ -48,7 +48,7 @@ fn table(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> 
 
 fn columns(name: &str, pair: &ComparedPair, confidence: f64) -> String {
     let heading = format!("{:.0}% interval", confidence * 100.0);
-    format!("{name:<8}{:>12}{:>12}{:>10}  {heading:<24}  verdict", pair.base, pair.other, "change")
+    format!("{name:<8}{:>10}{:>10}{:>9}  {heading:<18}  verdict, confidence", pair.base, pair.other, "change")
 }
 
 /// Steps of a pair, each with its figures.
@@ -68,14 +68,15 @@ fn steps(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> 
 fn row(judged: &MetricVerdict, indent: &str, paint: AnsiPaint) -> Vec<String> {
     let metric = &judged.metric;
     let first = format!(
-        "{:<8}{:>12}{:>12}{:>10}  {:<24}  ",
+        "{:<8}{:>10}{:>10}{:>9}  {:<18}  ",
         truncate(&format!("{indent}{}", metric.name), 8),
         figure(metric, judged.base),
         figure(metric, judged.other),
         change(metric, judged.effect),
         interval(metric, judged.verdict.interval),
     );
-    let lines = wrap(&first, &finding(&judged.verdict));
+    let finding = finding(&judged.verdict);
+    let lines = wrap(&first, finding.strip_suffix(" confidence").unwrap_or(&finding));
     let painted = |line: String| match judged.verdict.finding {
         Finding::Worse => paint.red(&line),
         Finding::Better => paint.green(&line),

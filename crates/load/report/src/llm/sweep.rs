@@ -48,17 +48,17 @@ impl LlmSweepPoint {
 
 /// Columns of the table in text: heading, width.
 const COLUMNS: [(&str, usize); 9] = [
-    ("req/s", 8),
-    ("tokens/s", 10),
-    ("TTFT p50", 10),
-    ("p99", 9),
-    ("TPOT p50", 10),
-    ("p99", 9),
-    ("E2E p99", 9),
-    ("goodput", 9),
-    ("failed", 8),
+    ("req/s", 7),
+    ("tok/s", 8),
+    ("TTFT p50", 9),
+    ("p99", 7),
+    ("TPOT p50", 9),
+    ("p99", 7),
+    ("E2E p99", 8),
+    ("good", 6),
+    ("failed", 7),
 ];
-const FIRST_WIDTH: usize = 12;
+const FIRST_WIDTH: usize = 11;
 
 impl LlmSweep {
     /// Table of all runs, with ANSI colours if `color`.
@@ -68,7 +68,7 @@ impl LlmSweep {
         let mut lines = vec![paint.dim(&format!("{:<FIRST_WIDTH$}{heading}", self.flag))];
         lines.extend(self.points.iter().map(|point| {
             let line = row(point);
-            if point.run.trust.ok { line } else { paint.red(&format!("{line} !")) }
+            if point.run.trust.ok { line } else { paint.red(&format!("{line}!")) }
         }));
         for point in self.points.iter().filter(|point| !point.run.trust.ok) {
             let first = format!("! {} {} is not trusted: ", self.flag, point.value);

@@ -1,4 +1,4 @@
-//! weir's own report of a run to a language model, within 100 columns.
+//! weir's own report of a run to a language model, within 80 columns.
 //!
 //! In this order: a high error rate, missed objectives and reasons not to trust the run; target and load; requests and
 //! tokens; times; outcomes of requests and reasons of failures; objectives that were met; weir itself.
@@ -7,7 +7,7 @@ use crate::ansi::AnsiPaint;
 use crate::number_format::{count, ms, rate, wrap};
 use crate::text::{generator, headline, objectives, outcomes, reasons, request_counts, verdict};
 use crate::times_table::times_table;
-use crate::{steps, streams};
+use crate::{steps, streams, trace};
 use weir_measure::run_llm::RunLlm;
 use weir_measure::{LoadModel, Run};
 
@@ -20,6 +20,7 @@ pub(super) fn render(run: &Run, color: bool) -> String {
         verdict(run, paint),
         reasons(run, paint),
         headline(run, paint),
+        trace::lines(run),
         totals(run, &llm, paint),
         times(run, &llm, paint),
         steps,
@@ -83,7 +84,8 @@ fn tokens(llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
             format!("{} tokens in", rate(llm.input_tokens as f64 / with_usage)),
             format!("{} out", rate(llm.output_tokens as f64 / with_usage)),
         ];
-        each.extend(llm.tpot_ms.p50.map(|tpot| format!("{} tokens/s while it streams (p50)", rate(1e3 / tpot))));
+        let tpot = llm.tpot_ms.p50.filter(|tpot| *tpot > 0.0);
+        each.extend(tpot.map(|tpot| format!("{} tokens/s while it streams (p50)", rate(1e3 / tpot))));
         lines.push(paint.line("per request", &each));
     }
     if llm.chunks > 0 {
@@ -94,7 +96,7 @@ fn tokens(llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
         chunks.extend(llm.tokens_per_chunk.map(|tokens| format!("{tokens:.2} tokens per chunk")));
         lines.push(paint.line("chunks", &chunks));
     }
-    lines.extend(notices(llm).iter().map(|words| paint.red(words)));
+    lines.extend(notices(llm).iter().flat_map(|words| wrap("", words)).map(|words| paint.red(&words)));
     lines
 }
 
@@ -125,7 +127,8 @@ fn times(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
     }
     // A response in one piece has its first token when it ends.
     let is_streamed = llm.chunks > llm.requests || llm.chunk_gap_ms.max.is_some_and(|ms| ms > 0.0);
-    let all = [("TTFT", &llm.ttft_ms), ("TPOT", &llm.tpot_ms), ("chunk gap", &llm.chunk_gap_ms)];
+    let all =
+        [("TTFT", &llm.ttft_ms), ("TPOT", &llm.tpot_ms), ("chunk gap", &llm.chunk_gap_ms), ("NTPOT", &llm.ntpot_ms)];
     let of_tokens = all.into_iter().filter(|(_, times)| is_streamed && times.max.is_some());
     let rows: Vec<_> = of_tokens.chain([("end to end", &llm.e2e_ms)]).collect();
     let mut lines = times_table(&rows, paint);

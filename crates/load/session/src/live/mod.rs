@@ -60,7 +60,7 @@ impl LiveSession {
         (messages, lines): (&Messages, Option<&OutputFile>),
     ) -> Result<(LoadPlan, Self), String> {
         if args.tui && messages.is_quiet() {
-            return Err("--tui and --quiet do not go together".to_owned());
+            return Err("--tui and --quiet cannot be combined".to_owned());
         }
         let has_keys = !messages.is_quiet() && LiveKeys::are_possible();
         if !has_keys && args.web.is_none() && !args.outputs.has_any() && !args.tui {

@@ -1,12 +1,15 @@
-//! Conversation over WebSocket, as text.
+//! Conversation over WebSocket, as text or as JSON.
 
+use weir_base::Nanos;
 use weir_base::terminal_text::single_line;
 use weir_load::websocket::{ConversationPart, converse};
 use weir_load::{LoadPlan, Options};
+use weir_machine::clock::Clock;
 
+use super::conversation_json::ConversationDocument;
 use super::play_output::{PlayDetail, PlayOutput};
 use weir_command::stdout::print;
-use weir_command::{Interrupt, exit};
+use weir_command::{Interrupt, Messages, exit};
 
 /// Maximum length of a message that is printed, without `-v`, in bytes.
 const SHOWN_BYTES: usize = 2048;
@@ -16,17 +19,30 @@ const SHOWN_BYTES: usize = 2048;
 ///
 /// # Errors
 /// One line, if the options are invalid, the service cannot be reached, or it does not speak WebSocket there.
-pub fn play_conversation(options: &Options, output: &PlayOutput) -> Result<u8, String> {
+pub fn play_conversation(options: &Options, output: &PlayOutput, messages: &Messages) -> Result<u8, String> {
     let plan = LoadPlan::new(options).map_err(|error| error.to_string())?;
+    plan.warnings().iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let mask = plan.mask.clone().joined(&output.mask);
     let is_whole = output.detail == PlayDetail::Whole;
     let mut failed = None;
+    let mut document = output.is_json.then(ConversationDocument::default);
+    let clock = Clock::starting_in(Nanos::ZERO);
+    let mut opened = Nanos::ZERO;
     let ended = converse(&plan, &mut |_| !interrupt.is_requested(), &mut |part| {
+        if let Some(document) = &mut document {
+            if matches!(part, ConversationPart::Opened(_)) {
+                opened = clock.now();
+            }
+            return document.add(part, clock.now() - opened, &mask);
+        }
         let line = mask.text(&line(part, is_whole)).into_owned();
         failed = failed.take().or_else(|| print(&format!("{line}\n"), false).err());
     });
     let is_good = ended.map_err(|error| error.to_string())?;
+    if let Some(document) = document {
+        failed = print(&document.finish(&plan.shown_url(), is_good), false).err();
+    }
     match failed {
         Some(why) => Err(why),
         None if interrupt.is_requested() => Ok(exit::INTERRUPTED),

@@ -56,22 +56,27 @@ impl TraceDocument {
 
     /// Text of the whole document.
     pub(super) fn finish(self, file: &str, is_ok: bool, totals: PlayTotals) -> String {
-        let document = json!({
-            "weir": env!("CARGO_PKG_VERSION"),
-            "schema": SCHEMA_VERSION,
-            "file": file,
-            "ok": is_ok,
-            "steps": self.steps,
-            "totals": {
-                "steps": totals.steps,
-                "failed_steps": totals.failed_steps,
-                "requests": totals.requests,
-                "passed_checks": totals.passed_checks,
-                "failed_checks": totals.failed_checks,
-            },
-        });
-        format!("{}\n", terminal_text::json(&format!("{document:#}")))
+        document(file, is_ok, &self.steps, totals)
     }
+}
+
+/// Text of the JSON object with these steps.
+pub(super) fn document(file: &str, is_ok: bool, steps: &[Value], totals: PlayTotals) -> String {
+    let document = json!({
+        "weir": env!("CARGO_PKG_VERSION"),
+        "schema": SCHEMA_VERSION,
+        "file": file,
+        "ok": is_ok,
+        "steps": steps,
+        "totals": {
+            "steps": totals.steps,
+            "failed_steps": totals.failed_steps,
+            "requests": totals.requests,
+            "passed_checks": totals.passed_checks,
+            "failed_checks": totals.failed_checks,
+        },
+    });
+    format!("{}\n", terminal_text::json(&format!("{document:#}")))
 }
 
 /// Value of a capture as JSON.
@@ -125,7 +130,7 @@ fn headers(head: &str, mask: &SecretMask) -> Value {
 }
 
 /// Body as text, or as Base64 if it is not UTF-8.
-fn insert_body(body: &[u8], mask: &SecretMask, fields: &mut Map<String, Value>) {
+pub(super) fn insert_body(body: &[u8], mask: &SecretMask, fields: &mut Map<String, Value>) {
     match std::str::from_utf8(body) {
         Ok("") => {}
         Ok(text) => drop(fields.insert("body".into(), mask.text(text).into())),

@@ -2,9 +2,10 @@
 //!
 //! - [`play`]: an iteration of scenarios; [`play_plan`]: of a plan; [`PlayOutput`]: what is printed of it
 //! - [`play_conversation`]: messages over WebSocket
-//! - `text`, `json`: requests and responses as text, and as JSON
+//! - `text`, `json`, `conversation_json`: requests, responses and messages as text, and as JSON
 
 mod conversation;
+mod conversation_json;
 mod json;
 mod play_output;
 mod play_steps;

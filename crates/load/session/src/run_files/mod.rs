@@ -14,6 +14,7 @@ use self::run_summary::{append_to_job_page, comparison_with};
 use crate::output::OutputFile;
 use weir_command::Messages;
 use weir_command::exit;
+use weir_command::pages;
 use weir_command::stdout::{colors, print};
 use weir_history::RunSaver;
 use weir_load::request_log::{RequestLog, RequestLogEnd};
@@ -22,6 +23,9 @@ use weir_report::{csv, junit, page, summary};
 
 /// Variable of GitHub Actions: the file that is shown on the page of a job.
 const JOB_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+
+/// Page on how to read a report.
+const REPORT_PAGE: &str = "how-to/read-a-report.md";
 
 /// Output files of a run.
 #[derive(Debug)]
@@ -138,13 +142,17 @@ impl RunFiles {
         run.lost_log_lines = self.log_end.as_ref().map(|end| end.lost_lines).filter(|lost| *lost > 0);
     }
 
-    /// Prints the report of the run, which `render` makes with or without colours; returns the exit code.
+    /// Prints the report of the run, which `render` makes with or without colours; returns the exit code. Who reads it on a
+    /// terminal is told the page that explains it.
     pub fn print(&self, messages: &Messages, render: impl FnOnce(bool) -> String) -> u8 {
         let taken = self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout));
         let shown = match taken && messages.is_quiet() {
             true => Ok(()),
             false => print(&render(colors() && !taken), taken),
         };
+        if colors() && !taken {
+            messages.note(&format!("how to read this: {}{REPORT_PAGE}", pages::base()));
+        }
         shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK)
     }
 

@@ -40,6 +40,8 @@ function makeCharts({ kind, reads_events }, choose) {
   const cpu = make("CPU of weir", "Of the threads that generate the load.", { name: "cores", unit: "count", scale: "linear" }, [{ name: "cores", hue: 7 }]);
   const events = reads_events ? make("Events", "Of streamed responses, by when they came.", { ...PER_SECOND, name: "events per second" },
     [{ name: "events", hue: 0 }]) : null;
+  // A script may open its first WebSocket at any time.
+  let held = null, upgrades = null;
   const update = (store, load, hello) => {
     const { bins } = store, xs = bins.map((bin) => store.start(bin) + store.seconds(bin) / 2);
     const end = bins.length ? store.start(bins[bins.length - 1]) + store.seconds(bins[bins.length - 1]) : 1;
@@ -58,6 +60,13 @@ function makeCharts({ kind, reads_events }, choose) {
     status.update(stacked(bins, store).map((one) => line(one.y, one)), end, { marks, spans });
     streams?.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.s?.[i] ?? null))), end, { marks, spans });
     events?.update([line(per((bin) => bin.streams?.events ?? 0))], end, { marks, spans });
+    if (!held && bins.some((bin) => bin.websocket)) {
+      held = make("Connections held", "WebSockets, at the end of each interval.", { name: "connections", unit: "count", scale: "linear" }, [{ name: "held", hue: 0 }]);
+      upgrades = make("Upgrades", "WebSockets that were opened.", { ...PER_SECOND, name: "connections per second" }, [{ name: "upgraded", hue: 2 }]);
+    }
+    // At the end of the load all are closed.
+    held?.update([line(bins.map((bin, i) => i + 1 === bins.length && !bin.websocket?.held ? null : bin.websocket?.held ?? null))], end, { marks, spans });
+    upgrades?.update([line(per((bin) => bin.websocket?.upgraded ?? 0))], end, { marks, spans });
     const second = isOpen ? line(bins.map((bin) => bin.backlog)) : stages;
     inside.update([line(bins.map((bin) => bin.max_in_flight)), second], end, { marks, spans });
   };

@@ -39,6 +39,10 @@ function showFigures() {
     figures.push(["events", units.count.show(events), per(events)], ["first event", time(first[0]), `p99 ${time(first[1])}`], ["gap", time(gaps[0]), `p99 ${time(gaps[1])}`]);
     if (tokens) figures.push(["tokens", units.count.show(tokens), per(tokens)]);
   }
+  if (all.websocket) {
+    const { held, upgraded } = all.websocket;
+    figures.push(["held connections", units.count.show(held), ""], ["upgraded", units.count.show(upgraded), per(upgraded)]);
+  }
   figures.forEach(([name, value, note], i) => {
     const figure = byId("figures").children[i] ?? byId("figures").appendChild(element("div", {}, element("dt"), element("dd", {}, element("data"), element("span"))));
     figure.dataset.name = name;

@@ -88,7 +88,7 @@ class Total {
 
   clear() {
     this.counts = { ok: 0, failed: 0, bytes: 0, iterations: 0, cpu: 0, status: {}, accepted: {}, failures: {}, steps: new Float64Array(0) };
-    this.streams = null;
+    this.streams = this.websocket = null;
     for (const sum of [this.times, ...Object.values(this.ofStreams)]) sum.clear();
     return this;
   }
@@ -96,6 +96,7 @@ class Total {
   add(bin) {
     mergeCounts(this.counts, bin);
     this.times.add(bin.times);
+    if (bin.websocket) this.websocket = { held: bin.websocket.held, upgraded: (this.websocket?.upgraded ?? 0) + bin.websocket.upgraded };
     if (bin.streams) {
       this.streams ??= { events: 0, tokens: 0 };
       for (const name in this.streams) this.streams[name] += bin.streams[name];
@@ -108,7 +109,7 @@ class Total {
     const times = this.times.times(), [p50, p95, p99, max] = quantilesOf(times, POINT_QUANTILES);
     const streams = this.streams && { ...this.streams,
       ...Object.fromEntries(STREAM_TIMES.map((name) => [name, quantilesOf(this.ofStreams[name].times(), [0.5, 0.99])])) };
-    return { ...this.counts, streams, p50, p95, p99, max, mean: meanOf(times) };
+    return { ...this.counts, streams, websocket: this.websocket, p50, p95, p99, max, mean: meanOf(times) };
   }
 }
 
@@ -127,6 +128,7 @@ function merge(bin, later) {
   bin.max_in_flight = Math.max(bin.max_in_flight, later.max_in_flight);
   bin.times = mergeTimes(bin.times, later.times);
   mergeCounts(bin, later);
+  if (later.websocket) bin.websocket = { ...later.websocket, upgraded: (bin.websocket?.upgraded ?? 0) + later.websocket.upgraded };
   if (!later.streams) return;
   if (!bin.streams) { bin.streams = later.streams; return; }
   const { streams } = bin;

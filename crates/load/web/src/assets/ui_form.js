@@ -50,7 +50,7 @@ function optionField(option) {
     const isLong = option.is_repeatable || option.is_long;
     input = choices ? element("select", { id }, ...choices.map(([value, words]) => element("option", { value }, words)))
       : isLong ? element("textarea", { id, rows: option.is_long ? 2 : 1, spellcheck: "false" }) : element("input", { id, type: "text", spellcheck: "false" });
-    if (HINTS[name] && !choices) input.placeholder = HINTS[name];
+    if (!choices) input.placeholder = HINTS[name] ?? option.value;
     shown = field(name, input, (option.help ?? "") + (option.is_repeatable ? " (one per line)" : ""));
     if (option.is_file || option.is_long) shown.append(uploadField(option, input));
     if (option.is_optional) {

@@ -12,7 +12,7 @@ use super::error::SendError;
 use super::http2::connection::Http2Stream;
 use super::http2::error::failure;
 use super::upgraded::UpgradedConnection;
-use crate::wire::DecodedBody;
+use crate::wire::{DecodedBody, PassedFields};
 
 /// Body of a response. Dropped before its end it closes the connection (in HTTP/2 the stream), or reads the rest first
 /// if that is short.
@@ -22,6 +22,8 @@ pub struct IncomingBody {
     data: Bytes,
     trailers: Option<HeaderMap>,
     source: IncomingSource,
+    /// Fields of the head that nothing reads.
+    passed: PassedFields,
 }
 
 #[derive(Debug)]
@@ -35,12 +37,13 @@ enum IncomingSource {
 
 impl IncomingBody {
     pub(super) fn complete(data: Bytes, trailers: Option<HeaderMap>) -> Self {
-        Self { data, trailers, source: IncomingSource::Complete }
+        Self { data, trailers, source: IncomingSource::Complete, passed: PassedFields::default() }
     }
 
     /// A body that begins with what was decoded.
     pub(super) fn http1(receiving: BodyReader, begin: DecodedBody) -> Self {
-        Self { data: begin.data, trailers: begin.trailers, source: IncomingSource::Http1(Box::new(receiving)) }
+        let source = IncomingSource::Http1(Box::new(receiving));
+        Self { data: begin.data, trailers: begin.trailers, source, passed: PassedFields::default() }
     }
 
     pub(super) fn http2(body: hyper::body::Incoming, stream: Http2Stream) -> Self {
@@ -49,11 +52,22 @@ impl IncomingBody {
         } else {
             IncomingSource::Http2(Box::new((body, stream)))
         };
-        Self { data: Bytes::new(), trailers: None, source }
+        Self { data: Bytes::new(), trailers: None, source, passed: PassedFields::default() }
     }
 
     pub(super) fn from_upgrade(upgraded: UpgradedConnection) -> Self {
-        Self { data: Bytes::new(), trailers: None, source: IncomingSource::Upgraded(Box::new(upgraded)) }
+        let source = IncomingSource::Upgraded(Box::new(upgraded));
+        Self { data: Bytes::new(), trailers: None, source, passed: PassedFields::default() }
+    }
+
+    pub(super) fn set_passed_fields(&mut self, passed: PassedFields) {
+        self.passed = passed;
+    }
+
+    /// Fields of the head that are passed on unread, and are not among its headers; see
+    /// [`WireOptions::passes_all_but`](super::WireOptions).
+    pub fn take_passed_fields(&mut self) -> PassedFields {
+        std::mem::take(&mut self.passed)
     }
 
     /// The whole body, if it is complete and nothing of it was taken; trailers are left to be polled.
@@ -62,11 +76,16 @@ impl IncomingBody {
     }
 
     /// Bytes of a request's rest that were sent while its response came.
-    pub(super) fn sent_bytes(&self) -> u64 {
+    pub fn sent_bytes(&self) -> u64 {
         match &self.source {
             IncomingSource::Http1(receiving) => receiving.upload.sent_bytes(),
             _ => 0,
         }
+    }
+
+    /// Whether all of it has come, and the rest of its request is still to be sent.
+    pub fn awaits_request(&self) -> bool {
+        matches!(&self.source, IncomingSource::Http1(receiving) if receiving.body.is_ended())
     }
 
     /// The raw connection, after a 101.

@@ -14,6 +14,7 @@ use super::origin::Origin;
 use super::pool::{ConnectionPool, PooledConnection, SharedClientCounts};
 use super::request::RequestWriter;
 use super::socket::ClientSocket;
+use crate::wire::PassedFields;
 use weir_base::Nanos;
 use weir_machine::executor::spawn_task;
 use weir_machine::timer::Timer;
@@ -38,6 +39,7 @@ pub(super) struct ClientState {
     read_buffer: RefCell<Vec<u8>>,
     buffers: RefCell<Vec<Vec<u8>>>,
     header_maps: RefCell<Vec<HeaderMap>>,
+    passed_fields: RefCell<Vec<PassedFields>>,
     /// Time of the last sweep.
     last_sweep: Cell<Nanos>,
     drain_queue: Rc<DrainQueue>,
@@ -65,6 +67,7 @@ impl ClientState {
             read_buffer: RefCell::new(vec![0; READ_BUFFER_BYTES]),
             buffers: RefCell::default(),
             header_maps: RefCell::default(),
+            passed_fields: RefCell::default(),
             last_sweep: Cell::default(),
             drain_queue: Rc::default(),
         }
@@ -107,6 +110,20 @@ impl ClientState {
         if kept.len() < MAX_KEPT && (1..=MAX_KEPT_FIELDS).contains(&headers.capacity()) {
             headers.clear();
             kept.push(headers);
+        }
+    }
+
+    /// Memory for fields of a response that nothing reads.
+    pub(super) fn passed_fields(&self) -> PassedFields {
+        self.passed_fields.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Reuses the memory of such fields.
+    pub(super) fn recycle_passed_fields(&self, mut passed: PassedFields) {
+        let mut kept = self.passed_fields.borrow_mut();
+        if kept.len() < MAX_KEPT && (1..=MAX_KEPT_BYTES).contains(&passed.capacity()) {
+            passed.clear();
+            kept.push(passed);
         }
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::{fmt, io};
 
 use crate::wire::WireError;
+use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 
 /// Reason why a response is missing or incomplete.
@@ -65,6 +66,12 @@ impl SendError {
     #[must_use]
     pub fn at(self, point: FailurePoint) -> Self {
         Self { point, ..self }
+    }
+
+    /// A request of which the other end has taken nothing for this time.
+    pub fn not_taken(timeout: Nanos) -> Self {
+        Self::new(FailureKind::Timeout, format!("the request was not taken within {timeout}"))
+            .at(FailurePoint::WriteTimeout)
     }
 
     /// A request that cannot be sent as it is: the caller's fault, not the origin's.

@@ -138,8 +138,8 @@ impl Exchange<'_> {
             return Err(SendError::new(FailureKind::Connect, "no connection"));
         };
         let (upload, progress) = (std::mem::take(&mut self.upload), self.progress.take());
-        let ResponseHead { status, version, headers, mut body, keep_alive, received } = head;
-        let incoming = if status == StatusCode::SWITCHING_PROTOCOLS {
+        let ResponseHead { status, version, headers, passed, mut body, keep_alive, received } = head;
+        let mut incoming = if status == StatusCode::SWITCHING_PROTOCOLS {
             self.client_state.recycle(upload);
             IncomingBody::from_upgrade(UpgradedConnection::new(connection, Bytes::copy_from_slice(rest)))
         } else {
@@ -163,6 +163,7 @@ impl Exchange<'_> {
                 IncomingBody::http1(receiving, decoded)
             }
         };
+        incoming.set_passed_fields(passed);
         let mut response = Response::new(incoming);
         *response.status_mut() = status;
         *response.version_mut() = version;

@@ -8,7 +8,7 @@
 //! - `pool`: the connections to an origin; `connect`: a new one; `pending`: addresses that it waits for; `socket`: its
 //!   bytes; `progress_timeout`: its progress timeout
 //! - `proxy_header`: the PROXY protocol before a connection's first byte
-//! - `request`, `upload_error`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
+//! - `request`, `upload_error`, [`response`], `http1`: an exchange over HTTP/1.1, with `passed_response` for fields that nothing reads, `body_reader` for its body, and `body_drain` for
 //!   the unwanted rest of one; `http2`: the same over HTTP/2
 //! - [`PostTarget`]: messages that are posted, such as those to a collector
 //! - [`buffered_body`]: bodies that are read whole
@@ -26,6 +26,7 @@ mod error;
 mod http1;
 mod http2;
 mod origin;
+mod passed_response;
 mod pending;
 mod pool;
 mod post_target;
@@ -64,6 +65,8 @@ pub use self::upgraded::UpgradedConnection;
 pub use self::wire_options::{ReceivedHead, StepTimeouts, WireOptions};
 use weir_base::Nanos;
 use weir_machine::timer::Timer;
+
+use crate::wire::PassedFields;
 
 /// Connection options of a client.
 #[derive(Clone, Debug)]
@@ -132,7 +135,14 @@ impl Client {
             return response.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
         }
         let (response_context, protocol) = (request.response_context(), request.protocol());
-        let head_parser = || HeadParser::new(response_context).asking_for(protocol.clone());
+        let kept_names = request.wire.passes_all_but;
+        let head_parser = || {
+            let parser = HeadParser::new(response_context).asking_for(protocol.clone());
+            match kept_names {
+                Some(names) => parser.passing_all_but(Arc::clone(names), shared.passed_fields()),
+                None => parser,
+            }
+        };
         let upload = RequestWriter::new(to, request, shared.buffer())?;
         let failed = match http1::exchange(shared, connection, head_parser(), upload, None).await {
             Ok(response) => return Ok(response),
@@ -220,6 +230,11 @@ impl Client {
     /// Takes the headers of a request that has ended, whose memory the next response's may use.
     pub fn recycle_headers(&self, headers: HeaderMap) {
         self.state.recycle_headers(headers);
+    }
+
+    /// Takes the fields of a request that nothing has read, whose memory the next response's may use.
+    pub fn recycle_passed_fields(&self, passed: PassedFields) {
+        self.state.recycle_passed_fields(passed);
     }
 
     /// Counts of connections and requests.

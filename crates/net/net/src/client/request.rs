@@ -172,6 +172,9 @@ impl RequestWriter {
             request.headers.iter().for_each(|(name, value)| add(name, value, &mut buffer));
         }
         request.extra_headers.iter().for_each(|(name, value)| add(name, value, &mut buffer));
+        if let Some(passed) = request.wire.passed {
+            append(&mut buffer, &[passed.lines()]);
+        }
         if !host {
             append(&mut buffer, &[b"host: ", origin.host.as_bytes(), b"\r\n"]);
         }

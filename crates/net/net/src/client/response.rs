@@ -4,16 +4,18 @@
 //! from the next reader.
 
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 
 use super::error::SendError;
+use super::passed_response::SplitFields;
 use crate::upgrade::switches_to;
 use crate::wire::{
-    BodyDecoder, Chunked, MAX_HEAD_BYTES, MAX_HEADERS, WireError, content_length, has_token, lenient_parser, no_head,
-    printable, shared_part, tokens,
+    BodyDecoder, Chunked, MAX_HEAD_BYTES, MAX_HEADERS, PassedFields, WireError, content_length, has_token,
+    lenient_parser, no_head, printable, shared_part, tokens,
 };
 
 /// Properties of the request that its response is decoded by.
@@ -36,6 +38,8 @@ pub struct ResponseHead {
     pub version: Version,
     /// Headers, as parts of one buffer of their own.
     pub headers: HeaderMap,
+    /// Fields that nothing reads, if such are passed on.
+    pub passed: PassedFields,
     /// Decoder of the body that follows.
     pub body: BodyDecoder,
     /// Whether the connection may be used again.
@@ -53,6 +57,8 @@ pub struct HeadParser {
     context: ResponseContext,
     /// The protocol that the request asks for; None without one, or if any is taken.
     protocol: Option<HeaderValue>,
+    /// Names of fields that are read, if others are passed on, and memory for these.
+    passes_all_but: Option<(Arc<[HeaderName]>, PassedFields)>,
     /// An incomplete head.
     partial: Vec<u8>,
     interim: u32,
@@ -67,6 +73,13 @@ impl HeadParser {
     /// Sets the protocol that the request asks for: a 101 has to be for it.
     pub fn asking_for(self, protocol: Option<HeaderValue>) -> Self {
         Self { protocol, ..self }
+    }
+
+    /// Has fields passed on unread, but for those of these names and those that decide about a call:
+    /// [`ResponseHead::passed`].
+    #[must_use]
+    pub fn passing_all_but(self, names: Arc<[HeaderName]>, memory: PassedFields) -> Self {
+        Self { passes_all_but: Some((names, memory)), ..self }
     }
 
     /// Whether no byte has come yet.
@@ -120,7 +133,7 @@ impl HeadParser {
         new_map: &mut dyn FnMut() -> HeaderMap,
     ) -> Result<Result<(ResponseHead, usize), usize>, SendError> {
         let mut at = 0;
-        while let Some((head, length)) = parse_head(&bytes[at..], self.context, new_map)? {
+        while let Some((head, length)) = self.parse_head(&bytes[at..], new_map)? {
             at += length;
             if head.status == StatusCode::SWITCHING_PROTOCOLS
                 && self.protocol.as_ref().is_some_and(|protocol| !switches_to(&head.headers, protocol))
@@ -137,32 +150,73 @@ impl HeadParser {
         }
         Ok(Err(at))
     }
+
+    /// Parses one head at the start of `bytes`; None if it is incomplete.
+    fn parse_head(
+        &mut self,
+        bytes: &[u8],
+        new_map: &mut dyn FnMut() -> HeaderMap,
+    ) -> Result<Option<(ResponseHead, usize)>, SendError> {
+        let context = self.context;
+        let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let mut parsed = httparse::Response::new(&mut []);
+        let length = match lenient_parser().parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
+            Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD_BYTES => length,
+            Ok(httparse::Status::Partial) if bytes.len() <= MAX_HEAD_BYTES => return Ok(None),
+            Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(WireError::HeadTooLarge.into()),
+            Err(_) => return Err(not_http(bytes)),
+        };
+        let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or_else(|| not_http(bytes))?;
+        let is_1_1 = parsed.version == Some(1);
+        let version = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
+        let framing = FramingHeaders { keep_alive: is_1_1, ..FramingHeaders::default() };
+        // Of the others the length is that of a body which does not come.
+        let has_body = !context.is_head && !matches!(status.as_u16(), 100..200 | 204 | 304);
+        if has_body
+            && !context.keeps_head
+            && let Some((kept_names, memory)) = &mut self.passes_all_but
+            && let Some(SplitFields { passed, kept, framing }) =
+                SplitFields::of(parsed.headers, kept_names, framing.clone(), std::mem::take(memory))?
+        {
+            let body = framing.body();
+            let keep_alive = framing.allows_keep_alive(is_1_1) && !body.is_until_close();
+            let head = ResponseHead { status, version, headers: kept, passed, body, keep_alive, received: None };
+            return Ok(Some((head, length)));
+        }
+        let owned = Bytes::copy_from_slice(&bytes[..length]);
+        let (headers, framing) = all_headers(parsed.headers, bytes, &owned, new_map(), framing)?;
+        let body = match status.as_u16() {
+            101 if !context.upgrade => {
+                return Err(SendError::protocol("it switches to a protocol that the request did not ask for"));
+            }
+            _ if !has_body => BodyDecoder::ended(),
+            _ => framing.body(),
+        };
+        let keep_alive = framing.allows_keep_alive(is_1_1) && !body.is_until_close() && status.as_u16() != 101;
+        let received = context.keeps_head.then_some(owned);
+        let passed = PassedFields::default();
+        Ok(Some((ResponseHead { status, version, headers, passed, body, keep_alive, received }, length)))
+    }
 }
 
-/// Parses one head at the start of `bytes`; None if it is incomplete.
-fn parse_head(
+/// All fields of a head, but for Transfer-Encoding, as a map.
+fn all_headers(
+    fields: &[httparse::Header<'_>],
     bytes: &[u8],
-    context: ResponseContext,
-    new_map: &mut dyn FnMut() -> HeaderMap,
-) -> Result<Option<(ResponseHead, usize)>, SendError> {
-    let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-    let mut parsed = httparse::Response::new(&mut []);
-    let length = match lenient_parser().parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
-        Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD_BYTES => length,
-        Ok(httparse::Status::Partial) if bytes.len() <= MAX_HEAD_BYTES => return Ok(None),
-        Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(WireError::HeadTooLarge.into()),
-        Err(_) => return Err(not_http(bytes)),
-    };
-    let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or_else(|| not_http(bytes))?;
-    let is_1_1 = parsed.version == Some(1);
-    let owned = Bytes::copy_from_slice(&bytes[..length]);
-    let mut headers = new_map();
-    headers.reserve(parsed.headers.len());
-    let mut framing = FramingHeaders { keep_alive: is_1_1, ..FramingHeaders::default() };
-    for header in parsed.headers.iter() {
-        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| not_http(bytes))?;
-        let value = header_value(header.value, bytes, &owned)?;
-        framing.add_header(&name, &value)?;
+    owned: &Bytes,
+    mut headers: HeaderMap,
+    mut framing: FramingHeaders,
+) -> Result<(HeaderMap, FramingHeaders), SendError> {
+    headers.reserve(fields.len());
+    for field in fields {
+        let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| not_http(bytes))?;
+        let value = header_value(field.value, bytes, owned)?;
+        match name {
+            CONTENT_LENGTH => framing.add_length(value.as_bytes())?,
+            TRANSFER_ENCODING => framing.add_codings(value.as_bytes())?,
+            CONNECTION => framing.add_connection(value.as_bytes()),
+            _ => {}
+        }
         if name != TRANSFER_ENCODING {
             headers.append(name, value);
         }
@@ -170,18 +224,7 @@ fn parse_head(
     if framing.has_transfer_coding {
         headers.remove(CONTENT_LENGTH);
     }
-    let body = match status.as_u16() {
-        101 if !context.upgrade => {
-            return Err(SendError::protocol("it switches to a protocol that the request did not ask for"));
-        }
-        100..200 | 204 | 304 => BodyDecoder::ended(),
-        _ if context.is_head => BodyDecoder::ended(),
-        _ => framing.body(),
-    };
-    let keep_alive = framing.allows_keep_alive(is_1_1) && !body.is_until_close() && status.as_u16() != 101;
-    let version = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
-    let received = context.keeps_head.then_some(owned);
-    Ok(Some((ResponseHead { status, version, headers, body, keep_alive, received }, length)))
+    Ok((headers, framing))
 }
 
 fn not_http(bytes: &[u8]) -> SendError {
@@ -200,8 +243,9 @@ fn unfold(value: &[u8]) -> Option<HeaderValue> {
     HeaderValue::from_bytes(&lines.collect::<Vec<_>>().join(&b' ')).ok()
 }
 
-#[derive(Debug, Default)]
-struct FramingHeaders {
+/// Fields that decide where a response ends, and whether its connection does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FramingHeaders {
     length: Option<u64>,
     has_transfer_coding: bool,
     chunked: bool,
@@ -209,31 +253,36 @@ struct FramingHeaders {
 }
 
 impl FramingHeaders {
-    fn add_header(&mut self, name: &HeaderName, value: &HeaderValue) -> Result<(), SendError> {
-        let bytes = value.as_bytes();
-        if *name == CONTENT_LENGTH {
-            let length = content_length(bytes).ok_or(WireError::BadLength)?;
-            if self.length.replace(length).is_some_and(|earlier| earlier != length) {
-                return Err(WireError::BadLength.into());
-            }
-        } else if *name == TRANSFER_ENCODING {
-            for coding in tokens(bytes).filter(|coding| !coding.is_empty()) {
-                // Chunked twice, or below another coding, is a sign of smuggling.
-                if self.chunked || !coding.eq_ignore_ascii_case(b"chunked") {
-                    let coding = printable(bytes);
-                    return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not asked for")));
-                }
-                self.chunked = true;
-            }
-            self.has_transfer_coding = true;
-        } else if *name == CONNECTION {
-            if has_token(bytes, b"close") {
-                self.keep_alive = false;
-            } else if has_token(bytes, b"keep-alive") {
-                self.keep_alive = true;
-            }
+    /// Reads a Content-Length.
+    pub(super) fn add_length(&mut self, value: &[u8]) -> Result<(), SendError> {
+        let length = content_length(value).ok_or(WireError::BadLength)?;
+        if self.length.replace(length).is_some_and(|earlier| earlier != length) {
+            return Err(WireError::BadLength.into());
         }
         Ok(())
+    }
+
+    /// Reads a Transfer-Encoding.
+    pub(super) fn add_codings(&mut self, value: &[u8]) -> Result<(), SendError> {
+        for coding in tokens(value).filter(|coding| !coding.is_empty()) {
+            // Chunked twice, or below another coding, is a sign of smuggling.
+            if self.chunked || !coding.eq_ignore_ascii_case(b"chunked") {
+                let coding = printable(value);
+                return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not asked for")));
+            }
+            self.chunked = true;
+        }
+        self.has_transfer_coding = true;
+        Ok(())
+    }
+
+    /// Reads a Connection.
+    pub(super) fn add_connection(&mut self, value: &[u8]) {
+        if has_token(value, b"close") {
+            self.keep_alive = false;
+        } else if has_token(value, b"keep-alive") {
+            self.keep_alive = true;
+        }
     }
 
     fn body(&self) -> BodyDecoder {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Context;
 
-use super::error::{FailurePoint, SendError};
+use super::error::SendError;
 use super::wire_options::StepTimeouts;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -63,9 +63,8 @@ impl StepTimer {
 }
 
 fn exceeded(step: ExchangeStep, timeout: Nanos) -> SendError {
-    let (text, point) = match step {
-        ExchangeStep::Write => (format!("the request was not taken within {timeout}"), FailurePoint::WriteTimeout),
-        ExchangeStep::Read => (format!("no response within {timeout}"), FailurePoint::Other),
-    };
-    SendError::new(FailureKind::Timeout, text).at(point)
+    match step {
+        ExchangeStep::Write => SendError::not_taken(timeout),
+        ExchangeStep::Read => SendError::new(FailureKind::Timeout, format!("no response within {timeout}")),
+    }
 }

@@ -1,7 +1,12 @@
-//! Options of a request's exchange that a library's transport has, and a gateway does not.
+//! Options of a request's exchange that most requests have no need of.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
+use http::HeaderName;
 use weir_base::Nanos;
+
+use crate::wire::PassedFields;
 
 /// Options of one exchange; by default none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,6 +18,12 @@ pub struct WireOptions<'a> {
     pub timeouts: StepTimeouts,
     /// Whether the response has its head as received, as an extension: [`ReceivedHead`].
     pub keeps_head: bool,
+    /// Further fields of the request, as lines.
+    pub passed: Option<&'a PassedFields>,
+    /// Whether fields of the response that its reader has no use for may be passed on unread, by
+    /// [`IncomingBody::take_passed_fields`](super::IncomingBody::take_passed_fields): not those of these names, nor those
+    /// that decide about a call. Over HTTP/1.1; hop-by-hop fields may be left out then.
+    pub passes_all_but: Option<&'a Arc<[HeaderName]>>,
 }
 
 /// Timeouts of the steps of an exchange; [`Nanos::NEVER`] for none.

@@ -5,6 +5,8 @@ mod body;
 mod chunked;
 mod decoder;
 mod head;
+mod passed_fields;
+mod passed_names;
 mod request;
 
 pub use body::{BodyDecoder, DecodedBody};
@@ -12,6 +14,9 @@ pub use chunked::Chunked;
 pub use decoder::{DecodeStep, DecodedResponse, Decoder, ResponseObserver};
 pub use head::{HeadCache, HeadNotes, WireHead, digits, has_token, lenient_parser, shared_part, tokens};
 pub(crate) use head::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, no_head, printable};
+pub use passed_fields::PassedFields;
+pub(crate) use passed_fields::is_line;
+pub use passed_names::PassedNames;
 pub use request::{HeaderLine, RequestError, WireRequest, parse_header};
 
 use std::fmt;

@@ -120,7 +120,7 @@ fn a_body_whose_next_piece_does_not_come_in_time_is_a_timeout() {
         let response = client.send(&to, request(&headers, "/", OutgoingBody::Empty, reading(SHORT))).await.unwrap();
         let timer = Timer::new(Clock::starting_in(Nanos::ZERO)).unwrap();
         tokio::task::spawn_local(timer.1);
-        let mut body = TimedBody::new(response.into_body(), &timer.0, SHORT);
+        let mut body = TimedBody::new(response.into_body(), &timer.0, reading(SHORT).timeouts);
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "hello");
         let error = body.frame().await.unwrap().unwrap_err();
         assert_eq!((error.kind, &*error.text), (FailureKind::Timeout, "nothing more of the response within 30ms"));

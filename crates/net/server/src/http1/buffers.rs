@@ -6,6 +6,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use http::HeaderMap;
 use weir_machine::clock::unix_s;
+use weir_net::wire::{PassedFields, PassedNames};
+
+use super::request_head::HeadFields;
 
 /// Bytes of a read.
 const READ_BYTES: usize = 64 * 1024;
@@ -22,6 +25,7 @@ pub(crate) struct Http1Buffers {
     pub(super) read: RefCell<Vec<MaybeUninit<u8>>>,
     write: RefCell<Vec<Vec<u8>>>,
     headers: RefCell<Vec<HeaderMap>>,
+    passed: RefCell<Vec<PassedFields>>,
     /// Second since 1970, and its text for a Date header.
     date: RefCell<String>,
     date_s: Cell<u64>,
@@ -33,6 +37,7 @@ impl Http1Buffers {
             read: RefCell::new(vec![MaybeUninit::uninit(); READ_BYTES]),
             write: RefCell::default(),
             headers: RefCell::default(),
+            passed: RefCell::default(),
             date: RefCell::default(),
             date_s: Cell::default(),
         };
@@ -66,15 +71,32 @@ impl Http1Buffers {
         }
     }
 
-    /// An empty map.
-    pub(super) fn headers(&self) -> HeaderMap {
-        self.headers.borrow_mut().pop().unwrap_or_default()
+    /// Memory for the fields of a head.
+    pub(super) fn head_fields(&self, passed_names: PassedNames) -> HeadFields {
+        let headers = self.headers.borrow_mut().pop().unwrap_or_default();
+        let passed = self.passed.borrow_mut().pop().unwrap_or_default();
+        HeadFields { headers, passed_names, passed }
+    }
+
+    /// Takes it back.
+    pub(super) fn recycle_fields(&self, fields: HeadFields) {
+        self.recycle(fields.headers);
+        self.recycle_passed(fields.passed);
+    }
+
+    /// Takes the memory of passed fields back.
+    pub(super) fn recycle_passed(&self, mut passed: PassedFields) {
+        let mut kept = self.passed.borrow_mut();
+        if kept.len() < MAX_KEPT && (1..=MAX_KEPT_BYTES).contains(&passed.capacity()) {
+            passed.clear();
+            kept.push(passed);
+        }
     }
 
     /// Takes a map back.
     pub(super) fn recycle(&self, mut headers: HeaderMap) {
         let mut kept = self.headers.borrow_mut();
-        if kept.len() < MAX_KEPT && headers.capacity() <= MAX_KEPT_FIELDS {
+        if kept.len() < MAX_KEPT && (1..=MAX_KEPT_FIELDS).contains(&headers.capacity()) {
             headers.clear();
             kept.push(headers);
         }

@@ -1,27 +1,25 @@
 //! Targets of requests that URLs do not have, and that callers send.
 
-use http::HeaderMap;
-
-use super::request_head::{HeadError, HeadLimits, ParsedHead};
+use super::request_head::{HeadError, HeadFields, HeadLimits, ParsedHead};
 use weir_base::percent::percent_encode_byte;
 
 impl ParsedHead {
-    /// Parses the head at the start of `bytes`; returns it and its length, or None if it is incomplete. `headers` is an
-    /// empty map, whose memory is used.
+    /// Parses the head at the start of `bytes`; returns it and its length, or None if it is incomplete.
     ///
     /// # Errors
     /// [`HeadError`].
     pub fn parse(
         bytes: &[u8],
         limits: HeadLimits,
-        headers: &mut HeaderMap,
+        fields: &mut HeadFields,
     ) -> Result<Option<(Self, usize)>, HeadError> {
-        let parsed = Self::parse_bytes(bytes, limits, headers);
+        let parsed = Self::parse_bytes(bytes, limits, fields);
         if matches!(parsed, Err(HeadError::Malformed))
             && let Some(escaped) = with_escaped_target(bytes)
         {
-            headers.clear();
-            let parsed = Self::parse_bytes(&escaped, limits, headers)?;
+            fields.headers.clear();
+            fields.passed.clear();
+            let parsed = Self::parse_bytes(&escaped, limits, fields)?;
             return Ok(parsed.map(|(head, length)| (head, length - (escaped.len() - bytes.len()))));
         }
         parsed
@@ -59,7 +57,7 @@ mod tests {
     use super::*;
 
     fn parse(head: &[u8]) -> Result<Option<(ParsedHead, usize)>, HeadError> {
-        ParsedHead::parse(head, HeadLimits { bytes: 8192, fields: 100 }, &mut HeaderMap::new())
+        ParsedHead::parse(head, HeadLimits { bytes: 8192, fields: 100 }, &mut HeadFields::default())
     }
 
     #[test]

@@ -113,15 +113,16 @@ async fn handle_requests<S: Service>(
 ) -> Left {
     let limits = HeadLimits { bytes: home.max_head_bytes, fields: home.max_header_fields };
     loop {
+        let passed_names = home.passed_names();
         let head = poll_fn(|cx| {
             let mut stream = stream.borrow_mut();
-            match stream.poll_head(cx, limits) {
+            match stream.poll_head(cx, limits, passed_names) {
                 Poll::Ready(head) => Poll::Ready(Some(head)),
                 Poll::Pending if watch.can_rest() && !stream.has_unread() => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
             }
         });
-        let ParsedHead { request, keep_alive, takes_trailers, .. } = match head.await {
+        let (ParsedHead { request, keep_alive, takes_trailers, .. }, passed) = match head.await {
             Some(Ok(head)) => head,
             Some(Err(NoHead::Closed)) => return Left::Closed,
             Some(Err(NoHead::Invalid(error))) => {
@@ -133,7 +134,8 @@ async fn handle_requests<S: Service>(
         let mut rules = FramingRules::of(request.method(), request.version());
         rules.takes_trailers = takes_trailers;
         let has_body = stream.borrow().has_body();
-        let body = if has_body { RequestBody::http1(Http1Body::new(Rc::clone(stream))) } else { RequestBody::empty() };
+        let body = has_body.then(|| Http1Body::new(Rc::clone(stream)));
+        let body = RequestBody::http1(body, passed);
         let reply = {
             let mut handling = pin!(Rc::clone(home).handle(Rc::clone(watch), None, request.map(|()| body)));
             poll_fn(|cx| match handling.as_mut().poll(cx) {

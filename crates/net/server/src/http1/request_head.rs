@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, Version};
-use weir_net::wire::{BodyDecoder, Chunked, digits, has_token, shared_part, tokens};
+use weir_net::wire::{BodyDecoder, Chunked, PassedFields, PassedNames, digits, has_token, shared_part, tokens};
 
 /// Maximum length of a target in bytes, which is that of [`Uri`].
 const MAX_TARGET_BYTES: usize = u16::MAX as usize - 1;
@@ -39,6 +39,17 @@ pub struct ParsedHead {
     pub takes_trailers: bool,
 }
 
+/// Fields of a head: what they are put into.
+#[derive(Debug, Default)]
+pub struct HeadFields {
+    /// An empty map, whose memory is used.
+    pub headers: HeaderMap,
+    /// Names of fields that are put into `passed` in place of the map, since nothing reads them.
+    pub passed_names: PassedNames,
+    /// These fields.
+    pub passed: PassedFields,
+}
+
 /// Reason why bytes are not the head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadError {
@@ -66,13 +77,13 @@ impl ParsedHead {
     pub(super) fn parse_bytes(
         bytes: &[u8],
         limits: HeadLimits,
-        headers: &mut HeaderMap,
+        fields: &mut HeadFields,
     ) -> Result<Option<(Self, usize)>, HeadError> {
         let mut room = [const { MaybeUninit::uninit() }; USUAL_FIELDS];
-        match Self::parse_fields(bytes, limits, headers, &mut room[..limits.fields.min(USUAL_FIELDS)]) {
+        match Self::parse_fields(bytes, limits, fields, &mut room[..limits.fields.min(USUAL_FIELDS)]) {
             Err(httparse::Error::TooManyHeaders) if limits.fields > USUAL_FIELDS => {
                 let mut room = vec![const { MaybeUninit::uninit() }; limits.fields];
-                match Self::parse_fields(bytes, limits, headers, &mut room) {
+                match Self::parse_fields(bytes, limits, fields, &mut room) {
                     Ok(parsed) => parsed,
                     Err(httparse::Error::TooManyHeaders) => Err(HeadError::TooLarge),
                     Err(_) => Err(HeadError::Malformed),
@@ -87,7 +98,7 @@ impl ParsedHead {
     fn parse_fields<'b>(
         bytes: &'b [u8],
         limits: HeadLimits,
-        headers: &mut HeaderMap,
+        fields: &mut HeadFields,
         room: &mut [MaybeUninit<httparse::Header<'b>>],
     ) -> Result<Result<Option<(Self, usize)>, HeadError>, httparse::Error> {
         let mut parsed = httparse::Request::new(&mut []);
@@ -100,13 +111,13 @@ impl ParsedHead {
         if length > limits.bytes {
             return Ok(Err(HeadError::TooLarge));
         }
-        Ok(Self::from_parsed(&parsed, &bytes[..length], headers).map(|head| Some((head, length))))
+        Ok(Self::from_parsed(&parsed, &bytes[..length], fields).map(|head| Some((head, length))))
     }
 
     fn from_parsed(
         parsed: &httparse::Request<'_, '_>,
         bytes: &[u8],
-        headers: &mut HeaderMap,
+        fields: &mut HeadFields,
     ) -> Result<Self, HeadError> {
         let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version) else {
             return Err(HeadError::Malformed);
@@ -120,8 +131,11 @@ impl ParsedHead {
         let owned = Bytes::copy_from_slice(bytes);
         let is_1_1 = version == 1;
         let mut framing = RequestFraming::new(is_1_1);
-        headers.reserve(parsed.headers.len());
+        let HeadFields { headers, passed_names, passed } = fields;
         for field in parsed.headers.iter() {
+            if passed.offer(*passed_names, field.name, field.value) {
+                continue;
+            }
             let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| HeadError::Malformed)?;
             if !framing.add(&name, field.value)? {
                 continue;
@@ -250,7 +264,7 @@ mod tests {
     const LIMITS: HeadLimits = HeadLimits { bytes: 8192, fields: 100 };
 
     fn parse(text: &str) -> Result<Option<(ParsedHead, usize)>, HeadError> {
-        ParsedHead::parse(text.as_bytes(), LIMITS, &mut HeaderMap::new())
+        ParsedHead::parse(text.as_bytes(), LIMITS, &mut HeadFields::default())
     }
 
     fn head(fields: &str) -> ParsedHead {
@@ -342,14 +356,14 @@ mod tests {
         assert_eq!(parse(&many(100)).unwrap().unwrap().0.request.headers().len(), 100);
         assert_eq!(parse(&many(101)).unwrap_err(), HeadError::TooLarge);
         let limits = HeadLimits { bytes: 8192, fields: 3 };
-        let few = |text: &str| ParsedHead::parse(text.as_bytes(), limits, &mut HeaderMap::new());
+        let few = |text: &str| ParsedHead::parse(text.as_bytes(), limits, &mut HeadFields::default());
         assert!(few(&many(3)).is_ok());
         assert_eq!(few(&many(4)).unwrap_err(), HeadError::TooLarge);
         assert_eq!(parse(&"x".repeat(8192)).unwrap_err(), HeadError::TooLarge);
         assert!(parse(&"x".repeat(8191)).unwrap().is_none());
         let wide = HeadLimits { bytes: 1 << 20, fields: 10 };
         let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(MAX_TARGET_BYTES));
-        let parsed = ParsedHead::parse(long.as_bytes(), wide, &mut HeaderMap::new());
+        let parsed = ParsedHead::parse(long.as_bytes(), wide, &mut HeadFields::default());
         assert_eq!(parsed.unwrap_err(), HeadError::TargetTooLong);
     }
 
@@ -389,7 +403,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_a_head_an_error_or_incomplete(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            if let Ok(Some((_, length))) = ParsedHead::parse(&bytes, LIMITS, &mut HeaderMap::new()) {
+            if let Ok(Some((_, length))) = ParsedHead::parse(&bytes, LIMITS, &mut HeadFields::default()) {
                 prop_assert!(length <= bytes.len());
             }
         }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
-use weir_net::wire::{BodyDecoder, DecodedBody};
+use weir_net::wire::{BodyDecoder, DecodedBody, PassedFields, PassedNames};
 
 use super::buffers::Http1Buffers;
 use super::request_head::{HeadError, HeadLimits, ParsedHead, has_empty_line};
@@ -152,20 +152,25 @@ impl RequestStream {
         !self.unread.is_empty()
     }
 
-    /// Reads the head of the next request.
-    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>, limits: HeadLimits) -> Poll<Result<ParsedHead, NoHead>> {
-        let mut headers = self.buffers.headers();
+    /// Reads the head of the next request; fields of these names are returned beside it.
+    pub(super) fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+        limits: HeadLimits,
+        passed_names: PassedNames,
+    ) -> Poll<Result<(ParsedHead, PassedFields), NoHead>> {
+        let mut fields = self.buffers.head_fields(passed_names);
         let mut may_be_whole = self.has_unread();
         loop {
             // They would be passed over again with each piece of the head.
             self.skip_empty_lines();
             if may_be_whole {
                 let unread = std::mem::take(&mut self.unread);
-                let parsed = ParsedHead::parse(&unread, limits, &mut headers).map_err(NoHead::Invalid)?;
+                let parsed = ParsedHead::parse(&unread, limits, &mut fields).map_err(NoHead::Invalid)?;
                 self.unread = unread;
                 if let Some((head, length)) = parsed {
                     self.consume(length);
-                    return Poll::Ready(Ok(self.begin(head)));
+                    return Poll::Ready(Ok((self.begin(head), fields.passed)));
                 }
             }
             let read = self.poll_read(cx, |this, bytes| {
@@ -174,17 +179,17 @@ impl RequestStream {
                     this.keep(bytes);
                     return Ok(Err(this.unread.len() >= limits.bytes || has_empty_line(&this.unread, before)));
                 }
-                let parsed = ParsedHead::parse(bytes, limits, &mut headers)?;
+                let parsed = ParsedHead::parse(bytes, limits, &mut fields)?;
                 let used = parsed.as_ref().map_or(0, |(_, length)| *length);
                 this.keep(&bytes[used..]);
                 Ok(parsed.map(|(head, _)| head).ok_or(false))
             });
             let Poll::Ready(read) = read else {
-                self.buffers.recycle(headers);
+                self.buffers.recycle_fields(fields);
                 return Poll::Pending;
             };
             match read {
-                Ok(Some(Ok(Ok(head)))) => return Poll::Ready(Ok(self.begin(head))),
+                Ok(Some(Ok(Ok(head)))) => return Poll::Ready(Ok((self.begin(head), fields.passed))),
                 Ok(Some(Ok(Err(again)))) => may_be_whole = again,
                 Ok(Some(Err(error))) => return Poll::Ready(Err(NoHead::Invalid(error))),
                 Ok(None) | Err(_) => return Poll::Ready(Err(NoHead::Closed)),

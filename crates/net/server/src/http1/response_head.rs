@@ -4,7 +4,8 @@ use std::io::Write as _;
 
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, TRAILER, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
-use weir_net::wire::{digits, has_token, tokens};
+use weir_net::lookup::has_field;
+use weir_net::wire::{PassedFields, digits, has_token, tokens};
 
 /// Facts about the request and the connection that a response's framing depends on.
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ impl FramingRules {
         &self,
         out: &mut Vec<u8>,
         status: StatusCode,
-        headers: &HeaderMap,
+        (headers, passed): (&HeaderMap, &PassedFields),
         length: BodyLength,
         date: &[u8],
     ) -> (SentFraming, bool) {
@@ -70,9 +71,10 @@ impl FramingRules {
         let is_tunnel = status == StatusCode::SWITCHING_PROTOCOLS || self.is_connect && status.is_success();
         let has_body = !self.is_head && !is_tunnel && has_content(status);
         let mut is_last = is_tunnel || !self.keep_alive;
-        let (mut announced, mut wrote_date, mut keeps) = (None, false, false);
+        out.extend_from_slice(passed.lines());
+        let (mut announced, mut wrote_date, mut keeps) = (None, passed.has_date(), false);
         // There is no length beside it.
-        let is_chunked = headers.contains_key(TRANSFER_ENCODING);
+        let is_chunked = has_field(headers, &TRANSFER_ENCODING);
         for (name, value) in headers {
             match *name {
                 CONTENT_LENGTH => {
@@ -227,9 +229,9 @@ mod tests {
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect();
-        let mut out = Vec::new();
+        let (mut out, passed) = (Vec::new(), PassedFields::default());
         let status = StatusCode::from_u16(status).unwrap();
-        let (coding, is_last) = rules.write_head(&mut out, status, &headers, length, DATE_TEXT);
+        let (coding, is_last) = rules.write_head(&mut out, status, (&headers, &passed), length, DATE_TEXT);
         (String::from_utf8(out).unwrap(), coding, is_last)
     }
 

@@ -47,11 +47,13 @@ pub(super) async fn write(
         Some(bytes) => BodyLength::Known(bytes),
         None => BodyLength::Unknown,
     };
+    let passed = body.take_passed_fields();
     let mut queue = WriteQueue::with_buffer(buffers.buffer());
     stream.borrow_mut().begin_response(&mut queue);
     let (coding, is_last) =
-        buffers.with_date(|date| rules.write_head(queue.flat(), parts.status, &parts.headers, length, date));
+        buffers.with_date(|date| rules.write_head(queue.flat(), parts.status, (&parts.headers, &passed), length, date));
     buffers.recycle(parts.headers);
+    buffers.recycle_passed(passed);
     let body = (coding != SentFraming::None).then_some(body);
     let mut writer = ResponseWriter { coding, body, is_broken: false };
     let written = poll_fn(|cx| writer.poll(cx, stream, &mut queue)).await;

@@ -62,6 +62,7 @@ fn every_key_is_in_the_documentation() {
         ("route", "priority_from = { zzzzzz = 1 }"),
         ("route", "caller = { zzzzzz = 1 }"),
         ("route", "rate_limit = { zzzzzz = 1 }"),
+        ("route", "rate_limit = { rate = \"1/1s\", weight = { zzzzzz = 1 } }"),
         ("more", "health = { zzzzzz = 1, check = { zzzzzz = 1 } }"),
         ("policy", "zzzzzz = 1"),
         ("policy", "hedge = [{ zzzzzz = 1 }]"),

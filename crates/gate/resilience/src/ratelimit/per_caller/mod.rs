@@ -65,6 +65,17 @@ impl CallerRule {
     }
 }
 
+/// State of a caller's bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketState {
+    /// Capacity, in tokens.
+    pub capacity: u64,
+    /// Whole tokens in it.
+    pub tokens: u64,
+    /// Time until it is full, if nothing is taken.
+    pub full_in: Nanos,
+}
+
 /// The buckets of all callers. Nothing is allocated once it is made.
 #[derive(Clone, Debug)]
 pub struct CallerLimiter {
@@ -114,18 +125,28 @@ impl CallerLimiter {
     /// then; [`Nanos::NEVER`] if it weighs more than the burst. Where several gates share the rate, that is as far as
     /// this one's portion stays as it is; while it holds less than this, what all of the rate takes to bring it back.
     pub fn allows(&mut self, now: Nanos, key: u64, weight: u64) -> Result<(), Nanos> {
+        self.admit(now, key, weight).0
+    }
+
+    /// As [`Self::allows`], with the state of the caller's bucket afterwards: where several gates share the rate, that of
+    /// this one's portion.
+    pub fn admit(&mut self, now: Nanos, key: u64, weight: u64) -> (Result<(), Nanos>, BucketState) {
         self.latest = self.latest.max(now);
-        if weight == 0 {
-            return Ok(());
-        }
         let Some(together) = &mut self.shared else {
-            if weight > self.refill.capacity {
-                return Err(Nanos::NEVER);
+            // More than a bucket holds, and nothing, is decided without a place in the memory of callers.
+            if weight == 0 || weight > self.refill.capacity {
+                let full = self.full_at.get(key).copied().unwrap_or_default();
+                let taken = if weight == 0 { Ok(()) } else { Err(Nanos::NEVER) };
+                return (taken, state(&self.refill, full, self.latest));
             }
             // An unknown caller has a full bucket and is not rejected, so a rejection never evicts another caller.
-            return take(&self.refill, self.full_at.get_or_insert(key, |full| *full), self.latest, weight)
-                .map_err(|at| at - now);
+            let full = self.full_at.get_or_insert(key, |full| *full);
+            let taken = take(&self.refill, full, self.latest, weight).map_err(|at| at - now);
+            return (taken, state(&self.refill, *full, self.latest));
         };
+        if weight == 0 {
+            return (Ok(()), state(&self.refill, 0, self.latest));
+        }
         let place = together.cache_key(key);
         let (refill, full) = match together.own_bucket(key, weight) {
             Some(own_bucket) => own_bucket,
@@ -134,10 +155,16 @@ impl CallerLimiter {
         // With a smaller part it may have been emptied for longer than a larger one takes to fill.
         *full = (*full).min(refill.empty_at(self.latest));
         let taken = if weight > refill.capacity { Err(Nanos::NEVER) } else { take(&refill, full, self.latest, weight) };
-        taken.map_err(|at| if at == Nanos::NEVER { together.wait_for(weight) } else { at - now }).inspect_err(|_| {
-            together.rejected(key, weight);
-        })
+        let state = state(&refill, *full, self.latest);
+        let taken = taken.map_err(|at| if at == Nanos::NEVER { together.wait_for(weight) } else { at - now });
+        (taken.inspect_err(|_| together.rejected(key, weight)), state)
     }
+}
+
+fn state(refill: &Refill, full: u128, now: Nanos) -> BucketState {
+    let capacity = refill.capacity;
+    let full_in = refill.available_at(full, capacity) - now;
+    BucketState { capacity, tokens: capacity.saturating_sub(refill.used(full, now)), full_in }
 }
 
 /// Takes so much out of a bucket, or says when it is there.
@@ -184,6 +211,18 @@ mod tests {
         assert_eq!(callers.allows(Nanos::ZERO, 2, 5), Ok(()), "another caller");
         let allowed = (0..10_000_u64).filter(|ms| callers.allows(Nanos::from_millis(*ms), 1, 1).is_ok()).count();
         assert_eq!(allowed, 29, "3 a second, the next one after 10 s");
+    }
+
+    #[test]
+    fn a_bucket_has_what_is_left_of_it() {
+        let mut callers = CallerLimiter::new(CallerRule { burst: 5, ..CallerRule::new(2, Nanos::SECOND) });
+        let state = |tokens, ms| BucketState { capacity: 5, tokens, full_in: Nanos::from_millis(ms) };
+        assert_eq!(callers.admit(Nanos::ZERO, 1, 3), (Ok(()), state(2, 1500)));
+        assert_eq!(callers.admit(Nanos::from_millis(400), 1, 3), (Err(Nanos::from_millis(100)), state(2, 1100)));
+        assert_eq!(callers.admit(Nanos::from_millis(400), 1, 6), (Err(Nanos::NEVER), state(2, 1100)));
+        assert_eq!(callers.admit(Nanos::from_millis(500), 1, 0), (Ok(()), state(3, 1000)));
+        assert_eq!(callers.admit(Nanos::from_secs(9), 1, 0), (Ok(()), state(5, 0)));
+        assert_eq!(callers.admit(Nanos::from_secs(9), 2, 6), (Err(Nanos::NEVER), state(5, 0)), "an unknown caller");
     }
 
     #[test]

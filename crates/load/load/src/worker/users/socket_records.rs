@@ -102,8 +102,13 @@ impl Worker<'_, UserRequests<'_>> {
         findings.clear(step);
         findings.step = step;
         findings.verdict = Some(if outcome.is_ok() { StepVerdict::Passed } else { StepVerdict::Failed });
-        if let RequestEnd::Failed(kind) = outcome.end {
-            findings.failures.push(FlowFailure::Transfer(kind));
+        match outcome.end {
+            RequestEnd::Failed(kind) => findings.failures.push(FlowFailure::Transfer(kind)),
+            RequestEnd::Checked { status, passed: false } => {
+                let why = format!("status {status} in place of 101 to the WebSocket upgrade");
+                findings.failures.push(FlowFailure::Program(why));
+            }
+            _ => {}
         }
         self.record_step(user, outcome, exchange);
         self.flow.table.findings.clear(step);

@@ -110,6 +110,6 @@ impl Worker<'_, WebSocketMessages<'_>> {
     /// Whether a close with this code is the end of what a listening connection receives.
     pub(super) fn ends_listening(&mut self, index: u32, code: CloseCode) -> bool {
         let is_heard = self.connections.get(index).is_some_and(|slot| slot.exchange.heard.is_some());
-        is_heard && matches!(code, CloseCode::NORMAL | CloseCode::GOING_AWAY | CloseCode::ABSENT)
+        is_heard && code.is_regular()
     }
 }

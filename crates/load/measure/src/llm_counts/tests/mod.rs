@@ -64,6 +64,12 @@ fn histogram(times: impl IntoIterator<Item = u64>) -> Histogram {
     histogram
 }
 
+/// End to end by tokens.
+fn ntpot(whole: &Whole) -> Option<u64> {
+    let tokens = whole.usage.map(|usage| usage.1).filter(|tokens| *tokens > 0)?;
+    Some((whole.done - whole.intended) / tokens)
+}
+
 fn tpot(whole: &Whole) -> Option<u64> {
     let ((_, tokens), first, last) = (whole.usage?, whole.chunks.first()?, whole.chunks.last()?);
     match tokens {
@@ -119,6 +125,7 @@ fn naive(all: &[Whole], ttft_limit: u64, tpot_limit: u64, window: &TimeWindow) -
         ttft_read_delay: histogram(firsts().filter_map(|(whole, _)| whole.read_delay)),
         ttft_unstamped: firsts().filter(|(whole, _)| whole.read_delay.is_none()).count() as u64,
         chunk_gaps: histogram(all.iter().flat_map(|whole| whole.chunks.windows(2).map(|pair| pair[1] - pair[0]))),
+        ntpot: histogram(all.iter().filter_map(ntpot)),
         tpot: histogram(all.iter().filter(|whole| whole.usage.is_some_and(|usage| usage.1 > 1)).filter_map(tpot)),
         e2e: histogram(all.iter().map(|whole| whole.done - whole.intended)),
         in_window,
@@ -161,6 +168,7 @@ fn the_time_per_token_counts_tokens_and_not_chunks() {
     assert_eq!(timeline.tpot(), None, "the number of tokens is unknown");
     timeline.record_usage(Some(7), Some(5));
     assert_eq!(timeline.tpot(), Some(Nanos::from_millis(10)));
+    assert_eq!(timeline.ntpot(Nanos::from_millis(150)), Some(Nanos::from_millis(30)));
     let mut counts = LlmCounts::default();
     counts.record_response(&timeline, Nanos::from_millis(150), &GoodputObjectives::default());
     assert_eq!((counts.good, counts.tokens_per_chunk()), (1, Some(5.0 / 3.0)));

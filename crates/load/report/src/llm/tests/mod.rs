@@ -34,7 +34,8 @@ fn in_an_open_loop_conversations_are_offered_and_what_the_end_cuts_off_is_told()
     assert!(vllm.contains("Request rate configured (RPS):           120.00 "), "{vllm}");
     run.steps.push(run.steps[0].clone());
     let text = render(&run, LlmReportFormat::Text, false);
-    let conversations = "40.0/s of 120/s conversations offered · 7 conversations cut off by the end, not counted";
+    let conversations =
+        "40.0/s of 120/s conversations offered\n             7 conversations cut off by the end, not counted";
     assert!(text.contains("rate         99.0/s · ") && text.contains(conversations), "{text}");
 }
 

@@ -4,8 +4,8 @@ use crate::http2::{errors, notices, protocol};
 use crate::number_format;
 use crate::page::manifest::manifest_section;
 use crate::page::{Block, Section, ValueUnit};
-use crate::replay;
 use crate::text::facts;
+use crate::{replay, trace};
 use weir_measure::run_changes::{ChangeKind, RunChange};
 use weir_measure::{LoadModel, Run};
 
@@ -31,6 +31,7 @@ pub(super) fn method(run: &Run) -> Section {
         ("in the system", format!("{} requests on average", number_format::rate(run.in_flight_mean))),
     ];
     facts.extend(replay::facts(run));
+    facts.extend(trace::facts(run));
     if run.http2.is_some() {
         facts.push(("protocol", protocol(run)));
         let notices = notices(run);

@@ -69,18 +69,23 @@ pub(crate) fn verdict(run: &Run) -> PageVerdict {
     let nothing = run.requests.total > 0 && run.requests.ok == 0;
     let no_iteration = run.iterations.as_ref().is_some_and(|all| all.total > 0 && all.ok == 0);
     let has_failed_checks = run.steps.iter().flat_map(|step| &step.checks).any(|check| check.failed > 0);
+    let is_caution = run.only_digits_in_doubt();
     let (tone, words) = match (run.trust.ok, missed, all) {
         _ if nothing => (Tone::Bad, "No request succeeded".to_owned()),
         _ if no_iteration => (Tone::Bad, "No iteration succeeded".to_owned()),
         (_, 1, 1) => (Tone::Bad, "The objective was missed".to_owned()),
         (_, 1.., _) => (Tone::Bad, format!("{missed} of {all} objectives missed")),
-        (false, ..) => (Tone::Doubt, "Not trusted".to_owned()),
+        (false, ..) => (Tone::Doubt, if is_caution { "Caution" } else { "Not trusted" }.to_owned()),
         (true, 0, _) if has_failed_checks => (Tone::Bad, "Checks failed".to_owned()),
         (true, 0, 0) => (Tone::Plain, "The run is valid".to_owned()),
         (true, 0, 1) => (Tone::Good, "The objective was met".to_owned()),
         (true, 0, _) => (Tone::Good, format!("All {all} objectives met")),
     };
-    let words = if run.trust.ok || tone == Tone::Doubt { words } else { format!("{words}; not trusted") };
+    let words = match (run.trust.ok || tone == Tone::Doubt, is_caution) {
+        (true, _) => words,
+        (false, true) => format!("{words}; read it with caution"),
+        (false, false) => format!("{words}; not trusted"),
+    };
     let objectives = |tone: Tone, ok: bool| {
         let those = run.slo.iter().filter(move |held| held.ok == ok);
         those.map(move |held| VerdictPoint::new(tone, format!("{} \u{2013} {}", held.objective, held.measured)))

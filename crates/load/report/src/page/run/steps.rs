@@ -27,7 +27,7 @@ pub(super) fn scenarios(run: &Run) -> Section {
 fn sentence(run: &Run, all: &RunIterations) -> String {
     let count = number_format::count;
     let mut words = format!(
-        "{} iterations, {} failed, {}; an iteration took {} on average, think times included.",
+        "{} iterations, {} failed, {}; an iteration took {} on average.",
         count(all.total),
         count(all.failed),
         ValueUnit::PerSecond.format(all.rate_per_s.achieved),

@@ -156,6 +156,9 @@ fn request_head(
             headers.append(name, value.clone());
         }
     }
+    if let Some(passed) = request.wire.passed {
+        passed.append_to(&mut headers);
+    }
     let means_body = matches!(*request.method, Method::POST | Method::PUT | Method::PATCH);
     if let Some(length) = length.filter(|length| *length > 0 || means_body) {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));

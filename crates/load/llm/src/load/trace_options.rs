@@ -1,0 +1,84 @@
+//! Options of the replay of a trace.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::load_options::LlmLoadOptions;
+use super::prompt_options::PromptOptions;
+use crate::trace::TraceFormat;
+use weir_base::Nanos;
+
+/// Replay of a trace: when requests arrive, and how many tokens they have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TraceOptions {
+    /// File; `-` is stdin.
+    pub file: PathBuf,
+    /// Format; told from the first line without one.
+    pub format: Option<TraceFormat>,
+    /// Time of the trace divided by that of the load, by default 1.
+    pub speed: Option<f64>,
+    /// Length of the part of the trace that is replayed, from its first arrival; by default all.
+    pub duration: Option<Duration>,
+    /// Fraction of the sessions that are replayed, by seed, above 0 up to 1; by default all.
+    pub sample: Option<f64>,
+    /// Tokens of a block that identifiers of a trace stand for, >= 1; by default the format's.
+    pub block_tokens: Option<u64>,
+}
+
+/// Speeds that are possible.
+const SPEEDS: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
+/// Maximum tokens of a block.
+const MAX_BLOCK_TOKENS: u64 = 1_000_000;
+
+impl TraceOptions {
+    /// Time of the trace divided by that of the load.
+    pub(super) fn speed(&self) -> f64 {
+        self.speed.unwrap_or(1.0)
+    }
+
+    /// Length of the part of the trace that is replayed.
+    pub(super) fn length(&self) -> Nanos {
+        self.duration.map_or(Nanos::NEVER, Nanos::from)
+    }
+
+    /// Name of the file.
+    pub(super) fn name(&self) -> String {
+        self.file.display().to_string()
+    }
+
+    /// Checks the values, and that nothing else has what the trace has.
+    ///
+    /// # Errors
+    /// One line with the option, named as a flag.
+    pub(super) fn check(&self, prompts: &PromptOptions, load: &LlmLoadOptions) -> Result<(), String> {
+        if !SPEEDS.contains(&self.speed()) {
+            return Err("--speed: write a factor from 0.001, e.g. 2x or 0.5".to_owned());
+        }
+        if self.sample.is_some_and(|fraction| !(fraction > 0.0 && fraction <= 1.0)) {
+            return Err("--sample: write a fraction above 0%, up to 100%".to_owned());
+        }
+        if self.block_tokens.is_some_and(|tokens| tokens == 0 || tokens > MAX_BLOCK_TOKENS) {
+            return Err(format!("--trace-block: write a number of tokens, 1 to {MAX_BLOCK_TOKENS}"));
+        }
+        let given = [
+            ("--dataset", prompts.dataset.is_some()),
+            ("--input-tokens", prompts.input_tokens.is_some()),
+            ("--output-tokens", prompts.output_tokens.is_some()),
+            ("--prefix-tokens", prompts.prefix_tokens.is_some()),
+            ("--prefixes", prompts.prefixes.is_some()),
+            ("--shuffle", prompts.shuffle),
+            ("--turns", prompts.turns.is_some()),
+            ("--think", prompts.think.is_some()),
+            ("--rate", load.rate.is_some()),
+            ("--arrivals", load.arrivals.is_some()),
+            ("--stages", !load.stages.is_empty()),
+            ("--ramp-up", load.ramp_up.is_some()),
+            ("--sweep", load.sweep.is_some()),
+            ("--capacity", load.capacity.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(format!("{flag} and --trace FILE cannot be combined; the trace has it")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Traces of language models: when requests arrived, and how many tokens they had.
+//!
+//! - [`TraceFormat`]: format of a trace, detected from its first line
+//! - [`TraceLines`]: reader of lines; a line has a [`TraceRecord`], several, or none
+//! - `mooncake`, `dynamo`, `otel`, `share_gpt`: lines of JSON; `token_table`: CSV of BurstGPT and Azure
+//! - `json_number`: times, sessions and identifiers of blocks as they stand in JSON
+//! - [`TraceTurn`], [`TraceSession`]: requests as they are sent; [`BlockText`]: text of their prompts
+//!
+//! A trace is what others wrote: each line is read for itself, and one that cannot be read is an error of that line.
+
+mod block_text;
+mod dynamo;
+mod json_number;
+mod mooncake;
+mod otel;
+mod share_gpt;
+mod token_table;
+mod trace_format;
+mod trace_lines;
+mod trace_record;
+mod trace_session;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::block_text::BlockText;
+pub use self::trace_format::TraceFormat;
+pub use self::trace_lines::{TraceLineError, TraceLines};
+pub use self::trace_record::{TracePrompt, TraceRecord, TraceStart};
+pub use self::trace_session::{TraceSession, TraceTurn};

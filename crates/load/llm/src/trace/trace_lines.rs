@@ -1,0 +1,103 @@
+//! Reader of a trace's lines.
+
+use std::fmt;
+
+use super::token_table::TokenTable;
+use super::trace_format::{TraceFormat, column_names, missing};
+use super::trace_record::TraceRecord;
+use super::{dynamo, mooncake, otel, share_gpt};
+
+/// Reason why a line has no request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TraceLineError {
+    /// The line cannot be read.
+    Broken(String),
+    /// The line is about something else: a tool call, or another span.
+    NoRequest,
+    /// A request without tokens of a prompt or of a response, as one that has failed.
+    NoTokens,
+}
+
+impl fmt::Display for TraceLineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(why) => f.write_str(why),
+            Self::NoRequest => f.write_str("no request"),
+            Self::NoTokens => f.write_str("no tokens"),
+        }
+    }
+}
+
+/// Reader of a trace's lines: each for itself, in constant memory.
+#[derive(Clone, Debug)]
+pub struct TraceLines {
+    format: TraceFormat,
+    /// Columns of a table.
+    table: Option<TokenTable>,
+    /// Tokens of a block, in place of the format's.
+    block_tokens: Option<u64>,
+}
+
+impl TraceLines {
+    /// Reader of a trace that begins with this line, in a given format or in the one that the line has; `block_tokens`
+    /// are the tokens of a block, >= 1, in place of the format's.
+    ///
+    /// # Errors
+    /// One line: an unknown format, or a heading without its columns.
+    pub fn new(format: Option<TraceFormat>, first: &str, block_tokens: Option<u64>) -> Result<Self, String> {
+        let format = match format {
+            Some(format) => format,
+            None => TraceFormat::detect(first)?,
+        };
+        let table = match format.is_table() {
+            true => Some(TokenTable::of_heading(format, first).ok_or_else(|| {
+                format!("a heading without the columns of its format; {}", missing(&column_names(first), &[format]))
+            })?),
+            false => None,
+        };
+        Ok(Self { format, table, block_tokens })
+    }
+
+    /// Format.
+    pub fn format(&self) -> TraceFormat {
+        self.format
+    }
+
+    /// Whether the first line is a heading.
+    pub fn has_heading(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Whether requests may wait for the response to another one.
+    pub fn may_have_turns(&self) -> bool {
+        self.format == TraceFormat::Mooncake
+    }
+
+    /// Appends the requests of a line: one, or several of a batch of spans.
+    ///
+    /// # Errors
+    /// Why it has none, or could be read in part alone.
+    pub fn push_records(&self, line: &str, records: &mut Vec<TraceRecord>) -> Result<(), TraceLineError> {
+        let blocks = self.block_tokens;
+        let record = match (self.format, &self.table) {
+            (_, Some(table)) => table.record(line),
+            (TraceFormat::Otel, _) => return otel::push_records(line, records),
+            (TraceFormat::Mooncake, _) => mooncake::record(line, blocks.unwrap_or(mooncake::BLOCK_TOKENS)),
+            (TraceFormat::Bailian, _) => mooncake::bailian_record(line, blocks.unwrap_or(mooncake::BAILIAN_TOKENS)),
+            (TraceFormat::Dynamo, _) => dynamo::record(line, blocks),
+            (TraceFormat::ShareGpt | TraceFormat::BurstGpt | TraceFormat::Azure, _) => share_gpt::record(line),
+        };
+        records.push(record?);
+        Ok(())
+    }
+}
+
+/// Reads a line of JSON.
+pub(super) fn parsed<'l, T: serde::Deserialize<'l>>(line: &'l str) -> Result<T, TraceLineError> {
+    serde_json::from_str(line).map_err(|error| TraceLineError::Broken(error.to_string()))
+}
+
+/// Member that a line has to have.
+pub(super) fn needed<T>(value: Option<T>, name: &str) -> Result<T, TraceLineError> {
+    value.ok_or_else(|| TraceLineError::Broken(format!("no {name}")))
+}

@@ -1,0 +1,85 @@
+//! Request of a trace.
+
+use weir_base::Nanos;
+
+use super::trace_lines::TraceLineError;
+
+/// Maximum number of tokens of a prompt, or of a response.
+const MAX_TOKENS: u64 = 20_000_000;
+
+/// Request of a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceRecord {
+    /// Start.
+    pub start: TraceStart,
+    /// Session that it belongs to, if the trace has one: a hash of its name.
+    pub session: Option<u64>,
+    /// Tokens of the prompt, >= 1.
+    pub input_tokens: u64,
+    /// Tokens of the response, >= 1.
+    pub output_tokens: u64,
+    /// Prompt.
+    pub prompt: TracePrompt,
+}
+
+/// Start of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceStart {
+    /// Arrival in nanoseconds, since 1970 or since the start of the trace.
+    At(i64),
+    /// Time after the response to the session's request before it.
+    Delay(Nanos),
+}
+
+/// Prompt of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TracePrompt {
+    /// Blocks of a prefix cache: equal identifiers are equal text.
+    Blocks {
+        /// Identifiers, in order; what they do not cover is text of its own.
+        ids: Box<[u64]>,
+        /// Tokens of a block, >= 1; the last block may have fewer.
+        tokens: u64,
+    },
+    /// Text, as content of a JSON string.
+    Text(Box<[u8]>),
+}
+
+impl TracePrompt {
+    /// Text of its own.
+    pub(super) fn own() -> Self {
+        Self::Blocks { ids: Box::default(), tokens: 1 }
+    }
+}
+
+impl TraceRecord {
+    /// Request with checked numbers.
+    ///
+    /// # Errors
+    /// Numbers that are out of range, or blocks that do not fit the tokens of the prompt.
+    pub(super) fn new(
+        start: TraceStart,
+        session: Option<u64>,
+        (input_tokens, output_tokens): (u64, u64),
+        prompt: TracePrompt,
+    ) -> Result<Self, TraceLineError> {
+        if input_tokens == 0 || output_tokens == 0 {
+            return Err(TraceLineError::NoTokens);
+        }
+        if let Some(tokens) = [input_tokens, output_tokens].into_iter().find(|tokens| *tokens > MAX_TOKENS) {
+            return Err(TraceLineError::Broken(format!("{tokens} tokens are more than {MAX_TOKENS}")));
+        }
+        if let TracePrompt::Blocks { ids, tokens } = &prompt
+            && !ids.is_empty()
+            // Some traces have no hash of a last block that is not full.
+            && !(input_tokens / tokens..=input_tokens.div_ceil(*tokens)).contains(&(ids.len() as u64))
+        {
+            return Err(TraceLineError::Broken(format!(
+                "{} blocks of {tokens} tokens are not the {input_tokens} tokens of the prompt; --trace-block has the \
+                 tokens of a block",
+                ids.len()
+            )));
+        }
+        Ok(Self { start, session, input_tokens, output_tokens, prompt })
+    }
+}

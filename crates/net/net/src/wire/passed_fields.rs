@@ -1,0 +1,157 @@
+//! Fields of a head that nothing reads on its way.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::passed_names::PassedNames;
+
+/// Header fields that are passed on unread, as the lines that they leave as over HTTP/1.1: a name in lower case, a colon,
+/// a space, the value. To write a line costs a fraction of what an entry of a map does, and most fields of a message
+/// through a gateway are for its ends alone.
+#[derive(Clone, Debug, Default)]
+pub struct PassedFields {
+    lines: Vec<u8>,
+    count: usize,
+    has_date: bool,
+    /// Names of a request's fields.
+    names: PassedNames,
+}
+
+/// Size of a new buffer in bytes, which most heads do not exceed.
+const NEW_BUFFER_BYTES: usize = 512;
+
+impl PassedFields {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Number of fields.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Names of fields that were [offered](Self::offer).
+    pub fn names(&self) -> PassedNames {
+        self.names
+    }
+
+    /// Removes all fields. The memory stays.
+    pub fn clear(&mut self) {
+        self.lines.clear();
+        (self.count, self.has_date, self.names) = (0, false, PassedNames::NONE);
+    }
+
+    /// Size of the memory in bytes.
+    pub fn capacity(&self) -> usize {
+        self.lines.capacity()
+    }
+
+    /// The lines, each with its end.
+    pub fn lines(&self) -> &[u8] {
+        &self.lines
+    }
+
+    /// Whether one of them is a Date.
+    pub fn has_date(&self) -> bool {
+        self.has_date
+    }
+
+    /// Adds a field of a request if its name is one of these and its value is one line; returns whether it was added.
+    pub fn offer(&mut self, names: PassedNames, name: &str, value: &[u8]) -> bool {
+        let Some((name, found)) = names.find(name).filter(|_| is_line(value)) else { return false };
+        self.names = self.names.and(found);
+        self.push(name, value);
+        true
+    }
+
+    /// Adds a field with a name in lower case.
+    pub fn push_header(&mut self, name: &HeaderName, value: &HeaderValue) {
+        self.push(name.as_str(), value.as_bytes());
+    }
+
+    /// Adds a field whose value is one line.
+    pub(crate) fn add(&mut self, name: &str, value: &[u8]) {
+        debug_assert!(is_line(value), "a value with control characters");
+        let start = self.lines.len();
+        self.push(name, value);
+        let name = &mut self.lines[start..start + name.len()];
+        name.make_ascii_lowercase();
+        self.has_date |= *name == *b"date";
+    }
+
+    fn push(&mut self, name: &str, value: &[u8]) {
+        if self.lines.capacity() == 0 {
+            self.lines.reserve(NEW_BUFFER_BYTES);
+        }
+        self.count += 1;
+        self.lines.reserve(name.len() + value.len() + 4);
+        self.lines.extend_from_slice(name.as_bytes());
+        self.lines.extend_from_slice(b": ");
+        self.lines.extend_from_slice(value);
+        self.lines.extend_from_slice(b"\r\n");
+    }
+
+    /// Appends the fields to a map, for a version of HTTP without lines.
+    pub fn append_to(&self, headers: &mut HeaderMap) {
+        for line in self.lines.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)) {
+            let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+            let value = line[colon + 1..].strip_prefix(b" ").unwrap_or_default();
+            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(&line[..colon]), HeaderValue::from_bytes(value)) {
+                headers.append(name, value);
+            }
+        }
+    }
+}
+
+/// Whether a value has no control characters but tabs: a folded one has its line ends.
+pub(crate) fn is_line(value: &[u8]) -> bool {
+    // Without an early end, which makes it several bytes at once.
+    !value.iter().fold(false, |found, byte| found | (*byte < b' ' && *byte != b'\t') | (*byte == 0x7f))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_lines_and_lines_are_fields() {
+        let mut passed = PassedFields::default();
+        assert!(passed.is_empty() && !passed.has_date());
+        for (name, value) in [("ETag", "\"a: b\""), ("Set-Cookie", "a"), ("X-Empty", ""), ("set-cookie", "b")] {
+            passed.add(name, value.as_bytes());
+        }
+        assert_eq!(passed.lines(), b"etag: \"a: b\"\r\nset-cookie: a\r\nx-empty: \r\nset-cookie: b\r\n");
+        assert!(!passed.has_date());
+        passed.add("DATE", b"now");
+        assert!(passed.has_date());
+        let mut map = HeaderMap::new();
+        passed.append_to(&mut map);
+        assert_eq!((map.len(), passed.count()), (5, 5));
+        assert_eq!(map["etag"], "\"a: b\"");
+        assert_eq!(map["x-empty"], "");
+        assert_eq!(map.get_all("set-cookie").iter().collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn fields_of_some_names_are_taken() {
+        let (mut passed, names) = (PassedFields::default(), PassedNames::unread_by("accept"));
+        for (name, value, is_taken) in
+            [("User-Agent", "a", true), ("Accept", "b", false), ("Range", "a\r\n b", false), ("Host", "c", false)]
+        {
+            assert_eq!(passed.offer(names, name, value.as_bytes()), is_taken, "{name}");
+        }
+        assert_eq!(passed.lines(), b"user-agent: a\r\n");
+        assert!(passed.names().are_in(names) && !passed.names().are_in(names.without("user-agent")));
+        passed.clear();
+        assert!(passed.is_empty() && passed.names() == PassedNames::NONE && passed.capacity() > 0);
+    }
+
+    #[test]
+    fn a_line_is_what_a_value_can_hold() {
+        for byte in 0..=u8::MAX {
+            let value = [b"0123456789abcdef0123456789abcdef".as_slice(), &[byte]].concat();
+            assert_eq!(is_line(&value), HeaderValue::from_bytes(&value).is_ok(), "{byte}");
+        }
+        assert!(is_line(b""));
+    }
+}
