@@ -5,6 +5,12 @@ const textOf = (value) => ((value === false || value) && typeof value?.toString 
 // A copy of the values, which scripts read as globals.
 const copyOf = (scope) => Object.fromEntries(scope.values);
 
+// Their names.
+export const LEGACY = [
+  'tests', 'globals', 'environment', 'data', 'iteration', 'request', 'postman', 'responseBody', 'responseCode', 'responseHeaders',
+  'responseTime', 'responseCookies',
+];
+
 // Globals of a script beside `pm`.
 export function legacyNames({ pm, state, isTest, cookies }) {
   const { response, request } = pm;

@@ -6,6 +6,10 @@ import { PostmanResponse } from 'weir:postman/response';
 import { VariableScope } from 'weir:postman/scopes';
 import { SKIPPED, textOf } from 'weir:postman/thrown';
 
+const vault = new Proxy({}, {
+  get: (_, name) => (typeof name === 'string' ? () => { throw new Error('pm.vault is not supported; use pm.environment'); } : undefined),
+});
+
 // Cookies of an address in the user's jar.
 export function cookiesOf(address) {
   const found = http.cookieJar().cookiesForURL(address);
@@ -155,7 +159,7 @@ export function makePm(run, pending) {
       location: Object.assign([...item.path, item.name], { current: run.owner }),
       runRequest: () => { throw new Error('pm.execution.runRequest() is not supported; use pm.sendRequest()'); },
     },
-    vault: new Proxy({}, { get: (_, name) => (typeof name === 'string' ? () => { throw new Error('pm.vault is not supported; use pm.environment'); } : undefined) }),
+    vault,
   };
   const finish = async (legacy) => {
     await Promise.all(open);

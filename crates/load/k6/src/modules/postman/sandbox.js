@@ -4,7 +4,7 @@ import { clearInterval, clearTimeout, setInterval, setTimeout } from 'k6/timers'
 import { atob, btoa, CryptoJS } from 'weir:postman/crypto_js';
 import { uuid } from 'weir:postman/dynamic';
 import { expect } from 'weir:postman/expect';
-import { legacyNames } from 'weir:postman/legacy';
+import { LEGACY, legacyNames } from 'weir:postman/legacy';
 import { makePm } from 'weir:postman/pm';
 import { SKIPPED, textOf } from 'weir:postman/thrown';
 
@@ -96,13 +96,22 @@ class Pending {
 
 const compiled = new Map();
 
-// Function of a script, whose place in errors is `name`. It is made anew for another request.
-function functionOf(code, name, names) {
+const OWN = ['pm', 'console', 'CryptoJS', 'atob', 'btoa', 'expect', 'require', 'exports', 'module'];
+const TIMERS = ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate'];
+const NAMES = [...OWN, ...TIMERS, ...Object.keys(REJECTED), ...LEGACY];
+
+// A name that is not a member: behind no dot but the three of a spread.
+const occurs = (name) => new RegExp(`(?<![\\w$]|(?<!\\.\\.)\\.)${name}(?![\\w$])`);
+
+// Function of a script, whose place in errors is `name`, with the names that it has: all, if it makes code itself.
+function functionOf(code, name) {
   const key = `${name}\n${code}`;
   const known = compiled.get(key);
   if (known !== undefined) return known;
   // A function within, so that scripts may declare the names that they find.
-  const made = native.compile(`(async function (${names.join(', ')}) { return (async () => {${code}\n})(); })`, name);
+  const names = /\beval\b|\bFunction\b/.test(code) ? NAMES : NAMES.filter((own) => occurs(own).test(code));
+  const call = native.compile(`(async function (${names.join(', ')}) { return (async () => {${code}\n})(); })`, name);
+  const made = { call, names, isOld: names.some((own) => LEGACY.includes(own)) };
   compiled.set(key, made);
   return made;
 }
@@ -120,17 +129,17 @@ export async function runScript(code, name, run) {
   const pending = new Pending();
   const failed = (error) => { if (error !== SKIPPED) run.failures.push({ kind: 'script', text: `${run.event}${lineOf(error, name)}: ${textOf(error)}` }); };
   const { pm, finish } = makePm(run, pending);
-  const legacy = legacyNames({ pm, state: run.state, isTest: run.event === 'test', cookies: run.cookies });
-  const names = {
-    pm, console, CryptoJS, atob, btoa, expect, require: moduleNamed, ...rejected, ...pending.timers(failed), ...legacy, exports: undefined, module: undefined,
-  };
+  let legacy;
   try {
-    await functionOf(code, name, Object.keys(names))(...Object.values(names));
+    const script = functionOf(code, name);
+    if (script.isOld) legacy = legacyNames({ pm, state: run.state, isTest: run.event === 'test', cookies: run.cookies });
+    const values = { pm, console, CryptoJS, atob, btoa, expect, require: moduleNamed, ...rejected, ...pending.timers(failed), ...legacy };
+    await script.call(...script.names.map((own) => values[own]));
   } catch (error) {
     failed(error);
     if (error === SKIPPED) pending.seal();
   }
   if (!pending.isSealed) await pending.idle();
   pending.seal();
-  await finish(legacy.tests);
+  await finish(legacy?.tests ?? {});
 }
