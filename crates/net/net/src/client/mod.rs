@@ -8,7 +8,7 @@
 //! - `pool`: the connections to an origin; `connect`: a new one; `pending`: addresses that it waits for; `socket`: its
 //!   bytes; `progress_timeout`: its progress timeout
 //! - `proxy_header`: the PROXY protocol before a connection's first byte
-//! - `request`, `upload_error`, [`response`], `http1`: an exchange over HTTP/1.1, with `passed_response` for fields that nothing reads, `body_reader` for its body, and `body_drain` for
+//! - `request`, `upload_error`, [`response`], `http1`: an exchange over HTTP/1.1, with `framing_headers`, `passed_response` for fields that nothing reads, `body_reader` for its body, and `body_drain` for
 //!   the unwanted rest of one; `http2`: the same over HTTP/2
 //! - [`PostTarget`]: messages that are posted, such as those to a collector
 //! - [`buffered_body`]: bodies that are read whole
@@ -23,6 +23,7 @@ pub mod buffered_body;
 mod client_state;
 mod connect;
 mod error;
+mod framing_headers;
 mod http1;
 mod http2;
 mod origin;

@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::error::SendError;
-use super::response::FramingHeaders;
+use super::framing_headers::FramingHeaders;
 use crate::wire::{PassedFields, is_line, tokens};
 use weir_retry::grpc::is_grpc;
 

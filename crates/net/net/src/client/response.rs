@@ -11,11 +11,11 @@ use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 
 use super::error::SendError;
+use super::framing_headers::FramingHeaders;
 use super::passed_response::SplitFields;
 use crate::upgrade::switches_to;
 use crate::wire::{
-    BodyDecoder, Chunked, MAX_HEAD_BYTES, MAX_HEADERS, PassedFields, WireError, content_length, has_token,
-    lenient_parser, no_head, printable, shared_part, tokens,
+    BodyDecoder, MAX_HEAD_BYTES, MAX_HEADERS, PassedFields, WireError, lenient_parser, no_head, shared_part,
 };
 
 /// Properties of the request that its response is decoded by.
@@ -169,7 +169,7 @@ impl HeadParser {
         let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or_else(|| not_http(bytes))?;
         let is_1_1 = parsed.version == Some(1);
         let version = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
-        let framing = FramingHeaders { keep_alive: is_1_1, ..FramingHeaders::default() };
+        let framing = FramingHeaders::new(is_1_1);
         // Of the others the length is that of a body which does not come.
         let has_body = !context.is_head && !matches!(status.as_u16(), 100..200 | 204 | 304);
         if has_body
@@ -221,7 +221,7 @@ fn all_headers(
             headers.append(name, value);
         }
     }
-    if framing.has_transfer_coding {
+    if framing.has_transfer_coding() {
         headers.remove(CONTENT_LENGTH);
     }
     Ok((headers, framing))
@@ -241,62 +241,4 @@ fn header_value(value: &[u8], bytes: &[u8], owned: &Bytes) -> Result<HeaderValue
 fn unfold(value: &[u8]) -> Option<HeaderValue> {
     let lines = value.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     HeaderValue::from_bytes(&lines.collect::<Vec<_>>().join(&b' ')).ok()
-}
-
-/// Fields that decide where a response ends, and whether its connection does.
-#[derive(Clone, Debug, Default)]
-pub(super) struct FramingHeaders {
-    length: Option<u64>,
-    has_transfer_coding: bool,
-    chunked: bool,
-    keep_alive: bool,
-}
-
-impl FramingHeaders {
-    /// Reads a Content-Length.
-    pub(super) fn add_length(&mut self, value: &[u8]) -> Result<(), SendError> {
-        let length = content_length(value).ok_or(WireError::BadLength)?;
-        if self.length.replace(length).is_some_and(|earlier| earlier != length) {
-            return Err(WireError::BadLength.into());
-        }
-        Ok(())
-    }
-
-    /// Reads a Transfer-Encoding.
-    pub(super) fn add_codings(&mut self, value: &[u8]) -> Result<(), SendError> {
-        for coding in tokens(value).filter(|coding| !coding.is_empty()) {
-            // Chunked twice, or below another coding, is a sign of smuggling.
-            if self.chunked || !coding.eq_ignore_ascii_case(b"chunked") {
-                let coding = printable(value);
-                return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not asked for")));
-            }
-            self.chunked = true;
-        }
-        self.has_transfer_coding = true;
-        Ok(())
-    }
-
-    /// Reads a Connection.
-    pub(super) fn add_connection(&mut self, value: &[u8]) {
-        if has_token(value, b"close") {
-            self.keep_alive = false;
-        } else if has_token(value, b"keep-alive") {
-            self.keep_alive = true;
-        }
-    }
-
-    fn body(&self) -> BodyDecoder {
-        match self.length {
-            _ if self.chunked => BodyDecoder::chunked(Chunked::lenient()),
-            _ if self.has_transfer_coding => BodyDecoder::until_close(),
-            Some(length) => BodyDecoder::length(length),
-            None => BodyDecoder::until_close(),
-        }
-    }
-
-    /// Contradictory framing, or chunked in HTTP/1.0, enables response smuggling: RFC 9112 (6.1, 6.3) has the
-    /// connection closed after it.
-    fn allows_keep_alive(&self, is_1_1: bool) -> bool {
-        self.keep_alive && !(self.has_transfer_coding && (self.length.is_some() || !is_1_1))
-    }
 }

@@ -108,7 +108,9 @@ impl PassedNames {
 fn index(name: &str) -> Option<usize> {
     let (first, count) = *BY_LENGTH.get(name.len())?;
     let names = usize::from(first)..usize::from(first) + usize::from(count);
-    names.into_iter().find(|index| NAMES[*index].eq_ignore_ascii_case(name))
+    // Most names of a length begin with different letters.
+    let first = name.as_bytes().first()?.to_ascii_lowercase();
+    names.into_iter().find(|index| NAMES[*index].as_bytes()[0] == first && NAMES[*index].eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
