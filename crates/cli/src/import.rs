@@ -27,7 +27,7 @@ pub(super) struct ImportArgs {
     /// read the files as this kind [default: detected from the content]
     #[arg(long, value_name = "KIND", value_enum)]
     from: Option<FromKind>,
-    /// write the scenario in this format [default: hurl, or js by the name of --out]
+    /// write the scenario in this format [default: hurl; js for FILE.js]
     #[arg(long, value_name = "FORMAT", value_enum)]
     to: Option<ToFormat>,
     /// import only requests with this tag, folder, name, path or host; repeatable

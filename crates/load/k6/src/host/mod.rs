@@ -12,6 +12,7 @@
 mod bytes;
 mod calls;
 mod checks;
+mod collections;
 mod context;
 mod cookies;
 mod core;
@@ -59,6 +60,7 @@ const NAMES: &[&str] = &[
     "base64Encode",
     "collectionInput",
     "compile",
+    "countCheck",
     "cookieClear",
     "cookieGet",
     "cookieJar",
@@ -70,6 +72,8 @@ const NAMES: &[&str] = &[
     "failTest",
     "fileOpen",
     "fileRead",
+    "groupEnter",
+    "groupLeave",
     "grpcDecode",
     "grpcEncode",
     "grpcSchemas",
@@ -117,6 +121,7 @@ impl ModuleDef for Native {
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         bytes::export(ctx, exports)?;
         calls::export(ctx, exports)?;
+        collections::export(ctx, exports)?;
         context::export(ctx, exports)?;
         cookies::export(ctx, exports)?;
         crypto::export(ctx, exports)?;

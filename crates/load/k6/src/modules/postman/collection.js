@@ -128,7 +128,7 @@ async function played(item, { state, scopes, file, failures }) {
   const begun = native.now();
   const run = {
     item, state, tests: [], failures: [], cookies: [], request: new PostmanRequest(item.request), response: undefined,
-    check: (name, passed) => native.check(name, passed),
+    check: (name, passed) => native.countCheck(name, passed),
   };
   run.request.name = item.name;
   state.isSkipped = false;
