@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import contract
 import programs
 
 ROOT = Path(__file__).parents[2]
@@ -48,9 +49,7 @@ def flags() -> Iterator[Name]:
         yield from (
             (flag, " ".join(["weir", *command])) for flag in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.M)
         )
-        commands = text.partition("Commands:\n")[2].partition("\n\n")[0]
-        names = re.findall(r"^  ([a-z]+)", commands, re.M)
-        pending += [(*command, name) for name in names if name != "help"]
+        pending += [(*command, name) for name in contract.commands_of(text)]
 
 
 def toml_keys() -> Iterator[Name]:
