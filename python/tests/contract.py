@@ -19,7 +19,7 @@ from typing import Any
 
 import naming
 import programs
-from naming import ROOT
+from naming import ROOT, commands_of
 
 FILE = ROOT / "python" / "tests" / "contract.txt"
 
@@ -58,14 +58,6 @@ def flags() -> Iterator[str]:
         yield f"command {' '.join(usage[1].split()) if usage else path}"
         yield from (f"flag {path} {flag}" for flag in flags_of(text) if not command or flag not in everywhere)
         pending += [(*command, name) for name in commands_of(text)]
-
-
-def commands_of(text: str) -> list[str]:
-    """Return the commands that a help lists: under one heading, or those of the program under several."""
-    listed = (
-        text.partition("Commands:\n")[2].partition("\n\n")[0] or text.partition("\nMeasure:")[2].partition("\nHelp:")[0]
-    )
-    return [name for name in re.findall(r"^  ([a-z0-9-]+) {2,}", listed, re.M) if name != "help"]
 
 
 def flags_of(text: str) -> Iterator[str]:

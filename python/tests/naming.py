@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import contract
 import programs
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +39,14 @@ def glossary() -> set[str]:
     return found
 
 
+def commands_of(text: str) -> list[str]:
+    """Return the commands that a help lists: under one heading, or those of the program under several."""
+    listed = (
+        text.partition("Commands:\n")[2].partition("\n\n")[0] or text.partition("\nMeasure:")[2].partition("\nHelp:")[0]
+    )
+    return [name for name in re.findall(r"^  ([a-z0-9-]+) {2,}", listed, re.M) if name != "help"]
+
+
 def flags() -> Iterator[Name]:
     """Yield the flags of all commands."""
     pending: list[tuple[str, ...]] = [()]
@@ -49,7 +56,7 @@ def flags() -> Iterator[Name]:
         yield from (
             (flag, " ".join(["weir", *command])) for flag in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.M)
         )
-        pending += [(*command, name) for name in contract.commands_of(text)]
+        pending += [(*command, name) for name in commands_of(text)]
 
 
 def toml_keys() -> Iterator[Name]:
