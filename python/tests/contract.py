@@ -64,7 +64,8 @@ def flags_of(text: str) -> Iterator[str]:
     """Yield the flags of a help: names, value, default and possible values."""
     entries: list[tuple[str, list[str]]] = []
     is_flag = False
-    for line in text.partition("\nExamples:\n")[0].splitlines():
+    # Flags come before the examples, but those of the program.
+    for line in (text if "\nMeasure:" in text else text.partition("\nExamples:\n")[0]).splitlines():
         if found := _FLAG.match(line) or _SHORT_ONLY.match(line):
             entries.append((f"{found['names']}{found['value'] or ''}", [found["text"] or ""]))
             is_flag = True

@@ -123,7 +123,7 @@ def searched() -> Iterator[Path]:
         for file in [path] if path.is_file() else sorted(path.rglob("*")):
             place = file.relative_to(ROOT).as_posix()
             is_excepted = any(place == exception or place.startswith(f"{exception}/") for exception in EXCEPTIONS)
-            if file.suffix in SUFFIXES and not is_excepted and "__pycache__" not in file.parts:
+            if file.suffix in SUFFIXES and not is_excepted and not {"__pycache__", "weir.data"} & set(file.parts):
                 yield file
 
 
