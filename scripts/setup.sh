@@ -290,7 +290,7 @@ examples() {
 from_npm() { # FOLDER PACKAGE@VERSION
     if ! is_done "$1" "$2"; then
         say "installing $2"
-        if has npm && npm install --silent --no-audit --no-fund --prefix ".venv/$1" "$2" </dev/null; then
+        if has npm && timeout 180 npm install --silent --no-audit --no-fund --fetch-retries 1 --prefix ".venv/$1" "$2" </dev/null; then
             stamp "$1" "$2"
         else
             say "without $2, which could not be installed: its test is skipped"
