@@ -18,7 +18,7 @@
 //!     ..EndpointOptions::default()
 //! };
 //! let load = LlmLoadOptions { concurrency: Some(8), num_prompts: Some(200), ..LlmLoadOptions::default() };
-//! let load = LlmLoad::new(&LlmOptions { endpoint, load, ..LlmOptions::default() })?;
+//! let mut load = LlmLoad::new(&LlmOptions { endpoint, load, ..LlmOptions::default() })?;
 //! let run = load.run(&[], &mut || true).map_err(|error| error.to_string())?;
 //! println!("{:?}", run.llm);
 //! # Ok::<(), String>(())
