@@ -38,9 +38,12 @@ pub(super) fn with_headings(command: Command) -> Command {
         }
         text.push('\n');
     }
-    command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{EXAMPLES}\n{text}Help:\n{TOPICS}\nOptions:\n{{options}}{{after-help}}"
-    ))
+    let reference = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{EXAMPLES}\n{text}Help:\n{TOPICS}\nOptions:\n{{options}}\n\n{reference}"
+    );
+    // Manual pages take the examples from there.
+    command.help_template(template).after_help(format!("{EXAMPLES}\n{reference}"))
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ fn untrusted_runs_are_named_and_strict_is_exit_code_3() {
     let output = weir.run(&["compare", "a", "b", "--metric", "rate"]);
     assert_eq!(output.code, 0);
     assert!(output.stdout.contains("not trusted: B: b/0.json, b/1.json: weir itself sent late."), "{}", output.stdout);
-    assert!(output.stdout.contains("inconclusive: too many of its"), "it would have won: {}", output.stdout);
+    assert!(output.stdout.contains("inconclusive: too"), "it would have won: {}", output.stdout);
     assert_eq!(weir.run(&["compare", "a", "b", "--strict"]).code, 3);
 }
 

@@ -264,7 +264,7 @@ fn what_does_not_go_with_websocket_is_named() {
         (&["ws://127.0.0.1:9/", "-b", "x", "--reply", "$.id"], "--reply: the message 'x' has no such value"),
         (
             &["ws://127.0.0.1:9/", "-b", "x", "--listen"],
-            "--listen sends no messages; write one that each connection begins with",
+            "--listen sends no messages; to begin each connection with a message, write --first-message",
         ),
         (&["ws://127.0.0.1:9/", "--listen", "--rate", "5"], "--listen is a closed loop of connections"),
         (&["ws://127.0.0.1:9/", "--listen", "--warmup", "1s"], "--warmup and --listen cannot be combined"),
