@@ -35,7 +35,7 @@ def test_packages_have_the_addresses_that_exist() -> None:
 
 
 def test_the_help_of_commands_has_the_address_of_the_documentation() -> None:
-    text = (ROOT / "crates" / "cli" / "src" / "help.rs").read_text("utf-8")
+    text = (ROOT / "crates" / "base" / "command" / "src" / "pages.rs").read_text("utf-8")
     documentation = addresses()["documentation"]
     expected = f"{documentation}/" if documentation else "docs/"
     assert f'const DOCS: &str = "{expected}";' in text

@@ -73,7 +73,9 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _read_group(shown: Help, heading: str, body: str) -> None:
-    if heading == "Commands":
+    # Those of the program are under several headings.
+    are_commands = heading not in ("Help", "Examples", "Arguments") and not _ENTRY.match(body)
+    if heading == "Commands" or are_commands:
         for line in body.splitlines():
             if found := re.match(r"^ {2}(\S+) +(.*)", line):
                 shown.commands[found[1]] = found[2]
