@@ -139,7 +139,8 @@ class Commands:
 
 def _page(name: str, command: list[str], shown: Help) -> Page:
     title = f"weir {' '.join(command)}"
-    guide = shown.reference.removeprefix("docs/")
+    # A package names the pages where it has installed them.
+    guide = re.sub(r"^(docs/|.*/share/doc/weir/)", "", shown.reference)
     depth = len(command)
     head = f"# {title} --help\n\n{_escaped(shown.about[:1].upper() + shown.about[1:])}.\n\n"
     more = f"Guide and reference: [{guide.partition('#')[0]}]({'../' * depth}{guide}).\n" if guide else ""
