@@ -191,7 +191,6 @@ packages() {
     from_npm pyright pyright@1.1.414      # type checker that reads the snippets of users, beside mypy
     from_npm k6-types @types/k6@2.3.0      # names of k6, as its types have them
     from_npm typescript typescript@5.9.3   # compiler that reads them and checks examples/k6
-    from_npm newman newman@6.2.2          # plays the collections of the test of scripts of Postman
     frameworks
     site
 }

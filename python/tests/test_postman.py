@@ -12,7 +12,7 @@ import pytest
 from import_judges import Comparable, RecordedRequest, RecordingService, comparable, judge
 from programs import binary, finished
 
-pytestmark = pytest.mark.wide
+pytestmark = pytest.mark.soak
 
 COLLECTIONS = {
     name.lower(): made
