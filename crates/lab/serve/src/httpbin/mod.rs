@@ -11,6 +11,10 @@ mod order;
 mod query;
 mod status;
 mod truncate;
+#[cfg(feature = "schema")]
+mod validate;
+#[cfg(not(feature = "schema"))]
+#[path = "validate_absent.rs"]
 mod validate;
 
 use std::io;
