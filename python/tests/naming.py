@@ -15,7 +15,7 @@ import programs
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs" / "site"))
 
-from website.commands import parse  # noqa: E402  it is no package, and reads the helps for the site
+from website.commands import parse  # noqa: E402  the site reads the helps, too
 
 Name = tuple[str, str]
 """A name, and the place that it is from."""
