@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{ServiceArgs, WorkerArgs, named};
 use weir_serve::work::{Options, WorkOverflow, WorkPath};
-use weir_serve::{TestService, read_delay, read_body};
+use weir_serve::{TestService, read_body, read_delay};
 use weir_workload::delay::Delay;
 use weir_workload::mix::Mix;
 use weir_workload::phases::Phases;

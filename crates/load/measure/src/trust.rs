@@ -235,7 +235,8 @@ pub(super) fn few_successes(good: u64) -> Option<String> {
 
 fn late_sends(e: &Evidence<'_>) -> Option<String> {
     let (times, lateness) = (&e.counts.good, &e.counts.lateness);
-    let has_iterations = !e.counts.steps.is_empty() || !e.counts.scenarios.is_empty() || e.counts.script_utilization > 0.0;
+    let has_iterations =
+        !e.counts.steps.is_empty() || !e.counts.scenarios.is_empty() || e.counts.script_utilization > 0.0;
     is_any_distorted(lateness, &times.response, &times.service, |_| true).then(|| {
         let remedy = match e.model {
             LoadModel::Open if e.spins => {
