@@ -1,4 +1,4 @@
-"""`weir gate` in front of a service of 50 slots, below and above its capacity."""
+"""`weir gate`, Envoy and Caddy in front of a service of 50 slots, below and above its capacity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from harness import footprint
 from harness.generators import Load, read_weir
 from harness.process import run
-from harness.proxies import gate
+from harness.proxies import CADDY_LIMITED, ENVOY_GUARDED, available, gate, gateway
 from harness.servers import Server, StartError, service
 from harness.smart import LOADS, load_case
 from harness.trial import Bench, Trial, rounds, shown
@@ -30,6 +30,8 @@ WORK = ("--mix", "good=1", "--delay", "100ms..600ms", "--slots", str(SLOTS), "--
 TIMES = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 GUARDED, BARE = "weir gate", "weir gate, limit = none"
+#: Gateways with a limit of their own, in open loops alone.
+PEERS = (ENVOY_GUARDED, CADDY_LIMITED)
 SMART = "weir gate --smart"
 #: A limit of 1 with a slow call in its slot: all other calls are rejected.
 REJECTING, REJECTIONS = "weir gate, max_in_flight = 1", "rejections"
@@ -62,7 +64,8 @@ def measure(bench: Bench) -> list[Trial]:
 
 def _open(bench: Bench) -> list[Trial]:
     plan = bench.plan
-    asks = [(times, name) for times in TIMES for name in (GUARDED, BARE)]
+    names = (GUARDED, BARE, *available(PEERS, bench.programs))
+    asks = [(times, name) for times in TIMES for name in names]
     trials = []
     for number, (times, name) in rounds(asks, plan.slow_rounds, plan.seed):
         rate, seconds = times * CAPACITY, plan.overload_s
@@ -105,7 +108,7 @@ def _cost(bench: Bench) -> list[Trial]:
 
 @contextmanager
 def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
-    """Start a gate and its service, which shares a core with the generator."""
+    """Start a gate, or a peer, and its service, which shares a core with the generator."""
     weir = bench.programs["weir"]
     work = {
         "guarded": WORK,
@@ -121,6 +124,9 @@ def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
         else:
             command = [str(weir), "serve", "work", "--seed", str(seed), *work]
             upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
+        if name in PEERS:
+            yield stack.enter_context(gateway(name, bench.programs, bench.generator_core, upstream))
+            return
         url = upstream.url.rstrip("/")
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-overload-")))
         if kind == "smart":

@@ -6,7 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness import overload, results
-from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REJECTING, REJECTIONS, SLOTS, SMART, times_case
+from harness.overload import (
+    BARE,
+    CAPACITY,
+    COST,
+    DEADLINE_MS,
+    GUARDED,
+    PEERS,
+    REJECTING,
+    REJECTIONS,
+    SLOTS,
+    SMART,
+    times_case,
+)
+from harness.proxies import CADDY_LIMITED, ENVOY_GUARDED
 from harness.results import Section
 from harness.smart import LOADS, load_case
 from harness.table import Row, number, table
@@ -19,6 +32,10 @@ abandoned work. The deadline of a call is T = {DEADLINE_MS:,} ms. The concurrenc
 
 Goodput is responses of the upstream in time, per second. Times are from the log of all requests, in ms, from the
 intended start of a call.
+
+Peers, as their documentation configures them ([why so](../design/gate-peers.md)): `{ENVOY_GUARDED}` has its example of
+that filter, outlier detection and a timeout of 1 s. Caddy has no adaptive limit: `{CADDY_LIMITED}` is the number of
+slots, which a person has to know; calls beyond it wait for up to 1 s, and a response has 1 s.
 """
 
 
@@ -44,7 +61,7 @@ def _open(section: Section) -> Iterator[str]:
         "offered", "gate", "goodput/s", "of capacity", "good p50", "good p99", "good p99.9", "rejected", "rejected p50",
         "rejected p99", "after T", "without response",
     ]  # fmt: skip
-    cases = [(times, name) for times in overload.TIMES for name in (GUARDED, BARE)]
+    cases = [(times, name) for times in overload.TIMES for name in (GUARDED, BARE, *PEERS)]
     rows = [_open_row(section, times, name) for times, name in cases if section.trials(times_case(times), name)]
     yield table(header, rows)
 

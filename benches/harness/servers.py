@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -139,6 +139,25 @@ def _announced(kind: type[Target], name: str, command: list[str], core: int) -> 
             yield server
         finally:
             server.stop()
+
+
+@contextmanager
+def started(
+    make: Callable[[str, int, subprocess.Popen[str]], Target],
+    name: str,
+    command: list[str],
+    core: int,
+    port: int,
+    **variables: str,
+) -> Iterator[Target]:
+    """Start a server that listens on `port`, with these environment variables, until the context is left."""
+    process = subprocess.Popen(pinned(command, core), text=True, env=environment() | variables)
+    server = make(name, port, process)
+    try:
+        await_port(server)
+        yield server
+    finally:
+        server.stop()
 
 
 @contextmanager

@@ -1,0 +1,72 @@
+"""Caddy in front of an upstream, on one processor, as its documentation configures it.
+
+Its page on `reverse_proxy` is the source; docs/design/gate-peers.md has the reasons.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.servers import Server, free_port, started
+
+IDLE_CONNECTIONS = 256  # to each host
+
+
+@dataclass(frozen=True)
+class CaddyPolicies:
+    """Policies beside those that Caddy has by default."""
+
+    checked: bool = False  # attempts for 1 s, health checks of both kinds, a response within 1 s
+    max_requests: int = 0  # in flight at a host; further calls wait; 0: any number
+    health_uri: str = "/"
+
+
+@contextmanager
+def caddy(
+    name: str, program: Path, core: int, upstreams: Sequence[Server], policies: CaddyPolicies | None = None
+) -> Iterator[Server]:
+    """Start Caddy in front of these hosts on a free port."""
+    with tempfile.TemporaryDirectory(prefix="weir-caddy-") as scratch:
+        config, port = Path(scratch) / "Caddyfile", free_port()
+        config.write_text(configuration(port, [upstream.port for upstream in upstreams], policies or CaddyPolicies()))
+        command = [str(program), "run", "--config", str(config), "--adapter", "caddyfile"]
+        # One processor is as one worker; the folders keep it from writing into those of the user.
+        folders = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), scratch)
+        with started(Server, name, command, core, port, GOMAXPROCS="1", **folders) as server:
+            yield server
+
+
+def configuration(port: int, upstreams: Sequence[int], policies: CaddyPolicies) -> str:
+    """Write the Caddyfile in front of these ports."""
+    lines, transport = [], [f"keepalive_idle_conns_per_host {IDLE_CONNECTIONS}"]
+    if policies.checked:
+        lines += ["lb_policy least_conn", "lb_retries 2", "lb_try_duration 1s"]
+        lines += ["fail_duration 10s", "max_fails 5", "unhealthy_status 5xx"]
+        lines += [f"health_uri {policies.health_uri}", "health_interval 10s"]
+        transport += ["dial_timeout 1s", "response_header_timeout 1s"]
+    if policies.max_requests:
+        lines += [f"unhealthy_request_count {policies.max_requests}"]
+    hosts = " ".join(f"127.0.0.1:{upstream}" for upstream in upstreams)
+    return f"""\
+{{
+    admin off
+    auto_https off
+    persist_config off
+    log {{
+        level ERROR
+    }}
+}}
+http://127.0.0.1:{port} {{
+    bind 127.0.0.1
+    reverse_proxy {hosts} {{
+{"".join(f"        {line}{chr(10)}" for line in lines)}\
+        transport http {{
+{"".join(f"            {line}{chr(10)}" for line in transport)}\
+        }}
+    }}
+}}
+"""
