@@ -20,8 +20,8 @@ IDLE_CONNECTIONS = 256  # to each host
 class CaddyPolicies:
     """Policies beside those that Caddy has by default."""
 
-    checked: bool = False  # attempts for 1 s, health checks of both kinds, a response within 1 s
-    max_requests: int = 0  # in flight at a host; further calls wait; 0: any number
+    checked: bool = False  # two retries within 1 s, health checks of both kinds, a response within 1 s
+    max_requests: int = 0  # in flight at a host; further calls wait for up to 1 s; 0: any number
     health_uri: str = "/"
 
 
@@ -44,12 +44,12 @@ def configuration(port: int, upstreams: Sequence[int], policies: CaddyPolicies) 
     """Write the Caddyfile in front of these ports."""
     lines, transport = [], [f"keepalive_idle_conns_per_host {IDLE_CONNECTIONS}"]
     if policies.checked:
-        lines += ["lb_policy least_conn", "lb_retries 2", "lb_try_duration 1s"]
+        lines += ["lb_policy least_conn", "lb_try_duration 1s"]
         lines += ["fail_duration 10s", "max_fails 5", "unhealthy_status 5xx"]
         lines += [f"health_uri {policies.health_uri}", "health_interval 10s"]
         transport += ["dial_timeout 1s", "response_header_timeout 1s"]
-    if policies.max_requests:
-        lines += [f"unhealthy_request_count {policies.max_requests}"]
+        # Retries end the wait for a host that is full, too.
+        lines += [f"unhealthy_request_count {policies.max_requests}" if policies.max_requests else "lb_retries 2"]
     hosts = " ".join(f"127.0.0.1:{upstream}" for upstream in upstreams)
     return f"""\
 {{
