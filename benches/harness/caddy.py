@@ -53,20 +53,25 @@ def configuration(port: int, upstreams: Sequence[int], policies: CaddyPolicies) 
     hosts = " ".join(f"127.0.0.1:{upstream}" for upstream in upstreams)
     return f"""\
 {{
-    admin off
-    auto_https off
-    persist_config off
-    log {{
-        level ERROR
-    }}
+\tadmin off
+\tauto_https off
+\tpersist_config off
+\tlog {{
+\t\tlevel ERROR
+\t}}
 }}
+
 http://127.0.0.1:{port} {{
-    bind 127.0.0.1
-    reverse_proxy {hosts} {{
-{"".join(f"        {line}{chr(10)}" for line in lines)}\
-        transport http {{
-{"".join(f"            {line}{chr(10)}" for line in transport)}\
-        }}
-    }}
+\tbind 127.0.0.1
+\treverse_proxy {hosts} {{
+{_indented(lines, 2)}\
+\t\ttransport http {{
+{_indented(transport, 3)}\
+\t\t}}
+\t}}
 }}
 """
+
+
+def _indented(lines: list[str], tabs: int) -> str:
+    return "".join(f"{chr(9) * tabs}{line}\n" for line in lines)

@@ -150,14 +150,23 @@ def started(
     port: int,
     **variables: str,
 ) -> Iterator[Target]:
-    """Start a server that listens on `port`, with these environment variables, until the context is left."""
-    process = subprocess.Popen(pinned(command, core), text=True, env=environment() | variables)
-    server = make(name, port, process)
-    try:
-        await_port(server)
-        yield server
-    finally:
-        server.stop()
+    """Start a server that listens on `port`, with these environment variables, until the context is left.
+
+    What it writes to standard error is shown only if it does not start.
+    """
+    with tempfile.TemporaryFile("w+") as stderr:
+        process = subprocess.Popen(pinned(command, core), stderr=stderr, text=True, env=environment() | variables)
+        server = make(name, port, process)
+        try:
+            try:
+                await_port(server)
+            except StartError as why:
+                stderr.seek(0)
+                lines = stderr.read().strip().splitlines()
+                raise StartError(f"{why}: {lines[-1]}" if lines else str(why)) from None
+            yield server
+        finally:
+            server.stop()
 
 
 @contextmanager

@@ -59,7 +59,8 @@ def goals(found: Section) -> dict[str, Goal]:
 def test_the_price_is_held_to_nginx_and_to_envoy_in_the_same_rounds() -> None:
     reached = [goal for goal in goals(section(COSTS)).values() if "CPU per request of" in goal.promise]
     assert [goal.verdict.split(":")[0] for goal in reached] == ["reached"] * 4 + ["missed by 9%"]
-    assert reached[0].measured == "1.090 x; 2.2 us user and 8.7 us system time, nginx: 2.0 us user and 8.0 us system time"
+    parts = "2.2 us user and 8.7 us system time, nginx: 2.0 us user and 8.0 us system time"
+    assert reached[0].measured == f"1.090 x; {parts}"
     dear = goals(section(COSTS | {PLAIN: 14.0, POLICED: 20.0}))
     missed = [goal.verdict.split(":")[0] for goal in dear.values() if "CPU per request of" in goal.promise]
     assert missed[:4] == ["missed by 27%", "missed by 67%", "missed by 3.7%", "missed by 11%"]
@@ -137,7 +138,7 @@ def test_gateways_are_plain_unless_they_have_policies() -> None:
     for policy in ("adaptive_concurrency", "outlier_detection", "retry", "hedge", "timeout: 1s"):
         assert (policy in plain.replace("connect_timeout: 1s", ""), policy) == (False, policy)
     all_of_them = envoy_file(8080, [9001, 9002], EnvoyPolicies(guarded=True, retries=2, hedging=True))
-    for part in ("min_concurrency_limit: 25", "outlier_detection: {}", "retry_budget", "hedge_on_per_try_timeout: true"):
+    for part in ("min_concurrency_limit: 25", "outlier_detection: {}", "retry_budget", "hedge_on_per_try_timeout"):
         assert part in all_of_them
     assert "previous_hosts" in all_of_them
     assert "previous_hosts" not in envoy_file(8080, [9001], EnvoyPolicies(guarded=True, retries=2, hedging=True))
