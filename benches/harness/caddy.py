@@ -20,8 +20,9 @@ IDLE_CONNECTIONS = 256  # to each host
 class CaddyPolicies:
     """Policies beside those that Caddy has by default."""
 
-    checked: bool = False  # two retries within 1 s, health checks of both kinds, a response within 1 s
-    max_requests: int = 0  # in flight at a host; further calls wait for up to 1 s; 0: any number
+    checked: bool = False  # two retries, health checks of both kinds, a response within 1 s
+    max_requests: int = 0  # in flight at a host; 0: any number
+    try_s: float = 1.0  # during which a call may wait for a host, or be sent again
     health_uri: str = "/"
 
 
@@ -44,7 +45,7 @@ def configuration(port: int, upstreams: Sequence[int], policies: CaddyPolicies) 
     """Write the Caddyfile in front of these ports."""
     lines, transport = [], [f"keepalive_idle_conns_per_host {IDLE_CONNECTIONS}"]
     if policies.checked:
-        lines += ["lb_policy least_conn", "lb_try_duration 1s"]
+        lines += ["lb_policy least_conn", f"lb_try_duration {policies.try_s:g}s"]
         lines += ["fail_duration 10s", "max_fails 5", "unhealthy_status 5xx"]
         lines += [f"health_uri {policies.health_uri}", "health_interval 10s"]
         transport += ["dial_timeout 1s", "response_header_timeout 1s"]

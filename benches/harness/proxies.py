@@ -136,7 +136,8 @@ _HAPROXY_POLICIES = (
     *("retries 2", "retry-on conn-failure empty-response response-timeout 502 503 504", "option redispatch"),
 )
 _HAPROXY_CHECKS = "check inter 10s observe layer7 error-limit 50 on-error mark-down"
-_LIMITED = CaddyPolicies(checked=True, max_requests=CADDY_SLOTS, health_uri="/stats")  # of `weir serve work`
+#: For `weir serve work`, whose responses take up to 600 ms: a call that waits longer would be late.
+_LIMITED = CaddyPolicies(checked=True, max_requests=CADDY_SLOTS, try_s=0.4, health_uri="/stats")
 _GUARDED = EnvoyPolicies(guarded=True)
 _ALL = EnvoyPolicies(guarded=True, retries=2, per_try_timeout_s=0.8, hedging=True)
 _HEDGING = EnvoyPolicies(retries=1, per_try_timeout_s=HEDGE_AFTER_S, hedging=True, backoff_s=0.001)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from harness import causes, gate_goals, gated, page, published, sampling
+from harness import causes, gate_goals, gated, overload, page, published, sampling
 from harness.caddy import CaddyPolicies
 from harness.caddy import configuration as caddyfile
 from harness.envoy import EnvoyPolicies, counters
@@ -146,3 +146,12 @@ def test_gateways_are_plain_unless_they_have_policies() -> None:
     assert "lb_" not in caddyfile(8080, [9001], CaddyPolicies())
     assert "health_uri /\n" in caddyfile(8080, [9001], CaddyPolicies(checked=True))
     assert "unhealthy_request_count 50\n" in caddyfile(8080, [9001], CaddyPolicies(checked=True, max_requests=50))
+
+
+def test_a_success_after_the_deadline_is_no_goodput(tmp_path: Path) -> None:
+    log = tmp_path / "requests.jtl"
+    rows = [(999, 200), (1_005, 200), (1_006, 200), (3, 503), (1_001, 504)]
+    log.write_text("elapsed,responseCode\n" + "".join(f"{ms},{status}\n" for ms, status in rows))
+    found = overload.by_status(log)
+    assert (found["in_time"], found["of"]) == (2, {"good": 3, "rejected": 1, "late": 1, "other": 0})
+    assert (found["good_max_ms"], found["rejected_max_ms"]) == (1_006, 3)
