@@ -50,7 +50,9 @@ def configuration(port: int, upstreams: Sequence[int], policies: CaddyPolicies) 
         lines += [f"health_uri {policies.health_uri}", "health_interval 10s"]
         transport += ["dial_timeout 1s", "response_header_timeout 1s"]
         # Retries end the wait for a host that is full, too.
-        lines += [f"unhealthy_request_count {policies.max_requests}" if policies.max_requests else "lb_retries 2"]
+        lines += ["lb_try_interval 50ms"] if policies.max_requests else ["lb_retries 2"]
+    if policies.max_requests:
+        lines += [f"unhealthy_request_count {policies.max_requests}"]
     hosts = " ".join(f"127.0.0.1:{upstream}" for upstream in upstreams)
     return f"""\
 {{

@@ -31,8 +31,8 @@ METHOD = f"""\
 generator. A call takes 100 to 600 ms of work, so the capacity is {CAPACITY:.1f} calls/s. The service also finishes
 abandoned work. The deadline of a call is T = {DEADLINE_MS:,} ms. The concurrency limit is the default.
 
-Goodput is responses of the upstream by T + {AFTER_MS} ms, per second. Times are from the log of all requests, in ms, from the
-intended start of a call.
+Goodput is responses of the upstream by T + {AFTER_MS} ms, per second. Times are from the log of all requests, in ms,
+from the intended start of a call.
 
 Peers, as their documentation configures them ([why so](../design/gate-peers.md)): `{ENVOY_GUARDED}` has its example of
 that filter, outlier detection and a timeout of 1 s. Caddy has no adaptive limit: `{CADDY_LIMITED}` is the number of
