@@ -7,6 +7,8 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
+#[cfg(feature = "schema")]
+use jsonschema::Validator;
 use serde::de::IgnoredAny;
 
 use weir_base::failure::FailureKind;
@@ -50,9 +52,6 @@ impl fmt::Display for InvalidSchema {
 }
 
 #[cfg(feature = "schema")]
-type Validator = jsonschema::Validator;
-
-#[cfg(feature = "schema")]
 fn validator(schema: &serde_json::Value) -> Result<Validator, InvalidSchema> {
     jsonschema::validator_for(schema).map_err(|error| InvalidSchema(format!("not a JSON Schema: {error}")))
 }
@@ -60,10 +59,13 @@ fn validator(schema: &serde_json::Value) -> Result<Validator, InvalidSchema> {
 /// Validator of a build without JSON Schemas: there is none.
 #[cfg(not(feature = "schema"))]
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Validator {}
+pub(crate) enum AbsentSchema {}
 
 #[cfg(not(feature = "schema"))]
-impl Validator {
+use AbsentSchema as Validator;
+
+#[cfg(not(feature = "schema"))]
+impl AbsentSchema {
     fn is_valid(self, _: &serde_json::Value) -> bool {
         match self {}
     }
@@ -71,7 +73,9 @@ impl Validator {
 
 #[cfg(not(feature = "schema"))]
 fn validator(_: &serde_json::Value) -> Result<Validator, InvalidSchema> {
-    Err(InvalidSchema("a JSON Schema, which this build of weir cannot read; build it with the feature schema".to_owned()))
+    Err(InvalidSchema(
+        "a JSON Schema, which this build of weir cannot read; build it with the feature schema".to_owned(),
+    ))
 }
 
 impl Default for Success {

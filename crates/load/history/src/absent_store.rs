@@ -10,9 +10,9 @@ use weir_measure::Run;
 
 /// Store of saved runs: there is none.
 #[derive(Debug)]
-pub enum RunStore {}
+pub enum AbsentStore {}
 
-impl RunStore {
+impl AbsentStore {
     /// Never a store.
     ///
     /// # Errors

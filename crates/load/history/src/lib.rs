@@ -35,7 +35,7 @@ mod trend_report;
 mod trend_text;
 
 #[cfg(not(feature = "sqlite"))]
-pub use self::absent_store::RunStore;
+pub use self::absent_store::AbsentStore as RunStore;
 pub use self::compare_options::{CompareOptions, ComparisonResult};
 pub use self::error::HistoryError;
 pub use self::reference::RunReference;

@@ -1,10 +1,10 @@
 //! Loads of k6's scripts, as far as this build has them.
 
 #[cfg(feature = "engines")]
-pub use weir_k6::{K6Load, K6Role};
+pub(crate) use weir_k6::{K6Load, K6Role};
 
 #[cfg(not(feature = "engines"))]
-pub use self::absent::{AbsentK6 as K6Load, AbsentRole as K6Role};
+pub(crate) use self::absent::{AbsentK6 as K6Load, AbsentK6Role as K6Role};
 
 #[cfg(not(feature = "engines"))]
 mod absent {
@@ -14,11 +14,11 @@ mod absent {
 
     /// Script of k6: there is none.
     #[derive(Debug)]
-    pub enum AbsentK6 {}
+    pub(crate) enum AbsentK6 {}
 
     /// Who calls the functions of a script.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum AbsentRole {
+    pub(crate) enum AbsentK6Role {
         /// This process, with all users.
         Single,
         /// This process, for one iteration that is shown.
@@ -33,26 +33,18 @@ mod absent {
         ///
         /// # Errors
         /// One line: this build has no JavaScript.
-        pub fn open(script: &ScriptOptions) -> Result<Self, String> {
+        pub(crate) fn open(script: &ScriptOptions) -> Result<Self, String> {
             let name = script.path.display();
             Err(format!("{name}: this build of weir has no JavaScript; build it with the feature scripts"))
         }
 
         /// Never called.
-        pub fn users_of_short_form(&self) -> Option<u64> {
+        pub(crate) fn users_of_short_form(&self) -> Option<u64> {
             match *self {}
         }
 
         /// Never called.
-        pub fn apply(&self, _: &mut Options, _: bool) {
-            match *self {}
-        }
-
-        /// Never called.
-        ///
-        /// # Errors
-        /// None.
-        pub fn prepare(&mut self, _: &Options, _: LoadPlan, _: bool, _: AbsentRole) -> Result<LoadPlan, String> {
+        pub(crate) fn apply(&self, _: &mut Options, _: bool) {
             match *self {}
         }
 
@@ -60,7 +52,13 @@ mod absent {
         ///
         /// # Errors
         /// None.
-        pub fn set_up(&self, _: &Options, _: &dyn Fn() -> bool) -> Result<(), String> {
+        pub(crate) fn prepare(
+            &mut self,
+            _: &Options,
+            _: LoadPlan,
+            _: bool,
+            _: AbsentK6Role,
+        ) -> Result<LoadPlan, String> {
             match *self {}
         }
 
@@ -68,17 +66,7 @@ mod absent {
         ///
         /// # Errors
         /// None.
-        pub fn tear_down(&self, _: &Options) -> Result<(), String> {
-            match *self {}
-        }
-
-        /// Never called.
-        pub fn for_agents(&self, _: bool) -> ScriptOptions {
-            match *self {}
-        }
-
-        /// Never called.
-        pub fn report(&self) -> Option<String> {
+        pub(crate) fn set_up(&self, _: &Options, _: &dyn Fn() -> bool) -> Result<(), String> {
             match *self {}
         }
 
@@ -86,12 +74,17 @@ mod absent {
         ///
         /// # Errors
         /// None.
-        pub fn add_reports(&self, _: &[String]) -> Result<(), String> {
+        pub(crate) fn tear_down(&self, _: &Options) -> Result<(), String> {
             match *self {}
         }
 
         /// Never called.
-        pub fn complete(&self, _: &mut Run) {
+        pub(crate) fn for_agents(&self, _: bool) -> ScriptOptions {
+            match *self {}
+        }
+
+        /// Never called.
+        pub(crate) fn report(&self) -> Option<String> {
             match *self {}
         }
 
@@ -99,12 +92,25 @@ mod absent {
         ///
         /// # Errors
         /// None.
-        pub fn own_summaries(&self, _: &Run) -> Result<Vec<(String, String)>, String> {
+        pub(crate) fn add_reports(&self, _: &[String]) -> Result<(), String> {
             match *self {}
         }
 
         /// Never called.
-        pub fn summary_export(&self, _: &Run) -> String {
+        pub(crate) fn complete(&self, _: &mut Run) {
+            match *self {}
+        }
+
+        /// Never called.
+        ///
+        /// # Errors
+        /// None.
+        pub(crate) fn own_summaries(&self, _: &Run) -> Result<Vec<(String, String)>, String> {
+            match *self {}
+        }
+
+        /// Never called.
+        pub(crate) fn summary_export(&self, _: &Run) -> String {
             match *self {}
         }
     }

@@ -8,9 +8,9 @@ use weir_server::ResponseBody;
 
 /// Validator of order bodies: there is none.
 #[derive(Debug)]
-pub(super) struct OrderValidator;
+pub(super) struct AbsentValidator;
 
-impl OrderValidator {
+impl AbsentValidator {
     /// Nothing.
     ///
     /// # Errors
@@ -21,7 +21,9 @@ impl OrderValidator {
 
     /// Response 501 with what is missing.
     pub(super) fn validate(&self, _: &[u8]) -> Response<ResponseBody> {
-        let missing = Bytes::from_static(br#"{"error":"this build of weir has no JSON Schemas; build it with the feature schema"}"#);
+        let missing = Bytes::from_static(
+            br#"{"error":"this build of weir has no JSON Schemas; build it with the feature schema"}"#,
+        );
         response(StatusCode::NOT_IMPLEMENTED, CONTENT_TYPE_JSON, missing)
     }
 }
