@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -136,6 +136,34 @@ def _announced(kind: type[Target], name: str, command: list[str], core: int) -> 
             raise StartError(f"did not start: {said}")
         server = kind(name, int(json.loads(line)["listening"].rsplit(":", 1)[1]), process)
         try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def started(
+    make: Callable[[str, int, subprocess.Popen[str]], Target],
+    name: str,
+    command: list[str],
+    core: int,
+    port: int,
+    **variables: str,
+) -> Iterator[Target]:
+    """Start a server that listens on `port`, with these environment variables, until the context is left.
+
+    What it writes to standard error is shown only if it does not start.
+    """
+    with tempfile.TemporaryFile("w+") as stderr:
+        process = subprocess.Popen(pinned(command, core), stderr=stderr, text=True, env=environment() | variables)
+        server = make(name, port, process)
+        try:
+            try:
+                await_port(server)
+            except StartError as why:
+                stderr.seek(0)
+                lines = stderr.read().strip().splitlines()
+                raise StartError(f"{why}: {lines[-1]}" if lines else str(why)) from None
             yield server
         finally:
             server.stop()
