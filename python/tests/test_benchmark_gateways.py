@@ -1,5 +1,6 @@
 """The benchmarks of gateways: costs and rejections of saved runs, goals with their causes, counters of peers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def section(cpu_us: dict[str, float], p50_ms: dict[str, float] | None = None) ->
         for name, cost in cpu_us.items()
         for number in range(ROUNDS)
     ]
-    plan = {"quick": False, "pairs": ROUNDS, "closed_s": 3, "gate_s": 6}
+    plan = {"quick": False, "pairs": ROUNDS, "gate_rounds": ROUNDS, "closed_s": 3, "gate_s": 6}
     return Section("gate", {"date": "2026-11-30"}, {}, [], plan, every)
 
 
@@ -107,7 +108,7 @@ def test_costs_are_of_successes_and_rejections_are_counted_over_all_rounds() -> 
     every = section(COSTS).every
     for number, one in enumerate(found for found in every if found.contender == ENVOY_POLICED):
         one.server["rejected"] = 250 if number == 0 else 0
-    rejecting = Section("gate", {}, {}, [], {"quick": False, "pairs": ROUNDS, "closed_s": 3, "gate_s": 6}, every)
+    rejecting = replace(section(COSTS), every=every)
     found = published.Page("gate", page.render(rejecting))
     assert found.cell("Maximum throughput", ENVOY_POLICED, "rejected") == "11.11%"
     assert found.cell("Maximum throughput", PLAIN, "rejected") == "0.00%"
