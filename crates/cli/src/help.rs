@@ -56,7 +56,16 @@ const PAGES: [(&str, &str); 36] = [
 /// Command line of the program.
 pub(super) fn command() -> Command {
     let command = with_reference(Cli::command(), "", "", &pages::base());
-    headings::with_headings(command).mut_subcommands(usual_flags::with_usual_flags)
+    headings::with_headings(command)
+        .mut_subcommands(|inner| usual_flags::with_usual_flags(with_log_beside_its_format(inner)))
+}
+
+/// Gateway whose access log is beside the format of the log; the flag itself is one of all servers.
+fn with_log_beside_its_format(command: Command) -> Command {
+    match command.get_name() {
+        "gate" => command.mut_arg("access_log", |arg| arg.help_heading(super::gate::OBSERVABILITY)),
+        _ => command,
+    }
 }
 
 /// Text that is asked for by `weir help from` or `weir load --help TOPIC`, or why there is none.

@@ -50,7 +50,7 @@ use weir_scripts::PythonHost;
 
 pub use weir_command::exit;
 
-/// Load-test HTTP services; with a test server, a gateway and a job sender
+/// Load-test HTTP services; also a test server, a gateway and a job sender
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {

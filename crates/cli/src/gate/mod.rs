@@ -91,7 +91,7 @@ pub(super) struct GateArgs {
     tunnel_timeout: Duration,
 }
 
-const OBSERVABILITY: &str = "Observability";
+pub(super) const OBSERVABILITY: &str = "Observability";
 
 const EXAMPLES: &str = "\
 Examples:

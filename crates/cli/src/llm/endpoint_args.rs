@@ -18,7 +18,7 @@ const ENDPOINT: &str = "Endpoint";
 pub(super) struct EndpointArgs {
     /// server's URL, e.g. http://localhost:8000; the API's path is added
     url: String,
-    /// request this model (the server's name for it)
+    /// request this model, as the server names it; most APIs need it
     #[arg(long, value_name = "NAME", help_heading = ENDPOINT)]
     model: Option<String>,
     /// use chat, completions, responses, embeddings, messages, ollama, ollama-generate, tgi [default: by path or chat]

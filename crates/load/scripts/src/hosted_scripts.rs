@@ -1,11 +1,11 @@
 //! Programs that drive the users of an agent.
 
+use crate::k6_load::{K6Load, K6Role};
 use crate::lua_script::{LuaLoad, LuaRole};
 use crate::python_host::{PythonHost, PythonScript, ScriptRole};
 use weir_agents::{AgentPrograms, process};
 use weir_command::Messages;
 use weir_command::exit;
-use weir_k6::{K6Load, K6Role};
 use weir_llm::load::ConversationOptions;
 use weir_load::program::{BuiltInProgram, ProgramOptions, ScriptOptions};
 use weir_load::{AgentPosition, LoadPlan, Options};

@@ -11,7 +11,10 @@ mod order;
 mod query;
 mod status;
 mod truncate;
+#[cfg(feature = "schema")]
 mod validate;
+#[cfg(not(feature = "schema"))]
+mod validate_absent;
 
 use std::io;
 use std::sync::Arc;
@@ -27,7 +30,10 @@ use self::drip::DripBody;
 use self::query::{Query, number};
 use self::status::{StatusChoice, status};
 use self::truncate::TruncatedBody;
+#[cfg(feature = "schema")]
 use self::validate::OrderValidator;
+#[cfg(not(feature = "schema"))]
+use self::validate_absent::AbsentValidator as OrderValidator;
 use super::responses::{
     CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, payload_too_large, response,
 };

@@ -154,7 +154,11 @@ fn the_remedy_for_lateness_depends_on_its_cause() {
     assert!(remedy(LoadModel::Open, false, 0.02).contains("--spin"));
     assert!(remedy(LoadModel::Open, false, 0.8).contains("Lower the rate"));
     assert!(!remedy(LoadModel::Open, true, 1.0).contains("--spin"));
-    assert!(remedy(LoadModel::Closed, false, 0.02).contains("-c"));
+    assert!(remedy(LoadModel::Closed, false, 0.02).contains("connections (-c) or users (--users)"));
+    // A script that has no step yet: it has users, and no -c that its reader gave.
+    let script = Counts { script_utilization: 0.01, ..late.clone() };
+    let words = reasons(&Evidence { model: LoadModel::Closed, ..evidence(&script) }).join(" ");
+    assert!(words.contains("Use fewer users (--users)") && !words.contains("-c"), "{words}");
 }
 
 #[test]
