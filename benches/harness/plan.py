@@ -100,4 +100,7 @@ class Plan:
                 verdicts=2,
                 quick=True,
             )
-        return replace(plan, pairs=pairs) if pairs else plan
+        if not pairs:
+            return plan
+        fewer = {name: min(pairs, getattr(plan, name)) for name in ("slow_rounds", "harm_rounds")}
+        return replace(plan, pairs=pairs, **fewer)

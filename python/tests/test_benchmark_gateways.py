@@ -9,6 +9,7 @@ from harness.caddy import CaddyPolicies
 from harness.caddy import configuration as caddyfile
 from harness.envoy import EnvoyPolicies, counters
 from harness.envoy import configuration as envoy_file
+from harness.plan import Plan
 from harness.proxies import ENVOY, ENVOY_POLICED, GATEWAYS, HAPROXY, NGINX, PLAIN, POLICED
 from harness.results import Section
 from harness.trial import Trial
@@ -156,3 +157,9 @@ def test_a_success_after_the_deadline_is_no_goodput(tmp_path: Path) -> None:
     found = overload.by_status(log)
     assert (found["in_time"], found["of"]) == (2, {"good": 3, "rejected": 1, "late": 1, "other": 0})
     assert (found["good_max_ms"], found["rejected_max_ms"]) == (1_006, 3)
+
+
+def test_fewer_rounds_are_fewer_of_slow_contenders_too() -> None:
+    one, many = (Plan.of(quick=False, pairs=pairs, seed=1) for pairs in (1, 9))
+    assert (one.pairs, one.slow_rounds, one.harm_rounds, one.gate_rounds) == (1, 1, 1, 10)
+    assert (many.pairs, many.slow_rounds, many.harm_rounds) == (9, Plan().slow_rounds, Plan().harm_rounds)
