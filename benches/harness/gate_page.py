@@ -44,8 +44,8 @@ def write(section: Section) -> Iterator[str]:
     yield "## Maximum throughput"
     yield (
         f"`wrk` with {gated.CONNECTIONS} connections, {section.plan['closed_s']} s per run,"
-        f" {gated.CLOSED_ROUNDS * section.plan['pairs']} rounds. Where the upstream's core is the limit, compare"
-        " gateways by their CPU time, not by the rate. Attempts are counted by the upstream."
+        f" {section.plan['gate_rounds']} rounds. Where the upstream's core is the limit, compare gateways"
+        " by their CPU time, not by the rate. Attempts are counted by the upstream."
     )
     header = [
         "gateway", "requests/s", "core", "CPU us/request", "user", "system", f"x {NGINX}", f"x {ENVOY}", f"x `{PLAIN}`",

@@ -34,8 +34,6 @@ WITH_POLICIES = (NGINX_POLICED, HAPROXY_POLICED, CADDY_POLICED, ENVOY_POLICED, P
 #: Gateways in open loops: all plain ones, and with policies those that have the same ones.
 EVEN = (DIRECT, *PROXIES, ENVOY_POLICED, POLICED)
 CONNECTIONS = 100
-#: Rounds of the closed loop for each round of open loops: its ratios are what is quoted, and a round is short.
-CLOSED_ROUNDS = 2
 CLOSED = f"closed loop, {CONNECTIONS} connections"
 RATES = (5_000, 10_000)
 #: Statuses of calls that a gateway rejects.
@@ -83,8 +81,7 @@ def measure(bench: Bench) -> list[Trial]:
                 _say(trials[-1])
         for rate in (None, *RATES):  # in sequence, so that compared runs are close in time
             asks = [Ask(name, server, rate) for name, server in servers.items() if rate is None or name in EVEN]
-            count = plan.pairs * (CLOSED_ROUNDS if rate is None else 1)
-            for number, ask in rounds(asks, count, plan.seed):
+            for number, ask in rounds(asks, plan.gate_rounds if rate is None else plan.pairs, plan.seed):
                 trials.append(_trial(bench, upstream, ask, number))
     return trials
 

@@ -1,5 +1,6 @@
 """The benchmarks of gateways: costs and rejections of saved runs, goals with their causes, counters of peers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from harness.caddy import CaddyPolicies
 from harness.caddy import configuration as caddyfile
 from harness.envoy import EnvoyPolicies, counters
 from harness.envoy import configuration as envoy_file
+from harness.plan import Plan
 from harness.proxies import ENVOY, ENVOY_POLICED, GATEWAYS, HAPROXY, NGINX, PLAIN, POLICED
 from harness.results import Section
 from harness.trial import Trial
@@ -44,7 +46,7 @@ def section(cpu_us: dict[str, float], p50_ms: dict[str, float] | None = None) ->
         for name, cost in cpu_us.items()
         for number in range(ROUNDS)
     ]
-    plan = {"quick": False, "pairs": ROUNDS, "closed_s": 3, "gate_s": 6}
+    plan = {"quick": False, "pairs": ROUNDS, "gate_rounds": ROUNDS, "closed_s": 3, "gate_s": 6}
     return Section("gate", {"date": "2026-11-30"}, {}, [], plan, every)
 
 
@@ -107,7 +109,7 @@ def test_costs_are_of_successes_and_rejections_are_counted_over_all_rounds() -> 
     every = section(COSTS).every
     for number, one in enumerate(found for found in every if found.contender == ENVOY_POLICED):
         one.server["rejected"] = 250 if number == 0 else 0
-    rejecting = Section("gate", {}, {}, [], {"quick": False, "pairs": ROUNDS, "closed_s": 3, "gate_s": 6}, every)
+    rejecting = replace(section(COSTS), every=every)
     found = published.Page("gate", page.render(rejecting))
     assert found.cell("Maximum throughput", ENVOY_POLICED, "rejected") == "11.11%"
     assert found.cell("Maximum throughput", PLAIN, "rejected") == "0.00%"
@@ -155,3 +157,9 @@ def test_a_success_after_the_deadline_is_no_goodput(tmp_path: Path) -> None:
     found = overload.by_status(log)
     assert (found["in_time"], found["of"]) == (2, {"good": 3, "rejected": 1, "late": 1, "other": 0})
     assert (found["good_max_ms"], found["rejected_max_ms"]) == (1_006, 3)
+
+
+def test_fewer_rounds_are_fewer_of_slow_contenders_too() -> None:
+    one, many = (Plan.of(quick=False, pairs=pairs, seed=1) for pairs in (1, 9))
+    assert (one.pairs, one.slow_rounds, one.harm_rounds, one.gate_rounds) == (1, 1, 1, 10)
+    assert (many.pairs, many.slow_rounds, many.harm_rounds) == (9, Plan().slow_rounds, Plan().harm_rounds)
