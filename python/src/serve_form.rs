@@ -10,7 +10,8 @@ use weir::machine::logger::Logger;
 use weir::serve::llm::TokenRange;
 use weir::serve::ratelimit::{OneWayDelay, RateLimitHeaderSet};
 use weir::serve::{
-    ServeOptions, TestService, functions, grpc, httpbin, llm, ratelimit, read_body, read_delay, shop, sleep, stream, work, ws,
+    ServeOptions, TestService, functions, grpc, httpbin, llm, ratelimit, read_body, read_delay, shop, sleep, stream,
+    work, ws,
 };
 use weir::server::{AccessLogOptions, Options};
 use weir::workload::mix::Mix;
