@@ -174,20 +174,26 @@ def nginx(program: Path, core: int) -> Iterator[Nginx]:
     """Start nginx with its own configuration on a free port."""
     with tempfile.TemporaryDirectory(prefix="weir-nginx-") as folder:
         port = free_port()
-        config = Path(folder) / "nginx.conf"
-        config.write_text(_nginx_config(Path(folder), port))
-        Path(folder).chmod(0o755)  # its worker may be another user
         (Path(folder) / FILE).write_bytes(bytes(FILE_BYTES))
         (Path(folder) / PAGE).write_bytes(b"x" * PAGE_BYTES)
         (Path(folder) / LARGE).write_bytes(b"x" * LARGE_BYTES)
-        command = [str(program), "-p", folder, "-c", str(config), "-e", f"{folder}/error.log"]
-        process = subprocess.Popen(pinned(command, core), text=True, env=environment())
-        server = Nginx("nginx", port, process)
-        try:
-            await_port(server)
+        with nginx_in(folder, program, core, port, _nginx_config(Path(folder), port)) as server:
             yield server
-        finally:
-            server.stop()
+
+
+@contextmanager
+def nginx_in(folder: str, program: Path, core: int, port: int, config: str) -> Iterator[Nginx]:
+    """Start nginx in a folder, with a configuration that listens on this port."""
+    file = Path(folder) / "nginx.conf"
+    file.write_text(config)
+    Path(folder).chmod(0o755)  # its worker may be another user
+    command = [str(program), "-p", folder, "-c", str(file), "-e", f"{folder}/error.log"]
+    server = Nginx("nginx", port, subprocess.Popen(pinned(command, core), text=True, env=environment()))
+    try:
+        await_port(server)
+        yield server
+    finally:
+        server.stop()
 
 
 def _nginx_config(folder: Path, port: int) -> str:

@@ -1,6 +1,7 @@
 //! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run()`].
 
 mod agent_args;
+mod auth_timeout_args;
 mod capacity;
 mod compare;
 mod completions;
@@ -32,6 +33,7 @@ mod scenario_args;
 mod send;
 mod serve;
 mod server_args;
+mod service_connection_args;
 mod simulate;
 mod stream_args;
 mod study;

@@ -26,12 +26,7 @@ use weir_send::{ApiKey, HostLimit, JobDefaults, KeyHosts, Options, ResponseRules
 use weir_send_file::BulkOptions;
 
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
-    disable_help_subcommand = true,
-    after_help = EXAMPLES
-)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
 pub(crate) struct SendArgs {
     #[command(subcommand)]
     pub(super) queue: Option<QueueCommand>,

@@ -2,19 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use weir_measure::{LoadModel, Run};
-use weir_testing::{Output, Reply, Seen, Server, Weir};
+use weir_testing::{Reply, Seen, Server, Weir};
 
-/// Runs a script; returns what it printed, and the run.
-fn play(server: &Server, script: &str, args: &[&str]) -> (Output, Run) {
-    let folder = Weir::new();
-    folder.write("users.js", script);
-    let host = format!("HOST={}", server.url(""));
-    let flags = ["load", "-q", "-s", "users.js", "-e", &host, "-o", "run.json"];
-    let output = folder.run(&[&flags, args].concat());
-    let run = folder.read("run.json");
-    assert!(!run.is_empty(), "{output:?}");
-    (output, Run::from_json(&run).unwrap())
-}
+use crate::k6_scripts::play;
 
 /// Names of the checks that have failed.
 fn failed_checks(run: &Run) -> Vec<String> {

@@ -26,7 +26,7 @@ fn service() -> Server {
 }
 
 /// Runs a script; returns what it printed, and the run.
-fn play(server: &Server, script: &str, args: &[&str]) -> (Output, Run) {
+pub(crate) fn play(server: &Server, script: &str, args: &[&str]) -> (Output, Run) {
     let folder = Weir::new();
     folder.write("users.js", script);
     let host = format!("HOST={}", server.url(""));

@@ -12,6 +12,7 @@ use super::live_health::LiveHealth;
 use super::live_service::LiveService;
 use super::live_shared::{LiveShared, PageSubject};
 use super::page_server::{PageListener, page_urls};
+use super::page_service::PageService;
 use weir_load::LoadControl;
 use weir_machine::lock::lock;
 use weir_machine::logger::Logger;
@@ -58,7 +59,7 @@ impl LivePage {
             ticks: AtomicU64::new(0),
             wakes: watch::Sender::new(0),
         });
-        let server = listener.start(|| LiveService(Arc::clone(&shared)), logger)?;
+        let server = listener.start(|| PageService(LiveService(Arc::clone(&shared))), logger)?;
         Ok(Self { shared, server })
     }
 

@@ -28,7 +28,7 @@ pub use self::path::WorkPath;
 use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
 use weir_base::Nanos;
 use weir_machine::lock::lock;
-use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, StaticBody, Timer};
+use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, StaticBody};
 use weir_workload::station::{Station, StationOutcome};
 
 /// Service with `/api/work` and `/stats`.
@@ -133,13 +133,7 @@ impl Service {
     }
 }
 
-impl server::Service for Service {
-    type Local = ();
-
-    fn init_thread(&self, _: &Timer) -> io::Result<()> {
-        Ok(())
-    }
-
+impl server::StatelessService for Service {
     fn static_body(&self) -> Option<Arc<StaticBody>> {
         Some(Arc::clone(&self.page))
     }
@@ -148,7 +142,7 @@ impl server::Service for Service {
         self.counts.register(registry);
     }
 
-    async fn handle(&self, (): &(), request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let path = request.uri().path();
         match path {
             "/api/work" | "/stats" if request.method() != Method::GET => method_not_allowed("GET").into(),

@@ -103,14 +103,8 @@ impl<'a> ProgramFlows<'a> {
 }
 
 impl UserFlow for ProgramFlows<'_> {
-    fn call(
-        &mut self,
-        subject: &mut CallSubject,
-        event: &FlowEvent<'_>,
-        now: Nanos,
-        buffers: CallBuffers<'_>,
-    ) -> Option<FlowNext> {
-        let CallBuffers { request, pipelined, findings, .. } = buffers;
+    fn call(&mut self, subject: &mut CallSubject, event: &FlowEvent<'_>, buffers: CallBuffers<'_>) -> Option<FlowNext> {
+        let CallBuffers { request, pipelined, findings, now, .. } = buffers;
         let step = event.step();
         findings.clear(step.unwrap_or(0));
         let mut call = ProgramCall {

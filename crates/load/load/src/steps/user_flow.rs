@@ -22,13 +22,7 @@ pub(crate) trait UserFlow: Debug + Send {
     }
 
     /// Continues a user with an event; returns its next step, or `None` if it has nothing to do.
-    fn call(
-        &mut self,
-        subject: &mut CallSubject,
-        event: &FlowEvent<'_>,
-        now: Nanos,
-        buffers: CallBuffers<'_>,
-    ) -> Option<FlowNext>;
+    fn call(&mut self, subject: &mut CallSubject, event: &FlowEvent<'_>, buffers: CallBuffers<'_>) -> Option<FlowNext>;
 
     /// Earliest start of a user's next iteration, after one that was intended at `intended`; `NEVER` without one.
     fn next_start(&self, user: u32, intended: Nanos) -> Option<Nanos>;
@@ -135,12 +129,13 @@ pub(crate) struct CallSubject {
     pub(crate) intended: Nanos,
 }
 
-/// Buffers for the request and the findings of a call, and the date in seconds since 1970.
+/// Buffers for the request and the findings of a call, its time, and the date in seconds since 1970.
 #[derive(Debug)]
 pub(crate) struct CallBuffers<'a> {
     pub(crate) request: &'a mut RequestBytes,
     pub(crate) pipelined: &'a mut Vec<PipelinedRequest>,
     pub(crate) findings: &'a mut StepFindings,
+    pub(crate) now: Nanos,
     pub(crate) unix_s: i64,
 }
 
@@ -162,13 +157,7 @@ impl UserFlow for EndedFlow {
         None
     }
 
-    fn call(
-        &mut self,
-        _subject: &mut CallSubject,
-        _event: &FlowEvent<'_>,
-        _now: Nanos,
-        _buffers: CallBuffers<'_>,
-    ) -> Option<FlowNext> {
+    fn call(&mut self, _: &mut CallSubject, _: &FlowEvent<'_>, _: CallBuffers<'_>) -> Option<FlowNext> {
         None
     }
 

@@ -255,7 +255,7 @@ impl<'a> UserTable<'a> {
         let Some(slot) = users.get_mut(user as usize) else { return UserAction::Wait };
         let LoadUser { scenario, iteration, intended, .. } = *slot;
         let mut subject = CallSubject { user, scenario, iteration, intended };
-        let next = flow.call(&mut subject, event, now, CallBuffers { request, pipelined, findings, unix_s });
+        let next = flow.call(&mut subject, event, CallBuffers { request, pipelined, findings, now, unix_s });
         (slot.scenario, slot.intended) = (subject.scenario, subject.intended);
         match next {
             Some(next @ (FlowNext::Send(send) | FlowNext::SendBeside(send))) => {

@@ -8,7 +8,7 @@ mod placing;
 use std::collections::VecDeque;
 
 pub(super) use self::placing::MovedRequest;
-use super::receive::MAX_READS;
+use super::receive::{MAX_READS, ReceivedPart};
 use super::{Flow, Worker};
 use crate::connection::ConnectionPhase;
 use crate::exchange::FlowExchange;
@@ -64,19 +64,13 @@ impl<F: Flow> Worker<'_, F> {
         let key = self.connections.key(index);
         let mut buffer = std::mem::take(&mut self.reading.buffer);
         let mut reads = 0;
-        while let Some((received, taken)) = self.receive(index, &mut buffer) {
-            let now = self.clock.now();
-            if received.bytes == 0 {
-                self.closed_by_peer(index, now);
-                break;
-            }
-            let at = self.arrival(&received, now);
-            if !self.process_streams(index, key, &buffer[..taken], at, now) {
+        while let Some(ReceivedPart { taken, is_last, times }) = self.receive(index, &mut buffer) {
+            if !self.process_streams(index, key, &buffer[..taken], times) {
                 break;
             }
             reads += 1;
             let has_others = self.streams_of(index).is_some_and(|streams| streams.len() > 1);
-            if received.drained && !event.hung_up && (!has_others || reads >= MAX_DRAINED_READS) {
+            if is_last && !event.hung_up && (!has_others || reads >= MAX_DRAINED_READS) {
                 break;
             }
             if reads >= MAX_READS {
@@ -89,8 +83,8 @@ impl<F: Flow> Worker<'_, F> {
         self.settle_streams(index, key, self.clock.now());
     }
 
-    /// Takes bytes that came at `at` on a connection with streams; true if it is still open.
-    fn process_streams(&mut self, index: u32, key: u64, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
+    /// Takes bytes that came on a connection with streams; true if it is still open.
+    fn process_streams(&mut self, index: u32, key: u64, mut bytes: &[u8], ReadTimes { at, now }: ReadTimes) -> bool {
         if let Some(streams) = self.streams_of(index) {
             streams.received = now;
         }

@@ -14,21 +14,7 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 
 fn outcome(response_ms: u64, late_us: u64, end: RequestEnd) -> Outcome {
-    let done = Nanos::from_millis(response_ms);
-    Outcome {
-        number: 0,
-        intended: Nanos::ZERO,
-        ready: Nanos::ZERO,
-        sent: Nanos(late_us * 1000),
-        first_byte: done,
-        done,
-        connect: Nanos::ZERO,
-        end,
-        bytes_in: 1,
-        body_in: 1,
-        bytes_out: 1,
-        counted_in: 0,
-    }
+    Outcome { sent: Nanos(late_us * 1000), ..Outcome::new(end, Nanos::ZERO, Nanos::from_millis(response_ms)) }
 }
 
 fn counts(n: u64, response_ms: u64, late_us: u64) -> Counts {
