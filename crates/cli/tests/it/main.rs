@@ -49,6 +49,7 @@ mod import_cli;
 mod import_curl;
 mod k6_errors;
 mod k6_grpc;
+mod k6_grpc_streams;
 mod k6_modules;
 mod k6_responses;
 mod k6_scripts;

@@ -37,12 +37,10 @@ impl LoadPlan {
         let users = shard.count(users);
         let hosts = u64::try_from(mix.origins().count()).unwrap_or(1).clamp(1, MAX_HOSTS_PER_USER);
         let first = mix.origins().next();
-        let (target, ResolvedOrigin { addresses, tls }) = match first {
+        let (target, ResolvedOrigin { addresses, tls, .. }) = match first {
             Some((origin, address)) => (target_of(origin), address.clone()),
             // Only variables name hosts: whether they respond shows in the run.
-            None => {
-                (Target::of_host(false, "localhost", 80), ResolvedOrigin { addresses: Vec::new().into(), tls: None })
-            }
+            None => (Target::of_host(false, "localhost", 80), ResolvedOrigin::new(Vec::new().into(), None)),
         };
         Ok(Self {
             target: Target { url: shown_url(options, &target), ..target },
