@@ -51,6 +51,7 @@ mod k6_errors;
 mod k6_grpc;
 mod k6_grpc_streams;
 mod k6_modules;
+mod k6_outputs;
 mod k6_responses;
 mod k6_scripts;
 mod k6_sockets;
