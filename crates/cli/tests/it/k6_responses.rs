@@ -39,6 +39,8 @@ fn a_response_is_an_object_with_all_its_fields() {
             && r.request.cookies.own[0].value === 'v',
           set: () => r.body === 'other' && r.extra === 1 && r.timings.own === 2 && r.timings === r.timings,
           keys: () => Object.keys(r).length === 17,
+          peer: () => r.remote_ip === '127.0.0.1' && `:${r.remote_port}` === __ENV.HOST.slice(-`${r.remote_port}`.length - 1)
+            && r.tls_version === '' && r.tls_cipher_suite === '',
           class: () => r instanceof http.Response && 'status' in r && !('other' in r) && r.other === undefined,
         });
         check(http.get(`${__ENV.HOST}/j`), {

@@ -113,6 +113,8 @@ pub(super) fn new_request(
         discards_body: user.script.options.discards_bodies,
         is_binary: false,
         is_call: false,
+        is_stream: false,
+        channel: 0,
         has_digest: false,
         throws: false,
         cookies: Vec::new(),
@@ -158,7 +160,14 @@ fn apply(request: &mut HttpRequest, options: &Object<'_>) -> Result<()> {
     if let Some(tags) = options.get::<_, Option<Vec<String>>>("tags")? {
         request.tags = tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     }
-    request.is_call = options.get::<_, Option<bool>>("isCall")?.unwrap_or(false);
+    if let Some(channel) = options.get::<_, Option<u32>>("channel")? {
+        request.channel = channel;
+        request.is_call = true;
+        request.is_stream = options.get::<_, Option<bool>>("isStream")?.unwrap_or(false);
+        if request.is_stream && options.get::<_, Option<f64>>("timeout")?.is_none() {
+            request.timeout = Nanos::NEVER;
+        }
+    }
     let kind: Option<String> = options.get("responseType")?;
     match kind.as_deref() {
         Some("none") => request.discards_body = true,

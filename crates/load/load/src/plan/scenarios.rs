@@ -30,9 +30,7 @@ impl LoadPlan {
         let (target, origin) = match first {
             Some((origin, address)) => (target_of(origin), address.clone()),
             // Only variables name hosts: whether they respond shows in the run.
-            None => {
-                (Target::of_host(false, "localhost", 80), ResolvedOrigin { addresses: Vec::new().into(), tls: None })
-            }
+            None => (Target::of_host(false, "localhost", 80), ResolvedOrigin::new(Vec::new().into(), None)),
         };
         let target = Target { url: shown_url(options, &target), ..target };
         let base = frame.plan(options, target, origin, position)?;

@@ -180,7 +180,11 @@ impl UserFlow for StepFlows<'_> {
         match event {
             FlowEvent::Begin => self.step(user, buffers, |flow, context| flow.begin(context, intended, now)),
             FlowEvent::Woken => self.step(user, buffers, |flow, context| flow.woken(context, now)),
-            FlowEvent::Stop | FlowEvent::More | FlowEvent::Events { .. } | FlowEvent::Socket(_) => None,
+            FlowEvent::Stop
+            | FlowEvent::More
+            | FlowEvent::Events { .. }
+            | FlowEvent::Socket(_)
+            | FlowEvent::Message { .. } => None,
             FlowEvent::Failed { kind, .. } => {
                 self.step(user, buffers, |flow, context| flow.failed(context, *kind, now))
             }

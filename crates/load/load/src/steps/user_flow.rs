@@ -85,11 +85,21 @@ pub(crate) trait UserFlow: Debug + Send {
     /// TLS of an origin whose addresses are known.
     fn tls(&self, scenario: u32, origin: OriginId) -> Option<&Tls>;
 
+    /// Whether requests to an origin whose addresses are known are calls of gRPC.
+    fn is_for_calls(&self, _origin: OriginId) -> bool {
+        false
+    }
+
     /// Origin as text.
     fn origin_name(&self, scenario: u32, origin: OriginId) -> String;
 
     /// Whether responses may be read as streams of events.
     fn may_read_events(&self) -> bool {
+        false
+    }
+
+    /// Whether users are told of the connections of responses.
+    fn asks_for_connections(&self) -> bool {
         false
     }
 

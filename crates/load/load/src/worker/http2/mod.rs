@@ -117,7 +117,11 @@ impl<F: Flow> Worker<'_, F> {
             }
             Event::Data { key, bytes } => {
                 let streams = self.connections.get(index).and_then(|slot| slot.streams.as_mut());
-                if let Some(kept) = streams.and_then(|streams| streams.get(key)?.inner.kept()) {
+                let Some(exchange) = streams.and_then(|streams| streams.get(key)) else { return };
+                if exchange.inner.is_call_stream() {
+                    return F::messages_arrived(self, index, key, bytes, ReadTimes { at, now });
+                }
+                if let Some(kept) = exchange.inner.kept() {
                     kept.body(bytes);
                 }
             }
@@ -181,9 +185,9 @@ impl<F: Flow> Worker<'_, F> {
 
     /// Takes a whole response.
     pub(super) fn stream_ended(&mut self, index: u32, key: u32, totals: &ResponseTotals, at: Nanos, now: Nanos) {
-        let status = match &self.shared.plan.grpc {
-            None => Ok(totals.status),
-            Some(_) => self.call_ended(index, key, totals),
+        let status = match self.streams_of(index).is_some_and(|streams| streams.has_calls) {
+            false => Ok(totals.status),
+            true => self.call_ended(index, key, totals),
         };
         let Some(slot) = self.connections.get(index) else { return };
         let Some(exchange) = slot.streams.as_mut().and_then(|streams| streams.take(key)) else { return };
@@ -211,11 +215,11 @@ impl<F: Flow> Worker<'_, F> {
     fn stream_reset(&mut self, index: u32, key: u32, reset: &StreamReset, now: Nanos) {
         let Some(slot) = self.connections.get(index) else { return };
         let Some(streams) = &mut slot.streams else { return };
-        let is_going_away = streams.protocol.is_going_away();
+        let (is_going_away, has_calls) = (streams.protocol.is_going_away(), streams.has_calls);
         let Some(mut exchange) = streams.take(key) else { return };
         let origin = slot.origin;
         self.note_unused(index, now);
-        if reset.is_unprocessed && is_going_away && exchange.resends < MAX_RESENDS {
+        if reset.is_unprocessed && is_going_away && exchange.resends < MAX_RESENDS && exchange.may_restart() {
             self.results.counters.counts().http2.resent += 1;
             exchange.reset(now);
             self.streams.moved.push_back(MovedRequest { exchange, origin });
@@ -225,7 +229,7 @@ impl<F: Flow> Worker<'_, F> {
         self.results.counters.counts().http2.record_error(code.name());
         let plan = self.shared.plan;
         let timeout = exchange.inner.timeout().unwrap_or(plan.timeout);
-        let is_at_deadline = plan.grpc.is_some() && now - exchange.flight.sent >= timeout;
+        let is_at_deadline = has_calls && now - exchange.flight.sent >= timeout;
         let (kind, why) = match (reset.side, reset.reason) {
             (ResetSide::Client, reason) => {
                 let reason = reason.unwrap_or("the response is malformed");
@@ -263,7 +267,7 @@ impl<F: Flow> Worker<'_, F> {
     }
 
     /// Notes that a connection is without requests, if it is.
-    fn note_unused(&mut self, index: u32, now: Nanos) {
+    pub(in crate::worker) fn note_unused(&mut self, index: u32, now: Nanos) {
         let Some(slot) = self.connections.get(index) else { return };
         if slot.is_unused() {
             slot.idle_since = Some(now);
