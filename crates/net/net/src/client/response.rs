@@ -176,7 +176,7 @@ impl HeadParser {
             && !context.keeps_head
             && let Some((kept_names, memory)) = &mut self.passes_all_but
             && let Some(SplitFields { passed, kept, framing }) =
-                SplitFields::of(parsed.headers, kept_names, framing.clone(), std::mem::take(memory))?
+                SplitFields::of(bytes, parsed.headers, kept_names, framing.clone(), std::mem::take(memory))?
         {
             let body = framing.body();
             let keep_alive = framing.allows_keep_alive(is_1_1) && !body.is_until_close();
