@@ -70,6 +70,15 @@ impl HeadParser {
         Self { context, ..Self::default() }
     }
 
+    /// As [`Self::new`], [`Self::asking_for`] and [`Self::passing_all_but`] together, without a copy for each.
+    pub(super) fn of(
+        context: ResponseContext,
+        protocol: Option<HeaderValue>,
+        passes_all_but: Option<(Arc<[HeaderName]>, PassedFields)>,
+    ) -> Self {
+        Self { context, protocol, passes_all_but, partial: Vec::new(), interim: 0 }
+    }
+
     /// Sets the protocol that the request asks for: a 101 has to be for it.
     pub fn asking_for(self, protocol: Option<HeaderValue>) -> Self {
         Self { protocol, ..self }
