@@ -162,7 +162,7 @@ pub fn find(
     let (clock, late) = (Clock::starting_in(Nanos::ZERO), Cell::new(false));
     let max_time = Nanos::from(search_options.max_time);
     let test = search_options.recovery.as_ref();
-    let mut found = SearchProgress { has_load: test.is_some_and(RecoveryOptions::has_load), ..Default::default() };
+    let mut found = SearchProgress::new(test.is_some_and(RecoveryOptions::has_load));
     let all_events = watch;
     let watch: &mut CapacityCallback<'_> = &mut |event| {
         late.set(late.get() || clock.now() >= max_time);

@@ -37,6 +37,11 @@ pub(super) struct SearchProgress {
 }
 
 impl SearchProgress {
+    /// Progress without results; `has_load` is whether a test of recovery has its load, so that there is no search.
+    pub(super) fn new(has_load: bool) -> Self {
+        Self { has_load, ..Self::default() }
+    }
+
     /// Reason why the search stopped, as a sentence.
     fn stop_reason(&self, search_options: &CapacityOptions, search: &Search) -> String {
         let SearchRange { precision, min_gap: gap, max_load: most, .. } = search_options.range;

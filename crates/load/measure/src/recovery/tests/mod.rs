@@ -166,16 +166,16 @@ proptest! {
 #[test]
 fn a_metastable_service_comes_back_when_its_load_is_taken_away() {
     let model = ServiceModel { slots: 2, service_s: 0.02 };
-    let clients = Clients { timeout_s: 1.0, retries: 2 };
+    let clients = Clients { timeout_s: 1.0, retries: 1 };
     let scenario = Scenario { model, clients, share: 0.75, spike: 4.0, seed: 1 };
-    let rules = RecoveryRules { observe_s: 15, ..RULES };
+    let rules = RecoveryRules { observe_s: 20, ..RULES };
     let test = scenario.run(rules, &mut |_, _, _| ());
     let found = test.finding("not reached");
     assert_eq!(found.verdict, RecoveryVerdict::Metastable, "{found:?}");
     let rest = found.rest.unwrap();
     assert!(rest.came_back && rest.recovery_s.is_some_and(|s| s <= 2), "{rest:?}");
-    // What has piled up: the spike, and 2.25 requests for each that is served, for 15 s.
-    assert!((10..30).contains(&rest.duration_s), "{rest:?}");
+    // What has piled up: up to 15 s by the spike, and half a request for each that is served, for 20 s.
+    assert!((8..38).contains(&rest.duration_s), "{rest:?}");
     assert!(found.reason.contains(" of 75 calls per second succeeded in the last 10 s, with "), "{}", found.reason);
     let report = RecoveryReport::of(&test, RecoveryFacts { load_per_s: 75.0, ..RecoveryFacts::default() });
     assert_eq!(report.series.len(), test.seconds().len());
@@ -183,7 +183,7 @@ fn a_metastable_service_comes_back_when_its_load_is_taken_away() {
     use RecoveryPhase::{Baseline, Observation, Rest, Return, Trigger, WarmUp};
     assert_eq!(phases, [WarmUp, Baseline, Trigger, Observation, Rest, Return]);
     let per_call: Vec<f64> = report.phases.iter().filter_map(|phase| phase.requests_per_call).collect();
-    assert!(per_call[1] < 1.01 && per_call[3] > 2.0, "{per_call:?}");
+    assert!(per_call[1] < 1.01 && per_call[3] > 1.5, "{per_call:?}");
 }
 
 #[test]
@@ -208,10 +208,10 @@ fn a_service_that_stays_slower_is_degraded() {
 #[test]
 fn a_load_that_the_service_does_not_take_has_no_verdict() {
     let model = ServiceModel { slots: 2, service_s: 0.02 };
-    for (clients, words) in [(PATIENT, "response times grew"), (Clients { timeout_s: 0.5, retries: 2 }, "only ")] {
+    for clients in [PATIENT, Clients { timeout_s: 0.5, retries: 2 }] {
         let found = Scenario { model, clients, share: 1.6, spike: 2.0, seed: 5 }.finding();
         assert_eq!((found.verdict, found.recovery_s), (RecoveryVerdict::Inconclusive, None));
-        assert!(found.reason.contains(words) || found.reason.starts_with("only "), "{}", found.reason);
+        assert!(found.reason.contains(" before the trigger"), "{}", found.reason);
     }
     let mut test = RecoveryTest::new(RULES);
     let silent = RecoverySecond::of(&Interval::default(), 50.0);
