@@ -106,7 +106,7 @@ fn a_command_disturbs_the_service_and_the_report_says_when_it_was_as_before() {
     let lines: Vec<&str> = output.stdout.lines().collect();
     assert!(lines[0].ends_with(" · open loop") && lines[1].starts_with("recovered "), "{}", output.stdout);
     assert!(output.stdout.contains("they give a request up after 1s, and retry once"), "{}", output.stdout);
-    assert!(output.stderr.contains("recovery: trigger at 40/s"), "{}", output.stderr);
+    assert!(output.stderr.contains("recovery: trigger at 40.0/s"), "{}", output.stderr);
     let value: Value = serde_json::from_str(&weir.read("saved.json")).unwrap();
     let trigger = requests_per_call(&value, "trigger");
     assert!((1.3..=2.1).contains(&trigger), "{trigger}: {value:#}");

@@ -18,7 +18,7 @@ const FAILED_SLACK: f64 = 0.02;
 const SECONDS_PER_OUTLIER: usize = 5;
 /// Growth of median times within the baseline, as a factor and milliseconds on top, above which its load is too high.
 const GROWTH_FACTOR: f64 = 3.0;
-const GROWTH_SLACK_MS: f64 = 20.0;
+const GROWTH_SLACK_MS: f64 = 250.0;
 
 /// Bounds of normal seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,9 +39,13 @@ impl BaselineBounds {
     /// # Errors
     /// A sentence, if the service does not serve this load before the trigger.
     pub fn of(seconds: &[RecoverySecond]) -> Result<Self, String> {
-        let offered: f64 = seconds.iter().map(|second| second.offered_per_s).sum();
-        let (good, failed) = totals(seconds);
-        let length = seconds.len().max(1) as f64;
+        // The worst second may be one in which the host stalled.
+        let worst = (0..).zip(seconds).min_by_key(|(_, second)| second.good).map_or(0, |(worst, _): (usize, _)| worst);
+        let others = (0..).zip(seconds).filter(|(number, _)| *number != worst || seconds.len() < 3);
+        let others: Vec<RecoverySecond> = others.map(|(_, second)| second.clone()).collect();
+        let offered: f64 = others.iter().map(|second| second.offered_per_s).sum();
+        let (good, failed) = totals(&others);
+        let length = others.len().max(1) as f64;
         if good == 0.0 {
             return Err("no call succeeded before the trigger".to_owned());
         }

@@ -10,7 +10,7 @@ use weir_measure::recovery::{RecoveryPhase, RecoveryReport, RecoveryVerdict};
 /// Columns of the course of good calls.
 const COURSE_COLUMNS: usize = 64;
 
-/// Verdict in a line: `metastable at 80/s: not as before within 30 s after a spike to 240/s for 5 s`.
+/// Verdict in a line: `metastable at 80.0/s: did not come back within 30 s after a spike to 240/s for 5s`.
 pub(super) fn headline(tested: &RecoveryReport) -> String {
     let load = load(tested);
     let after = format!("after {}", tested.trigger);
@@ -26,7 +26,7 @@ pub(super) fn headline(tested: &RecoveryReport) -> String {
     }
 }
 
-/// Load with what it is of the capacity: `400/s (80% of the capacity)`.
+/// Load with what it is of the capacity: `400/s (80.0% of the capacity)`.
 fn load(tested: &RecoveryReport) -> String {
     let of_capacity = tested.load_fraction.map(|fraction| format!(" ({} of the capacity)", percentage(fraction)));
     format!("{}/s{}", rate(tested.load_per_s), of_capacity.unwrap_or_default())
@@ -200,15 +200,15 @@ mod tests {
         let of = |verdict| headline(&RecoveryReport { verdict, ..fixtures::recovered() });
         assert_eq!(
             of(RecoveryVerdict::Recovered),
-            "recovered 1 s after a spike to 240/s for 2s, at 80/s (80% of the capacity)"
+            "recovered 1 s after a spike to 240/s for 2s, at 80.0/s (80.0% of the capacity)"
         );
         assert!(of(RecoveryVerdict::Undisturbed).starts_with("not disturbed by a spike"));
-        assert!(of(RecoveryVerdict::Degraded).starts_with("degraded at 80/s"));
-        assert!(of(RecoveryVerdict::Inconclusive).starts_with("no verdict on recovery at 80/s"));
+        assert!(of(RecoveryVerdict::Degraded).starts_with("degraded at 80.0/s"));
+        assert!(of(RecoveryVerdict::Inconclusive).starts_with("no verdict on recovery at 80.0/s"));
         let metastable = fixtures::metastable();
         assert_eq!(
             headline(&metastable),
-            "metastable at 80/s: did not come back within 4 s after a spike to 240/s for 2s"
+            "metastable at 80.0/s: did not come back within 4 s after a spike to 240/s for 2s"
         );
         let rest_of = |came_back: bool| {
             let rest = metastable.rest.map(|rest| weir_measure::recovery::RestFinding {
@@ -231,7 +231,7 @@ mod tests {
         use crate::page::{Block, Tone, render};
         let page = super::super::page::of_capacity(&given(fixtures::metastable(), false));
         assert_eq!(page.verdict.tone, Tone::Bad);
-        assert!(page.verdict.headline.starts_with("Metastable at 80/s"), "{}", page.verdict.headline);
+        assert!(page.verdict.headline.starts_with("Metastable at 80.0/s"), "{}", page.verdict.headline);
         let blocks = page.sections.iter().flat_map(|section| &section.blocks);
         let charts: Vec<_> = blocks
             .filter_map(|block| match block {
