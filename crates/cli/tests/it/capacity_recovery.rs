@@ -8,8 +8,9 @@ use weir_testing::{Output, Reply, Server, Serving, Weir};
 /// 2 slots of 20 ms: 100/s. Requests whose callers have gone are served all the same.
 const SERVICE: [&str; 9] = ["work", "--mix", "good=1", "--delay", "20ms", "--slots", "2", "--max-queue", "100000"];
 
-/// At 70/s, with a spike that leaves 7 s of work to a service of 100/s, and clients that give up after 0.5 s.
-const RETRY_STORM: [&str; 6] = ["--load", "70", "--trigger", "spike:5x,3s", "--timeout", "500ms"];
+/// At 45/s, which with all retries is 135/s, and a spike that leaves 8 s of work to a service of 100/s. A stall of the host
+/// for half a second leaves less work than the second after which clients give up.
+const RETRY_STORM: [&str; 6] = ["--load", "45", "--trigger", "spike:8x,3s", "--timeout", "1s"];
 
 /// At 50/s, with a spike that leaves 2 s of work, which is done within 4 s.
 const PATIENT: [&str; 8] = ["--load", "50", "--trigger", "spike:4x,2s", "--retries", "0", "--timeout", "30s"];
@@ -33,10 +34,10 @@ fn a_service_that_works_for_clients_that_have_gone_is_metastable() {
     let (value, output) = test_recovery(&format!("{}/api/work", serving.url), &RETRY_STORM);
     let recovery = &value["recovery"];
     assert_eq!((recovery["verdict"].as_str(), output.code), (Some("metastable"), 1), "{value:#}");
-    assert_eq!((&recovery["recovery_s"], &recovery["load_per_s"]), (&Value::Null, &70.0.into()));
+    assert_eq!((&recovery["recovery_s"], &recovery["load_per_s"]), (&Value::Null, &45.0.into()));
     assert!(recovery["rest"]["duration_s"].as_u64().is_some_and(|s| s > 0), "{value:#}");
     // Each call is three requests, which is what keeps it down.
-    assert!(requests_per_call(&value, "baseline") < 1.5 && requests_per_call(&value, "observation") > 2.0, "{value:#}");
+    assert!(requests_per_call(&value, "baseline") < 1.5 && requests_per_call(&value, "observation") > 1.5, "{value:#}");
     assert_eq!((&value["passes"], value["steps"].as_array().map(Vec::len)), (&Value::Null, Some(0)));
 }
 

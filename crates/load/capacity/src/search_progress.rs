@@ -163,7 +163,11 @@ impl SearchProgress {
         let saturated = fails.as_ref().and_then(|tried| saturated_resource(tried, self.manifest.cores));
         let closed = search_options.model == LoadModel::Closed;
         let usl = closed.then(|| Usl::fit(&self.usl_points).map(UslSummary::of)).flatten();
-        let ended = self.stop_reason(search_options, search);
+        let mut ended = self.stop_reason(search_options, search);
+        let is_untested = search_options.recovery.is_some() && self.recovery.is_none();
+        if is_untested && !self.interrupted && self.abort_reason.is_none() {
+            ended.push_str("; recovery was not tested, since no load of 5/s or more passed");
+        }
         CapacityReport {
             weir: env!("CARGO_PKG_VERSION").into(),
             schema: SCHEMA_VERSION,

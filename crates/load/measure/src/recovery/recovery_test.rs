@@ -215,7 +215,9 @@ impl RecoveryTest {
             return self.end(verdict, Some(from), None, why);
         }
         let limit = self.rules.observe_s.max(self.rules.stable_s);
-        let is_over = length >= limit && !(length < DRAIN_FACTOR * limit && self.is_draining(observed, &bounds));
+        // A stretch that has begun is not cut off.
+        let goes_on = self.is_draining(observed, &bounds) || observed.last().is_some_and(|last| bounds.is_normal(last));
+        let is_over = length >= limit && !(length < DRAIN_FACTOR * limit && goes_on);
         if is_over { self.enter(RecoveryPhase::Rest, RecoveryAction::Rest) } else { RecoveryAction::Continue }
     }
 
