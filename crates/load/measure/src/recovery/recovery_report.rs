@@ -110,7 +110,7 @@ impl RecoveryReport {
         // Below a tenth of a second's calls it is the way of random arrivals.
         if waited as f64 > facts.load_per_s / 10.0 {
             doubts.push(format!(
-                "up to {waited} calls waited for a free connection of weir, so the load was less than planned; raise -c"
+                "up to {waited} calls waited within weir, so the load was less than planned; raise -c, or use another machine"
             ));
         }
         let phases = test.starts().iter().map(|(phase, from)| phase_report(*phase, *from, test.seconds_of(*phase)));
