@@ -39,14 +39,21 @@ pub(super) enum AttemptOutcome {
     },
 }
 
+/// Outcome of an attempt, and its time.
+#[derive(Debug)]
+pub(super) struct EndedAttempt {
+    pub(super) outcome: AttemptOutcome,
+    pub(super) at: Nanos,
+}
+
 fn failed_outcome(failure: AttemptFailure, cause: impl Into<AttemptCause>) -> AttemptOutcome {
     AttemptOutcome::Failure { failure, cause: Some(cause.into()), retry_after: None, response: None }
 }
 
-impl AttemptOutcome {
+impl EndedAttempt {
     /// Outcome of an attempt that was cancelled before it began.
-    pub(super) fn cancelled() -> Self {
-        failed_outcome(AttemptFailure::Kind(FailureKind::Closed), "cancelled")
+    pub(super) fn cancelled(timer: &Timer) -> Self {
+        failed_outcome(AttemptFailure::Kind(FailureKind::Closed), "cancelled").at(timer.now())
     }
 }
 
@@ -65,12 +72,13 @@ pub(super) struct LaunchedAttempt<'a> {
 }
 
 /// Sends an attempt and evaluates its response.
-pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
+pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> EndedAttempt {
     let LaunchedAttempt { client, timer, headers, request, body, extra_headers, mut host_permit, fault } = launched;
     if let Some(fault) = fault {
         let failure = AttemptFailure::Kind(FailureKind::Request);
         host_permit.failed_by(failure, fault.clone().into());
-        return failed_outcome(failure, AttemptCause { text: fault.into(), point: FailurePoint::RateLimit });
+        let cause = AttemptCause { text: fault.into(), point: FailurePoint::RateLimit };
+        return failed_outcome(failure, cause).at(timer.now());
     }
     // In a bidirectional stream the response's first message may depend on the caller's next one.
     let may_wait = request.plan.policy.allows_extra_attempts() && !matches!(body, OutgoingBody::Stream(_));
@@ -93,7 +101,8 @@ pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
         Err(error) => {
             let failure = AttemptFailure::Kind(error.kind);
             host_permit.failed_by(failure, error.text.clone());
-            return failed_outcome(failure, AttemptCause { text: error.text, point: error.point });
+            let cause = AttemptCause { text: error.text, point: error.point };
+            return failed_outcome(failure, cause).at(timer.now());
         }
     };
     evaluate_response(request, response, timer, may_wait, host_permit).await
@@ -105,7 +114,7 @@ async fn evaluate_response(
     timer: &Timer,
     may_wait: bool,
     mut host_permit: HostPermit,
-) -> AttemptOutcome {
+) -> EndedAttempt {
     let success = &request.plan.success;
     let (head, mut body) = response.into_parts();
     let passed = body.take_passed_fields();
@@ -144,7 +153,8 @@ async fn evaluate_response(
         Err(error) => {
             let failure = verdict.err().unwrap_or(AttemptFailure::Kind(error.kind));
             host_permit.failed_by(failure, error.text.clone());
-            return failed_outcome(failure, AttemptCause { text: error.text, point: error.point });
+            let cause = AttemptCause { text: error.text, point: error.point };
+            return failed_outcome(failure, cause).at(timer.now());
         }
     };
     if let (Ok(()), false, BodyRead::Complete(buffered)) = (verdict, bodiless, &content) {
@@ -157,19 +167,22 @@ async fn evaluate_response(
         Ok(()) => host_permit.succeeded(),
         Err(failure) => host_permit.failed(failure),
     }
+    // For the permits and for the call, which ends at the same time.
+    let now = timer.now();
     let body = match content {
         BodyRead::Complete(buffered) => {
             host_permit.complete();
+            host_permit.end(now);
             CallBody::complete(buffered)
         }
         BodyRead::Started(first, rest) => {
             if verdict.is_ok() {
                 host_permit.set_failing_codes(codes);
             }
-            CallBody::incomplete(first, rest, host_permit)
+            CallBody::incomplete(first, rest, host_permit, now)
         }
     };
-    AttemptOutcome::from_response(verdict, UpstreamResponse { head, passed, body })
+    AttemptOutcome::from_response(verdict, UpstreamResponse { head, passed, body }).at(now)
 }
 
 /// Part of a response's body that was read.
@@ -197,6 +210,10 @@ async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
 }
 
 impl AttemptOutcome {
+    fn at(self, at: Nanos) -> EndedAttempt {
+        EndedAttempt { outcome: self, at }
+    }
+
     fn from_response(verdict: Result<(), AttemptFailure>, response: UpstreamResponse) -> Self {
         match verdict {
             Ok(()) => Self::Success(response),

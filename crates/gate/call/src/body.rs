@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 
 use super::host_permit::HostPermit;
 use super::permits::CallPermit;
+use weir_base::Nanos;
 use weir_machine::timer::Sleep;
 use weir_net::client::buffered_body::BufferedBody;
 use weir_net::client::{IncomingBody, SendError, UpgradedConnection};
@@ -90,9 +91,9 @@ impl CallBody {
         }
     }
 
-    /// A body that begins with `first` and goes on with `incoming`.
-    pub(super) fn incomplete(first: Bytes, incoming: IncomingBody, mut host_permit: HostPermit) -> Self {
-        host_permit.start_read_delay();
+    /// A body that begins with `first`, which is there `now`, and goes on with `incoming`.
+    pub(super) fn incomplete(first: Bytes, incoming: IncomingBody, mut host_permit: HostPermit, now: Nanos) -> Self {
+        host_permit.start_read_delay(now);
         let state = RefCell::new(BodySourceState::Open(Box::new((incoming, host_permit))));
         let source = BodySource { state, reader: RefCell::default() };
         let buffered = BufferedBody { bytes: first, trailers: None };
@@ -235,7 +236,7 @@ impl BodySource {
         if frame.is_none() || incoming.is_end_stream() {
             host_permit.complete();
         } else {
-            host_permit.start_read_delay();
+            host_permit.start_read_delay(host_permit.now());
         }
         Poll::Ready(frame.map(|frame| {
             frame.map_err(|error| {

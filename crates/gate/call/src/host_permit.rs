@@ -62,6 +62,8 @@ pub(super) struct HostPermit {
     /// Outcome for the concurrency limit, if the response is complete.
     permit_outcome: PermitOutcome,
     is_complete: bool,
+    /// Time of the end, if it is dropped then; None: the time of the drop.
+    ended: Option<Nanos>,
     /// Time since when the caller has not polled for more; None while it waits for the upstream.
     unread_since: Option<Nanos>,
     /// Total time that the response waited for its caller, which is not service time.
@@ -104,6 +106,7 @@ impl HostPermit {
             cause: None,
             permit_outcome: PermitOutcome::Ended(ServiceOutcome::Failed),
             is_complete: false,
+            ended: None,
             unread_since: None,
             read_delay: Nanos::ZERO,
             permit,
@@ -140,9 +143,9 @@ impl HostPermit {
         });
     }
 
-    /// Records that the caller has all that was received, and does not poll.
-    pub(super) fn start_read_delay(&mut self) {
-        self.unread_since = Some(self.timer.now());
+    /// Records that the caller has all that was received until now, and does not poll.
+    pub(super) fn start_read_delay(&mut self, now: Nanos) {
+        self.unread_since = Some(now);
     }
 
     /// Records that the caller polls for more.
@@ -158,6 +161,16 @@ impl HostPermit {
         for permit in self.permit.iter_mut().chain(&mut self.route_permit) {
             permit.set_outcome(self.permit_outcome, self.read_delay);
         }
+    }
+
+    /// Time of the event loop.
+    pub(super) fn now(&self) -> Nanos {
+        self.timer.now()
+    }
+
+    /// Sets the time of the end, which is now.
+    pub(super) fn end(&mut self, now: Nanos) {
+        self.ended = Some(now);
     }
 
     pub(super) fn succeeded(&mut self) {
@@ -263,7 +276,7 @@ impl HostPermit {
 impl Drop for HostPermit {
     fn drop(&mut self) {
         self.upstream.counts.released();
-        let now = self.timer.now();
+        let now = self.ended.unwrap_or_else(|| self.timer.now());
         if self.host_outcome.is_none() {
             self.on_cancelled(now);
         }

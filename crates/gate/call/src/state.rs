@@ -1,7 +1,7 @@
 //! A call in flight: launches and ends the attempts that [`HedgedCall`] decides on.
 
 use super::admission::{BudgetWithPermits, CallAdmission};
-use super::attempt::{AttemptOutcome, LaunchedAttempt};
+use super::attempt::{AttemptOutcome, EndedAttempt, LaunchedAttempt};
 use super::attempt_log::{AttemptStatus, CallTrace};
 use super::attempt_rate::SlotFuture;
 use super::call_event::CallEvent;
@@ -154,7 +154,11 @@ impl<'a> CallState<'a> {
 
     /// Handles the outcome of an attempt, or a tick, and appends what to do to `actions`.
     pub(super) fn on_event(&mut self, event: CallEvent, actions: &mut Vec<HedgeAction>) {
-        let now = self.engine.timer.now();
+        use AttemptOutcome::{Failure, Success};
+        let now = match &event {
+            CallEvent::Ended(_, ended) => ended.at,
+            CallEvent::Tick | CallEvent::Turn(..) => self.engine.timer.now(),
+        };
         self.now = now;
         let event = match event {
             CallEvent::Tick => Event::Tick,
@@ -162,7 +166,7 @@ impl<'a> CallState<'a> {
                 self.slots.turn(slot);
                 Event::Turn(attempt)
             }
-            CallEvent::Ended(attempt, AttemptOutcome::Success(response)) => {
+            CallEvent::Ended(attempt, EndedAttempt { outcome: Success(response), .. }) => {
                 self.slots.responded(attempt, &response.head);
                 if attempt == 0 {
                     self.request.plan.upstream.record_latency(now, now - self.call_trace.launch_of(0));
@@ -171,7 +175,10 @@ impl<'a> CallState<'a> {
                 self.success = Some(response);
                 Event::Succeeded(attempt)
             }
-            CallEvent::Ended(attempt, AttemptOutcome::Failure { failure, cause, retry_after, response }) => {
+            CallEvent::Ended(
+                attempt,
+                EndedAttempt { outcome: Failure { failure, cause, retry_after, response }, .. },
+            ) => {
                 match &response {
                     Some(response) => self.slots.responded(attempt, &response.head),
                     None => self.slots.failed(attempt, failure),

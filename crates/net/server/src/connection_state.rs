@@ -79,7 +79,7 @@ pub(super) struct ConnectionState {
     pub(super) number: u32,
     stage: Cell<ConnectionStage>,
     tls: OnceCell<TlsPeer>,
-    timeout_tracker: Cell<TimeoutTracker>,
+    timeout_tracker: RefCell<TimeoutTracker>,
     close_mode: Cell<CloseMode>,
     /// Whether the connection ends with a reset in place of a close.
     reset: Cell<bool>,
@@ -116,7 +116,7 @@ impl ConnectionState {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             stage: Cell::new(ConnectionStage::Opening),
             tls: OnceCell::new(),
-            timeout_tracker: Cell::new(TimeoutTracker::new(now)),
+            timeout_tracker: RefCell::new(TimeoutTracker::new(now)),
             close_mode: Cell::new(CloseMode::Open),
             reset: Cell::new(false),
             closes_after_response: Cell::new(false),
@@ -170,7 +170,7 @@ impl ConnectionState {
         if self.stage.get() == ConnectionStage::Opening {
             return 0;
         }
-        u64::from(self.timeout_tracker.get().open_requests().saturating_sub(self.hung_requests.get()))
+        u64::from(self.timeout_tracker.borrow().open_requests().saturating_sub(self.hung_requests.get()))
     }
 
     /// Sets the age of the request that is read now.
@@ -198,10 +198,7 @@ impl ConnectionState {
 
     /// Updates the connection's timeouts.
     pub(super) fn update_timeouts<T>(&self, update: impl FnOnce(&mut TimeoutTracker) -> T) -> T {
-        let mut timeouts = self.timeout_tracker.get();
-        let result = update(&mut timeouts);
-        self.timeout_tracker.set(timeouts);
-        result
+        update(&mut self.timeout_tracker.borrow_mut())
     }
 
     /// Timeout that has expired by these limits; to be called regularly.
@@ -218,7 +215,7 @@ impl ConnectionState {
 
     /// Makes the task of a stalled connection measure how many bytes its peer takes.
     pub(super) fn measure_stalled(&self, now: Nanos) {
-        if self.timeout_tracker.get().is_stalled(now) {
+        if self.timeout_tracker.borrow().is_stalled(now) {
             self.outstanding.ask();
             self.wake();
         }
@@ -279,7 +276,7 @@ impl ConnectionState {
 
     /// Whether the bytes written now are the last ones.
     pub(super) fn is_last_write(&self) -> bool {
-        self.closes_after_response.get() && self.timeout_tracker.get().is_idle()
+        self.closes_after_response.get() && self.timeout_tracker.borrow().is_idle()
     }
 
     /// Records the start of a request, with a body or without.
@@ -302,12 +299,12 @@ impl ConnectionState {
     /// For how long nothing has been in progress, if the connection is open; zero otherwise.
     pub(super) fn idle_time(&self, now: Nanos) -> Nanos {
         let is_open = self.close_mode() == CloseMode::Open;
-        if is_open { self.timeout_tracker.get().idle_time(now) } else { Nanos::ZERO }
+        if is_open { self.timeout_tracker.borrow().idle_time(now) } else { Nanos::ZERO }
     }
 
     /// Has the connection's task free memory if it has been idle for a while.
     pub(super) fn rest_if_idle(&self, now: Nanos) {
-        let is_idle = self.timeout_tracker.get().idle_time(now) >= REST_AFTER;
+        let is_idle = self.timeout_tracker.borrow().idle_time(now) >= REST_AFTER;
         if is_idle && self.stage.get() == ConnectionStage::Http1 && self.rest.get() == Rest::No {
             self.rest.set(Rest::Wanted);
             self.wake();
@@ -318,7 +315,7 @@ impl ConnectionState {
     pub(super) fn can_rest(&self) -> bool {
         self.rest.get() == Rest::Wanted
             && self.close_mode() == CloseMode::Open
-            && self.timeout_tracker.get().is_drained()
+            && self.timeout_tracker.borrow().is_drained()
             && !self.expects_bytes()
     }
 
@@ -348,7 +345,7 @@ impl ConnectionState {
 
     /// Whether the connection is connected to the tunnel already.
     pub(super) fn is_tunnel(&self) -> bool {
-        self.timeout_tracker.get().has_switched()
+        self.timeout_tracker.borrow().has_switched()
     }
 
     /// Makes the close a reset.
@@ -380,7 +377,7 @@ impl ConnectionState {
             ConnectionStage::Opening => false,
             // A request that is on its way already may be sent again elsewhere only once it is told so (GOAWAY).
             ConnectionStage::Http2 => true,
-            ConnectionStage::Http1 => self.is_tunnel() || !self.timeout_tracker.get().is_drained(),
+            ConnectionStage::Http1 => self.is_tunnel() || !self.timeout_tracker.borrow().is_drained(),
         };
         let is_drained = !has_more || self.hung_requests.get() > 0;
         self.set_close_mode(if is_drained { CloseMode::Abort } else { CloseMode::Drain });

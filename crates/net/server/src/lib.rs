@@ -1,13 +1,13 @@
 //! HTTP server for services: event loops (one per thread, on tokio and hyper), HTTP/1.1 and HTTP/2 with TLS or without,
 //! timeouts for slow peers, exact timers, bodies without copies, an access log, metrics, and graceful shutdown.
 //!
-//! - [`Service`]: the handler; [`RequestContext`]: its access to a request; [`ServiceReply`], [`ResponseBody`],
+//! - [`Service`], [`StatelessService`]: the handler; [`RequestContext`]: its access to a request; [`ServiceReply`], [`ResponseBody`],
 //!   [`StaticBody`]: its response
 //! - [`start`], [`start_on`], and [`start_boxed`] for less code: start a service as a [`RunningServer`];
 //!   [`ListenAddress`], [`ListenerOptions`]: where it listens, on sockets of its own or of `systemd`
 //! - [`Handover`], [`NextProcess`]: sockets that one process passes on to the next
 //! - `event_loop`: one thread; `thread_context`: the state that its connections share; `framing`: checks of a request's
-//!   framing; `request_log`, `request_info`, `open_requests`: records of requests
+//!   framing; `request_log`, `request_info`, `open_requests`, `response_times`: records of requests
 //! - `connection`, `connection_state`: one connection, from the system's socket (`accepted_socket`) over timeouts
 //!   (`socket`) and what comes before HTTP (`opening`: [`ProxyHeader`], [`tls`]) to the bytes of HTTP
 //!   (`served_stream`); `http2`, `stream_progress`, `budgeted_stream`: HTTP/2; `http1` (with [`ParsedHead`]): requests and responses of HTTP/1.x
@@ -44,10 +44,12 @@ mod request_body;
 mod request_context;
 mod request_info;
 mod request_log;
+mod response_times;
 mod running_server;
 mod served_stream;
 mod server_state;
 mod socket;
+mod stateless_service;
 mod static_body;
 mod stream_progress;
 mod systemd;
@@ -88,6 +90,7 @@ pub use self::request_context::{BodyPrefix, ReadBodyError, RequestBodyStream, Re
 pub use self::request_info::RequestInFlight;
 pub use self::running_server::{RunningServer, StopHandle, start, start_on};
 pub use self::server_state::StopReport;
+pub use self::stateless_service::StatelessService;
 pub use self::static_body::StaticBody;
 use crate::timeouts::Timeouts;
 use weir_machine::logger::Logger;

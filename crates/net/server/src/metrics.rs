@@ -7,9 +7,9 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use super::response_times::ResponseTimes;
 use weir_base::Nanos;
 use weir_machine::lock::lock;
 
@@ -20,7 +20,7 @@ pub(super) struct ServerMetrics {
     requests: Family<[(&'static str, String); 1], Counter>,
     /// The counters of statuses 100 to 599, each looked up once.
     by_status: Vec<OnceLock<Counter>>,
-    seconds: Histogram,
+    response_times: ResponseTimes,
     pub(super) sent_bytes: Counter<u64, AtomicU64>,
     pub(super) connections: Counter,
     /// Lines of the access log that were not written.
@@ -51,8 +51,7 @@ impl ServerMetrics {
             registry: Mutex::default(),
             requests: Family::default(),
             by_status: (100..600).map(|_| OnceLock::new()).collect(),
-            // 0.1 ms to 13 s.
-            seconds: Histogram::new(exponential_buckets(1e-4, 2.0, 18)),
+            response_times: ResponseTimes::default(),
             sent_bytes: Counter::default(),
             connections: Counter::default(),
             access_log_dropped: Counter::default(),
@@ -65,7 +64,7 @@ impl ServerMetrics {
             "http_response",
             "From a request's head to the last byte of its response",
             Unit::Seconds,
-            new.seconds.clone(),
+            new.response_times.clone(),
         );
         registry.register_with_unit("http_sent", "Bytes of bodies", Unit::Bytes, new.sent_bytes.clone());
         registry.register("connections", "Connections that were accepted", new.connections.clone());
@@ -88,7 +87,7 @@ impl ServerMetrics {
             Some(counter) => counter.get_or_init(|| family(status)).inc(),
             None => family(status).inc(),
         };
-        self.seconds.observe(took.as_secs_f64());
+        self.response_times.record(took);
     }
 
     pub(super) fn record_end(&self, cause: &'static str) {

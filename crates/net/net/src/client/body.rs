@@ -20,7 +20,7 @@ use crate::wire::{DecodedBody, PassedFields};
 pub struct IncomingBody {
     /// Received data that was not returned yet.
     data: Bytes,
-    trailers: Option<HeaderMap>,
+    trailers: Option<Box<HeaderMap>>,
     source: IncomingSource,
     /// Fields of the head that nothing reads.
     passed: PassedFields,
@@ -36,7 +36,7 @@ enum IncomingSource {
 }
 
 impl IncomingBody {
-    pub(super) fn complete(data: Bytes, trailers: Option<HeaderMap>) -> Self {
+    pub(super) fn complete(data: Bytes, trailers: Option<Box<HeaderMap>>) -> Self {
         Self { data, trailers, source: IncomingSource::Complete, passed: PassedFields::default() }
     }
 
@@ -136,7 +136,7 @@ impl http_body::Body for IncomingBody {
         if !this.data.is_empty() {
             return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.data)))));
         }
-        Poll::Ready(this.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))))
+        Poll::Ready(this.trailers.take().map(|trailers| Ok(Frame::trailers(*trailers))))
     }
 
     fn is_end_stream(&self) -> bool {

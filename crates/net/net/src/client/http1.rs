@@ -1,6 +1,7 @@
 //! One exchange over HTTP/1.1, polled by its caller without a task of its own.
 
-use std::future::poll_fn;
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -30,18 +31,21 @@ pub(super) struct ExchangeError {
 }
 
 /// Sends a request over a connection and awaits the response's head; calls `on_sent` when all of the request is written.
-pub(super) async fn exchange<'a>(
-    shared: &'a Rc<ClientState>,
+///
+/// Not an `async fn`, which would move all of these once more.
+pub(super) fn exchange<'a>(
+    client_state: &'a Rc<ClientState>,
     connection: PooledConnection,
     head_parser: HeadParser,
     upload: RequestWriter,
     on_sent: Option<&'a mut dyn FnMut()>,
-) -> Result<Response<IncomingBody>, ExchangeError> {
+) -> Exchange<'a> {
     let progress = Some(ProgressTimeout::new(&connection.pool().progress_timeouts));
-    let steps = StepTimer::new(&shared.timer, upload.timeouts);
-    let mut exchange = Exchange {
-        client_state: shared,
-        connection: Some(connection),
+    let steps = StepTimer::new(&client_state.timer, upload.timeouts);
+    let connection = Some(connection);
+    Exchange {
+        client_state,
+        connection,
         upload,
         head_parser,
         write_error: None,
@@ -49,9 +53,7 @@ pub(super) async fn exchange<'a>(
         progress,
         steps,
         on_sent,
-    };
-    let response = poll_fn(|cx| exchange.poll(cx)).await;
-    response.map_err(|error| exchange.into_error(error))
+    }
 }
 
 /// The step that a request with nothing to read is in; None while it waits for its own body.
@@ -63,7 +65,8 @@ fn awaited_step(upload: &RequestWriter) -> Option<ExchangeStep> {
     }
 }
 
-struct Exchange<'a> {
+/// An exchange in progress.
+pub(super) struct Exchange<'a> {
     client_state: &'a Rc<ClientState>,
     connection: Option<PooledConnection>,
     upload: RequestWriter,
@@ -79,8 +82,17 @@ struct Exchange<'a> {
     on_sent: Option<&'a mut dyn FnMut()>,
 }
 
+impl Future for Exchange<'_> {
+    type Output = Result<Response<IncomingBody>, ExchangeError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        this.poll_response(cx).map_err(|error| this.take_error(error))
+    }
+}
+
 impl Exchange<'_> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response<IncomingBody>, SendError>> {
+    fn poll_response(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response<IncomingBody>, SendError>> {
         let Some(socket) = self.connection.as_mut().and_then(|connection| connection.socket.as_mut()) else {
             return Poll::Ready(Err(SendError::new(FailureKind::Connect, "no connection")));
         };
@@ -146,21 +158,30 @@ impl Exchange<'_> {
             let decoded = body.push(rest)?;
             let keep_alive = keep_alive && !upload.closes;
             let is_reusable = keep_alive && decoded.used == rest.len();
-            let shared = Rc::clone(self.client_state);
-            let mut receiving =
-                BodyReader { client_state: shared, connection: Some(connection), upload, body, is_reusable, progress };
-            if receiving.upload.is_done() {
-                self.client_state.recycle(std::mem::take(&mut receiving.upload));
-            } else if !keep_alive || !status.is_success() {
-                // A server that responds so does not want the rest (RFC 9112, 9.5).
-                receiving.is_reusable = false;
-                receiving.upload = RequestWriter::default();
-            }
-            receiving.finish(filled);
-            if receiving.is_finished() {
+            if body.is_ended() && upload.is_done() {
+                // Most exchanges end here, and need no reader of the rest.
+                self.client_state.recycle(upload);
+                if is_reusable {
+                    self.client_state.return_connection(connection, filled);
+                }
                 IncomingBody::complete(decoded.data, decoded.trailers)
             } else {
-                IncomingBody::http1(receiving, decoded)
+                let client_state = Rc::clone(self.client_state);
+                let connection = Some(connection);
+                let mut receiving = BodyReader { client_state, connection, upload, body, is_reusable, progress };
+                if receiving.upload.is_done() {
+                    self.client_state.recycle(std::mem::take(&mut receiving.upload));
+                } else if !keep_alive || !status.is_success() {
+                    // A server that responds so does not want the rest (RFC 9112, 9.5).
+                    receiving.is_reusable = false;
+                    receiving.upload = RequestWriter::default();
+                }
+                receiving.finish(filled);
+                if receiving.is_finished() {
+                    IncomingBody::complete(decoded.data, decoded.trailers)
+                } else {
+                    IncomingBody::http1(receiving, decoded)
+                }
             }
         };
         incoming.set_passed_fields(passed);
@@ -176,7 +197,7 @@ impl Exchange<'_> {
 
     /// A reused connection may have been closed before the request reached the other end. It is replaced only if that
     /// is certain: otherwise one request could become two, unknown to budgets and counts.
-    fn into_error(mut self, error: SendError) -> ExchangeError {
+    fn take_error(&mut self, error: SendError) -> ExchangeError {
         let reused = self.connection.as_ref().is_some_and(|connection| connection.reused);
         let died = matches!(error.kind, FailureKind::Closed | FailureKind::Reset) && self.head_parser.is_empty();
         let upload = std::mem::take(&mut self.upload);

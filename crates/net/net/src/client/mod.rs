@@ -138,11 +138,8 @@ impl Client {
         let (response_context, protocol) = (request.response_context(), request.protocol());
         let kept_names = request.wire.passes_all_but;
         let head_parser = || {
-            let parser = HeadParser::new(response_context).asking_for(protocol.clone());
-            match kept_names {
-                Some(names) => parser.passing_all_but(Arc::clone(names), shared.passed_fields()),
-                None => parser,
-            }
+            let passes_all_but = kept_names.map(|names| (Arc::clone(names), shared.passed_fields()));
+            HeadParser::of(response_context, protocol.clone(), passes_all_but)
         };
         let upload = RequestWriter::new(to, request, shared.buffer())?;
         let failed = match http1::exchange(shared, connection, head_parser(), upload, None).await {

@@ -18,11 +18,12 @@ pub(super) struct SplitFields {
 }
 
 impl SplitFields {
-    /// Splits the fields of a response; None if there is one that only a map of all of them does justice to.
+    /// Splits the fields of a response, which are parts of its head; None if there is one that only a map of all of them does justice to.
     ///
     /// # Errors
     /// If its framing is invalid or ambiguous.
     pub(super) fn of(
+        head: &[u8],
         fields: &[httparse::Header<'_>],
         kept_names: &[HeaderName],
         framing: FramingHeaders,
@@ -30,7 +31,7 @@ impl SplitFields {
     ) -> Result<Option<Self>, SendError> {
         let mut split = Self { passed: memory, kept: HeaderMap::new(), framing };
         for field in fields {
-            if !split.add(field.name, field.value, kept_names)? {
+            if !split.add(head, field.name, field.value, kept_names)? {
                 return Ok(None);
             }
         }
@@ -38,7 +39,7 @@ impl SplitFields {
     }
 
     /// Adds a field; returns false if it cannot be.
-    fn add(&mut self, name: &str, value: &[u8], kept_names: &[HeaderName]) -> Result<bool, SendError> {
+    fn add(&mut self, head: &[u8], name: &str, value: &[u8], kept_names: &[HeaderName]) -> Result<bool, SendError> {
         // A folded value becomes one line in a map.
         if !is_line(value) {
             return Ok(false);
@@ -62,7 +63,7 @@ impl SplitFields {
             18 if is("proxy-authenticate") => {}
             _ if kept_names.iter().any(|kept| is(kept.as_str())) => {}
             _ => {
-                self.passed.add(name, value);
+                self.passed.add(head, name, value);
                 return Ok(true);
             }
         }

@@ -17,7 +17,7 @@ use super::response::ResponseContext;
 use super::socket::ClientSocket;
 use super::upload_error::UploadError;
 use super::wire_options::{StepTimeouts, WireOptions};
-use crate::wire::content_length;
+use crate::wire::{content_length, push_digits};
 use weir_request::request_framing::has_close;
 
 /// Request to send to an origin; the body is sent as it becomes available.
@@ -187,8 +187,9 @@ impl RequestWriter {
         match length {
             Some(0) if !means_body => {}
             Some(length) => {
-                // Writing to memory does not fail.
-                let _ = write!(buffer, "content-length: {length}\r\n");
+                append(&mut buffer, &[b"content-length: "]);
+                push_digits(&mut buffer, length);
+                append(&mut buffer, &[b"\r\n"]);
             }
             None => append(&mut buffer, &[b"transfer-encoding: chunked\r\n"]),
         }
@@ -335,6 +336,7 @@ impl RequestWriter {
             None if length == 0 => {}
             None => {
                 self.set_chunk(b"", data, b"\r\n");
+                // Writing to memory does not fail.
                 let _ = write!(self.buffer, "{length:x}\r\n");
             }
             Some(left) => match left.checked_sub(length as u64) {

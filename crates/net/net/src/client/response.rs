@@ -70,6 +70,15 @@ impl HeadParser {
         Self { context, ..Self::default() }
     }
 
+    /// As [`Self::new`], [`Self::asking_for`] and [`Self::passing_all_but`] together, without a copy for each.
+    pub(super) fn of(
+        context: ResponseContext,
+        protocol: Option<HeaderValue>,
+        passes_all_but: Option<(Arc<[HeaderName]>, PassedFields)>,
+    ) -> Self {
+        Self { context, protocol, passes_all_but, partial: Vec::new(), interim: 0 }
+    }
+
     /// Sets the protocol that the request asks for: a 101 has to be for it.
     pub fn asking_for(self, protocol: Option<HeaderValue>) -> Self {
         Self { protocol, ..self }
@@ -176,7 +185,7 @@ impl HeadParser {
             && !context.keeps_head
             && let Some((kept_names, memory)) = &mut self.passes_all_but
             && let Some(SplitFields { passed, kept, framing }) =
-                SplitFields::of(parsed.headers, kept_names, framing.clone(), std::mem::take(memory))?
+                SplitFields::of(bytes, parsed.headers, kept_names, framing.clone(), std::mem::take(memory))?
         {
             let body = framing.body();
             let keep_alive = framing.allows_keep_alive(is_1_1) && !body.is_until_close();

@@ -29,8 +29,8 @@ pub struct DecodedBody {
     pub used: usize,
     /// Body data.
     pub data: Bytes,
-    /// Trailers after the end of the body.
-    pub trailers: Option<HeaderMap>,
+    /// Trailers after the end of the body; few bodies have any, and a map in place is copied with each.
+    pub trailers: Option<Box<HeaderMap>>,
 }
 
 impl BodyDecoder {
@@ -133,7 +133,7 @@ impl BodyDecoder {
 }
 
 /// Parses trailers, up to and with their empty line; None if there are none.
-fn trailers(bytes: &[u8]) -> Result<Option<HeaderMap>, WireError> {
+fn trailers(bytes: &[u8]) -> Result<Option<Box<HeaderMap>>, WireError> {
     let mut room = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let Ok(httparse::Status::Complete((_, parsed))) = httparse::parse_headers(bytes, &mut room) else {
         return Err(WireError::BadChunk);
@@ -143,5 +143,5 @@ fn trailers(bytes: &[u8]) -> Result<Option<HeaderMap>, WireError> {
         let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| WireError::BadChunk)?;
         found.append(name, HeaderValue::from_bytes(header.value).map_err(|_| WireError::BadChunk)?);
     }
-    Ok((!found.is_empty()).then_some(found))
+    Ok((!found.is_empty()).then(|| Box::new(found)))
 }

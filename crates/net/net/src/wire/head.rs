@@ -149,6 +149,18 @@ pub fn digits(text: &[u8]) -> Option<u64> {
     })
 }
 
+/// Appends a number in digits. Each response has a length, and the standard library's formatting is for more than that.
+pub fn push_digits(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [b'0'; 20];
+    let mut start = digits.len() - 1;
+    while number > 0 {
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        start -= usize::from(number > 0);
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
 /// Elements of a list.
 pub fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
@@ -274,6 +286,16 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(body(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_their_digits() {
+        for number in [0, 1, 9, 10, 11, 99, 100, 1_024, 65_536, 1_000_000_007, u64::MAX - 1, u64::MAX] {
+            let mut out = b"x".to_vec();
+            push_digits(&mut out, number);
+            assert_eq!(out, format!("x{number}").into_bytes());
+            assert_eq!(digits(&out[1..]), Some(number));
         }
     }
 

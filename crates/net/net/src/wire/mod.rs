@@ -12,7 +12,7 @@ mod request;
 pub use body::{BodyDecoder, DecodedBody};
 pub use chunked::Chunked;
 pub use decoder::{DecodeStep, DecodedResponse, Decoder, ResponseObserver};
-pub use head::{HeadCache, HeadNotes, WireHead, digits, has_token, lenient_parser, shared_part, tokens};
+pub use head::{HeadCache, HeadNotes, WireHead, digits, has_token, lenient_parser, push_digits, shared_part, tokens};
 pub(crate) use head::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, no_head, printable};
 pub use passed_fields::PassedFields;
 pub(crate) use passed_fields::is_line;

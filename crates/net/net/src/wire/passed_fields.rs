@@ -56,11 +56,12 @@ impl PassedFields {
         self.has_date
     }
 
-    /// Adds a field of a request if its name is one of these and its value is one line; returns whether it was added.
-    pub fn offer(&mut self, names: PassedNames, name: &str, value: &[u8]) -> bool {
-        let Some((name, found)) = names.find(name).filter(|_| is_line(value)) else { return false };
+    /// Adds a field of a request, which is a part of `head`, if its name is one of these and its value is one line;
+    /// returns whether it was added.
+    pub fn offer(&mut self, names: PassedNames, head: &[u8], (name, value): (&str, &[u8])) -> bool {
+        let Some(found) = names.find(name).filter(|_| is_line(value)) else { return false };
         self.names = self.names.and(found);
-        self.push(name, value);
+        self.push_lower(head, name, value);
         true
     }
 
@@ -69,14 +70,25 @@ impl PassedFields {
         self.push(name.as_str(), value.as_bytes());
     }
 
-    /// Adds a field whose value is one line.
-    pub(crate) fn add(&mut self, name: &str, value: &[u8]) {
+    /// Adds a field whose value is one line, which is a part of `head`.
+    pub(crate) fn add(&mut self, head: &[u8], name: &str, value: &[u8]) {
         debug_assert!(is_line(value), "a value with control characters");
         let start = self.lines.len();
-        self.push(name, value);
-        let name = &mut self.lines[start..start + name.len()];
-        name.make_ascii_lowercase();
-        self.has_date |= *name == *b"date";
+        self.push_lower(head, name, value);
+        self.has_date |= name.len() == 4 && self.lines[start..].starts_with(b"date");
+    }
+
+    /// Adds a field with its name in lower case.
+    fn push_lower(&mut self, head: &[u8], name: &str, value: &[u8]) {
+        let start = self.lines.len();
+        match written_line(head, name, value).filter(|_| self.lines.capacity() > 0) {
+            Some(line) => {
+                self.count += 1;
+                self.lines.extend_from_slice(line);
+            }
+            None => self.push(name, value),
+        }
+        self.lines[start..start + name.len()].make_ascii_lowercase();
     }
 
     fn push(&mut self, name: &str, value: &[u8]) {
@@ -103,6 +115,17 @@ impl PassedFields {
     }
 }
 
+/// The line of a field in a head, with its end, if it stands there as it leaves but for the case of its name: most do, and
+/// one copy costs less than four.
+fn written_line<'h>(head: &'h [u8], name: &str, value: &[u8]) -> Option<&'h [u8]> {
+    let start = name.as_ptr().addr().wrapping_sub(head.as_ptr().addr());
+    let from_name = head.get(start..)?;
+    let line = from_name.get(..name.len() + value.len() + 4)?;
+    let (before, after) = line[name.len()..].split_at(2);
+    let (found, end) = after.split_at(value.len());
+    (before == b": " && end == b"\r\n" && found.as_ptr() == value.as_ptr()).then_some(line)
+}
+
 /// Whether a value has no control characters: a folded one has its line ends. A tab counts, too, since it is rare.
 pub(crate) fn is_line(value: &[u8]) -> bool {
     let (chunks, rest) = value.as_chunks::<8>();
@@ -127,6 +150,8 @@ fn has_control(bytes: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
     use super::*;
 
     #[test]
@@ -134,11 +159,11 @@ mod tests {
         let mut passed = PassedFields::default();
         assert!(passed.is_empty() && !passed.has_date());
         for (name, value) in [("ETag", "\"a: b\""), ("Set-Cookie", "a"), ("X-Empty", ""), ("set-cookie", "b")] {
-            passed.add(name, value.as_bytes());
+            passed.add(b"", name, value.as_bytes());
         }
         assert_eq!(passed.lines(), b"etag: \"a: b\"\r\nset-cookie: a\r\nx-empty: \r\nset-cookie: b\r\n");
         assert!(!passed.has_date());
-        passed.add("DATE", b"now");
+        passed.add(b"", "DATE", b"now");
         assert!(passed.has_date());
         let mut map = HeaderMap::new();
         passed.append_to(&mut map);
@@ -154,12 +179,31 @@ mod tests {
         for (name, value, is_taken) in
             [("User-Agent", "a", true), ("Accept", "b", false), ("Range", "a\r\n b", false), ("Host", "c", false)]
         {
-            assert_eq!(passed.offer(names, name, value.as_bytes()), is_taken, "{name}");
+            assert_eq!(passed.offer(names, b"", (name, value.as_bytes())), is_taken, "{name}");
         }
         assert_eq!(passed.lines(), b"user-agent: a\r\n");
         assert!(passed.names().are_in(names) && !passed.names().are_in(names.without("user-agent")));
         passed.clear();
         assert!(passed.is_empty() && passed.names() == PassedNames::NONE && passed.capacity() > 0);
+    }
+
+    #[test]
+    fn a_line_that_leaves_as_it_came_is_copied_whole_and_others_are_written() {
+        let head = b"Accept: a b\r\nACCEPT:  c\r\nAccept:d\r\nAccept: e \r\nAccept: f\nAccept: g\r\nAccept:\r\n";
+        let mut whole = PassedFields::default();
+        let mut expected = Vec::new();
+        for line in head.split_inclusive(|byte| *byte == b'\n') {
+            let colon = line.iter().position(|byte| *byte == b':').unwrap();
+            let (name, value) = (std::str::from_utf8(&line[..colon]).unwrap(), line[colon + 1..].trim_ascii());
+            whole.add(head, name, value);
+            expected.extend([b"accept: ", value, b"\r\n"].concat());
+            let is_written = written_line(head, name, value).is_some();
+            assert_eq!(is_written, matches!(value, b"a b" | b"g"), "{}", value.escape_ascii());
+        }
+        assert_eq!(whole.lines(), expected);
+        // A name and a value of different fields, and of another head.
+        let (name, value) = (std::str::from_utf8(&head[..6]).unwrap(), &head[21..22]);
+        assert_eq!((written_line(head, name, value), written_line(&head[20..], name, value)), (None, None));
     }
 
     #[test]

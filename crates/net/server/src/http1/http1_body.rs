@@ -19,7 +19,7 @@ pub(crate) struct Http1Body {
     is_chunked: bool,
     /// Whether all of it was read.
     is_read: bool,
-    trailers: Option<HeaderMap>,
+    trailers: Option<Box<HeaderMap>>,
 }
 
 impl Http1Body {
@@ -30,7 +30,7 @@ impl Http1Body {
 
     pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Http1BodyError>>> {
         if let Some(trailers) = self.trailers.take() {
-            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+            return Poll::Ready(Some(Ok(Frame::trailers(*trailers))));
         }
         if self.is_read {
             return Poll::Ready(None);
@@ -45,7 +45,7 @@ impl Http1Body {
                 Poll::Ready(Some(Ok(Frame::data(data))))
             }
             Some(Ok(DecodedBody { trailers, .. })) => {
-                Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))))
+                Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(*trailers))))
             }
             Some(Err(error)) => Poll::Ready(Some(Err(error))),
             None => Poll::Ready(None),

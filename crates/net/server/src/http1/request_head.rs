@@ -133,7 +133,7 @@ impl ParsedHead {
         let mut framing = RequestFraming::new(is_1_1);
         let HeadFields { headers, passed_names, passed } = fields;
         for field in parsed.headers.iter() {
-            if passed.offer(*passed_names, field.name, field.value) {
+            if passed.offer(*passed_names, bytes, (field.name, field.value)) {
                 continue;
             }
             let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| HeadError::Malformed)?;

@@ -159,18 +159,20 @@ impl RequestStream {
         limits: HeadLimits,
         passed_names: PassedNames,
     ) -> Poll<Result<(ParsedHead, PassedFields), NoHead>> {
-        let mut fields = self.buffers.head_fields(passed_names);
+        // Taken once there are bytes: a connection waits here for its next request.
+        let mut memory = None;
         let mut may_be_whole = self.has_unread();
         loop {
             // They would be passed over again with each piece of the head.
             self.skip_empty_lines();
             if may_be_whole {
+                let fields = memory.get_or_insert_with(|| self.buffers.head_fields(passed_names));
                 let unread = std::mem::take(&mut self.unread);
-                let parsed = ParsedHead::parse(&unread, limits, &mut fields).map_err(NoHead::Invalid)?;
+                let parsed = ParsedHead::parse(&unread, limits, fields).map_err(NoHead::Invalid)?;
                 self.unread = unread;
                 if let Some((head, length)) = parsed {
                     self.consume(length);
-                    return Poll::Ready(Ok((self.begin(head), fields.passed)));
+                    return Poll::Ready(Ok((self.begin(head), std::mem::take(&mut fields.passed))));
                 }
             }
             let read = self.poll_read(cx, |this, bytes| {
@@ -179,17 +181,17 @@ impl RequestStream {
                     this.keep(bytes);
                     return Ok(Err(this.unread.len() >= limits.bytes || has_empty_line(&this.unread, before)));
                 }
-                let parsed = ParsedHead::parse(bytes, limits, &mut fields)?;
-                let used = parsed.as_ref().map_or(0, |(_, length)| *length);
-                this.keep(&bytes[used..]);
-                Ok(parsed.map(|(head, _)| head).ok_or(false))
+                let fields = memory.get_or_insert_with(|| this.buffers.head_fields(passed_names));
+                let parsed = ParsedHead::parse(bytes, limits, fields)?;
+                this.keep(&bytes[parsed.as_ref().map_or(0, |(_, length)| *length)..]);
+                Ok(parsed.map(|(head, _)| (head, std::mem::take(&mut fields.passed))).ok_or(false))
             });
             let Poll::Ready(read) = read else {
-                self.buffers.recycle_fields(fields);
+                memory.into_iter().for_each(|fields| self.buffers.recycle_fields(fields));
                 return Poll::Pending;
             };
             match read {
-                Ok(Some(Ok(Ok(head)))) => return Poll::Ready(Ok((self.begin(head), fields.passed))),
+                Ok(Some(Ok(Ok((head, passed))))) => return Poll::Ready(Ok((self.begin(head), passed))),
                 Ok(Some(Ok(Err(again)))) => may_be_whole = again,
                 Ok(Some(Err(error))) => return Poll::Ready(Err(NoHead::Invalid(error))),
                 Ok(None) | Err(_) => return Poll::Ready(Err(NoHead::Closed)),

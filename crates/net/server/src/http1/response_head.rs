@@ -1,11 +1,9 @@
 //! The head of a response, and how its body is sent.
 
-use std::io::Write as _;
-
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, TRAILER, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use weir_net::lookup::has_field;
-use weir_net::wire::{PassedFields, digits, has_token, tokens};
+use weir_net::wire::{PassedFields, digits, has_token, push_digits, tokens};
 
 /// Facts about the request and the connection that a response's framing depends on.
 #[derive(Clone, Debug)]
@@ -205,8 +203,9 @@ pub(super) fn write_field(out: &mut Vec<u8>, name: &HeaderName, value: &[u8]) {
 }
 
 fn write_length(out: &mut Vec<u8>, bytes: u64) {
-    // Writing to memory does not fail.
-    let _ = write!(out, "content-length: {bytes}\r\n");
+    out.extend_from_slice(b"content-length: ");
+    push_digits(out, bytes);
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
