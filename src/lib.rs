@@ -46,7 +46,7 @@
 //! `outputs`), and one load from its files to its exit code (`session`).
 //!
 //! - [`agents`]: Several processes that generate one load together ──► load, measure, pace
-//! - [`capacity`]: Search for the highest load at which all objectives are met ──► agents, load, measure
+//! - [`capacity`]: Search for the highest load at which all objectives are met ──► agents, load, measure, pace
 //! - [`events`], pure: Events of streamed responses: server-sent events, lines of JSON, chunks, and what those of language models hold ──► json
 //! - [`grpc`], pure: gRPC without sockets: descriptions of services, messages as JSON, framing, statuses, reflection ──► events
 //! - [`history`]: Store of saved runs: what was measured, of which commit, on which machine ──► measure, report

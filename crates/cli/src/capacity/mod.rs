@@ -1,5 +1,6 @@
 //! `weir capacity`: from arguments to a search for the highest load that meets the objectives.
 
+mod recovery_args;
 mod search_args;
 
 use std::ffi::OsString;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use self::recovery_args::RecoveryArgs;
 use self::search_args::SEARCH;
 pub(crate) use self::search_args::SearchArgs;
 use super::agent_args::AgentArgs;
@@ -35,7 +37,8 @@ use weir_session::search::{SearchFeed, SearchOutputs, conclude, failure, search}
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo \"p99<200ms\" --slo \"errors<1%\"\n  \
-    weir capacity http://localhost:8080/ --slo \"p95<100ms\" --closed";
+    weir capacity http://localhost:8080/ --slo \"p95<100ms\" --closed\n  \
+    weir capacity http://localhost:8080/ --recovery --load 400 --trigger spike:3x,5s";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -66,6 +69,9 @@ pub(super) struct CapacityArgs {
     /// generate load on N threads [default: as needed]
     #[arg(short, long, value_name = "N", help_heading = SEARCH)]
     threads: Option<u64>,
+
+    #[command(flatten)]
+    recovery_args: RecoveryArgs,
 
     #[command(flatten)]
     request_args: RequestArgs,
@@ -122,16 +128,19 @@ pub(super) fn run(
     if let Some(mix) = asked.request_args.read_scenarios(Path::new(""), &check_flags)? {
         asked.add_mix(mix, messages)?;
     }
-    if asked.slos.is_empty() {
+    asked.recovery_args.check(asked.closed, script.options().is_some())?;
+    if asked.slos.is_empty() && !asked.recovery_args.has_load() {
         return Err("--slo: give an objective to search for, e.g. --slo 'p99<200ms' --slo 'errors<1%'".to_owned());
     }
     let command = redacted(args, &asked.request_args.secret_mask().with_values(&out.secrets()));
     let agents = asked.agent_args.agent_spec(args, None)?;
+    let recovery_args = asked.recovery_args.clone();
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
     if asked.options.websocket.listens {
         return Err("--listen cannot be used with weir capacity; a connection that listens lasts as long as its load"
             .to_owned());
     }
+    asked.recovery = recovery_args.options(&asked)?;
     asked.options.program = script.options().map(ProgramOptions::of_script);
     if script.is_python() {
         asked.options = for_users(asked.options);

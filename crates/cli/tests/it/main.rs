@@ -4,6 +4,7 @@ mod agents;
 mod agents_http2;
 mod caller_framing;
 mod capacity;
+mod capacity_recovery;
 mod cli_help;
 mod cli_output;
 mod cli_report;

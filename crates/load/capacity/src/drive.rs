@@ -29,20 +29,20 @@ const MAX_WARMUP_S: u64 = 10;
 /// Generator of one load level after the other.
 #[derive(Debug)]
 pub(super) struct Driver<'a> {
-    search: &'a CapacityOptions,
+    pub(super) search: &'a CapacityOptions,
     demands: &'a [SloCriterion],
-    command: &'a [String],
+    pub(super) command: &'a [String],
     sampling: Option<ServiceUsageSampler>,
     clock: Clock,
     /// Median response time of a single user, in milliseconds; None before it was measured.
     single_user_p50_ms: Option<f64>,
     /// Warm-up excluded from the next step, in seconds.
-    warmup_s: u64,
+    pub(super) warmup_s: u64,
     /// Connections to open before the next step starts: twice the mean number in flight of the last one that passed.
     preconnect: u64,
-    steps: u64,
+    pub(super) steps: u64,
     /// Coordinator of the agents; none: this process generates the load.
-    coordinator: Option<Coordinator>,
+    pub(super) coordinator: Option<Coordinator>,
 }
 
 /// Result of a step.
@@ -201,7 +201,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn plan_of(&self, options: &Options) -> Result<LoadPlan, CapacityError> {
+    pub(super) fn plan_of(&self, options: &Options) -> Result<LoadPlan, CapacityError> {
         let plan = LoadPlan::new(options)?;
         match &self.search.program {
             Some(program) => Ok(plan.driven_by(Arc::clone(program), options)?),
@@ -339,7 +339,7 @@ impl<'a> Driver<'a> {
 }
 
 /// Runs a load in this process or by agents. A run that lost an agent is an error: its load was not the planned one.
-fn run(
+pub(super) fn run(
     coordinator: &mut Option<Coordinator>,
     options: &Options,
     plan: &LoadPlan,

@@ -98,6 +98,7 @@ impl SearchOptions {
             warmup_s: warmup.as_secs_f64().ceil() as u64,
             pid: None,
             agents: None,
+            recovery: None,
         })
     }
 }

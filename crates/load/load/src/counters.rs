@@ -209,6 +209,9 @@ impl WorkerCounters {
     /// Records an iteration.
     pub(super) fn end_iteration(&mut self, scenario: u32, intended: Nanos, now: Nanos, ok: bool) {
         self.recorder.interval.iterations += 1;
+        if ok {
+            self.recorder.interval.iteration_times.record(now - intended);
+        }
         let iterations = self.recorder.counts.scenario(scenario);
         if self.window.contains(now) {
             iterations.ended_in_window += 1;

@@ -19,6 +19,7 @@
 //!   [`websocket_series`]: of connections of WebSocket
 //! - [`progress`]: progress of a run, for callbacks
 //! - [`live_marks`]: what happens to a run while it goes on: objectives missed, trust lost
+//! - [`recovery`]: whether a service comes back after a disturbance: phases, bounds, verdict
 //! - [`rate`]: rate of requests or iterations
 //! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; [`run_websocket`]: its WebSocket; `run_traffic`: its bytes per second; `saved`: reading and writing it as JSON
 //! - [`steady`]: detection of the end of a warm-up by change points
@@ -54,6 +55,7 @@ mod packed_histogram;
 pub mod progress;
 pub mod rate;
 pub mod recorder;
+pub mod recovery;
 pub mod response_counts;
 pub mod run;
 pub mod run_changes;

@@ -41,6 +41,9 @@ merged! {
         pub max_in_flight: u64 => sum,
         /// Iterations that ended; 0 without scenarios.
         pub iterations: u64 => sum,
+        /// Times of iterations that succeeded, think times included.
+        #[serde(deserialize_with = "histogram::deserialize_coarse")]
+        pub iteration_times: Histogram => sum,
         /// Steps of the scenarios, in order; empty without scenarios.
         pub steps: Vec<StepInterval> => sum,
         /// Requests by their outcome, of a load that may be changed while it runs.
@@ -69,6 +72,7 @@ impl Default for Interval {
             in_flight: 0,
             max_in_flight: 0,
             iterations: 0,
+            iteration_times: Histogram::coarse(),
             steps: Vec::new(),
             outcomes: None,
             websocket: None,

@@ -33,6 +33,9 @@ use crate::plan::{PlanError, typed_auth};
 const HTTP_SCHEME: &str = "http";
 const CALL_SCHEME: &str = "grpc";
 
+/// Wait of a client before its first retry, on average.
+const CLIENT_RETRY_INTERVAL: Nanos = Nanos::from_millis(100);
+
 /// Warning about data that no step uses.
 fn unused_columns(data: &ScenarioData) -> String {
     let columns = data.columns().join(", ");
@@ -371,10 +374,15 @@ fn base_url(typed: &str) -> Result<Option<String>, PlanError> {
     Ok(Some(format!("{scheme}{typed}")))
 }
 
-/// Rules of steps without options: with a maximum of redirects they follow them.
+/// Rules of steps without options: with a maximum of redirects they follow them, and with one of retries they are retried
+/// as by clients.
 fn rules(source: &ScenarioSource) -> StepRules {
-    match source.max_redirects {
-        None | Some(0) => StepRules::default(),
-        Some(max) => StepRules { follow_redirects: true, max_redirects: max, ..StepRules::default() },
+    let mut rules = StepRules::default();
+    if let Some(max) = source.max_redirects.filter(|max| *max > 0) {
+        (rules.follow_redirects, rules.max_redirects) = (true, max);
     }
+    if let Some(max) = source.client_retries.filter(|max| *max > 0) {
+        (rules.max_retries, rules.retry_interval, rules.retries_as_client) = (max, CLIENT_RETRY_INTERVAL, true);
+    }
+    rules
 }

@@ -53,6 +53,9 @@ pub struct ScenarioSource {
     /// Maximum number of redirects that steps without options of their own follow; `None`: as the file says.
     #[serde(default)]
     pub max_redirects: Option<u64>,
+    /// Maximum number of retries of a failed request, as by clients that retry, of steps without an option of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_retries: Option<u64>,
     /// Name in results; empty for that of the file, without its ending.
     #[serde(default)]
     pub title: String,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::usl::Usl;
 use crate::load_model::LoadModel;
+use crate::recovery::RecoveryReport;
 use crate::run::Manifest;
 
 /// Version of the JSON format; grows when a field changes its meaning or is removed.
@@ -48,6 +49,9 @@ pub struct CapacityReport {
     pub interrupted: bool,
     /// Reason why an agent was lost, if one was: the search ended then, and is not trusted.
     pub lost_agent: Option<String>,
+    /// Result of the test of recovery; none without `--recovery`, or without a load for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoveryReport>,
     /// Command, seed, time and machine.
     pub manifest: Manifest,
 }

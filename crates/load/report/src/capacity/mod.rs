@@ -1,8 +1,11 @@
 //! Capacity report for a terminal: the bounds, the reasons, then every load level.
 //!
 //! - [`page`](mod@page): the HTML report
+//! - [`recovery`]: test of recovery; `recovery_page`: the same in the HTML report
 
 pub mod page;
+pub mod recovery;
+mod recovery_page;
 
 use super::ansi::AnsiPaint;
 use super::number_format::{TERMINAL_COLUMNS, ms, percentage, rate, truncate, wrap};
@@ -12,9 +15,22 @@ use weir_measure::capacity::report::{Bottleneck, CapacityReport, StepReport, Ste
 /// Report as text, with ANSI colours if `color`.
 pub fn render(report: &CapacityReport, color: bool) -> String {
     let paint = AnsiPaint { enabled: color };
-    let blocks = [headline(report, paint), reasons(report, paint), steps(report, paint), growth(report, paint)];
+    let tested = report.recovery.as_ref();
+    let mut blocks = vec![headline(report, paint)];
+    if has_search(report) {
+        blocks.extend([reasons(report, paint), steps(report, paint), growth(report, paint)]);
+        blocks.extend(tested.map(|tested| recovery::verdict_lines(tested, paint)));
+    }
+    blocks.extend(
+        tested.into_iter().flat_map(|tested| [recovery::reason_lines(tested), recovery::phase_lines(tested, paint)]),
+    );
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
+}
+
+/// Whether there was a search: a test of recovery may have had its load.
+fn has_search(report: &CapacityReport) -> bool {
+    report.recovery.is_none() || !report.steps.is_empty()
 }
 
 /// Load with its unit: `480/s`, `12 users`.
@@ -82,6 +98,12 @@ fn model(report: &CapacityReport) -> &'static str {
 fn headline(report: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
     let (words, sure) = (bracket(report), confidence(report));
     let subject = format!("{} · {} · {}", report.url, model(report), report.objectives.join(", "));
+    if let Some(tested) = report.recovery.as_ref().filter(|_| !has_search(report)) {
+        let subject = format!("{} · {}", report.url, model(report));
+        let mut lines = vec![truncate(&subject, TERMINAL_COLUMNS)];
+        lines.extend(recovery::verdict_lines(tested, paint));
+        return lines;
+    }
     let mut lines = vec![truncate(&subject, TERMINAL_COLUMNS)];
     lines.extend(wrap("", &format!("{words}{sure}")).iter().map(|line| paint.bold(line)));
     if report.interrupted {
@@ -222,8 +244,18 @@ mod tests {
             stop_reason: "the bounds are within 3%".into(),
             interrupted: false,
             lost_agent: None,
+            recovery: None,
             manifest: Manifest::default(),
         }
+    }
+
+    /// Report of a test of recovery, after a search or without one.
+    pub(super) fn given(tested: weir_measure::recovery::RecoveryReport, is_searched: bool) -> CapacityReport {
+        let report = CapacityReport { recovery: Some(tested), ..open() };
+        if is_searched {
+            return report;
+        }
+        CapacityReport { steps: Vec::new(), passes: None, fails: None, limited_by: Bottleneck::None, ..report }
     }
 
     fn closed() -> CapacityReport {
@@ -285,7 +317,8 @@ mod tests {
             serde_json::from_str(include_str!("../../../../../docs/schema/capacity.schema.json")).expect("JSON");
         let validator = jsonschema::validator_for(&schema).expect("a schema");
         let lost = CapacityReport { lost_agent: Some("agent 1 on n1 was lost".into()), ..open() };
-        for report in [open(), closed(), lost] {
+        let tested = CapacityReport { recovery: Some(recovery::fixtures::metastable()), ..open() };
+        for report in [open(), closed(), lost, tested] {
             let value = serde_json::from_str(&report.to_json()).expect("own JSON");
             let wrong: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
             assert!(wrong.is_empty(), "{wrong:?}");

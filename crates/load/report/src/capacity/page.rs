@@ -1,6 +1,6 @@
 //! HTML report of a capacity search.
 
-use super::{bracket, confidence, fit_warning, law, load, model};
+use super::{bracket, confidence, fit_warning, has_search, law, load, model, recovery, recovery_page};
 use crate::page::manifest::manifest_section;
 use crate::page::{
     AxisScale, Block, Chart, ChartAxis, ChartLevel, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage, Section,
@@ -15,24 +15,33 @@ const CURVE_POINTS: u32 = 120;
 /// HTML report of a capacity search.
 pub fn of_capacity(report: &CapacityReport) -> ReportPage {
     let mut about = vec![model(report).to_owned()];
-    about.extend(report.objectives.iter().cloned());
+    if has_search(report) {
+        about.extend(report.objectives.iter().cloned());
+    }
     about.extend(date(report.manifest.started_unix_s));
-    let sections = [plots(report), growth(report), steps(report), method(report)];
+    let tested = report.recovery.as_ref().map(recovery_page::section).unwrap_or_default();
+    let sections = [tested, plots(report), growth(report), steps(report), method(report)];
     let mut sections: Vec<Section> = sections.into_iter().filter(|section| !section.blocks.is_empty()).collect();
     sections.push(manifest_section(&report.weir, &report.manifest, &[]));
-    let title = format!("Capacity of {}", report.url);
+    let title = if has_search(report) { "Capacity" } else { "Recovery" };
+    let title = format!("{title} of {}", report.url);
     ReportPage { title, about, verdict: verdict(report), key_figures: key_figures(report), sections }
 }
 
 fn verdict(report: &CapacityReport) -> PageVerdict {
+    if let Some(tested) = report.recovery.as_ref().filter(|_| !has_search(report)) {
+        let points = recovery_page::points(tested, false);
+        let sentence = format!("Clients: {}.", recovery::clients(tested));
+        let headline = capitalized(&recovery::headline(tested));
+        return PageVerdict { tone: recovery_page::tone(tested.verdict), headline, sentence, points };
+    }
     let tone = match (report.limited_by, report.passes) {
         (_, None) => Tone::Bad,
         _ if report.interrupted || report.lost_agent.is_some() => Tone::Doubt,
         (Bottleneck::Service, Some(_)) => Tone::Good,
         (Bottleneck::Generator | Bottleneck::None, Some(_)) => Tone::Doubt,
     };
-    let words = bracket(report);
-    let words = words.chars().take(1).flat_map(char::to_uppercase).chain(words.chars().skip(1)).collect();
+    let words = capitalized(&bracket(report));
     let mut points = Vec::new();
     if report.interrupted {
         points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: the bounds are those so far."));
@@ -48,8 +57,13 @@ fn verdict(report: &CapacityReport) -> PageVerdict {
     points.push(why);
     points.push(VerdictPoint::new(Tone::Plain, format!("Stopped: {}", report.stop_reason)));
     points.extend(report.saturated.iter().map(|words| VerdictPoint::new(Tone::Plain, format!("Saturated: {words}"))));
+    points.extend(report.recovery.iter().flat_map(|tested| recovery_page::points(tested, true)));
     let sentence = format!("Objectives: {}{}.", report.objectives.join(", "), confidence(report));
     PageVerdict { tone, headline: words, sentence, points }
+}
+
+fn capitalized(words: &str) -> String {
+    words.chars().take(1).flat_map(char::to_uppercase).chain(words.chars().skip(1)).collect()
 }
 
 fn unit(model: LoadModel) -> ValueUnit {
@@ -201,5 +215,13 @@ fn method(report: &CapacityReport) -> Section {
     let search = "Loads were doubled until one failed, then the interval between the bounds was halved. A load passes \
                   when all objectives are met with statistical confidence and the backlog does not grow; it fails as \
                   soon as one is missed. The lower bound is the highest load that passed, less what may have been chance.";
-    Section::new("Method", vec![Block::Text(format!("{loads} {search}"))])
+    let test = "The load was the same before and after the trigger, in one run, and its clients gave up and retried as real \
+                ones do. A service has recovered at the first stretch in which calls are as good and as fast as before \
+                the trigger; one second may be outside of the bounds in five.";
+    let text = match (has_search(report), &report.recovery) {
+        (true, None) => format!("{loads} {search}"),
+        (true, Some(_)) => format!("{loads} {search} {test}"),
+        (false, _) => format!("{loads} {test}"),
+    };
+    Section::new("Method", vec![Block::Text(text)])
 }

@@ -96,6 +96,9 @@ impl ScenarioUser {
         }
         // As in a load: without an expectation of the step its status decides, and the user goes on.
         let is_success = is_success_status(view.status) || step.checks.expects_status();
+        if !is_success && self.place.rules.retries_status(view.status) && self.may_retry() {
+            return self.fail_step(flow, now);
+        }
         flow.findings.verdict = Some(if is_success { StepVerdict::Passed } else { StepVerdict::Failed });
         self.place.is_ok &= is_success;
         self.place.repeats = self.place.repeats.saturating_add(1);
@@ -207,10 +210,10 @@ impl ScenarioUser {
 
     /// Ends an execution of the step that has failed.
     fn fail_step(&mut self, flow: &mut FlowContext<'_>, now: Nanos) -> FlowAction {
-        if self.place.retries < self.place.rules.max_retries {
+        if self.may_retry() {
             self.place.retries += 1;
             flow.findings.verdict = Some(StepVerdict::Retried);
-            let due = now + self.place.rules.retry_interval;
+            let due = now + self.place.rules.retry_wait(self.place.retries, &mut self.rng);
             self.place.phase = UserPhase::Waiting(due);
             return FlowAction::WaitUntil(due);
         }
@@ -221,6 +224,10 @@ impl ScenarioUser {
         }
         self.place.repeats = self.place.repeats.saturating_add(1);
         self.start_step(flow, now, now)
+    }
+
+    fn may_retry(&self) -> bool {
+        self.place.retries < self.place.rules.max_retries
     }
 
     fn store_cookies(&mut self, step: &ScenarioStep, view: &ResponseView<'_>, unix_s: i64) {

@@ -12,7 +12,9 @@ use weir_command::Messages;
 use weir_command::exit;
 use weir_command::stdout::{colors, print};
 use weir_load::LoadError;
+use weir_measure::LoadModel;
 use weir_measure::capacity::report::{Bottleneck, CapacityReport};
+use weir_measure::recovery::RecoveryVerdict;
 use weir_report::capacity as report;
 use weir_report::page::render;
 use weir_terminal::progress_bar::{Extent, ProgressBar};
@@ -30,7 +32,9 @@ pub fn search(
 ) -> Result<CapacityReport, CapacityError> {
     let mut bar: Option<(usize, ProgressBar)> = None;
     let found = capacity::find(asked, command, &mut |event| {
-        if let CapacityEvent::StepProgress { load, progress, .. } = event {
+        if let CapacityEvent::StepProgress { load, progress, .. } | CapacityEvent::RecoveryProgress { load, progress } =
+            event
+        {
             for note in feed.update(*load, progress) {
                 match &mut bar {
                     Some((_, bar)) => bar.print_above(|| messages.note(&note)),
@@ -50,7 +54,12 @@ pub fn search(
                     messages.note(&line);
                 }
             }
-            CapacityEvent::StepProgress { .. } => {}
+            CapacityEvent::StepProgress { .. } | CapacityEvent::RecoveryProgress { .. } => {}
+            CapacityEvent::RecoveryPhase(phase, load) => {
+                finish(&mut bar);
+                let (name, load) = (report::recovery::phase_name(*phase), report::load(LoadModel::Open, *load));
+                messages.note(&format!("recovery: {name} at {load}"));
+            }
             CapacityEvent::ScriptReport(report) => on_script_report(report),
             CapacityEvent::StepDone(tried) => {
                 finish(&mut bar);
@@ -117,6 +126,11 @@ fn exit_code(answer: &CapacityReport, strict: bool) -> u8 {
         answer if answer.interrupted => exit::INTERRUPTED,
         answer if answer.lost_agent.is_some() => exit::UNTRUSTED,
         answer if strict && answer.limited_by == Bottleneck::Generator => exit::UNTRUSTED,
+        answer if strict && answer.recovery.as_ref().is_some_and(|tested| !tested.doubts.is_empty()) => exit::UNTRUSTED,
+        CapacityReport { recovery: Some(tested), .. } => match tested.verdict {
+            RecoveryVerdict::Recovered | RecoveryVerdict::Undisturbed => exit::OK,
+            RecoveryVerdict::Degraded | RecoveryVerdict::Metastable | RecoveryVerdict::Inconclusive => exit::OBJECTIVE,
+        },
         answer if answer.passes.is_none() => exit::OBJECTIVE,
         _ => exit::OK,
     }

@@ -51,3 +51,36 @@ fn a_step_is_repeated_with_its_delay() {
     assert_eq!(trace.findings.len(), 3);
     assert!(trace.ok);
 }
+
+#[test]
+fn a_client_retries_failures_of_the_service_with_growing_waits_and_no_others() {
+    let rules = StepRules {
+        max_retries: 3,
+        retry_interval: Nanos::from_millis(100),
+        retries_as_client: true,
+        ..StepRules::default()
+    };
+    let settings = ScenarioSettings { rules, ..ScenarioSettings::default() };
+    let plan = plan_with("GET http://h/job\n", &settings);
+    let run = |plan: &ScenarioPlan, replies: &[ScriptedReply]| {
+        let mut replies = replies.iter().cloned();
+        run(plan, move |_| replies.next().unwrap_or_else(|| reply(503, &[], "")))
+    };
+    let failing = run(&plan, &[ScriptedReply::Failure(FailureKind::Timeout), reply(429, &[], "")]);
+    assert!(!failing.ok);
+    let times: Vec<u64> = failing.requests.iter().map(|request| request.intended_ms).collect();
+    let waits: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(waits.len(), 3, "{times:?}");
+    for (wait, doubled) in waits.iter().zip([100, 200, 400]) {
+        assert!((doubled / 2..=doubled * 3 / 2 + 20).contains(wait), "{waits:?}");
+    }
+    let verdicts: Vec<_> = failing.findings.iter().filter_map(|found| found.verdict).collect();
+    use StepVerdict::{Failed, Passed, Retried};
+    assert_eq!(verdicts, [Retried, Retried, Retried, Failed]);
+    // A request that is wrong is wrong again.
+    let wrong = run(&plan, &[reply(404, &[], "")]);
+    assert_eq!((wrong.requests.len(), wrong.ok), (1, false));
+    let recovered = run(&plan, &[reply(500, &[], ""), ok("")]);
+    let verdicts: Vec<_> = recovered.findings.iter().filter_map(|found| found.verdict).collect();
+    assert_eq!((recovered.ok, verdicts), (true, vec![Retried, Passed]));
+}
