@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::llm::load::{
-    EndpointOptions, LlmLoad, LlmLoadError, LlmLoadOptions, LlmOptions, PromptOptions, RANDOM_WORDS, TraceOptions,
+    EndpointOptions, LlmLoad, LlmLoadError, LlmLoadOptions, LlmOptions, PromptOptions, RANDOM_WORDS, TraceLoop,
+    TraceOptions,
 };
 use weir::llm::trace::TraceFormat;
 use weir::llm::{ReplySource, RequestApi, TokenCount};
@@ -103,9 +104,12 @@ fn trace(form: &PythonArgs<'_>) -> PyResult<Option<TraceOptions>> {
         duration: form.time("trace_duration")?,
         sample: form.take("sample")?,
         block_tokens: form.take("trace_block")?,
+        pacing: form.take::<Option<NotationArg<TraceLoop>>>("trace_loop")?.map(|pacing| pacing.0).unwrap_or_default(),
     };
     if file.is_none() && options != TraceOptions::default() {
-        return Err(errors::usage("trace_format, trace_duration, trace_block, speed and sample are for a trace"));
+        return Err(errors::usage(
+            "trace_format, trace_duration, trace_block, trace_loop, speed and sample are for a trace",
+        ));
     }
     Ok(file.map(|_| options))
 }

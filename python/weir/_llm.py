@@ -42,9 +42,12 @@ def llm(
     think: Time | None = None,
     replies: Literal["dataset", "server", None] = None,
     trace: _Path | None = None,
-    trace_format: Literal["mooncake", "bailian", "dynamo", "otel", "sharegpt", "burstgpt", "azure", None] = None,
+    trace_format: Literal[
+        "mooncake", "agentic", "bailian", "dynamo", "otel", "sharegpt", "burstgpt", "azure", None
+    ] = None,
     trace_duration: Time | None = None,
     trace_block: int | None = None,
+    trace_loop: Literal["open", "sessions", "closed", None] = None,
     speed: float | None = None,
     sample: float | None = None,
     concurrency: int | None = None,
@@ -107,6 +110,8 @@ def llm(
         trace_format: Format of the trace. Default: by its first line.
         trace_duration: Length of the trace's part that is replayed. Default: all.
         trace_block: Tokens of a block with one hash. Default: the format's.
+        trace_loop: What starts requests: recorded times (default "open"), in a session the response before
+            ("sessions"), and of sessions a free user ("closed").
         speed: Time of the trace divided by that of the load (default 1).
         sample: Fraction of the trace's sessions, by seed. Default: all.
         concurrency: Closed loop: conversations at a time (default 8); open loop: maximum (default 1000).

@@ -11,11 +11,12 @@ class ReplayedTrace:
 
     Attributes:
         file: File; ``-`` is stdin.
-        format: Format: ``mooncake``, ``bailian``, ``dynamo``, ``otel``, ``sharegpt``, ``burstgpt`` or ``azure``.
+        format: Format: ``mooncake``, ``agentic``, ``bailian``, ``dynamo``, ``otel``, ``sharegpt``, ``burstgpt`` or
+            ``azure``.
         speed: Time of the trace divided by that of the run.
         lines: Lines that were read, without empty ones and a heading.
         requests: Requests that were to be sent.
-        later_turns: Of these, requests that wait for the response before them in their session.
+        later_turns: Of these, requests that wait for others of their session.
         trace_s: Time from the first arrival to the last one in the trace, in seconds.
         input_tokens: Tokens of the prompts of these requests, as recorded.
         output_tokens: Tokens of their responses, as recorded.
@@ -26,7 +27,7 @@ class ReplayedTrace:
     """
 
     file: str
-    format: Literal["mooncake", "bailian", "dynamo", "otel", "sharegpt", "burstgpt", "azure"]
+    format: Literal["mooncake", "agentic", "bailian", "dynamo", "otel", "sharegpt", "burstgpt", "azure"]
     speed: float
     lines: int
     requests: int

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use weir_base::units;
-use weir_llm::load::TraceOptions;
+use weir_llm::load::{TraceLoop, TraceOptions};
 use weir_llm::trace::TraceFormat;
 use weir_replay::log::log_factor;
 
@@ -19,7 +19,10 @@ pub(super) struct TraceArgs {
     /// replay this trace; or trace a fraction of requests, e.g. 1%
     #[arg(long = "trace", value_name = "FILE|FRACTION", value_parser = str::parse::<TraceArg>, help_heading = TRACE)]
     traces: Vec<TraceArg>,
-    /// read as mooncake, bailian, dynamo, otel, sharegpt, burstgpt, azure [default: by content]
+    /// start requests by recorded times, by responses, or by free users
+    #[arg(long, value_name = "open|sessions|closed", value_parser = str::parse::<TraceLoop>, help_heading = TRACE)]
+    trace_loop: Option<TraceLoop>,
+    /// read as mooncake, agentic, bailian, dynamo, otel, sharegpt, burstgpt, azure [default: by content]
     #[arg(long, value_name = "NAME", value_parser = str::parse::<TraceFormat>, help_heading = TRACE)]
     trace_format: Option<TraceFormat>,
     /// replay this much of the trace, from its first request [default: all]
@@ -79,6 +82,7 @@ impl TraceArgs {
                 ("--trace-format", self.trace_format.is_some()),
                 ("--trace-duration", self.trace_duration.is_some()),
                 ("--trace-block", self.trace_block.is_some()),
+                ("--trace-loop", self.trace_loop.is_some()),
                 ("--speed", self.speed.is_some()),
                 ("--sample", self.sample.is_some()),
             ];
@@ -92,6 +96,7 @@ impl TraceArgs {
             duration: self.trace_duration,
             sample: self.sample,
             block_tokens: self.trace_block,
+            pacing: self.trace_loop.unwrap_or_default(),
         }))
     }
 }

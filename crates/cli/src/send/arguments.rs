@@ -7,10 +7,11 @@ use std::time::Duration;
 use clap::Args;
 use rustls::ClientConfig;
 
-use super::flag_values::{DelayBoundArg, OrderArg, StatusRanges, backoff};
+use super::flag_values::{DelayBoundArg, OrderArg, ResultsArg, StatusRanges, backoff};
 use super::format::SendFormat;
 use super::queue::{QueueCommand, default_store};
 use super::request;
+use super::response_check::AssertCheck;
 use weir_base::Nanos;
 use weir_base::units;
 use weir_delivery::dispatch;
@@ -23,7 +24,7 @@ use weir_retry::backoff::Backoff;
 use weir_retry::policy::RetryPolicy;
 use weir_send::store::{JobOrder, StoreUrl};
 use weir_send::{ApiKey, HostLimit, JobDefaults, KeyHosts, Options, ResponseRules, TtlExtensionOptions};
-use weir_send_file::BulkOptions;
+use weir_send_file::{BulkOptions, TokenPrices};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
@@ -70,6 +71,9 @@ pub(crate) struct SendArgs {
     /// count these statuses as success, e.g. 200-299,404
     #[arg(long, value_name = "LIST", default_value = "200-299", value_parser = StatusRanges::read, help_heading = REQUESTS_HEADING)]
     success: StatusRanges,
+    /// retry a response that fails this hurl assert; repeatable
+    #[arg(long = "check", value_name = "ASSERT", help_heading = REQUESTS_HEADING)]
+    checks: Vec<String>,
 
     /// use this API key, filled in as {key}; repeatable
     #[arg(long = "key", value_name = "[NAME=]KEY", help_heading = LIMITS_HEADING)]
@@ -131,6 +135,12 @@ pub(crate) struct SendArgs {
     /// append results to FILE; invalid lines go to FILE.invalid
     #[arg(short, long, value_name = "FILE", value_parser = results_file, help_heading = JOBS_HEADING)]
     out: Option<PathBuf>,
+    /// read lines and write results as a provider's batch does
+    #[arg(long, value_name = "FORM", default_value = "weir", requires_if("openai-batch", "out"), requires_if("anthropic-batch", "out"), help_heading = JOBS_HEADING)]
+    results: ResultsArg,
+    /// add up what tokens cost, by LiteLLM's price file
+    #[arg(long, value_name = "FILE", help_heading = JOBS_HEADING)]
+    prices: Option<PathBuf>,
     /// send new jobs even if --out already has their results
     #[arg(long, requires = "out", help_heading = JOBS_HEADING)]
     resend: bool,
@@ -172,7 +182,9 @@ impl SendArgs {
             sender: self.sender_options(&job_defaults)?,
             jobs: self.jobs().to_owned(),
             out: self.out.clone(),
-            resends: self.resend,
+            form: self.results.form(),
+            prices: self.token_prices()?,
+            resends: self.resend()?,
             store: self.store_url()?,
             order: match self.order {
                 OrderArg::Deadline => JobOrder::Deadline,
@@ -182,6 +194,24 @@ impl SendArgs {
             grace: self.grace.into(),
             shows_progress,
         })
+    }
+
+    /// Whether jobs are sent although they have results.
+    fn resend(&self) -> Result<bool, String> {
+        match self.results {
+            ResultsArg::OpenaiBatch | ResultsArg::AnthropicBatch if self.resend => {
+                Err("--resend needs the times of the results, which batches do not have; give another --out".into())
+            }
+            _ => Ok(self.resend),
+        }
+    }
+
+    /// Prices of tokens.
+    fn token_prices(&self) -> Result<Option<TokenPrices>, String> {
+        let Some(path) = &self.prices else { return Ok(None) };
+        let cannot = |why: &dyn std::fmt::Display| format!("cannot read --prices {}: {why}", path.display());
+        let text = input_file::read_to_string(path).map_err(|error| cannot(&error))?;
+        TokenPrices::read(&text).map(Some).map_err(|why| cannot(&why))
     }
 
     /// URL, method, headers, body and time to live for jobs that do not set their own.
@@ -261,6 +291,7 @@ impl SendArgs {
             host_limits,
             key_hosts: form.key_hosts.clone(),
             response_rules: judge,
+            response_check: AssertCheck::of_flags(&self.checks)?,
             keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
             keepalive: !self.no_keepalive,
             connect_timeout: Nanos::from(self.timeout).min(Nanos::from_secs(5)),

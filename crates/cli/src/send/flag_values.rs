@@ -5,11 +5,29 @@ use clap::ValueEnum;
 use weir_base::Nanos;
 use weir_base::units;
 use weir_retry::backoff::Backoff;
+use weir_send_file::ResultsForm;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OrderArg {
     Deadline,
     Arrival,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ResultsArg {
+    Weir,
+    OpenaiBatch,
+    AnthropicBatch,
+}
+
+impl ResultsArg {
+    pub(super) const fn form(self) -> ResultsForm {
+        match self {
+            Self::Weir => ResultsForm::Weir,
+            Self::OpenaiBatch => ResultsForm::OpenAiBatch,
+            Self::AnthropicBatch => ResultsForm::AnthropicBatch,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ mod flag_values;
 mod format;
 mod queue;
 mod request;
+mod response_check;
 
 use std::io::{self, Write};
 

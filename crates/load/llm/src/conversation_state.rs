@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
 
 use super::prompt_source::PromptSource;
-use super::trace::{TraceSession, TraceTurn};
+use super::trace::{SessionPlay, TraceSession, TraceTurn};
 
 /// Whose reply a conversation repeats in its next turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct ConversationState {
     replies: Vec<Option<Vec<u8>>>,
     intended: Nanos,
     /// Requests of a trace, in place of a conversation of the prompts.
-    traced: Option<Box<TraceSession>>,
+    traced: Option<Box<SessionPlay>>,
 }
 
 impl ConversationState {
@@ -50,12 +50,22 @@ impl ConversationState {
     /// Begins session `number` of the load, of a trace.
     pub fn begin_traced(&mut self, number: u64, intended: Nanos, session: TraceSession) {
         self.begin(number, intended);
-        self.traced = Some(Box::new(session));
+        self.traced = Some(Box::new(SessionPlay::new(session, intended)));
+    }
+
+    /// Session of a trace, and what of it is due; none of other conversations.
+    pub fn play(&mut self) -> Option<&mut SessionPlay> {
+        self.traced.as_deref_mut()
+    }
+
+    /// Makes a turn of a session of a trace the one that is spoken of.
+    pub fn set_turn(&mut self, turn: u32, intended: Nanos) {
+        (self.turn, self.intended) = (turn as usize, intended);
     }
 
     /// Request of a trace that the turn is; none of other conversations.
     pub(crate) fn traced_turn(&self) -> Option<&TraceTurn> {
-        self.traced.as_ref()?.turn(self.turn)
+        self.traced.as_ref()?.session().turn(self.turn)
     }
 
     /// Number of the conversation in the load.
@@ -98,11 +108,6 @@ impl ConversationState {
     /// Takes the response to the turn, which ended at `now`; `reply` is the server's, if it is needed. Without a think
     /// time of the data set, the next turn waits for `think`.
     pub fn replied(&mut self, prompts: &PromptSource, reply: Option<Vec<u8>>, now: Nanos, think: Nanos) -> TurnAction {
-        if let Some(session) = &self.traced {
-            let Some(next) = session.turn(self.turn + 1) else { return TurnAction::End };
-            (self.turn, self.intended) = (self.turn + 1, now + next.delay);
-            return if next.delay == Nanos::ZERO { TurnAction::Send } else { TurnAction::WaitUntil(self.intended) };
-        }
         if self.turn + 1 >= prompts.turns(self.conversation) {
             return TurnAction::End;
         }

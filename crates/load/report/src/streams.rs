@@ -40,8 +40,15 @@ pub(crate) fn times(run: &Run) -> Vec<(&'static str, &Percentiles)> {
     });
     // Events of a language model are its chunks, and some more.
     let has_tokens = run.llm.as_ref().is_some_and(|llm| llm.chunks > 0);
-    let all: Vec<_> = if has_tokens { of_llm.collect() } else { of_streams.collect() };
+    let all: Vec<_> = if has_tokens { of_llm.chain(session_times(run)).collect() } else { of_streams.collect() };
     all.into_iter().filter(|(_, times)| times.max.is_some()).collect()
+}
+
+/// Times of sessions of several requests, from the first one's intended start to the last response: of a trace, or of
+/// conversations.
+pub(crate) fn session_times(run: &Run) -> Option<(&'static str, &Percentiles)> {
+    let iterations = run.iterations.as_ref().filter(|all| run.llm.is_some() && run.steps.len() > 1 && all.ok > 0)?;
+    Some((if run.trace.is_some() { "session" } else { "conversation" }, &iterations.time_ms))
 }
 
 /// How streams ended, as short phrases.

@@ -1,6 +1,7 @@
 //! Counters of a run.
 
 use super::failures::FailureCounts;
+use super::tokens::TokenCounts;
 use weir_base::Nanos;
 use weir_histogram::Histogram;
 use weir_send::SenderEvent;
@@ -32,6 +33,8 @@ pub(super) struct SendStats {
     pub(super) lateness: Histogram,
     /// Requests without success, by cause.
     pub(super) failures: FailureCounts,
+    /// Tokens of all responses, if they are of language models.
+    pub(super) tokens: Option<TokenCounts>,
 }
 
 /// Counters of one key's requests.
@@ -44,7 +47,7 @@ pub(super) struct KeySendStats {
 }
 
 impl SendStats {
-    pub(super) fn new(keys: Vec<String>, failures: FailureCounts) -> Self {
+    pub(super) fn new(keys: Vec<String>, failures: FailureCounts, tokens: Option<TokenCounts>) -> Self {
         Self {
             per_key: vec![KeySendStats::default(); keys.len()],
             keys,
@@ -60,6 +63,7 @@ impl SendStats {
             service_time: Histogram::precise(),
             lateness: Histogram::precise(),
             failures,
+            tokens,
         }
     }
 
@@ -72,6 +76,10 @@ impl SendStats {
             SenderEvent::AttemptEnded(attempt) => {
                 self.retries += u64::from(attempt.is_retry);
                 self.failures.record(attempt);
+                // A response that failed its check is paid for, too.
+                if let Some(tokens) = self.tokens.as_mut().filter(|_| !attempt.failure_body.is_empty()) {
+                    tokens.record(&attempt.failure_body);
+                }
                 let Some(of_key) = self.per_key.get_mut(attempt.key) else { return };
                 if attempt.succeeded {
                     of_key.done += 1;
@@ -97,6 +105,7 @@ impl SendStats {
             SenderEvent::JobEnded(ended) => match ended.state {
                 State::Done => {
                     self.done += 1;
+                    self.tokens.iter_mut().for_each(|tokens| tokens.record(&ended.body));
                     let ms = u64::try_from(ended.ended_at.0.saturating_sub(ended.entry.job.created_at.0)).unwrap_or(0);
                     self.response_time.record(Nanos::from_millis(ms));
                 }

@@ -28,7 +28,7 @@ pub(super) struct FailureCounts {
 /// Failures with the same outcome, counted together.
 #[derive(Debug)]
 struct FailureCause {
-    /// Status, or the failure in prose.
+    /// Status, or the failure or failed check in prose.
     outcome: Result<u16, String>,
     count: u64,
     /// Body of its first response that has one.
@@ -62,13 +62,17 @@ impl FailureCounts {
             return;
         }
         let kept = || attempt.failure_body.slice(..attempt.failure_body.len().min(MAX_KEPT_BYTES));
-        if let Some(known) = self.causes.iter_mut().find(|cause| cause.outcome == attempt.outcome) {
+        let outcome = match &attempt.failed_check {
+            Some(check) => Err(check.clone()),
+            None => attempt.outcome.clone(),
+        };
+        if let Some(known) = self.causes.iter_mut().find(|cause| cause.outcome == outcome) {
             known.count += 1;
             if known.body.is_empty() {
                 known.body = kept();
             }
         } else if self.causes.len() < MAX_CAUSES {
-            self.causes.push(FailureCause { outcome: attempt.outcome.clone(), count: 1, body: kept() });
+            self.causes.push(FailureCause { outcome, count: 1, body: kept() });
         }
     }
 
@@ -126,6 +130,8 @@ mod tests {
             lateness: None,
             service_time: Nanos::ZERO,
             outcome: outcome.map_err(str::to_owned),
+            failed_check: None,
+            request_id: None,
             succeeded: outcome == Ok(200),
             is_retry: false,
             failure_body: Bytes::from_static(body.as_bytes()),

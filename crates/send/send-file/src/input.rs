@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::StoreHandle;
+use super::batch::{BatchLines, ResultsForm};
+use super::results::path_beside;
 use weir_machine::input_file::{self, FileIdentity};
 use weir_machine::lock::lock;
 use weir_machine::private_file::private_options;
@@ -15,6 +17,8 @@ use weir_send::{ApiKey, Job, JobDefaults, wall_ms};
 /// Lines of jobs, and the file for invalid ones.
 pub(super) struct JobInput {
     lines: BufReader<Box<dyn Read + Send>>,
+    /// Name of the file for messages.
+    name: String,
     invalid_path: Option<PathBuf>,
 }
 
@@ -45,18 +49,15 @@ const MAX_LISTED_KEYS: usize = 8;
 
 impl JobInput {
     /// Opens the file of jobs; removes the invalid lines of an earlier run.
-    pub(super) fn open(jobs: &Path, out: Option<&Path>) -> Result<Self, String> {
+    pub(super) fn open(jobs: &Path, out: Option<&Path>, form: ResultsForm) -> Result<Self, String> {
         let from: Box<dyn Read + Send> = if jobs == Path::new("-") {
             Box::new(io::stdin())
         } else {
             Box::new(input_file::open(jobs).map_err(|error| format!("cannot read {}: {error}", jobs.display()))?)
         };
-        let invalid_path = out.map(|out| {
-            let mut name = out.as_os_str().to_owned();
-            name.push(".invalid");
-            PathBuf::from(name)
-        });
-        for path in out.into_iter().chain(invalid_path.as_deref()) {
+        let invalid_path = out.map(|out| path_beside(out, ".invalid"));
+        let errors_path = out.filter(|_| form.has_error_file()).map(|out| path_beside(out, ".errors"));
+        for path in out.into_iter().chain(invalid_path.as_deref()).chain(errors_path.as_deref()) {
             if FileIdentity::of_path(path).is_some_and(FileIdentity::is_input) {
                 return Err(format!("--out would write over {}, which is an input; give another file", path.display()));
             }
@@ -66,7 +67,8 @@ impl JobInput {
         {
             std::fs::remove_file(path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
-        Ok(Self { lines: BufReader::with_capacity(256 * 1024, from), invalid_path })
+        let name = if jobs == Path::new("-") { "stdin".to_owned() } else { jobs.display().to_string() };
+        Ok(Self { lines: BufReader::with_capacity(256 * 1024, from), name, invalid_path })
     }
 }
 
@@ -99,6 +101,8 @@ impl NotedJobs {
 pub(super) struct JobReader {
     pub(super) input: JobInput,
     pub(super) job_defaults: JobDefaults,
+    /// Parser of lines in a provider's form; None for weir's own.
+    pub(super) batch: Option<BatchLines>,
     pub(super) keys: Vec<ApiKey>,
     pub(super) store: StoreHandle,
     pub(super) counts: Arc<Mutex<InputCounts>>,
@@ -123,8 +127,7 @@ impl JobReader {
             }
             number += 1;
             let text = std::str::from_utf8(&line).map_err(|_| "invalid UTF-8".to_owned());
-            let job = text
-                .and_then(|text| self.job_defaults.parse_line(number, text.trim_start_matches('\u{feff}'), wall_ms()));
+            let job = text.and_then(|text| self.parse_line(number, text.trim_start_matches('\u{feff}')));
             match job.and_then(|job| self.with_key(job)) {
                 Ok(Some(job)) => {
                     bytes += line.len();
@@ -149,6 +152,13 @@ impl JobReader {
         }
         lock(&self.counts).is_complete = true;
         Ok(())
+    }
+
+    fn parse_line(&mut self, number: u64, text: &str) -> Result<Option<Job>, String> {
+        match &mut self.batch {
+            Some(batch) => batch.parse(number, text, &self.job_defaults, wall_ms()),
+            None => self.job_defaults.parse_line(number, text, wall_ms()),
+        }
     }
 
     /// Job with the name of its pinned key; an error if that key is missing.
@@ -187,6 +197,11 @@ impl JobReader {
     fn add_invalid(&self, file: &mut Option<File>, number: u64, reason: &str, line: &[u8]) -> Result<(), String> {
         let mut counts = lock(&self.counts);
         counts.invalid += 1;
+        // A provider would reject the whole file, so that the first mistake is worth more than a number at the end.
+        if self.batch.is_some() && counts.invalid == 1 {
+            let note = format!("{}, line {number}: {reason}; this line is not sent", self.input.name);
+            counts.notes.push(note);
+        }
         let Some(path) = &self.input.invalid_path else {
             // Without a file only the first one is reported.
             if counts.invalid == 1 {

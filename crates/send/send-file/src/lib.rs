@@ -2,13 +2,16 @@
 //!
 //! - `input`: reads jobs into the store, on a thread of its own
 //! - `results`: results file, a line for each job at its end; `earlier_results`: what it had before
-//! - `counters`: counters of jobs and requests
+//!   `appended_file`: a file of lines; `batch`: lines and results of OpenAI's and Anthropic's batches
+//! - `counters`: counters of jobs and requests; `tokens`: tokens of language models, and their cost
 //! - `failures`: failed requests by cause
 //! - `limit_text`: what limits a delivery, in words; `remaining_time`: the time that is left
 //! - `pause_notes`: notes about pauses
 //! - `progress`: log lines and live view during the run
 //! - `summary`: text or JSON at the end
 
+mod appended_file;
+mod batch;
 mod counters;
 mod earlier_results;
 mod failures;
@@ -19,6 +22,7 @@ mod progress;
 mod remaining_time;
 mod results;
 mod summary;
+mod tokens;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -27,6 +31,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+pub use self::batch::ResultsForm;
+use self::batch::{BatchCheck, BatchLines};
 use self::counters::SendStats;
 use self::failures::FailureCounts;
 pub use self::input::InputCounts;
@@ -36,6 +42,8 @@ use self::pause_notes::PauseNotes;
 use self::progress::SendMonitor;
 use self::results::ResultsFile;
 pub use self::summary::SendSummary;
+use self::tokens::TokenCounts;
+pub use self::tokens::TokenPrices;
 use weir_base::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::dashboard::Dashboard;
@@ -50,6 +58,10 @@ pub struct BulkOptions {
     pub jobs: PathBuf,
     /// Results file, if there is one.
     pub out: Option<PathBuf>,
+    /// Form of the lines of jobs and results.
+    pub form: ResultsForm,
+    /// Prices of the tokens that responses count in their usage.
+    pub prices: Option<TokenPrices>,
     /// Whether jobs are sent again that were submitted after their results came into the file.
     pub resends: bool,
     /// Job store; created if it is missing.
@@ -79,6 +91,7 @@ pub enum BulkMessage<'a> {
 pub struct BulkDelivery {
     input: JobInput,
     job_defaults: JobDefaults,
+    batch: Option<BatchLines>,
     sender: send::Options,
     store: StoreHandle,
     results: ResultsFile,
@@ -123,15 +136,24 @@ impl BulkDelivery {
     /// # Errors
     /// One line, if one of them cannot be opened.
     pub fn open(options: BulkOptions) -> Result<Self, String> {
-        let BulkOptions { jobs, out, resends, store, order, job_defaults, sender, grace, shows_progress } = options;
-        let input = JobInput::open(&jobs, out.as_deref())?;
+        let BulkOptions { jobs, out, form, prices, resends, store, order, .. } = options;
+        let BulkOptions { mut job_defaults, mut sender, grace, shows_progress, .. } = options;
+        let mut batch = None;
+        if form != ResultsForm::Weir {
+            batch = Some(BatchLines::new(form, &job_defaults)?);
+            form.add_default_header(&mut job_defaults);
+            sender.response_check = Some(Arc::new(BatchCheck { form, own: sender.response_check.take() }));
+        }
+        let tokens = (form != ResultsForm::Weir || prices.is_some()).then(|| TokenCounts::new(prices));
+        let input = JobInput::open(&jobs, out.as_deref(), form)?;
         let bounds = if matches!(store, StoreUrl::Memory) { MEMORY_BOUNDS } else { QueueBounds::default() };
         let store = store.open(true, bounds, order).map_err(|error| error.to_string())?;
         let keys = sender.keys.iter().map(|key| key.name().to_owned()).collect();
-        let stats = Arc::new(Mutex::new(SendStats::new(keys, FailureCounts::new(&sender, &job_defaults))));
+        let failures = FailureCounts::new(&sender, &job_defaults);
+        let stats = Arc::new(Mutex::new(SendStats::new(keys, failures, tokens)));
         let (alive, sender_ended) = mpsc::channel();
-        let results = ResultsFile::open(out.as_deref(), resends, Arc::clone(&stats), &store, alive)?;
-        Ok(Self { input, job_defaults, sender, store, results, stats, sender_ended, grace, shows_progress })
+        let results = ResultsFile::open(out.as_deref(), form, resends, Arc::clone(&stats), &store, alive)?;
+        Ok(Self { input, job_defaults, batch, sender, store, results, stats, sender_ended, grace, shows_progress })
     }
 
     /// Delivers until all jobs have ended; once `is_interrupted`, until the requests in flight have ended.
@@ -143,7 +165,8 @@ impl BulkDelivery {
         is_interrupted: &dyn Fn() -> bool,
         report: &mut dyn FnMut(BulkMessage<'_>),
     ) -> Result<BulkOutcome, String> {
-        let Self { input, job_defaults, sender, store, results, stats, sender_ended, grace, shows_progress } = self;
+        let Self { input, job_defaults, batch, sender, store, results, stats, sender_ended, grace, shows_progress } =
+            self;
         let keys = sender.keys.clone();
         let clock = Clock::starting_in(Nanos::ZERO);
         let facts = LimitFacts::of_options(&sender);
@@ -164,7 +187,8 @@ impl BulkDelivery {
         }
         let counts = Arc::new(Mutex::new(InputCounts::default()));
         let (reading, read) = mpsc::channel();
-        let reader = JobReader { input, job_defaults, keys, store: Arc::clone(&store), counts: Arc::clone(&counts) };
+        let (for_reader, counted) = (Arc::clone(&store), Arc::clone(&counts));
+        let reader = JobReader { input, job_defaults, batch, keys, store: for_reader, counts: counted };
         let begun = thread::Builder::new().name("weir-jobs".into()).spawn(move || {
             let _ = reading.send(reader.run());
         });

@@ -1,32 +1,39 @@
-//! Results file: a JSON line for each job at its end.
+//! Results file: a JSON line for each job at its end, in weir's own form or that of a provider.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 
 use super::StoreHandle;
+use super::appended_file::AppendedFile;
+use super::batch::{self, ResultsForm};
 use super::counters::SendStats;
 use super::earlier_results::EarlierResults;
 use weir_machine::lock::lock;
-use weir_machine::private_file::private_options;
 use weir_send::state::State;
 use weir_send::{FinishedJob, JobEntry, Listener, SenderEvent};
 
 /// Results file and counters of a run.
 pub(super) struct ResultsFile {
-    file: Option<File>,
-    /// Length of the complete lines in the file, in bytes.
-    length: u64,
+    form: ResultsForm,
+    output: Option<AppendedFile>,
+    /// Lines of jobs that were not delivered, in a form that has a file of its own for them.
+    errors: Option<AppendedFile>,
     tally: Arc<Mutex<SendStats>>,
-    buffer: Vec<u8>,
     store: StoreHandle,
     earlier: EarlierResults,
     /// Dropped with the listener, which shows that the sender has ended.
     _alive: Sender<()>,
+}
+
+/// File beside the results for lines of another kind: `results.jsonl.errors`.
+pub(super) fn path_beside(out: &Path, kind: &str) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(kind);
+    PathBuf::from(name)
 }
 
 /// Result line of one job; times in milliseconds since 1970 (docs/schema/send.schema.json).
@@ -53,62 +60,71 @@ struct ResultLine<'a> {
 }
 
 impl ResultsFile {
-    /// Opens the file to append to it. A last line without an end is cut off: the store has not recorded the end of its
-    /// job. A new file is private, since responses may have secrets. With `resends`, jobs that were submitted after
-    /// their result are sent again.
+    /// Opens the files to append to them. With `resends`, jobs that were submitted after their result are sent again.
     pub(super) fn open(
         path: Option<&Path>,
+        form: ResultsForm,
         resends: bool,
         tally: Arc<Mutex<SendStats>>,
         store: &StoreHandle,
         alive: Sender<()>,
     ) -> Result<Self, String> {
-        let mut results = Self {
-            file: None,
-            length: 0,
-            tally,
-            buffer: Vec::new(),
-            store: Arc::clone(store),
-            earlier: EarlierResults::default(),
-            _alive: alive,
+        let mut earlier = EarlierResults::new(form, resends);
+        let mut open = |path: &Path, is_errors: bool| {
+            AppendedFile::open(path, !is_errors, |file| {
+                earlier.read(file, is_errors).map_err(|why| format!("cannot add to {}: {why}", path.display()))
+            })
         };
-        let Some(path) = path else { return Ok(results) };
-        let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
-        let file = private_options().read(true).append(true).create(true).open(path).map_err(cannot)?;
-        let metadata = file.metadata().map_err(cannot)?;
-        if metadata.is_file() {
-            (results.earlier, results.length) = EarlierResults::read(&file, resends).map_err(cannot)?;
-            if results.length < metadata.len() {
-                file.set_len(results.length).map_err(cannot)?;
-            }
-        }
-        results.file = Some(file);
-        Ok(results)
+        let output = path.map(|path| open(path, false)).transpose()?;
+        let errors = path.filter(|_| form.has_error_file()).map(|path| open(&path_beside(path, ".errors"), true));
+        let errors = errors.transpose()?;
+        earlier.finish();
+        Ok(Self { form, output, errors, tally, store: Arc::clone(store), earlier, _alive: alive })
     }
 
+    /// Adds the line of a job to its file.
     fn write(&mut self, ended: &FinishedJob, keys: &[String]) {
-        let last = ended.last_attempt.as_ref();
-        let text = std::str::from_utf8(&ended.body).ok();
-        let has_response = ended.status().is_some();
-        let line = ResultLine {
-            id: ended.entry.job.id.as_deref(),
-            state: ended.state.name(),
-            status: ended.status(),
-            body: text.filter(|_| has_response),
-            body_base64: (has_response && text.is_none()).then(|| base64(&ended.body)),
-            failure: ended.failure(),
-            attempts: ended.attempts,
-            maybe_sent: ended.entry.status.maybe_sent,
-            last_key: last.and_then(|last| keys.get(last.key)).map(String::as_str),
-            created_ms: ended.entry.job.created_at.0,
-            sent_ms: last.map(|last| last.sent_at.0),
-            ended_ms: ended.ended_at.0,
-            service_ms: last.map(|last| (last.service_time.as_millis_f64() * 1e3).round() / 1e3),
+        let Some(output) = &mut self.output else { return };
+        if self.form == ResultsForm::Weir {
+            return write_line(ended, keys, &mut output.buffer);
+        }
+        let Some(errors) = &mut self.errors else {
+            batch::write_line(self.form, ended, &mut output.buffer);
+            return;
         };
-        // Writing to memory does not fail.
-        let _ = serde_json::to_writer(&mut self.buffer, &line);
-        self.buffer.push(b'\n');
+        let mut line = Vec::new();
+        let to = if batch::write_line(self.form, ended, &mut line) { errors } else { output };
+        to.buffer.append(&mut line);
     }
+
+    fn files(&mut self) -> impl Iterator<Item = &mut AppendedFile> {
+        self.output.iter_mut().chain(&mut self.errors)
+    }
+}
+
+/// Writes a result line of weir's own form.
+fn write_line(ended: &FinishedJob, keys: &[String], to: &mut Vec<u8>) {
+    let last = ended.last_attempt.as_ref();
+    let text = std::str::from_utf8(&ended.body).ok();
+    let has_response = ended.status().is_some();
+    let line = ResultLine {
+        id: ended.entry.job.id.as_deref(),
+        state: ended.state.name(),
+        status: ended.status(),
+        body: text.filter(|_| has_response),
+        body_base64: (has_response && text.is_none()).then(|| base64(&ended.body)),
+        failure: ended.failure(),
+        attempts: ended.attempts,
+        maybe_sent: ended.entry.status.maybe_sent,
+        last_key: last.and_then(|last| keys.get(last.key)).map(String::as_str),
+        created_ms: ended.entry.job.created_at.0,
+        sent_ms: last.map(|last| last.sent_at.0),
+        ended_ms: ended.ended_at.0,
+        service_ms: last.map(|last| (last.service_time.as_millis_f64() * 1e3).round() / 1e3),
+    };
+    // Writing to memory does not fail.
+    let _ = serde_json::to_writer(&mut *to, &line);
+    to.push(b'\n');
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -120,20 +136,18 @@ impl Listener for ResultsFile {
     fn on_events(&mut self, events: &[SenderEvent]) -> io::Result<()> {
         let counts = Arc::clone(&self.tally);
         let mut counts = lock(&counts);
-        self.buffer.clear();
         for event in events {
-            if let (SenderEvent::JobEnded(ended), true) = (event, self.file.is_some()) {
+            if let SenderEvent::JobEnded(ended) = event {
                 self.write(ended, counts.keys());
             }
         }
-        if let Some(file) = &mut self.file
-            && let Err(error) = file.write_all(&self.buffer)
-        {
-            // The same events come again, so a partial write is cut off; a pipe cannot be cut.
-            let _ = file.set_len(self.length);
-            return Err(error);
+        let written = self.files().try_for_each(AppendedFile::write);
+        if written.is_err() {
+            // The same events come again, so what was written is cut off in both files.
+            self.files().for_each(AppendedFile::cut);
+            return written;
         }
-        self.length += self.buffer.len() as u64;
+        self.files().for_each(AppendedFile::keep);
         events.iter().for_each(|event| counts.record(event));
         Ok(())
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::input::InputCounts;
 use super::progress::SendMonitor;
+use super::tokens::TokenCounts;
 use weir_base::Nanos;
 use weir_base::duration_text::duration_text;
 use weir_base::number_text::{count, short_rate as rate};
@@ -82,6 +83,7 @@ impl SendSummary {
             "paused": pauses_json(watch.pauses()),
             "limited_by": watch.main_limit().map(|(limit, _)| limit.name()),
             "limit_s": limit_s,
+            "tokens": stats.tokens.as_ref().map(TokenCounts::json),
             "main_failure": main_failure.as_ref().map(|top| {
                 json!({ "cause": top.cause, "requests": top.count, "body": top.body, "remedy": top.remedy })
             }),
@@ -116,6 +118,9 @@ impl SendSummary {
         let known =
             if stats.in_results > 0 { format!(", {} in the results already", stats.in_results) } else { String::new() };
         line("jobs", jobs + &known);
+        for (name, text) in stats.tokens.iter().flat_map(TokenCounts::lines) {
+            line(name, single_line(&text));
+        }
         line("response", percentiles_text(&stats.response_time));
         line("service", percentiles_text(&stats.service_time));
         line("lateness", percentiles_text(&stats.lateness));

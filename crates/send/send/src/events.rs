@@ -6,6 +6,7 @@ use std::io;
 use super::job::{JobEntry, UnixMs};
 use super::state::State;
 use weir_base::Nanos;
+use weir_delivery::dispatch::DispatchFailure;
 
 /// Finished attempt.
 #[derive(Clone, Debug)]
@@ -20,6 +21,10 @@ pub struct AttemptRecord {
     pub service_time: Nanos,
     /// Status of the response, or the failure in prose.
     pub outcome: Result<u16, String>,
+    /// Check that the content of the response failed, in prose; None of other responses.
+    pub failed_check: Option<String>,
+    /// Value of the response's header `x-request-id` or `request-id`; None without one.
+    pub request_id: Option<String>,
     /// Whether it delivered the job.
     pub succeeded: bool,
     /// Whether it was not the first attempt of its job.
@@ -48,6 +53,9 @@ pub struct FinishedJob {
     pub state: State,
     /// Reason, in prose.
     pub reason: String,
+    /// Failure that ended it; None of a delivered job, of one that the store has expired, and of a request that cannot be
+    /// sent as it is.
+    pub cause: Option<DispatchFailure>,
     /// Wall-clock time of the end.
     pub ended_at: UnixMs,
     /// Last attempt, if there was one.
@@ -64,12 +72,18 @@ impl FinishedJob {
         self.last_attempt.as_ref()?.outcome.as_ref().ok().copied()
     }
 
+    /// Check that its last response failed, in prose; None if it failed by something else, or did not.
+    pub fn failed_check(&self) -> Option<&str> {
+        let last = self.last_attempt.as_ref().filter(|_| self.state == State::DeadLettered)?;
+        last.failed_check.as_deref()
+    }
+
     /// Reason why it was not delivered, in prose; None if it was.
     pub fn failure(&self) -> Option<&str> {
         match self.last_attempt.as_ref().map(|last| &last.outcome) {
             _ if self.state == State::Done => None,
             Some(Err(why)) if self.state == State::DeadLettered => Some(why),
-            _ => Some(&self.reason),
+            _ => Some(self.failed_check().unwrap_or(&self.reason)),
         }
     }
 }

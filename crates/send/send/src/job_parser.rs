@@ -54,7 +54,12 @@ impl JobDefaults {
         if !text.starts_with('{') {
             return Err("invalid job: not an object; write e.g. {\"id\": \"a1\"}".into());
         }
-        let line: JobLine<'_> = serde_json::from_str(text).map_err(|error| json_error_text(&error))?;
+        let line: JobLine<'_> = serde_json::from_str(text).map_err(|error| match json_error_text(&error) {
+            why if why.starts_with("unknown field `params`") => {
+                "unknown field `params`; for a line of Anthropic's batches give --results anthropic-batch".to_owned()
+            }
+            why => why,
+        })?;
         let id = line.id.or(line.custom_id).map(parse_id).transpose()?;
         let id = id.unwrap_or_else(|| format!("line-{number}-{:016x}", fingerprint(text.as_bytes())));
         let (body, is_json) = match line.body.map(parse_body).transpose()?.flatten() {
@@ -132,7 +137,7 @@ fn parse_ttl_ms(raw: &RawValue) -> Result<u64, String> {
 }
 
 /// Message of the JSON parser without the line number, which is always 1.
-fn json_error_text(error: &serde_json::Error) -> String {
+pub fn json_error_text(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.split_once(" at line 1 column ") {
         Some((what, column)) if column != "0" => format!("{what} at column {column}"),
@@ -202,6 +207,7 @@ mod tests {
             (r#"{"id": 1.5}"#, "invalid id 1.5; write text or a whole number"),
             (r#"{"custom_id": true}"#, "invalid id true; write text or a whole number"),
             (r#"{"id": [1]}"#, "invalid id [1]; write text"),
+            (r#"{"custom_id": "a", "params": {}}"#, "unknown field `params`; for a line of Anthropic's"),
             (r#"{"ttl": true}"#, "invalid ttl true; write seconds"),
             (r#"{"ttl": -1}"#, "invalid ttl -1; write seconds"),
         ] {

@@ -52,7 +52,7 @@ pub use job_defaults::{JobDefaults, JobOverrides};
 pub use key_hosts::KeyHosts;
 pub use key_pause::PauseRecord;
 pub use options::{Options, TtlExtensionOptions};
-pub use response_rules::ResponseRules;
+pub use response_rules::{ResponseCheck, ResponseRules};
 pub use sender::Sender;
 pub use sender_error::SenderError;
 pub use state::State;

@@ -6,7 +6,7 @@ use rustls::ClientConfig;
 
 use super::api_key::ApiKey;
 use super::key_hosts::KeyHosts;
-use super::response_rules::ResponseRules;
+use super::response_rules::{ResponseCheck, ResponseRules};
 use weir_base::Nanos;
 use weir_delivery::dispatch::DispatchRules;
 use weir_delivery::key_window::KeyLimit;
@@ -25,6 +25,8 @@ pub struct Options {
     pub key_hosts: KeyHosts,
     /// Classification of responses.
     pub response_rules: ResponseRules,
+    /// Check of the content of responses with a status of success: one that fails counts as a failed attempt.
+    pub response_check: Option<Arc<dyn ResponseCheck>>,
     /// Whether connections are reused.
     pub keepalive: bool,
     /// Timeout of name lookup, connection and TLS together.
@@ -59,6 +61,7 @@ impl Default for Options {
             keys: vec![ApiKey::none()],
             key_hosts: KeyHosts::default(),
             response_rules: ResponseRules::default(),
+            response_check: None,
             keepalive: true,
             connect_timeout: Nanos::from_secs(5),
             tls: None,

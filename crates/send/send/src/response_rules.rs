@@ -1,6 +1,19 @@
 //! Classification of responses: what each means for its job and its key.
 
+use std::fmt;
+
+use http::HeaderMap;
+
 use weir_delivery::dispatch::ResponseClass;
+
+/// Check of the content of a response with a status of success.
+pub trait ResponseCheck: fmt::Debug + Send + Sync {
+    /// Checks a response.
+    ///
+    /// # Errors
+    /// The check that fails, in prose, without values of the response: failures are counted by it.
+    fn check(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Result<(), String>;
+}
 
 /// Rules of the classification.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::endpoint_options::{EndpointOptions, LlmEndpoint};
 use super::llm_options::LlmOptions;
-use super::llm_program::LlmProgram;
+use super::llm_program::{LlmProgram, TracedSessions};
 use super::prompt_options::{LlmPrompts, PromptOptions};
 use super::replayed_trace::ReplayedTrace;
 use super::token_counter::TokenCounter;
-use super::trace_options::TraceOptions;
+use super::trace_options::{TraceLoop, TraceOptions};
 use crate::trace::BlockText;
 use crate::{Dataset, PromptSource, RequestSettings};
 use weir_base::Nanos;
@@ -138,7 +138,8 @@ impl LlmLoad {
         let threads = options.threads.unwrap_or(1);
         let (replayed, inboxes) = ReplayedTrace::open(trace, &options, threads)?;
         let plan = LoadPlan::new(&replayed.plan_options(&options)).map_err(|error| error.to_string())?;
-        let traced = (replayed.has_turns(), inboxes);
+        let is_closed = trace.pacing == TraceLoop::Closed;
+        let traced = TracedSessions { has_turns: replayed.has_turns(), is_closed, inboxes };
         let program = Arc::new(LlmProgram::of_trace(settings, prompts, &plan, traced)?);
         let options = Options { requests: None, ..options };
         let plan = plan.replaying(Arc::<LlmProgram>::clone(&program), &options).map_err(|error| error.to_string())?;

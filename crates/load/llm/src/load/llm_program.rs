@@ -14,8 +14,20 @@ use weir_machine::lock::lock;
 use weir_measure::run_steps::StepFacts;
 use weir_replay::load::ArrivalInbox;
 
+/// Connections that a session of a trace may have, on average over all of them.
+const MAX_PARALLEL_TURNS: u64 = 16;
 /// Name of the one scenario.
 const SCENARIO: &str = "llm";
+
+/// Sessions of a trace for each thread.
+#[derive(Debug)]
+pub(super) struct TracedSessions {
+    /// Whether requests wait for others, as far as it can be known.
+    pub(super) has_turns: bool,
+    /// Whether sessions begin when users are free, instead of at their times.
+    pub(super) is_closed: bool,
+    pub(super) inboxes: Vec<ArrivalInbox<TraceSession>>,
+}
 
 /// Conversations with a language model: each is an iteration.
 #[derive(Debug)]
@@ -30,7 +42,7 @@ impl LlmProgram {
         Self::of(settings, prompts, plan, None)
     }
 
-    /// Requests of a trace for this plan; `has_turns`: whether some wait for the response to another one.
+    /// Requests of a trace for this plan.
     ///
     /// # Errors
     /// One line, if the API lacks what is asked for.
@@ -38,24 +50,26 @@ impl LlmProgram {
         settings: RequestSettings,
         prompts: LlmPrompts,
         plan: &LoadPlan,
-        (has_turns, inboxes): (bool, Vec<ArrivalInbox<TraceSession>>),
+        traced: TracedSessions,
     ) -> Result<Self, String> {
-        Self::of(settings, prompts, plan, Some((has_turns, inboxes)))
+        Self::of(settings, prompts, plan, Some(traced))
     }
 
     fn of(
         settings: RequestSettings,
         prompts: LlmPrompts,
         plan: &LoadPlan,
-        traced: Option<(bool, Vec<ArrivalInbox<TraceSession>>)>,
+        traced: Option<TracedSessions>,
     ) -> Result<Self, String> {
         let LlmPrompts { source, replies, think, counts_tokens, .. } = prompts;
         let uncounted = counts_tokens.then(|| Mutex::new(UncountedReplies::new(plan.warmup)));
-        let has_turns = traced.as_ref().map_or_else(|| source.has_turns(), |(has_turns, _)| *has_turns);
-        let inboxes = traced.map(|(_, inboxes)| Mutex::new(inboxes.into_iter().map(Some).collect()));
+        let has_turns = traced.as_ref().map_or_else(|| source.has_turns(), |traced| traced.has_turns);
+        let is_closed = traced.as_ref().is_some_and(|traced| traced.is_closed);
+        let inboxes = traced.map(|traced| Mutex::new(traced.inboxes.into_iter().map(Some).collect()));
         let bodies = RequestBodies::new(settings, source)?;
         let head = plan.requests.first().map(|request| head_without_length(&request.bytes)).unwrap_or_default();
-        let shared = LlmShared { bodies, replies, think, head, seed: plan.seed, has_turns, uncounted, inboxes };
+        let shared =
+            LlmShared { bodies, replies, think, head, seed: plan.seed, has_turns, is_closed, uncounted, inboxes };
         Ok(Self(Arc::new(shared)))
     }
 }
@@ -92,6 +106,11 @@ impl UserProgram for LlmProgram {
         let facts =
             |name: &&str| StepFacts { name: (*name).to_owned(), scenario: SCENARIO.to_owned(), checks: Vec::new() };
         names.iter().map(facts).collect()
+    }
+
+    fn connections_per_user(&self) -> u64 {
+        // What requests that start together may need. They are made when they are needed.
+        if self.0.inboxes.is_some() && self.0.has_turns { MAX_PARALLEL_TURNS } else { 1 }
     }
 
     fn has_follow_ups(&self) -> bool {

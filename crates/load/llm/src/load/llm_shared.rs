@@ -19,6 +19,8 @@ pub(super) struct LlmShared {
     pub(super) seed: u64,
     /// Whether a conversation has several turns.
     pub(super) has_turns: bool,
+    /// Whether sessions of a trace begin when users are free.
+    pub(super) is_closed: bool,
     /// Responses whose tokens are counted after the run; `None` without a tokenizer.
     pub(super) uncounted: Option<Mutex<UncountedReplies>>,
     /// Sessions of a trace for each thread, until they are taken; `None` without a trace.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::error_body::error_message;
 use super::llm_shared::LlmShared;
-use crate::trace::TraceSession;
+use crate::trace::{PlayStep, TraceSession};
 use crate::{ConversationState, ReplyParts, TurnAction, push_reply_text};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -69,6 +69,36 @@ impl LlmThread {
         })
     }
 
+    /// Does what is due of a user's session.
+    fn play(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let state = self.user(call.user);
+        let Some(play) = state.play() else { return ProgramAction::End { ok: false } };
+        match play.next(call.now) {
+            PlayStep::Send(turn, intended) => {
+                let waits = play.waits_for_one();
+                state.set_turn(turn, intended);
+                match self.send(call) {
+                    ProgramAction::Send(send) if waits => ProgramAction::Send(ProgramSend { key: turn, ..send }),
+                    ProgramAction::Send(send) => ProgramAction::SendBeside(ProgramSend { key: turn, ..send }),
+                    other => other,
+                }
+            }
+            PlayStep::WaitUntil(at) => ProgramAction::WaitUntil(at),
+            PlayStep::Await => ProgramAction::Await,
+            PlayStep::End { ok } => ProgramAction::End { ok },
+        }
+    }
+
+    /// Ends the turn of a call, and does what follows.
+    fn end_turn(&mut self, call: &mut ProgramCall<'_>, ok: bool) -> ProgramAction {
+        let (turn, now) = (call.key, call.now);
+        match self.user(call.user).play() {
+            Some(play) => play.ended(turn, now, ok),
+            None => return ProgramAction::End { ok },
+        }
+        self.play(call)
+    }
+
     /// Reason why a response with a good status is not the expected one.
     fn problem(&self, content_type: &[u8]) -> Option<String> {
         let streams = self.shared.bodies.settings().streams;
@@ -87,11 +117,19 @@ impl ThreadProgram for LlmThread {
         match &mut self.inbox {
             Some(inbox) => {
                 let Some(session) = inbox.take(conversation) else { return ProgramAction::End { ok: false } };
-                self.user(call.user).begin_traced(conversation, intended, session);
+                // A user of a closed loop begins when it is free.
+                let begun = if self.shared.is_closed { call.now.max(intended) } else { intended };
+                call.intended = begun;
+                self.user(call.user).begin_traced(conversation, begun, session);
+                // It is due, whatever the clock of the loop had at its last look.
+                call.now = call.now.max(begun);
+                self.play(call)
             }
-            None => self.user(call.user).begin(conversation, intended),
+            None => {
+                self.user(call.user).begin(conversation, intended);
+                self.send(call)
+            }
         }
-        self.send(call)
     }
 
     fn refill(&mut self, queue: &mut ArrivalQueue) {
@@ -102,13 +140,17 @@ impl ThreadProgram for LlmThread {
     }
 
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
-        self.send(call)
+        if self.inbox.is_some() { self.play(call) } else { self.send(call) }
+    }
+
+    fn more(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        self.play(call)
     }
 
     fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
         if response.status >= 400 {
             call.fail(error_message(response.status, response.body));
-            return ProgramAction::End { ok: false };
+            return self.end_turn(call, false);
         }
         let content_type = response.with_headers(|headers| {
             let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -116,17 +158,25 @@ impl ThreadProgram for LlmThread {
         });
         if let Some(problem) = self.problem(&content_type) {
             call.fail(problem);
-            return ProgramAction::End { ok: false };
+            return self.end_turn(call, false);
         }
         let shared = Arc::clone(&self.shared);
         let prompts = shared.bodies.prompts();
+        let key = call.key;
         let state = self.user(call.user);
+        if state.play().is_some() {
+            state.set_turn(key, state.intended());
+        }
         if let (Some(uncounted), Some(timeline)) = (&shared.uncounted, response.llm) {
             let (api, format) = (shared.bodies.settings().api.reads(), StreamFormat::of_content_type(&content_type));
             lock(uncounted).add(state, timeline, call.now, |text| {
                 push_reply_text(api, ReplyParts::Generated, format, response.body, text);
             });
         }
+        if self.inbox.is_some() {
+            return self.end_turn(call, true);
+        }
+        let state = self.user(call.user);
         let reply = state.needs_reply(prompts, shared.replies).then(|| {
             let (format, mut text) = (StreamFormat::of_content_type(&content_type), Vec::new());
             let api = shared.bodies.settings().api.reads();
@@ -141,8 +191,8 @@ impl ThreadProgram for LlmThread {
         }
     }
 
-    fn failed(&mut self, _: FailureKind, _: usize, _: &mut ProgramCall<'_>) -> ProgramAction {
-        ProgramAction::End { ok: false }
+    fn failed(&mut self, _: FailureKind, _: usize, call: &mut ProgramCall<'_>) -> ProgramAction {
+        self.end_turn(call, false)
     }
 }
 

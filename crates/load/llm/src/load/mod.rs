@@ -5,7 +5,7 @@
 //! - [`LlmProgram`], `llm_shared`, `llm_thread`: conversations as users of a load
 //! - [`ConversationOptions`]: the same in agents
 //! - [`TraceOptions`], [`ReplayedTrace`]: arrivals and lengths of a trace; `trace_reader`, `trace_feeder`,
-//!   `trace_tally`: how it is read
+//!   `trace_turns`, `trace_tally`: how it is read
 //! - `error_body`: what a server says of an error
 //! - `uncounted`, [`TokenCounter`]: tokens that a server does not report
 //!
@@ -42,6 +42,7 @@ mod trace_feeder;
 mod trace_options;
 mod trace_reader;
 mod trace_tally;
+mod trace_turns;
 mod uncounted;
 
 pub use self::conversation_options::ConversationOptions;
@@ -55,4 +56,4 @@ pub use self::replayed_trace::ReplayedTrace;
 pub use self::searched_load::SearchedLoad;
 pub use self::sweep_values::SweepValues;
 pub use self::token_counter::TokenCounter;
-pub use self::trace_options::TraceOptions;
+pub use self::trace_options::{TraceLoop, TraceOptions};

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::trace_feeder::{TraceFeeder, TracePace, TraceProgress};
-use super::trace_options::TraceOptions;
+use super::trace_options::{TraceLoop, TraceOptions};
 use super::trace_reader::TraceReader;
 use crate::trace::TraceSession;
 use weir_base::Nanos;
 use weir_load::Options;
 use weir_machine::lock::lock;
-use weir_measure::Run;
 use weir_measure::run_trace::RunTrace;
+use weir_measure::{LoadModel, Run};
 use weir_replay::load::{ArrivalBatches, ArrivalInbox, FeederThread};
 
 /// Duration of a plan that ends with its trace: ten years.
@@ -29,6 +29,7 @@ pub struct ReplayedTrace {
     file: String,
     format: &'static str,
     speed: f64,
+    pacing: TraceLoop,
     warmup: Nanos,
     has_turns: bool,
     rate: f64,
@@ -48,6 +49,7 @@ impl ReplayedTrace {
         let reader = TraceReader::open(asked, options.seed.unwrap_or(0))?;
         let pace = TracePace {
             speed: asked.speed(),
+            pacing: asked.pacing,
             length: asked.length(),
             limit: options.requests.unwrap_or(u64::MAX),
             until: options.duration.map_or(Nanos::NEVER, Nanos::from),
@@ -65,6 +67,7 @@ impl ReplayedTrace {
             file: asked.name(),
             format,
             speed: asked.speed(),
+            pacing: asked.pacing,
             warmup: Nanos::from(options.warmup.unwrap_or_default()),
             has_turns,
             rate,
@@ -103,6 +106,14 @@ impl ReplayedTrace {
         let length = last.min(end) - self.warmup;
         if length > Nanos::ZERO && run.requests.total > 0 {
             run.rate_per_s.offered = run.requests.total as f64 / length.as_secs_f64();
+        }
+        if self.pacing == TraceLoop::Closed {
+            // Sessions come when users are free, and not by themselves.
+            run.model = LoadModel::Closed;
+            run.rate_per_s.offered = run.rate_per_s.achieved;
+            if let Some(iterations) = &mut run.iterations {
+                iterations.rate_per_s.offered = iterations.rate_per_s.achieved;
+            }
         }
         "POST".clone_into(&mut run.target.method);
         run.trace =

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::trace_options::TraceLoop;
 use super::trace_reader::TraceReader;
 use super::trace_tally::TraceTally;
 use crate::trace::TraceSession;
@@ -15,6 +16,8 @@ use weir_replay::load::{ArrivalBatches, LoadEnded};
 pub(super) struct TracePace {
     /// Time of the trace divided by that of the load.
     pub(super) speed: f64,
+    /// What decides when requests start.
+    pub(super) pacing: TraceLoop,
     /// Length of the part of the trace that is replayed.
     pub(super) length: Nanos,
     /// Number of sessions after which it ends.
@@ -68,13 +71,15 @@ impl TraceFeeder {
             let Some((at, mut session)) = self.reader.next().map_err(TraceStop::Failed)? else { break };
             let since = at.saturating_sub(*first.get_or_insert(at));
             let since = Nanos(u64::try_from(since).unwrap_or(0));
-            let intended = self.scaled(since);
+            // Users of a closed loop take the next session when they are free.
+            let intended = if self.pace.pacing == TraceLoop::Closed { Nanos::ZERO } else { self.scaled(since) };
             if since >= self.pace.length || intended >= self.pace.until {
                 break;
             }
             self.reader.count(at, &session);
             for turn in &mut session.later {
-                turn.delay = self.scaled(turn.delay);
+                turn.not_before = self.scaled(turn.not_before);
+                turn.after.iter_mut().for_each(|wait| wait.delay = self.scaled(wait.delay));
             }
             self.batches.deal(intended, session.memory_bytes(), session);
             self.last = intended;

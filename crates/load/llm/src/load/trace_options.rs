@@ -1,12 +1,49 @@
 //! Options of the replay of a trace.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::load_options::LlmLoadOptions;
 use super::prompt_options::PromptOptions;
 use crate::trace::TraceFormat;
 use weir_base::Nanos;
+
+/// What decides when the requests of a trace start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceLoop {
+    /// Their recorded times.
+    #[default]
+    Open,
+    /// Of a session's first request its recorded time, of the others the response before them, and the time that the
+    /// user or tool has taken.
+    Sessions,
+    /// As with `Sessions`, and sessions follow one another: each user begins the next one when it has ended one.
+    Closed,
+}
+
+impl TraceLoop {
+    /// All of them.
+    const ALL: [Self; 3] = [Self::Open, Self::Sessions, Self::Closed];
+
+    /// Name in options and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Sessions => "sessions",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+impl FromStr for TraceLoop {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|one| one.name() == name);
+        found.ok_or_else(|| format!("unknown loop '{name}'; choose {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
 
 /// Replay of a trace: when requests arrive, and how many tokens they have.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +60,8 @@ pub struct TraceOptions {
     pub sample: Option<f64>,
     /// Tokens of a block that identifiers of a trace stand for, >= 1; by default the format's.
     pub block_tokens: Option<u64>,
+    /// What decides when requests start.
+    pub pacing: TraceLoop,
 }
 
 /// Speeds that are possible.
@@ -59,6 +98,9 @@ impl TraceOptions {
         }
         if self.block_tokens.is_some_and(|tokens| tokens == 0 || tokens > MAX_BLOCK_TOKENS) {
             return Err(format!("--trace-block: write a number of tokens, 1 to {MAX_BLOCK_TOKENS}"));
+        }
+        if self.pacing == TraceLoop::Closed && load.concurrency.is_none() {
+            return Err("--trace-loop closed needs -c N, the number of users".to_owned());
         }
         let given = [
             ("--dataset", prompts.dataset.is_some()),

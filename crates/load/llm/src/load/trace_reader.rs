@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::trace_options::TraceOptions;
+use super::trace_options::{TraceLoop, TraceOptions};
 use super::trace_tally::{TraceOmission, TraceTally};
+use super::trace_turns::{LaterTurns, TurnPlaces};
 use crate::trace::{TraceFormat, TraceLineError, TraceLines, TraceRecord, TraceSession, TraceStart, TraceTurn};
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
@@ -26,24 +27,19 @@ pub(super) struct TraceReader {
     window: SortWindow<TraceSession>,
     /// Later turns of sessions that are in the window, by the session's name.
     later: HashMap<u64, LaterTurns>,
+    /// Requests that others may wait for.
+    places: TurnPlaces,
     later_bytes: usize,
     records: Vec<TraceRecord>,
     tally: TraceTally,
     /// Number of requests that were read.
     number: u64,
+    pacing: TraceLoop,
     sample: Option<f64>,
     seed: u64,
     is_end: bool,
     /// First session, if it was read already.
     peeked: Option<(i64, TraceSession)>,
-}
-
-/// Turns that wait for their session's first one to leave the window.
-#[derive(Debug)]
-struct LaterTurns {
-    /// Number of the first turn.
-    first: u64,
-    turns: Vec<TraceTurn>,
 }
 
 impl TraceReader {
@@ -67,10 +63,12 @@ impl TraceReader {
             reader,
             window: SortWindow::new(WINDOW),
             later: HashMap::new(),
+            places: TurnPlaces::default(),
             later_bytes: 0,
             records: Vec::new(),
             tally: TraceTally::default(),
             number: 0,
+            pacing: asked.pacing,
             sample: asked.sample,
             seed,
             is_end: false,
@@ -94,7 +92,7 @@ impl TraceReader {
     /// Whether requests may wait for the response to another one, as far as it can be known.
     pub(super) fn has_turns(&self) -> bool {
         let first = self.peeked.as_ref().is_some_and(|(_, session)| !session.later.is_empty());
-        self.reader.may_have_turns() && (first || self.later.values().any(|later| !later.turns.is_empty()))
+        self.may_have_turns() && (first || self.later.values().any(|later| !later.turns.is_empty()))
     }
 
     /// Mean rate of the arrivals in the window, per second.
@@ -145,7 +143,9 @@ impl TraceReader {
             && let Entry::Occupied(entry) = self.later.entry(name)
             && entry.get().first == session.first.number
         {
-            session.later = entry.remove().turns;
+            let later = entry.remove();
+            self.places.remove(&later);
+            session.later = later.turns;
             let bytes: usize = session.later.iter().map(TraceTurn::memory_bytes).sum();
             self.later_bytes = self.later_bytes.saturating_sub(bytes);
         }
@@ -189,45 +189,55 @@ impl TraceReader {
     fn push(&mut self, record: TraceRecord) {
         let number = self.number;
         self.number += 1;
-        if !self.is_chosen(record.session.unwrap_or(number)) {
+        let session = self.places.session_of(&record).or(record.session);
+        if !self.is_chosen(session.unwrap_or(number)) {
             return self.tally.leave_out(TraceOmission::NotSampled);
         }
-        let delay = match record.start {
-            TraceStart::At(_) => Nanos::ZERO,
-            TraceStart::Delay(delay) => delay,
+        let (start, took, id) = (record.start, record.took, record.id);
+        let known = session.and_then(|name| self.later.get_mut(&name));
+        if let Some(later) = known.filter(|_| is_later_turn(&record, self.reader.format(), self.pacing)) {
+            let turn = later.turn(record, &self.places, (number, session), self.pacing);
+            let Some(turn) = turn else { return self.tally.leave_out(TraceOmission::LostTurn) };
+            self.later_bytes += turn.memory_bytes();
+            later.push(turn, (start, took), id);
+            return self.places.add(id, session, later.turns.len());
+        }
+        let (TraceStart::At(at), true) = (start, record.after.is_empty()) else {
+            return self.tally.leave_out(TraceOmission::LostTurn);
         };
+        // A session without a name has one by its first request, if others may wait for that.
+        let session = session.or(id.filter(|_| self.may_have_turns()));
         let turn = TraceTurn {
             number,
-            session: record.session,
-            delay,
+            session,
+            after: Box::default(),
+            not_before: Nanos::ZERO,
             input_tokens: record.input_tokens,
             output_tokens: record.output_tokens,
             prompt: record.prompt,
         };
-        match record.start {
-            TraceStart::At(at) => {
-                let session = TraceSession { first: turn, later: Vec::new() };
-                if self.window.push(at, session.memory_bytes(), session).is_err() {
-                    return self.tally.leave_out(TraceOmission::OutOfOrder);
-                }
-                if let (Some(name), true) = (record.session, self.reader.may_have_turns()) {
-                    self.lose(name);
-                    self.later.insert(name, LaterTurns { first: number, turns: Vec::new() });
-                }
-            }
-            TraceStart::Delay(_) => match record.session.and_then(|name| self.later.get_mut(&name)) {
-                Some(later) => {
-                    self.later_bytes += turn.memory_bytes();
-                    later.turns.push(turn);
-                }
-                None => self.tally.leave_out(TraceOmission::LostTurn),
-            },
+        let first = TraceSession { first: turn, later: Vec::new() };
+        if self.window.push(at, first.memory_bytes(), first).is_err() {
+            return self.tally.leave_out(TraceOmission::OutOfOrder);
         }
+        if let (Some(name), true) = (session, self.may_have_turns()) {
+            self.lose(name);
+            self.later.insert(name, LaterTurns::new(number, at, took, id));
+            self.places.add(id, session, 0);
+        }
+    }
+
+    /// Whether requests may wait for the response to another one.
+    fn may_have_turns(&self) -> bool {
+        self.reader.may_have_turns() || self.pacing != TraceLoop::Open
     }
 
     /// Leaves out the turns of a session whose name comes again with a time of its own.
     fn lose(&mut self, name: u64) {
-        for turn in self.later.remove(&name).map(|later| later.turns).unwrap_or_default() {
+        let Some(lost) = self.later.remove(&name) else { return };
+        self.places.remove(&lost);
+        // Its first turn is in the window still, and is sent.
+        for turn in lost.turns {
             self.later_bytes = self.later_bytes.saturating_sub(turn.memory_bytes());
             self.tally.leave_out(TraceOmission::LostTurn);
         }
@@ -237,4 +247,10 @@ impl TraceReader {
     fn is_chosen(&self, name: u64) -> bool {
         self.sample.is_none_or(|fraction| SeededRng::new(self.seed, SAMPLE_SALT).unit_at(name) <= fraction)
     }
+}
+
+/// Whether a request belongs to the session that has its name, and has not begun one of its own.
+fn is_later_turn(record: &TraceRecord, format: TraceFormat, pacing: TraceLoop) -> bool {
+    let is_timed = matches!(record.start, TraceStart::At(_));
+    !record.after.is_empty() || !is_timed || format == TraceFormat::Agentic || pacing != TraceLoop::Open
 }

@@ -1,6 +1,7 @@
 //! Records of requests that Dynamo's frontend writes, `dynamo.request.trace.v1`.
 
 use serde::Deserialize;
+use weir_base::Nanos;
 
 use super::json_number::{NameHash, TimeNumber};
 use super::mooncake::blocks;
@@ -69,5 +70,6 @@ pub(super) fn record(line: &str, block_tokens: Option<u64>) -> Result<TraceRecor
         None => (needed(request.input_tokens, "input_tokens")?, TracePrompt::own()),
     };
     let session = line.agent_context.and_then(|context| context.session_id).map(|name| name.0);
-    TraceRecord::new(TraceStart::At(at), session, (input, output), prompt)
+    let record = TraceRecord::new(TraceStart::At(at), session, (input, output), prompt)?;
+    Ok(TraceRecord { took: Nanos(u64::try_from(took).unwrap_or(0)), ..record })
 }

@@ -5,7 +5,7 @@ use weir_base::Nanos;
 
 use super::json_number::{NameHash, TimeNumber};
 use super::trace_line_error::{TraceLineError, needed, parsed};
-use super::trace_record::{TracePrompt, TraceRecord, TraceStart};
+use super::trace_record::{TraceDependency, TracePrompt, TraceRecord, TraceStart, TurnTrigger};
 use crate::json_text::push_escaped;
 
 /// Tokens of a block of Mooncake's traces.
@@ -13,7 +13,7 @@ pub(super) const BLOCK_TOKENS: u64 = 512;
 /// Tokens of a block of Bailian's traces.
 pub(super) const BAILIAN_TOKENS: u64 = 16;
 /// Nanoseconds of a millisecond and of a second.
-const MS_NS: i64 = 1_000_000;
+pub(super) const MS_NS: i64 = 1_000_000;
 const S_NS: i64 = 1_000_000_000;
 
 /// Members of a line.
@@ -30,14 +30,25 @@ struct MooncakeLine {
     #[serde(default)]
     hash_ids: Option<Vec<NameHash>>,
     session_id: Option<NameHash>,
+    request_id: Option<NameHash>,
+    /// Requests whose responses it waits for, in the first version of Dynamo's traces of agents.
+    #[serde(default)]
+    wait_for: Option<Vec<NameHash>>,
+    /// Time that a tool takes, besides the delay.
+    tool_wait_ms: Option<TimeNumber>,
     text_input: Option<String>,
 }
 
 /// Request of a line: times in milliseconds.
 pub(super) fn record(line: &str, block_tokens: u64) -> Result<TraceRecord, TraceLineError> {
     let line: MooncakeLine = parsed(line)?;
-    let start = start(line.timestamp, line.delay)?;
-    if matches!(start, TraceStart::Delay(_)) && line.session_id.is_none() {
+    let after = dependencies(line.wait_for.as_deref().unwrap_or_default(), [line.delay, line.tool_wait_ms])?;
+    let start = match (line.timestamp, line.delay) {
+        // It has the time of what it waits for.
+        (None, _) if !after.is_empty() => TraceStart::Delay(Nanos::ZERO),
+        (timestamp, delay) => start(timestamp, delay)?,
+    };
+    if matches!(start, TraceStart::Delay(_)) && after.is_empty() && line.session_id.is_none() {
         return Err(TraceLineError::Broken("a delay without a session_id".to_owned()));
     }
     let output = needed(line.output_length, "output_length")?;
@@ -50,7 +61,25 @@ pub(super) fn record(line: &str, block_tokens: u64) -> Result<TraceRecord, Trace
         }
         None => (needed(line.input_length, "input_length")?, blocks(line.hash_ids, block_tokens)),
     };
-    TraceRecord::new(start, line.session_id.map(|name| name.0), (input, output), prompt)
+    let record = TraceRecord::new(start, line.session_id.map(|name| name.0), (input, output), prompt)?;
+    Ok(TraceRecord { id: line.request_id.map(|name| name.0), after, ..record })
+}
+
+/// Requests that are waited for, each with the sum of the delays.
+fn dependencies(
+    requests: &[NameHash],
+    delays: [Option<TimeNumber>; 2],
+) -> Result<Box<[TraceDependency]>, TraceLineError> {
+    if requests.is_empty() {
+        return Ok(Box::default());
+    }
+    let mut delay = Nanos::ZERO;
+    for part in delays.into_iter().flatten() {
+        let nanos = part.nanos(MS_NS).and_then(|ns| u64::try_from(ns).ok());
+        delay = delay + Nanos(nanos.ok_or_else(|| TraceLineError::Broken("a time that is out of range".to_owned()))?);
+    }
+    let wait = |name: &NameHash| TraceDependency { request: name.0, trigger: TurnTrigger::End, delay };
+    Ok(requests.iter().map(wait).collect())
 }
 
 fn start(timestamp: Option<TimeNumber>, delay: Option<TimeNumber>) -> Result<TraceStart, TraceLineError> {

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use weir_base::Nanos;
 
 use super::json_number::{NameHash, TimeNumber};
 use super::trace_line_error::{TraceLineError, parsed};
@@ -39,6 +40,8 @@ struct ModelSpan<'l> {
     trace: Option<Cow<'l, str>>,
     #[serde(rename = "startTimeUnixNano", alias = "start_time_unix_nano")]
     start: Option<TimeNumber>,
+    #[serde(rename = "endTimeUnixNano", alias = "end_time_unix_nano")]
+    end: Option<TimeNumber>,
     #[serde(borrow, default)]
     attributes: Vec<TraceAttribute<'l>>,
 }
@@ -91,7 +94,9 @@ impl ModelSpan<'_> {
         let at = at.ok_or_else(|| TraceLineError::Broken("a span without startTimeUnixNano".to_owned()))?;
         let conversation = self.value(&["gen_ai.conversation.id"]).and_then(|value| value.string.as_deref());
         let session = conversation.or(self.trace.as_deref()).map(|name| NameHash::of(name).0);
-        TraceRecord::new(TraceStart::At(at), session, (input, output), TracePrompt::own())
+        let end = self.end.and_then(|end| end.nanos(1)).unwrap_or(at);
+        let record = TraceRecord::new(TraceStart::At(at), session, (input, output), TracePrompt::own())?;
+        Ok(TraceRecord { took: Nanos(u64::try_from(end.saturating_sub(at)).unwrap_or(0)), ..record })
     }
 }
 

@@ -184,7 +184,8 @@ fn words(text: &BlockText, turn: &TraceTurn) -> Vec<String> {
 
 fn turn(number: u64, ids: &[u64], tokens: u64, input_tokens: u64) -> TraceTurn {
     let prompt = TracePrompt::Blocks { ids: ids.into(), tokens };
-    TraceTurn { number, session: None, delay: Nanos::ZERO, input_tokens, output_tokens: 1, prompt }
+    let (after, not_before) = (Box::default(), Nanos::ZERO);
+    TraceTurn { number, session: None, after, not_before, input_tokens, output_tokens: 1, prompt }
 }
 
 proptest! {
@@ -265,4 +266,121 @@ proptest! {
         let short = words(&text, &turn(1, &[7], full.max(part), full.min(part)));
         prop_assert_eq!(&whole[..short.len()], &short[..]);
     }
+}
+
+#[test]
+fn lines_of_agents_have_what_they_wait_for() {
+    let header = r#"{"schema":"dynamo.agentic_mooncake","version":2,"block_size":16,"hash_id_scope":"local","source":{"format":"x","digest":"y"}}"#;
+    let lines = reader(header);
+    assert_eq!((lines.format(), lines.has_heading(), lines.may_have_turns()), (TraceFormat::Agentic, true, true));
+    let line = r#"{"request_id":"c","play_id":"p","session_id":"s","model":"m","input_length":20,"output_length":3,"hash_ids":[7,8],"not_before_ms":1500.5,"dependencies":[{"request_id":"a","trigger":"completion","delay_ms":20.0,"relation":"join"},{"request_id":"b","trigger":"dispatch","delay_ms":0,"relation":"spawn"}]}"#;
+    let read = records(&lines, line).unwrap().remove(0);
+    assert_eq!(facts(&read), (TraceStart::At(1_500_500_000), 20, 3));
+    let wait = |name: &str, trigger, ms| TraceDependency {
+        request: json_number::NameHash::of(name).0,
+        trigger,
+        delay: Nanos::from_millis(ms),
+    };
+    assert_eq!(*read.after, [wait("a", TurnTrigger::End, 20), wait("b", TurnTrigger::Start, 0)]);
+    assert_eq!(
+        (read.id, read.session),
+        (Some(json_number::NameHash::of("c").0), Some(json_number::NameHash::of("p").0))
+    );
+    let TracePrompt::Blocks { tokens, .. } = read.prompt else { panic!("blocks") };
+    assert_eq!(tokens, 16, "as the header has it");
+    for broken in
+        [line.replace("dispatch", "later"), line.replace("20.0", "-1"), line.replace("\"play_id\":\"p\",", "")]
+    {
+        assert!(matches!(records(&lines, &broken), Err(TraceLineError::Broken(_))), "{broken}");
+    }
+    let other = TraceLines::new(None, &header.replace(":2,", ":3,"), None).unwrap_err();
+    assert!(other.contains("version 3, and not dynamo.agentic_mooncake version 2"), "{other}");
+    // The first version has the same members as Mooncake, and lists of requests.
+    let old = record(
+        r#"{"request_id":"c","session_id":"s","input_length":4,"output_length":1,"wait_for":["a","b"],"delay":2,"tool_wait_ms":3}"#,
+    );
+    assert_eq!(*old.after, [wait("a", TurnTrigger::End, 5), wait("b", TurnTrigger::End, 5)]);
+    assert_eq!(old.start, TraceStart::Delay(Nanos::ZERO));
+}
+
+/// Session whose turns wait for earlier ones.
+fn session(turns: &[(u64, Vec<(usize, bool, u64)>)]) -> TraceSession {
+    let mut all = turns.iter().enumerate().map(|(number, (not_before, after))| TraceTurn {
+        after: after
+            .iter()
+            .map(|(of, is_end, delay)| TurnDependency {
+                turn: (of % number.max(1)) as u32,
+                trigger: if *is_end { TurnTrigger::End } else { TurnTrigger::Start },
+                delay: Nanos(*delay),
+            })
+            .filter(|_| number > 0)
+            .collect(),
+        not_before: Nanos(*not_before),
+        ..turn(number as u64, &[], 1, 1)
+    });
+    TraceSession { first: all.next().unwrap(), later: all.collect() }
+}
+
+/// Starts of all turns by recursion: a naive oracle.
+fn start_of(session: &TraceSession, took: &[u64], begun: u64, number: usize) -> u64 {
+    let turn = session.turn(number).unwrap();
+    let waits = turn.after.iter().map(|wait| {
+        let start = start_of(session, took, begun, wait.turn as usize);
+        let over = if wait.trigger == TurnTrigger::End { start + took[wait.turn as usize] } else { start };
+        over + wait.delay.0
+    });
+    waits.max().unwrap_or(0).max(begun + turn.not_before.0)
+}
+
+proptest! {
+    /// A server that takes a given time for each turn, in virtual time.
+    #[test]
+    fn each_turn_starts_when_all_that_it_waits_for_is_over(
+        turns in prop::collection::vec(
+            (0_u64..50, prop::collection::vec((0_usize..9, any::<bool>(), 0_u64..30), 0..3)), 1..9),
+        took in prop::collection::vec(0_u64..40, 9),
+        begun in 0_u64..100,
+    ) {
+        let session = session(&turns);
+        let mut play = SessionPlay::new(session.clone(), Nanos(begun));
+        let (mut now, mut ends, mut starts) = (begun, std::collections::BTreeSet::new(), HashMap::new());
+        let is_ok = loop {
+            match play.next(Nanos(now)) {
+                PlayStep::Send(turn, at) => {
+                    prop_assert!(starts.insert(turn as usize, at.0).is_none() && at.0 <= now);
+                    ends.insert((at.0 + took[turn as usize], turn));
+                    prop_assert!(!play.waits_for_one() || ends.len() == 1);
+                }
+                PlayStep::End { ok } => break ok,
+                PlayStep::WaitUntil(at) if ends.first().is_none_or(|(end, _)| *end >= at.0) => now = at.0,
+                PlayStep::WaitUntil(_) | PlayStep::Await => {
+                    let (end, turn) = ends.pop_first().expect("something is in flight");
+                    now = end;
+                    play.ended(turn, Nanos(end), true);
+                }
+            }
+        };
+        prop_assert!(is_ok && ends.is_empty());
+        let expected: HashMap<usize, u64> =
+            (0..turns.len()).map(|number| (number, start_of(&session, &took, begun, number))).collect();
+        prop_assert_eq!(starts, expected);
+    }
+}
+
+#[test]
+fn a_session_with_a_failure_sends_nothing_more_and_ends_with_what_is_in_flight() {
+    // Two calls of tools after the first turn, and a last one that joins them.
+    let ends = |turns: &[usize]| turns.iter().map(|turn| (*turn, true, 5)).collect::<Vec<_>>();
+    let all = session(&[(0, vec![]), (0, ends(&[0])), (0, ends(&[0])), (0, ends(&[1, 2]))]);
+    let mut play = SessionPlay::new(all, Nanos(10));
+    assert_eq!(play.next(Nanos(9)), PlayStep::WaitUntil(Nanos(10)));
+    assert_eq!(play.next(Nanos(12)), PlayStep::Send(0, Nanos(10)));
+    assert!(play.waits_for_one());
+    play.ended(0, Nanos(20), true);
+    assert_eq!([play.next(Nanos(25)), play.next(Nanos(25))], [1, 2].map(|turn| PlayStep::Send(turn, Nanos(25))));
+    assert_eq!((play.next(Nanos(26)), play.waits_for_one()), (PlayStep::Await, false));
+    play.ended(1, Nanos(30), false);
+    assert_eq!(play.next(Nanos(30)), PlayStep::Await);
+    play.ended(2, Nanos(40), true);
+    assert_eq!(play.next(Nanos(40)), PlayStep::End { ok: false });
 }

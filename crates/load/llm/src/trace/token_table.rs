@@ -1,5 +1,6 @@
 //! Tables of requests, with a heading: BurstGPT's, and Azure's.
 
+use weir_base::Nanos;
 use weir_base::timestamp::Timestamp;
 
 use super::json_number::NameHash;
@@ -19,6 +20,7 @@ pub(super) struct TokenTable {
     input: usize,
     output: usize,
     session: Option<usize>,
+    took: Option<usize>,
 }
 
 impl TokenTable {
@@ -32,6 +34,7 @@ impl TokenTable {
             input: column(input)?,
             output: column(output)?,
             session: column("Session ID"),
+            took: column("Elapsed time"),
         })
     }
 
@@ -56,7 +59,9 @@ impl TokenTable {
         };
         let session = self.session.map(field).filter(|name| !name.is_empty()).map(|name| NameHash::of(name).0);
         let tokens = (tokens(self.input)?, tokens(self.output)?);
-        TraceRecord::new(TraceStart::At(at), session, tokens, TracePrompt::own())
+        let took = self.took.map(field).and_then(seconds).and_then(|ns| u64::try_from(ns).ok());
+        let record = TraceRecord::new(TraceStart::At(at), session, tokens, TracePrompt::own())?;
+        Ok(TraceRecord { took: Nanos(took.unwrap_or(0)), ..record })
     }
 }
 

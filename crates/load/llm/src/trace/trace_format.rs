@@ -11,6 +11,8 @@ use crate::json_text::{is_object, members};
 pub enum TraceFormat {
     /// Mooncake's lines of JSON, also those with sessions, as Dynamo and AIPerf write them.
     Mooncake,
+    /// Requests of agents with what each waits for, `dynamo.agentic_mooncake`.
+    Agentic,
     /// Alibaba's lines of JSON, with times in seconds and blocks of 16 tokens.
     Bailian,
     /// Dynamo's records of requests, `dynamo.request.trace.v1`.
@@ -27,13 +29,22 @@ pub enum TraceFormat {
 
 impl TraceFormat {
     /// All formats.
-    pub const ALL: [Self; 7] =
-        [Self::Mooncake, Self::Bailian, Self::Dynamo, Self::Otel, Self::ShareGpt, Self::BurstGpt, Self::Azure];
+    pub const ALL: [Self; 8] = [
+        Self::Mooncake,
+        Self::Agentic,
+        Self::Bailian,
+        Self::Dynamo,
+        Self::Otel,
+        Self::ShareGpt,
+        Self::BurstGpt,
+        Self::Azure,
+    ];
 
     /// Name in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mooncake => "mooncake",
+            Self::Agentic => "agentic",
             Self::Bailian => "bailian",
             Self::Dynamo => "dynamo",
             Self::Otel => "otel",
@@ -41,6 +52,11 @@ impl TraceFormat {
             Self::BurstGpt => "burstgpt",
             Self::Azure => "azure",
         }
+    }
+
+    /// Whether its first line is about the others: a heading of a table, or a header.
+    pub fn has_header(self) -> bool {
+        self.is_table() || self == Self::Agentic
     }
 
     /// Whether its lines are rows of a table with a heading.
@@ -52,6 +68,7 @@ impl TraceFormat {
     pub(super) fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Mooncake => &["timestamp", "input_length", "output_length"],
+            Self::Agentic => &["schema", "version", "block_size"],
             Self::Bailian => &["chat_id", "timestamp", "input_length", "output_length"],
             Self::Dynamo => &["schema", "event_type", "request"],
             Self::Otel => &["resourceSpans"],
@@ -80,6 +97,8 @@ impl TraceFormat {
             let is_timed = has_any(&["timestamp", "created_time", "delay", "delay_ms"]);
             if has("chat_id") && has("timestamp") {
                 Some(Self::Bailian)
+            } else if has("schema") && has("block_size") {
+                Some(Self::Agentic)
             } else if has("schema") && has_any(&["event_type", "event"]) {
                 Some(Self::Dynamo)
             } else if has_any(&["resourceSpans", "resource_spans"]) {

@@ -4,7 +4,7 @@ use super::token_table::TokenTable;
 use super::trace_format::{TraceFormat, column_names, missing};
 use super::trace_line_error::TraceLineError;
 use super::trace_record::TraceRecord;
-use super::{dynamo, mooncake, otel, share_gpt};
+use super::{agentic, dynamo, mooncake, otel, share_gpt};
 
 /// Reader of a trace's lines: each for itself, in constant memory.
 #[derive(Clone, Debug)]
@@ -33,6 +33,10 @@ impl TraceLines {
             })?),
             false => None,
         };
+        let block_tokens = match format {
+            TraceFormat::Agentic => Some(block_tokens.unwrap_or(agentic::block_tokens(first)?)),
+            _ => block_tokens,
+        };
         Ok(Self { format, table, block_tokens })
     }
 
@@ -41,14 +45,14 @@ impl TraceLines {
         self.format
     }
 
-    /// Whether the first line is a heading.
+    /// Whether the first line is about the others, and no request.
     pub fn has_heading(&self) -> bool {
-        self.table.is_some()
+        self.format.has_header()
     }
 
     /// Whether requests may wait for the response to another one.
     pub fn may_have_turns(&self) -> bool {
-        self.format == TraceFormat::Mooncake
+        matches!(self.format, TraceFormat::Mooncake | TraceFormat::Agentic)
     }
 
     /// Appends the requests of a line: one, or several of a batch of spans.
@@ -61,6 +65,7 @@ impl TraceLines {
             (_, Some(table)) => table.record(line),
             (TraceFormat::Otel, _) => return otel::push_records(line, records),
             (TraceFormat::Mooncake, _) => mooncake::record(line, blocks.unwrap_or(mooncake::BLOCK_TOKENS)),
+            (TraceFormat::Agentic, _) => agentic::record(line, blocks.unwrap_or(mooncake::BLOCK_TOKENS)),
             (TraceFormat::Bailian, _) => mooncake::bailian_record(line, blocks.unwrap_or(mooncake::BAILIAN_TOKENS)),
             (TraceFormat::Dynamo, _) => dynamo::record(line, blocks),
             (TraceFormat::ShareGpt | TraceFormat::BurstGpt | TraceFormat::Azure, _) => share_gpt::record(line),

@@ -12,6 +12,12 @@ const MAX_TOKENS: u64 = 20_000_000;
 pub struct TraceRecord {
     /// Start.
     pub start: TraceStart,
+    /// Time from the start to the end of the response, as recorded; 0 if it is not.
+    pub took: Nanos,
+    /// Identifier by which other requests name it: a hash.
+    pub id: Option<u64>,
+    /// Requests that it waits for, besides its start.
+    pub after: Box<[TraceDependency]>,
     /// Session that it belongs to, if the trace has one: a hash of its name.
     pub session: Option<u64>,
     /// Tokens of the prompt, >= 1.
@@ -29,6 +35,26 @@ pub enum TraceStart {
     At(i64),
     /// Time after the response to the session's request before it.
     Delay(Nanos),
+}
+
+/// Request that another one waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceDependency {
+    /// Its identifier.
+    pub request: u64,
+    /// What is waited for.
+    pub trigger: TurnTrigger,
+    /// Time after that.
+    pub delay: Nanos,
+}
+
+/// What of a request another one waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnTrigger {
+    /// Its start.
+    Start,
+    /// The end of its response.
+    End,
 }
 
 /// Prompt of a request.
@@ -80,6 +106,7 @@ impl TraceRecord {
                 ids.len()
             )));
         }
-        Ok(Self { start, session, input_tokens, output_tokens, prompt })
+        let (took, id, after) = (Nanos::ZERO, None, Box::default());
+        Ok(Self { start, took, id, after, session, input_tokens, output_tokens, prompt })
     }
 }

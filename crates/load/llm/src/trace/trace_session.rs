@@ -2,7 +2,7 @@
 
 use weir_base::Nanos;
 
-use super::trace_record::TracePrompt;
+use super::trace_record::{TracePrompt, TurnTrigger};
 
 /// Size of a turn without its prompt, in bytes: with what the allocator adds.
 const TURN_BYTES: usize = 128;
@@ -14,8 +14,10 @@ pub struct TraceTurn {
     pub number: u64,
     /// Session, if the trace has one: a hash of its name.
     pub session: Option<u64>,
-    /// Time after the response to the turn before; 0 of the first.
-    pub delay: Nanos,
+    /// Turns that it waits for, all of them earlier ones in its session.
+    pub after: Box<[TurnDependency]>,
+    /// Time after the start of the session before which it does not start.
+    pub not_before: Nanos,
     /// Tokens of the prompt.
     pub input_tokens: u64,
     /// Tokens of the response.
@@ -24,7 +26,18 @@ pub struct TraceTurn {
     pub prompt: TracePrompt,
 }
 
-/// Requests that follow one another: the first one arrives at its time, others after the response before them.
+/// Turn that another one of its session waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnDependency {
+    /// Number in the session, from 0.
+    pub turn: u32,
+    /// What is waited for.
+    pub trigger: TurnTrigger,
+    /// Time after that.
+    pub delay: Nanos,
+}
+
+/// Requests that belong together: the first one arrives at its time, others when what they wait for is over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSession {
     /// First request.
@@ -37,6 +50,7 @@ impl TraceTurn {
     /// Memory that it takes, in bytes.
     pub fn memory_bytes(&self) -> usize {
         TURN_BYTES
+            + size_of_val(&*self.after)
             + match &self.prompt {
                 TracePrompt::Blocks { ids, .. } => size_of_val(&**ids),
                 TracePrompt::Text(text) => text.len(),
@@ -45,6 +59,11 @@ impl TraceTurn {
 }
 
 impl TraceSession {
+    /// Turns, in order.
+    pub fn turns(&self) -> impl Iterator<Item = &TraceTurn> {
+        std::iter::once(&self.first).chain(&self.later)
+    }
+
     /// Turn, from 0.
     pub fn turn(&self, turn: usize) -> Option<&TraceTurn> {
         match turn.checked_sub(1) {

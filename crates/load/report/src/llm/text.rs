@@ -130,7 +130,7 @@ fn times(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
     let all =
         [("TTFT", &llm.ttft_ms), ("TPOT", &llm.tpot_ms), ("chunk gap", &llm.chunk_gap_ms), ("NTPOT", &llm.ntpot_ms)];
     let of_tokens = all.into_iter().filter(|(_, times)| is_streamed && times.max.is_some());
-    let rows: Vec<_> = of_tokens.chain([("end to end", &llm.e2e_ms)]).collect();
+    let rows: Vec<_> = of_tokens.chain([("end to end", &llm.e2e_ms)]).chain(streams::session_times(run)).collect();
     let mut lines = times_table(&rows, paint);
     let both = llm.ttft_service_ms.p99.zip(llm.ttft_ms.p99);
     if run.model == LoadModel::Open

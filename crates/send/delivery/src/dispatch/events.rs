@@ -73,6 +73,8 @@ pub enum ResponseClass {
     Unauthorized,
     /// The key is blocked by the service.
     Blocked,
+    /// Status of success, and a content that the caller does not accept. The host is up, and the attempt counts.
+    FailedCheck,
     /// Failure with this status.
     Failed(u16),
 }

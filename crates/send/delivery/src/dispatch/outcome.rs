@@ -52,7 +52,8 @@ impl Dispatch {
         let max_pause = self.rules.max_pause;
         let stated = feedback.retry_after.map(|length| length.min(max_pause));
         let Some(host) = self.host_mut(host_id) else { return };
-        host.circuit.heard(now, sent, matches!(class, ResponseClass::Done | ResponseClass::Failed(..500)));
+        let is_heard = matches!(class, ResponseClass::Done | ResponseClass::FailedCheck | ResponseClass::Failed(..500));
+        host.circuit.heard(now, sent, is_heard);
         let delay_bound = &mut host.lanes.delay_bound;
         let is_bound_exceeded = (rejected || class == ResponseClass::InvalidNonce) && delay_bound.rejected(now, sent);
         let usual = delay_bound.usual_round_trip();
@@ -63,7 +64,8 @@ impl Dispatch {
             match class {
                 // A learnt delay bound is raised first; the limit estimate is lowered only if that did not help.
                 ResponseClass::RateLimited => lane.windows.rejected(slot, now, retry_after, !is_bound_exceeded),
-                ResponseClass::Done => {
+                // For its limits the host has accepted the request, whatever the caller thinks of the content.
+                ResponseClass::Done | ResponseClass::FailedCheck => {
                     lane.accepted();
                     lane.windows.accepted(slot, now);
                 }
@@ -95,7 +97,7 @@ impl Dispatch {
         let covered = |status| self.rules.retry.on.covers(AttemptFailure::Status(status));
         let decision = match class {
             ResponseClass::Done | ResponseClass::RateLimited => RetryDecision::Free,
-            ResponseClass::InvalidNonce => RetryDecision::Charge,
+            ResponseClass::InvalidNonce | ResponseClass::FailedCheck => RetryDecision::Charge,
             ResponseClass::Unauthorized | ResponseClass::Blocked => {
                 if self.keys.get(number as usize).is_some_and(|key| key.is_usable) {
                     self.update_key(number, |key| key.is_usable = false);

@@ -11,11 +11,11 @@ use weir_limits::models::{LimitModel, LimitWindow};
 use weir_retry::backoff::Backoff;
 use weir_retry::policy::BudgetRule;
 
-fn ms(ms: u64) -> Nanos {
+pub(super) fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
 }
 
-fn rules(limit: &str) -> DispatchRules {
+pub(super) fn rules(limit: &str) -> DispatchRules {
     let window = LimitWindow::read(limit, LimitModel::SlidingLog).expect(limit);
     let mut rules = DispatchRules { attempt_timeout: ms(1000), ..DispatchRules::default() };
     rules.key.limits = vec![KeyLimit::new(window)];
@@ -25,29 +25,29 @@ fn rules(limit: &str) -> DispatchRules {
     rules
 }
 
-struct DispatchDriver {
+pub(super) struct DispatchDriver {
     dispatch: Dispatch,
     no_headers: RateLimitHeaders,
 }
 
 impl DispatchDriver {
-    fn new(rules: DispatchRules, keys: u32) -> Self {
+    pub(super) fn new(rules: DispatchRules, keys: u32) -> Self {
         Self { dispatch: Dispatch::new(rules, keys, 1), no_headers: RateLimitHeaders::default() }
     }
 
     /// Actions for an event, without timers and high-water marks.
-    fn on(&mut self, at: Nanos, event: Event<'_>) -> Vec<DispatchAction> {
+    pub(super) fn on(&mut self, at: Nanos, event: Event<'_>) -> Vec<DispatchAction> {
         let mut actions = Vec::new();
         self.dispatch.on(at, event, &mut actions);
         actions.retain(|action| !matches!(action, DispatchAction::WakeAt(_) | DispatchAction::SaveHighWater { .. }));
         actions
     }
 
-    fn submit(&mut self, at: Nanos, job: u64) -> Vec<DispatchAction> {
+    pub(super) fn submit(&mut self, at: Nanos, job: u64) -> Vec<DispatchAction> {
         self.on(at, Event::Submitted(job, JobSubmission::default()))
     }
 
-    fn respond(&mut self, at: Nanos, job: u64, attempt: u32, class: ResponseClass) -> Vec<DispatchAction> {
+    pub(super) fn respond(&mut self, at: Nanos, job: u64, attempt: u32, class: ResponseClass) -> Vec<DispatchAction> {
         let silent = self.no_headers.clone();
         self.on(at, Event::Responded(job, attempt, class, &silent))
     }

@@ -1,5 +1,6 @@
 //! Tests.
 
+pub(crate) mod checks;
 pub(crate) mod fates;
 pub(crate) mod life;
 pub(crate) mod limits;

@@ -163,6 +163,33 @@ async fn read_response(response: http::Response<IncomingBody>, max_bytes: usize)
     Ok((head.status, head.headers, bytes))
 }
 
+/// Class of a response, and the check that its content failed.
+pub(super) fn classify(
+    options: &Options,
+    may_have_key: bool,
+    status: u16,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> (ResponseClass, Option<String>) {
+    let class = match options.response_rules.classify(status, body) {
+        // A host that has no key cannot reject one.
+        ResponseClass::Unauthorized if !may_have_key => ResponseClass::Failed(status),
+        ResponseClass::Blocked if !may_have_key => ResponseClass::RateLimited,
+        class => class,
+    };
+    let check = options.response_check.as_deref().filter(|_| class == ResponseClass::Done);
+    let failed_check = check.and_then(|check| check.check(status, headers, body).err());
+    let class = if failed_check.is_some() { ResponseClass::FailedCheck } else { class };
+    (class, failed_check)
+}
+
+/// Name that the service has given to a request.
+pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
+    let names = ["x-request-id", "request-id"];
+    let found = names.iter().find_map(|name| headers.get(*name)?.to_str().ok());
+    found.map(str::to_owned)
+}
+
 /// Headers of a response as text.
 pub(super) fn header_texts(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -177,6 +204,7 @@ pub(super) fn reason_text(why: DispatchFailure) -> String {
         DispatchFailure::Response(ResponseClass::InvalidNonce) => "the nonce was overtaken (400)".into(),
         DispatchFailure::Response(ResponseClass::Unauthorized) => "unknown API key (401)".into(),
         DispatchFailure::Response(ResponseClass::Blocked) => "blocked API key (429)".into(),
+        DispatchFailure::Response(ResponseClass::FailedCheck) => "the response failed its check".into(),
         DispatchFailure::Response(ResponseClass::Failed(status)) => format!("status {status}"),
         DispatchFailure::NoResponse(kind) => format!("no response: {}", kind.name()),
         DispatchFailure::TooHeavy => "the weight exceeds a limit".into(),

@@ -173,7 +173,7 @@ impl AttemptLoop {
             }
             self.dispatch.on(self.now(), Event::Withdrawn(job), actions);
             self.marks.take_awaiting(|queued| queued.job == job);
-            self.end_job(job, JobStep::Released, why.into());
+            self.end_job(job, JobStep::Released, (why.into(), None));
         }
     }
 }

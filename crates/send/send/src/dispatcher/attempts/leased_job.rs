@@ -51,6 +51,16 @@ pub(super) struct InFlightAttempt {
     pub(super) may_have_key: bool,
 }
 
+/// Response of a finished attempt; empty without one.
+#[derive(Debug, Default)]
+pub(super) struct FinishedResponse {
+    /// Headers, if they are stored.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Bytes,
+    pub(super) request_id: Option<String>,
+    pub(super) failed_check: Option<String>,
+}
+
 /// Finished attempt with its response.
 #[derive(Debug)]
 pub(super) struct LastAttempt {
@@ -78,21 +88,29 @@ impl LeasedJob {
         self.in_flight.as_mut().filter(|attempt| attempt.serial == serial)
     }
 
+    /// Ends the attempt in flight without a response.
+    pub(super) fn fail_attempt(&mut self, now: Nanos, why: String) -> Option<AttemptRecord> {
+        self.finish_attempt(now, Err(why), false, FinishedResponse::default())
+    }
+
     /// Ends the attempt in flight.
     pub(super) fn finish_attempt(
         &mut self,
         now: Nanos,
         outcome: Result<u16, String>,
         succeeded: bool,
-        (headers, body): (Vec<(String, String)>, Bytes),
+        response: FinishedResponse,
     ) -> Option<AttemptRecord> {
         let attempt = self.in_flight.take()?;
+        let FinishedResponse { headers, body, request_id, failed_check } = response;
         let record = AttemptRecord {
             key: attempt.key,
             sent_at: attempt.sent_at,
             lateness: attempt.last_byte_at.map(|at| at - attempt.due),
             service_time: now - attempt.started_at,
             outcome,
+            failed_check,
+            request_id,
             succeeded,
             is_retry: self.attempts > 1,
             failure_body: if succeeded { Bytes::new() } else { body.clone() },

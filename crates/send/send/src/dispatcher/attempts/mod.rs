@@ -23,12 +23,12 @@ use http::header::DATE;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::attempt::{AttemptLauncher, header_texts, reason_text};
+use self::attempt::{AttemptLauncher, classify, header_texts, reason_text, request_id};
 use self::end_condition::EndCondition;
 use self::held_keys::HeldKeys;
 pub use self::hosts::HostProgress;
 use self::hosts::SenderHosts;
-use self::leased_job::{LeasedJob, SentMark};
+use self::leased_job::{FinishedResponse, LeasedJob, SentMark};
 use self::marks::{MissingMark, SendMarks};
 use self::outcomes::Outcomes;
 use self::pending_claim::PendingClaim;
@@ -257,20 +257,20 @@ impl AttemptLoop {
                 }
             }
             DispatchAction::Cancel { job, .. } => self.cancel(job, "timed out"),
-            DispatchAction::Done(job) => self.end_job(job, JobStep::Done, "delivered".into()),
+            DispatchAction::Done(job) => self.end_job(job, JobStep::Done, ("delivered".into(), None)),
             DispatchAction::ScheduleRetry { job, until, reason } => retries.push((job, until, reason)),
             DispatchAction::Requeue(job) => retries.retain(|(other, ..)| *other != job),
             // The store has the TTLs.
             DispatchAction::ExtendTtl { .. } => {}
             DispatchAction::Expire { job, reason } => {
-                let reason = match reason {
+                let text = match reason {
                     DispatchFailure::Expired => "expired before it could be sent".to_owned(),
                     other => format!("expired after: {}", reason_text(other)),
                 };
-                self.end_job(job, JobStep::Expired, reason);
+                self.end_job(job, JobStep::Expired, (text, Some(reason)));
             }
             DispatchAction::DeadLetter { job, reason } => {
-                self.end_job(job, JobStep::DeadLettered, reason_text(reason));
+                self.end_job(job, JobStep::DeadLettered, (reason_text(reason), Some(reason)));
             }
             DispatchAction::KeyUnusable { key, reason } => self.disable_key(key, reason_text(reason)),
             DispatchAction::HostDown(_) | DispatchAction::HostUp(_) => self.claim.want(),
@@ -310,11 +310,11 @@ impl AttemptLoop {
             return;
         };
         attempt.task.abort();
-        let record = leased.finish_attempt(now, Err(why.to_owned()), false, Default::default());
+        let record = leased.fail_attempt(now, why.to_owned());
         record.into_iter().for_each(|record| self.outcomes.report(ReportEvent::AttemptEnded(record)));
     }
 
-    fn end_job(&mut self, job: JobId, step: JobStep, reason: String) {
+    fn end_job(&mut self, job: JobId, step: JobStep, reason: (String, Option<DispatchFailure>)) {
         if let Some(leased) = self.jobs.remove(&job) {
             self.outcomes.end_job(leased, step, reason);
         }
@@ -337,7 +337,7 @@ impl AttemptLoop {
             // A record with an attempt counts it.
             leased.last_attempt = None;
         }
-        self.end_job(job, JobStep::Retrying { retry_at }, reason_text(why));
+        self.end_job(job, JobStep::Retrying { retry_at }, (reason_text(why), Some(why)));
         self.dispatch.on(self.now(), Event::Withdrawn(job), actions);
     }
 
@@ -354,17 +354,17 @@ impl AttemptLoop {
         let Some(attempt) = leased.in_flight(serial) else { return };
         let (number, key, may_have_key) = (attempt.attempt, attempt.key, attempt.may_have_key);
         let (status, options) = (status.as_u16(), &self.context.options);
-        let class = match options.response_rules.classify(status, &body) {
-            // A host that has no key cannot reject one.
-            ResponseClass::Unauthorized if !may_have_key => ResponseClass::Failed(status),
-            ResponseClass::Blocked if !may_have_key => ResponseClass::RateLimited,
-            class => class,
-        };
+        let (class, failed_check) = classify(options, may_have_key, status, &headers, &body);
         let texts = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let date = headers.get(DATE).and_then(|date| date.to_str().ok());
         let limits = RateLimitHeaders::read(texts, service_clock(date, clock::wall()));
-        let kept = if options.keep_responses { header_texts(&headers) } else { Vec::new() };
-        let record = leased.finish_attempt(now, Ok(status), class == ResponseClass::Done, (kept, body));
+        let response = FinishedResponse {
+            request_id: request_id(&headers),
+            headers: if options.keep_responses { header_texts(&headers) } else { Vec::new() },
+            body,
+            failed_check,
+        };
+        let record = leased.finish_attempt(now, Ok(status), class == ResponseClass::Done, response);
         record.into_iter().for_each(|record| self.outcomes.report(ReportEvent::AttemptEnded(record)));
         self.handle_event(now, Event::Responded(job, number, class, &limits));
         self.note_pauses(key);
@@ -374,7 +374,7 @@ impl AttemptLoop {
         let now = self.now();
         let Some(leased) = self.jobs.get_mut(&job) else { return };
         let Some(number) = leased.in_flight(serial).map(|attempt| attempt.attempt) else { return };
-        let record = leased.finish_attempt(now, Err(error.text.into_owned()), false, Default::default());
+        let record = leased.fail_attempt(now, error.text.into_owned());
         record.into_iter().for_each(|record| self.outcomes.report(ReportEvent::AttemptEnded(record)));
         if error.kind.is_unsent() {
             leased.uncount_attempt();
@@ -388,7 +388,7 @@ impl AttemptLoop {
     /// Dead-letters a job whose rendered request is invalid; a retry would not help.
     fn on_unrenderable(&mut self, queued: QueuedAttempt, why: String) {
         let QueuedAttempt { job, attempt, due, .. } = queued;
-        self.end_job(job, JobStep::DeadLettered, why);
+        self.end_job(job, JobStep::DeadLettered, (why, None));
         // Nothing was sent, so the key gets its slot back, and the job has ended.
         self.handle_event(due, Event::Recalled(job, attempt));
         self.handle_event(due, Event::Withdrawn(job));

@@ -13,7 +13,7 @@ use crate::job::{JobEntry, StoredAttempt, StoredResponse};
 use crate::state::State;
 use crate::store::{JobChange, JobLease, JobStep};
 use crate::wall_clock::wall_ms;
-use weir_delivery::dispatch::JobId;
+use weir_delivery::dispatch::{DispatchFailure, JobId};
 
 /// Sender of outcomes.
 #[derive(Debug)]
@@ -66,7 +66,12 @@ impl Outcomes {
     }
 
     /// Ends the lease of a job.
-    pub(super) fn end_job(&mut self, mut leased: Box<LeasedJob>, step: JobStep, reason: String) {
+    pub(super) fn end_job(
+        &mut self,
+        mut leased: Box<LeasedJob>,
+        step: JobStep,
+        (reason, cause): (String, Option<DispatchFailure>),
+    ) {
         let at = wall_ms();
         let state = match step {
             JobStep::Done => State::Done,
@@ -93,7 +98,16 @@ impl Outcomes {
         if state != State::Retrying && extended.is_none() {
             let (last_attempt, body) = last.map_or((None, Bytes::new()), |last| (Some(last.record), last.body));
             let (entry, attempts) = (leased.entry, leased.attempts);
-            self.finish_job(Box::new(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts }));
+            self.finish_job(Box::new(FinishedJob {
+                entry,
+                state,
+                reason,
+                cause,
+                ended_at: at,
+                last_attempt,
+                body,
+                attempts,
+            }));
         }
         self.record_change(change);
         extended.into_iter().for_each(|ttl_ms| self.extend(job, ttl_ms));
@@ -107,8 +121,17 @@ impl Outcomes {
         let at = wall_ms();
         let (state, reason) = (State::Expired, "expired before it could be sent".to_owned());
         let attempts = entry.status.attempts;
-        let (last_attempt, body) = (None, Bytes::new());
-        self.finish_job(Box::new(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts }));
+        let (cause, last_attempt, body) = (None, None, Bytes::new());
+        self.finish_job(Box::new(FinishedJob {
+            entry,
+            state,
+            reason,
+            cause,
+            ended_at: at,
+            last_attempt,
+            body,
+            attempts,
+        }));
     }
 
     fn finish_job(&mut self, job: Box<FinishedJob>) {

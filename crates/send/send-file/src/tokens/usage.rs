@@ -1,0 +1,126 @@
+//! Usage of a response: tokens by what they cost.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+/// Tokens of one response, or sums of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TokenUsage {
+    /// Tokens of prompts that were not cached.
+    pub(super) uncached: u64,
+    /// Tokens of prompts that were read from a cache.
+    pub(super) cache_read: u64,
+    /// Tokens of prompts that were written into a cache.
+    pub(super) cache_write: u64,
+    /// Tokens of responses, reasoning included.
+    pub(super) output: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct UsageBody<'a> {
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    usage: Option<UsageObject>,
+}
+
+/// Usage of chat completions, completions and embeddings; of responses; and of Anthropic's messages.
+#[derive(Debug, Deserialize)]
+struct UsageObject {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<TokenDetails>,
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    input_tokens_details: Option<TokenDetails>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct TokenDetails {
+    cached_tokens: Option<u64>,
+}
+
+impl TokenUsage {
+    /// Model and usage of a response; None without usage.
+    pub(super) fn of_response(body: &[u8]) -> Option<(String, Self)> {
+        let parsed: UsageBody<'_> = serde_json::from_slice(body).ok()?;
+        let usage = parsed.usage?;
+        let cached = |details: &Option<TokenDetails>| details.as_ref().and_then(|details| details.cached_tokens);
+        let tokens = if let Some(prompt) = usage.prompt_tokens {
+            let cached = cached(&usage.prompt_tokens_details).unwrap_or(0).min(prompt);
+            let output = usage.completion_tokens.unwrap_or(0);
+            Self { uncached: prompt - cached, cache_read: cached, cache_write: 0, output }
+        } else if let Some(cached) = cached(&usage.input_tokens_details) {
+            let input = usage.input_tokens?;
+            let cached = cached.min(input);
+            Self {
+                uncached: input - cached,
+                cache_read: cached,
+                cache_write: 0,
+                output: usage.output_tokens.unwrap_or(0),
+            }
+        } else {
+            // Anthropic counts what was cached apart from the rest.
+            Self {
+                uncached: usage.input_tokens?,
+                cache_read: usage.cache_read_input_tokens.unwrap_or(0),
+                cache_write: usage.cache_creation_input_tokens.unwrap_or(0),
+                output: usage.output_tokens.unwrap_or(0),
+            }
+        };
+        Some((parsed.model.unwrap_or_default().into_owned(), tokens))
+    }
+
+    /// Tokens of prompts.
+    pub(super) const fn input(&self) -> u64 {
+        self.uncached.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.uncached, other.uncached),
+            (&mut self.cache_read, other.cache_read),
+            (&mut self.cache_write, other.cache_write),
+            (&mut self.output, other.output),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(text: &str) -> Option<[u64; 4]> {
+        let body = format!(r#"{{"model":"m","usage":{text}}}"#);
+        let (model, usage) = TokenUsage::of_response(body.as_bytes())?;
+        assert_eq!(model, "m");
+        Some([usage.uncached, usage.cache_read, usage.cache_write, usage.output])
+    }
+
+    #[test]
+    fn each_api_counts_in_its_own_words() {
+        for (text, expected) in [
+            (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}"#, [10, 0, 0, 5]),
+            (r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4}}"#, [6, 4, 0, 5]),
+            (r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":null}"#, [10, 0, 0, 5]),
+            (r#"{"prompt_tokens":8,"total_tokens":8}"#, [8, 0, 0, 0]),
+            (r#"{"input_tokens":10,"output_tokens":5,"input_tokens_details":{"cached_tokens":4}}"#, [6, 4, 0, 5]),
+            (
+                r#"{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":100,"cache_creation_input_tokens":7}"#,
+                [10, 100, 7, 5],
+            ),
+            (r#"{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":null}"#, [10, 0, 0, 5]),
+            (r#"{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":9}}"#, [0, 3, 0, 0]),
+        ] {
+            assert_eq!(usage(text), Some(expected), "{text}");
+        }
+        for text in ["null", "{}", r#"{"total_tokens":3}"#, r#"{"prompt_tokens":-1}"#, r#"{"prompt_tokens":"3"}"#] {
+            assert_eq!(usage(text), None, "{text}");
+        }
+        assert!(TokenUsage::of_response(b"<html>").is_none());
+    }
+}
