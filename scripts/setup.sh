@@ -208,17 +208,16 @@ command_alone() {
         return
     fi
     say "building weir: some minutes on 2 cores the first time, seconds after that"
-    # Without Lua, Redis, SQLite and the tokenizer, half of which is C: an error names what is left out.
-    build --config scripts/demo.toml -p weir-cli --no-default-features
-    ln -sf ../release/weir target/demo/weir
+    # Without Lua, JavaScript, Redis, SQLite, the tokenizer and JSON Schemas, half of which is C: an error names what is left out.
+    build --profile demo -p weir-cli --no-default-features
 }
 
-# cargo build --release, with a line every 15 s.
+# cargo build, with a line every 15 s.
 build() {
     local log=target/setup.log all began=$SECONDS
     mkdir -p target
-    all=$(cargo tree --locked --quiet --edges normal,build --prefix none --no-dedupe "$@" | sort -u | wc -l)
-    cargo build --release --locked "$@" >"$log" 2>&1 &
+    all=$(cargo tree --locked --quiet --edges normal,build --prefix none --no-dedupe "${@:3}" | sort -u | wc -l)
+    cargo build --locked "$@" >"$log" 2>&1 &
     local cargo=$!
     while sleep 0.5 && kill -0 "$cargo" 2>/dev/null; do
         if [ $(((SECONDS - began) % 15)) = 14 ]; then

@@ -102,7 +102,7 @@
 //!
 //! ## Command: `crates/cli`
 //!
-//! - [`cli`]: Load-test HTTP services; with a test server, a gateway and a job sender: the command ──► agents, capacity, delivery, events, gate, history, import, llm, load, measure, net, pace, record, replay, report, resilience, scenario-files, scripts, send, send-file, serve, server, session, simulate, study, terminal, web, workload
+//! - [`cli`]: Load-test HTTP services; also a test server, a gateway and a job sender: the command ──► agents, capacity, delivery, events, gate, history, import, llm, load, measure, net, pace, record, replay, report, resilience, scenario-files, scripts, send, send-file, serve, server, session, simulate, study, terminal, web, workload
 //!
 //! # The path of a request
 //!

@@ -34,6 +34,16 @@ def cpu_s(before: Spent, after: Spent) -> float:
     return sum(ns - before.get(thread, 0) for thread, ns in after.items()) / 1e9
 
 
+def ticks(pid: int) -> tuple[int, int]:
+    """Read user and system time of the process and its descendants, in ticks of the system's clock."""
+    user = system = 0
+    for process in family(pid):
+        # Fields 14 and 15; the name before them may contain spaces.
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        user, system = user + int(fields[11]), system + int(fields[12])
+    return user, system
+
+
 def family(pid: int) -> list[int]:
     """Return the process and all its descendants."""
     parents = dict(_parents())

@@ -1,4 +1,4 @@
-"""Cost of `weir gate` as a proxy, beside nginx and HAProxy."""
+"""Cost of `weir gate` as a proxy, beside nginx, HAProxy, Caddy and Envoy; each plain, and with policies."""
 
 from __future__ import annotations
 
@@ -12,14 +12,32 @@ from pathlib import Path
 from harness import footprint
 from harness.generators import Load, read_weir, read_wrk
 from harness.process import Finished, run
-from harness.proxies import GATEWAYS, gateway
+from harness.proxies import (
+    CADDY,
+    CADDY_POLICED,
+    ENVOY,
+    ENVOY_POLICED,
+    HAPROXY,
+    HAPROXY_POLICED,
+    NGINX,
+    NGINX_POLICED,
+    PLAIN,
+    POLICED,
+    gateway,
+)
 from harness.servers import PAGE, Nginx, Server, StartError, nginx
 from harness.trial import Bench, Trial, rounds, shown
 
 DIRECT = "no gateway"
+PROXIES = (NGINX, HAPROXY, CADDY, ENVOY, PLAIN)
+WITH_POLICIES = (NGINX_POLICED, HAPROXY_POLICED, CADDY_POLICED, ENVOY_POLICED, POLICED)
+#: Gateways in open loops: all plain ones, and with policies those that have the same ones.
+EVEN = (DIRECT, *PROXIES, ENVOY_POLICED, POLICED)
 CONNECTIONS = 100
 CLOSED = f"closed loop, {CONNECTIONS} connections"
 RATES = (5_000, 10_000)
+#: Statuses of calls that a gateway rejects.
+REJECTED = ("429", "503")
 #: Warm-up of open loops, which open their connections at the beginning: that cost is not measured here.
 WARMUP_S = 1
 
@@ -50,20 +68,20 @@ def measure(bench: Bench) -> list[Trial]:
     """
     if not {"weir", "nginx", "wrk"} <= bench.programs.paths.keys():
         return []
-    near, alone = bench.server_core, bench.generator_core
+    near, alone, plan = bench.server_core, bench.generator_core, bench.plan
     trials = []
     with ExitStack() as stack:
         upstream = stack.enter_context(nginx(bench.programs["nginx"], near))
         servers: dict[str, Server] = {DIRECT: upstream}
-        for name in GATEWAYS:
+        for name in (*PROXIES, *WITH_POLICIES):
             try:
                 servers[name] = stack.enter_context(gateway(name, bench.programs, alone, upstream))
             except StartError as why:
                 trials.append(_empty(CLOSED, name, 0, str(why)))
                 _say(trials[-1])
         for rate in (None, *RATES):  # in sequence, so that compared runs are close in time
-            asks = [Ask(name, server, rate) for name, server in servers.items()]
-            for number, ask in rounds(asks, bench.plan.pairs, bench.plan.seed):
+            asks = [Ask(name, server, rate) for name, server in servers.items() if rate is None or name in EVEN]
+            for number, ask in rounds(asks, plan.gate_rounds if rate is None else plan.pairs, plan.seed):
                 trials.append(_trial(bench, upstream, ask, number))
     return trials
 
@@ -75,11 +93,15 @@ def _trial(bench: Bench, upstream: Nginx, ask: Ask, number: int) -> Trial:
     trial.command, trial.asked_s = shown(command), seconds
     try:
         pid = ask.server.process.pid
-        counted, before = upstream.requests(), footprint.spent(pid)
+        counted, ticks, before = upstream.requests(), footprint.ticks(pid), footprint.spent(pid)
         finished = run(command, core=bench.server_core, cost=bench.programs["cost"], seconds=seconds)
         cpu_s = footprint.cpu_s(before, footprint.spent(pid))
+        user, system = (after - then for after, then in zip(footprint.ticks(pid), ticks, strict=True))
         attempts = upstream.requests() - counted - upstream.own_requests
         _fill(trial, ask, finished, cpu_s, attempts)
+        # Ticks are coarse; only their proportion is used.
+        user_us = trial.server["cpu_us_per_request"] * user / max(user + system, 1)
+        trial.server |= {"user_us": user_us, "system_us": trial.server["cpu_us_per_request"] - user_us}
         trial.server["rss_mb"] = sum(footprint.resident_mb(process) for process in footprint.family(pid))
     except (ValueError, KeyError, RuntimeError, OSError) as error:
         trial.error = trial.error or f"not measured: {type(error).__name__}: {error}"
@@ -96,44 +118,51 @@ def _command(bench: Bench, ask: Ask, seconds: int) -> list[str]:
 
 
 def _fill(trial: Trial, ask: Ask, finished: Finished, cpu_s: float, attempts: int) -> None:
-    """Fill in the cost per response; attempts are counted by the upstream, with the warm-up."""
-    if finished.status:
+    """Fill in the cost per successful response; attempts are counted by the upstream, with the warm-up."""
+    if finished.status not in (0, 3):  # 3: untrusted, which the page marks
         lines = finished.stderr.strip().splitlines()
         raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
     load = Load("", trial.asked_s, Path(), connections=CONNECTIONS)
     if ask.rate_per_s is None:
-        report, responses = read_wrk(finished, load), _responses_of_wrk(finished.stdout)
-        busy_s, asked = float(trial.asked_s), responses
+        report = read_wrk(finished, load)
+        successes, rejected = counts_of_wrk(finished.stdout)
+        busy_s, asked = float(trial.asked_s), successes + rejected
     else:
         said = json.loads(finished.stdout)
-        report, responses = read_weir(finished, load), said["status"].get("200", 0)
+        report, successes = read_weir(finished, load), said["status"].get("200", 0)
+        rejected = sum(said["status"].get(status, 0) for status in REJECTED)
         # The rate is constant, so the warm-up is a proportional part.
         cpu_s *= 1 - WARMUP_S / trial.asked_s
         busy_s, asked = said["duration_s"], ask.rate_per_s * trial.asked_s
-        if said["requests"]["failed"] or said["requests"]["dropped"] or said["requests"]["unfinished"]:
-            trial.error = f"not all requests have a response: {said['requests']}, {said['failures']}"
-    trial.requests = responses
+        requests = said["requests"]
+        if requests["failed"] > rejected or requests["dropped"] or requests["unfinished"]:
+            trial.error = f"not all requests have a response: {requests}, {said['failures']}"
+    trial.requests = successes
     trial.max_rss_mb = finished.max_rss_mb
-    trial.user_us_per_request = finished.user_s * 1e6 / max(responses, 1)
-    trial.sys_us_per_request = finished.sys_s * 1e6 / max(responses, 1)
+    trial.user_us_per_request = finished.user_s * 1e6 / max(successes, 1)
+    trial.sys_us_per_request = finished.sys_s * 1e6 / max(successes, 1)
     trial.report = report.to_dict()
     trial.server = {
-        "cpu_us_per_request": cpu_s * 1e6 / max(responses, 1),
+        "cpu_us_per_request": cpu_s * 1e6 / max(successes, 1),
         "busy": cpu_s / busy_s,
-        "rate_per_s": responses / busy_s,
+        "rate_per_s": successes / busy_s,
         "attempts_per_request": attempts / max(asked, 1),
+        "rejected": rejected,
     }
-    if not responses:
-        trial.error = "no response"
+    if not successes:
+        trial.error = "no success"
 
 
-def _responses_of_wrk(text: str) -> int:
-    """Count the responses; any error is raised, and wrk prints no line for zero errors."""
-    amiss = re.findall(r"^\s+(Socket errors:.*|Non-2xx.*)$", text, re.MULTILINE)
+def counts_of_wrk(text: str) -> tuple[int, int]:
+    """Count successes and rejections; transport errors are raised. wrk prints no line for zero errors."""
+    amiss = re.search(r"^\s+(Socket errors:.*)$", text, re.MULTILINE)
     if amiss:
-        raise ValueError(amiss[0])
-    found = re.search(r"(\d+) requests in", text)
-    return int(found.group(1)) if found else 0
+        raise ValueError(amiss.group(1))
+    responses, rejected = (
+        int(found.group(1)) if (found := re.search(pattern, text)) else 0
+        for pattern in (r"(\d+) requests in", r"Non-2xx or 3xx responses: (\d+)")
+    )
+    return responses - rejected, rejected
 
 
 def _empty(case_: str, name: str, number: int, error: str = "") -> Trial:
@@ -144,6 +173,7 @@ def _say(trial: Trial) -> None:
     noted, times = trial.server, trial.report.get("percentiles_ms", {})
     outcome = trial.error or (
         f"{noted['rate_per_s']:>10,.0f}/s {noted['cpu_us_per_request']:8.2f} us/request of the gateway"
-        f" {noted['busy']:5.0%} busy, p50 {times.get('p50', 0):.3f} p99 {times.get('p99', 0):.3f} ms"
+        f" {noted['busy']:5.0%} busy, {noted['rejected']} rejected,"
+        f" p50 {times.get('p50', 0):.3f} p99 {times.get('p99', 0):.3f} ms"
     )
     print(f"{trial.case:<44} {trial.contender:<22} {trial.round}  {outcome}", file=sys.stderr)

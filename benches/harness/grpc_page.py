@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import grpc, results
+from harness.cost_columns import costs, cpu
 from harness.results import Section
 from harness.table import Row, number, table
 from harness.verdict import Goal, at_most
@@ -26,7 +27,7 @@ def write(section: Section) -> Iterator[str]:
     for shape in grpc.SHAPES:
         if section.contenders(shape.name):
             yield f"## {shape.name}"
-            order = sorted(section.contenders(shape.name), key=lambda name: _cpu(section, shape.name, name) or 0.0)
+            order = sorted(section.contenders(shape.name), key=lambda name: cpu(section, shape.name, name) or 0.0)
             yield table(header, [_row(section, shape.name, name) for name in order])
     yield f"## {grpc.OPEN[0].upper()}{grpc.OPEN[1:]}"
     yield "Ten connections. ghz counts from its send, weir from the intended start."
@@ -36,11 +37,7 @@ def write(section: Section) -> Iterator[str]:
 
 def _row(section: Section, case: str, name: str) -> Row:
     return [
-        section.marked(case, name),
-        number(section.median(case, name, results.rate), "{:,.0f}"),
-        number(_cpu(section, case, name), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.user_us_per_request), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.sys_us_per_request), "{:.2f}"),
+        *costs(section, case, name),
         number(section.ratio(case, name, grpc.GHZ, results.cpu), "{:.2f}"),
         number(section.ratio(case, name, grpc.PLAIN, results.cpu), "{:.2f}"),
         number(section.median(case, name, results.memory), "{:.1f}"),
@@ -54,12 +51,8 @@ def _open(section: Section, name: str) -> Row:
         number(section.median(case, name, results.rate), "{:,.0f}"),
         number(section.median(case, name, results.percentile("p50")), "{:.3f}"),
         number(section.median(case, name, results.percentile("p99")), "{:.3f}"),
-        number(_cpu(section, case, name), "{:.2f}"),
+        number(cpu(section, case, name), "{:.2f}"),
     ]
-
-
-def _cpu(section: Section, case: str, name: str) -> float | None:
-    return section.median(case, name, results.cpu)
 
 
 def judge(section: Section) -> Iterator[Goal]:

@@ -1,4 +1,4 @@
-"""Good calls that `weir gate` loses without overload; the target is zero.
+"""Good calls that `weir gate` loses without overload, and those that Envoy and Caddy lose; the target is zero.
 
 The host stalls, other callers have shorter deadlines than responses take, uploads break off, or other callers take
 slots and do not read. The upstream is healthy.
@@ -18,15 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from harness import noise
+from harness.envoy import Envoy
 from harness.generators import Load, read_weir, read_wrk
 from harness.process import Finished, run
-from harness.proxies import gate
+from harness.proxies import CADDY_POLICED, ENVOY_GUARDED, ENVOY_PINNED, GATEWAYS, available, gate, gateway
 from harness.sender import empty
 from harness.servers import Server, StartError, nginx, service
 from harness.slow_streams import slow_streams
 from harness.trial import Bench, Trial, rounds, shown
 
 GATE, UNLIMITED, DIRECT = "weir gate", "weir gate, limit = none", "no gateway"
+PEERS = (ENVOY_GUARDED, ENVOY_PINNED, CADDY_POLICED)
+#: Peers that know the deadlines of callers.
+WITH_DEADLINES = (ENVOY_GUARDED,)
 CONNECTIONS = 100
 QUIET, BURNER = "nothing else", "the gate's core is taken for 20 ms five times a second"
 STOPS = {
@@ -52,6 +56,12 @@ TINY_CONNECTIONS, TINY_MS = 6, 1
 TINY = f"{GOOD_PER_S}/s of good calls, {TINY_CONNECTIONS} connections with deadlines of {TINY_MS} ms"
 TINY_WORK = ("--mix", "good=1", "--delay", "30ms", "--slots", "100000")
 HOLDERS = (STREAMS, TINY)
+#: Contenders of each disturbance beside `weir gate`, if their programs are on this machine.
+BESIDE: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys((QUIET, BURNER), PEERS),
+    **dict.fromkeys((*STOPS, *UPLOADS), (ENVOY_GUARDED, CADDY_POLICED)),
+    **dict.fromkeys((MIXED, TINY), WITH_DEADLINES),
+}
 POLL_S = 0.1
 
 
@@ -79,7 +89,13 @@ def measure(bench: Bench) -> list[Trial]:
     closed += [Ask(closed_case(name), DIRECT, plan.harm_s) for name in (QUIET, BURNER)]
     good = [Ask(MIXED, name, plan.harm_s) for name in (GATE, UNLIMITED)]
     good += [Ask(case, GATE, plan.harm_s) for case in (*UPLOADS, *HOLDERS)]
-    trials = [_trial(bench, ask, number) for number, ask in rounds([*closed, *good], plan.harm_rounds, plan.seed)]
+    peers = [
+        Ask(closed_case(case) if case in (QUIET, BURNER, *STOPS) else case, name, plan.harm_s)
+        for case, names in BESIDE.items()
+        for name in available(names, bench.programs)
+    ]
+    asks = rounds([*closed, *good, *peers], plan.harm_rounds, plan.seed)
+    trials = [_trial(bench, ask, number) for number, ask in asks]
     if plan.harm_min:
         long = [Ask(closed_case(name, plan.harm_min), GATE, round(60 * plan.harm_min)) for name in (QUIET, BURNER)]
         trials += [_trial(bench, ask, 0) for ask in long]
@@ -111,6 +127,8 @@ def _closed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
     if ask.name == GATE:
         flags = ("--upstream", upstream.url.rstrip("/"))
         server = stack.enter_context(gate(ask.name, bench.programs["weir"], bench.generator_core, *flags))
+    elif ask.name in PEERS:
+        server = stack.enter_context(gateway(ask.name, bench.programs, bench.generator_core, upstream))
     for name, (shortest_s, longest_s) in STOPS.items():
         if ask.case == closed_case(name):
             seed = bench.plan.seed + trial.round
@@ -188,7 +206,9 @@ def _tiny(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
 def _configured(
     bench: Bench, stack: ExitStack, name: str, upstreams: list[Server], more: str, *, deadline: str = "1s"
 ) -> Server:
-    """Start a gate in front of these hosts."""
+    """Start a gate in front of these hosts, with `more` in its configuration, or a peer."""
+    if name in GATEWAYS and name != GATE:
+        return stack.enter_context(gateway(name, bench.programs, bench.generator_core, *upstreams))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-harm-")))
     config = folder / "gate.toml"
     config.write_text(f"""
@@ -230,12 +250,15 @@ def _run(bench: Bench, trial: Trial, command: list[str]) -> Finished:
 
 @contextmanager
 def _protected(server: Server) -> Iterator[dict[str, int]]:
-    """Count the readings of /metrics with a host ejected, and those with the breaker open."""
-    seen = {"ejected": 0, "opened": 0}
+    """Count the readings with a host ejected, and those with the breaker open, which `weir gate` alone has."""
+    seen = {"ejected": 0, "opened": 0} if server.name == GATE else {"ejected": 0} if isinstance(server, Envoy) else {}
     done = threading.Event()
 
     def look() -> None:
-        while not done.wait(POLL_S):
+        while seen and not done.wait(POLL_S):
+            if isinstance(server, Envoy):
+                seen["ejected"] += any(server.stats("outlier_detection.ejections_active$").values())
+                continue
             text = server.get("/metrics")
             seen["ejected"] += bool(re.search(r"^weir_gate_host_ejected\{[^}]*\} [^0]", text, re.MULTILINE))
             seen["opened"] += bool(re.search(r"^weir_gate_breaker_open\{[^}]*\} [^0]", text, re.MULTILINE))

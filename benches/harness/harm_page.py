@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from harness.harm import (
+    BESIDE,
     BURNER,
     CONNECTIONS,
     DIRECT,
     GATE,
     HOLDERS,
     MIXED,
+    PEERS,
     QUIET,
     STOPS,
     UNLIMITED,
@@ -18,6 +20,7 @@ from harness.harm import (
     UPLOADS,
     closed_case,
 )
+from harness.proxies import CADDY_POLICED, ENVOY_GUARDED, ENVOY_PINNED
 from harness.results import Section
 from harness.table import Row, table
 from harness.trial import Trial
@@ -37,6 +40,11 @@ times from `weir load`, with a deadline of 1 s, and only they are counted; the d
 hosts with `breaker = {{}}`; /metrics is read ten times per second for ejected hosts and for an open breaker. Streams
 that do not read are of one connection, whose windows are zero, in front of `max_in_flight = 200` and with a deadline of
 1 h; deadlines of 1 ms are at an upstream that responds after 30 ms.
+
+Peers have what their documentation has against an overloaded or failing upstream ([why
+so](../design/gate-peers.md)): `{ENVOY_GUARDED}` its example of that filter, outlier detection, a timeout of 1 s and the
+deadlines of callers; `{ENVOY_PINNED}` the same without `min_concurrency_limit`, as is the default: its limit falls to 3
+while it measures the minimum latency; `{CADDY_POLICED}` retries, health checks and timeouts.
 """
 
 
@@ -49,16 +57,17 @@ def write(section: Section) -> Iterator[str]:
     header = ["disturbance", "gateway", "calls", "rejected", "failed", "lost"]
     yield "## Pauses of the gate"
     cases = [closed_case(name) for name in (QUIET, BURNER, *STOPS)] + _long(section)
-    yield table(header, _rows(section, cases, (DIRECT, GATE)))
+    yield table(header, _rows(section, cases, (DIRECT, *PEERS, GATE)))
     yield "## Short deadlines of others"
-    yield table(header, _rows(section, (MIXED,), (UNLIMITED, GATE)))
+    yield table(header, _rows(section, (MIXED,), (UNLIMITED, *PEERS, GATE)))
     yield "## Slots held for nothing"
-    yield table(header, _rows(section, HOLDERS, (GATE,)))
+    yield table(header, _rows(section, HOLDERS, (*PEERS, GATE)))
     yield "## Broken uploads"
     rows = []
-    for row in _rows(section, UPLOADS, (GATE,)):
-        trials = section.trials(row[0], GATE)
-        rows.append([*row, *(str(_sum(trials, what)) for what in ("broken", "ejected", "opened"))])
+    for case in UPLOADS:
+        for name in (*BESIDE[case], GATE):
+            seen = [_seen(section.trials(case, name), what) for what in ("broken", "ejected", "opened")]
+            rows += [[*row, *seen] for row in _rows(section, (case,), (name,))]
     yield table([*header, "uploads", "readings with a host ejected", "with the breaker open"], rows)
 
 
@@ -93,11 +102,15 @@ def _none(section: Section, case: str, what: str, *names: str) -> Goal:
 
 def _rows(section: Section, cases: Iterable[str], names: tuple[str, ...]) -> Iterator[Row]:
     for case in cases:
-        for name in names:
+        for name in dict.fromkeys(names):
             if trials := section.trials(case, name):
                 counts = [f"{_sum(trials, what):,}" for what in ("calls", "rejected", "failed")]
                 lost = f"{_lost(trials):.3%} ({max(_lost([trial]) for trial in trials):.3%})"
                 yield [case, section.marked(case, name), *counts, lost]
+
+
+def _seen(trials: list[Trial], what: str) -> str:
+    return str(_sum(trials, what)) if all(what in trial.server for trial in trials) else "-"
 
 
 def _sum(trials: list[Trial], what: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import http2, results
+from harness.cost_columns import costs, cpu
 from harness.results import Section
 from harness.table import Row, number, table
 from harness.verdict import Goal, at_most
@@ -28,7 +29,7 @@ def write(section: Section) -> Iterator[str]:
     for shape in http2.SHAPES:
         if section.contenders(shape.name):
             yield f"## {shape.name}"
-            order = sorted(section.contenders(shape.name), key=lambda name: _cpu(section, shape.name, name) or 0.0)
+            order = sorted(section.contenders(shape.name), key=lambda name: cpu(section, shape.name, name) or 0.0)
             yield table(header, [_row(section, shape.name, name) for name in order])
     yield f"## {http2.OPEN[0].upper()}{http2.OPEN[1:]}"
     yield "Lateness is weir's own delay of a request, as weir reports it."
@@ -44,11 +45,7 @@ def write(section: Section) -> Iterator[str]:
 
 def _row(section: Section, case: str, name: str) -> Row:
     return [
-        section.marked(case, name),
-        number(section.median(case, name, results.rate), "{:,.0f}"),
-        number(_cpu(section, case, name), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.user_us_per_request), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.sys_us_per_request), "{:.2f}"),
+        *costs(section, case, name),
         number(section.ratio(case, name, http2.H2LOAD, results.cpu), "{:.2f}"),
         number(section.median(case, name, results.memory), "{:.1f}"),
     ]
@@ -61,12 +58,8 @@ def _open(section: Section, name: str) -> Row:
         number(section.median(case, name, results.rate), "{:,.0f}"),
         number(section.median(case, name, results.said("lateness_p99_ms")), "{:.3f}"),
         number(section.median(case, name, results.percentile("p99")), "{:.3f}"),
-        number(_cpu(section, case, name), "{:.2f}"),
+        number(cpu(section, case, name), "{:.2f}"),
     ]
-
-
-def _cpu(section: Section, case: str, name: str) -> float | None:
-    return section.median(case, name, results.cpu)
 
 
 def judge(section: Section) -> Iterator[Goal]:

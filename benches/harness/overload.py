@@ -1,4 +1,4 @@
-"""`weir gate` in front of a service of 50 slots, below and above its capacity."""
+"""`weir gate`, Envoy and Caddy in front of a service of 50 slots, below and above its capacity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from harness import footprint
 from harness.generators import Load, read_weir
 from harness.process import run
-from harness.proxies import gate
+from harness.proxies import CADDY_LIMITED, ENVOY_GUARDED, available, gate, gateway
 from harness.servers import Server, StartError, service
 from harness.smart import LOADS, load_case
 from harness.trial import Bench, Trial, rounds, shown
@@ -26,10 +26,14 @@ SLOTS = 50
 MEAN_S = 0.35
 CAPACITY = SLOTS / MEAN_S
 DEADLINE_MS = 1_000
+#: Tolerance of responses in time: of the generator's wake-up and of the clock of its log.
+AFTER_MS = 5
 WORK = ("--mix", "good=1", "--delay", "100ms..600ms", "--slots", str(SLOTS), "--max-queue", "1000000")
 TIMES = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 GUARDED, BARE = "weir gate", "weir gate, limit = none"
+#: Gateways with a limit of their own, in open loops alone.
+PEERS = (ENVOY_GUARDED, CADDY_LIMITED)
 SMART = "weir gate --smart"
 #: A limit of 1 with a slow call in its slot: all other calls are rejected.
 REJECTING, REJECTIONS = "weir gate, max_in_flight = 1", "rejections"
@@ -62,7 +66,8 @@ def measure(bench: Bench) -> list[Trial]:
 
 def _open(bench: Bench) -> list[Trial]:
     plan = bench.plan
-    asks = [(times, name) for times in TIMES for name in (GUARDED, BARE)]
+    names = (GUARDED, BARE, *available(PEERS, bench.programs))
+    asks = [(times, name) for times in TIMES for name in names]
     trials = []
     for number, (times, name) in rounds(asks, plan.slow_rounds, plan.seed):
         rate, seconds = times * CAPACITY, plan.overload_s
@@ -105,7 +110,7 @@ def _cost(bench: Bench) -> list[Trial]:
 
 @contextmanager
 def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
-    """Start a gate and its service, which shares a core with the generator."""
+    """Start a gate, or a peer, and its service, which shares a core with the generator."""
     weir = bench.programs["weir"]
     work = {
         "guarded": WORK,
@@ -121,6 +126,9 @@ def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
         else:
             command = [str(weir), "serve", "work", "--seed", str(seed), *work]
             upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
+        if name in PEERS:
+            yield stack.enter_context(gateway(name, bench.programs, bench.generator_core, upstream))
+            return
         url = upstream.url.rstrip("/")
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-overload-")))
         if kind == "smart":
@@ -172,7 +180,11 @@ def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
                 raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
             trial.report = read_weir(finished, Load("", ask.seconds, Path())).to_dict()
             said = json.loads(finished.stdout)
-            trial.server = {**_noted(said), **(_by_status(log) if logged else {})}
+            trial.server = _noted(said)
+            if logged:
+                trial.server |= by_status(log)
+                # A gateway without a deadline responds late; such a response is no goodput.
+                trial.server["good_per_s"] = trial.server["in_time"] / trial.server["seconds"]
             trial.requests = trial.server["responses"]
             trial.server["cpu_us"] = 1e6 * cpu_s / max(trial.requests, 1)
             trial.server["responses_per_core_s"] = trial.requests / cpu_s if cpu_s else 0.0
@@ -195,14 +207,15 @@ def _noted(said: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _by_status(log: Path) -> dict[str, Any]:
-    """Compute percentiles in ms of good, rejected and other responses from the log of all requests."""
+def by_status(log: Path) -> dict[str, Any]:
+    """Count responses in time, and compute percentiles in ms of good, rejected and others, from the log of all."""
     times: dict[str, list[int]] = {"good": [], "rejected": [], "late": [], "other": []}
     kinds = {"200": "good", "503": "rejected", "429": "rejected", "504": "late"}
     with log.open(newline="") as file:
         for row in csv.DictReader(file):
             times[kinds.get(row["responseCode"], "other")].append(int(row["elapsed"]))
     noted: dict[str, Any] = {"of": dict(Counter({kind: len(found) for kind, found in times.items()}))}
+    noted["in_time"] = sum(ms <= DEADLINE_MS + AFTER_MS for ms in times["good"])
     for kind, found in times.items():
         found.sort()
         for quantile, word in ((0.5, "p50"), (0.99, "p99"), (0.999, "p999"), (1.0, "max")):

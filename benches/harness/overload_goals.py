@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import overload, results
-from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REJECTING, REJECTIONS, SMART, times_case
+from harness.overload import (
+    AFTER_MS,
+    BARE,
+    CAPACITY,
+    COST,
+    DEADLINE_MS,
+    GUARDED,
+    REJECTING,
+    REJECTIONS,
+    SMART,
+    times_case,
+)
 from harness.results import Section
 from harness.smart import LOADS, load_case
 from harness.verdict import UNKNOWN, Goal, at_least, at_most
 
 #: Minimum goodput, as a fraction of the smaller of load and capacity.
 FLAT = 0.90
-AFTER_MS, REJECTED_MS = 5, 10
+REJECTED_MS = 10
 PER_CORE_S = 100_000
 COSTS = 1.05
 

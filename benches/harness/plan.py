@@ -23,6 +23,7 @@ class Plan:
     serve_s: int = 2
     soak: int = 1_000_000  # requests
     gate_s: int = 6
+    gate_rounds: int = 10  # of the closed loop, whose ratios are what is quoted
     client_s: int = 3
     loops: float = 1.0  # fraction of the load tests' loops
     hedge_s: int = 30
@@ -73,6 +74,7 @@ class Plan:
                 serve_s=1,
                 soak=20_000,
                 gate_s=2,
+                gate_rounds=2,
                 client_s=1,
                 loops=0.1,
                 hedge_s=9,
@@ -98,4 +100,7 @@ class Plan:
                 verdicts=2,
                 quick=True,
             )
-        return replace(plan, pairs=pairs) if pairs else plan
+        if not pairs:
+            return plan
+        fewer = {name: min(pairs, getattr(plan, name)) for name in ("slow_rounds", "harm_rounds")}
+        return replace(plan, pairs=pairs, **fewer)

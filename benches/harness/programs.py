@@ -20,6 +20,8 @@ OURS = ("weir", "floor", "lean", "cost", "store")
 VERSION_FLAGS = {
     "nginx": "-v",
     "haproxy": "-v",
+    "caddy": "version",
+    "envoy": "--version",
     "wrk": "-v",
     "ab": "-V",
     "h2load": "--version",

@@ -1,4 +1,4 @@
-"""Counters of `weir gate`, read periodically from its /metrics."""
+"""Counters of `weir gate`, read periodically from its /metrics; of Envoy, from its admin listener."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from harness.envoy import Envoy
 from harness.servers import Server
 
 PERIOD_S = 0.1
@@ -39,6 +40,8 @@ class Sample:
 
 def read(server: Server, at_s: float = 0.0) -> Sample:
     """Read the counters."""
+    if isinstance(server, Envoy):
+        return of_envoy(server.stats("^cluster.service.upstream_rq_"), at_s)
     text = server.get("/metrics")
     by_reason: dict[str, int] = {}
     for reason, count in _ATTEMPTS.findall(text):
@@ -47,6 +50,13 @@ def read(server: Server, at_s: float = 0.0) -> Sample:
         raise ValueError("/metrics has no weir_gate_attempts_total")
     calls = by_reason.pop("first")
     return Sample(at_s, calls, sum(by_reason.values()), sum(int(count) for count in _SKIPPED.findall(text)))
+
+
+def of_envoy(stats: dict[str, int], at_s: float = 0.0) -> Sample:
+    """Make a sample of Envoy's counters of its cluster; a hedge counts as a retry there."""
+    of = {name.removeprefix("cluster.service.upstream_rq_"): count for name, count in stats.items()}
+    skipped = of["retry_overflow"] + of["retry_limit_exceeded"]
+    return Sample(at_s, of["total"] - of["retry"], of["retry"], skipped)
 
 
 @contextmanager

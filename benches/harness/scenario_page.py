@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import results, scenario
+from harness.cost_columns import costs, cpu
 from harness.results import Section
 from harness.table import Row, number, table
 from harness.trial import Trial
@@ -27,7 +28,7 @@ def write(section: Section) -> Iterator[str]:
         f" {section.plan['scenario_s']} s per run, rounds: {section.plan['pairs']}, for other tools"
         f" {section.plan['slow_rounds']}. CPU time is of the whole process with its start and its children."
     )
-    order = sorted(section.contenders(scenario.STEPS), key=lambda name: _cpu(section, scenario.STEPS, name) or 0.0)
+    order = sorted(section.contenders(scenario.STEPS), key=lambda name: cpu(section, scenario.STEPS, name) or 0.0)
     header = ["generator", "requests/s", "CPU us/request", "user", "system", "x weir", "peak MB", "failed"]
     yield table(header, [_step(section, name) for name in order])
     yield "Gatling is left out: its scenarios are classes, which a build tool has to compile."
@@ -66,17 +67,6 @@ def _loop(section: Section, name: str) -> Row:
     return [*costs(section, scenario.LOOP, name), number(ratio, "{:.3f}")]
 
 
-def costs(section: Section, case: str, name: str) -> Row:
-    """Return a generator's first columns: requests per second, and CPU time per request."""
-    return [
-        section.marked(case, name),
-        number(section.median(case, name, results.rate), "{:,.0f}"),
-        number(_cpu(section, case, name), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.user_us_per_request), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.sys_us_per_request), "{:.2f}"),
-    ]
-
-
 def _open(section: Section, name: str) -> Row:
     case = scenario.OPEN
     return [
@@ -84,7 +74,7 @@ def _open(section: Section, name: str) -> Row:
         number(section.median(case, name, results.rate), "{:,.0f}"),
         number(_late(section, name), "{:.3f}"),
         number(section.median(case, name, results.percentile("p99")), "{:.3f}"),
-        number(_cpu(section, case, name), "{:.2f}"),
+        number(cpu(section, case, name), "{:.2f}"),
     ]
 
 
@@ -106,17 +96,13 @@ def _idle(section: Section, trial: Trial) -> Row:
     return [shown, f"{trial.max_rss_mb:.1f}", f"{trial.requests:,}", "-" if failed is None else str(failed)]
 
 
-def _cpu(section: Section, case: str, name: str) -> float | None:
-    return section.median(case, name, results.cpu)
-
-
 def _late(section: Section, name: str) -> float | None:
     return section.median(scenario.OPEN, name, results.said("lateness_p99_ms"))
 
 
 def judge(section: Section) -> Iterator[Goal]:
     """Yield the goals of the section."""
-    found = _cpu(section, scenario.STEPS, scenario.THREE)
+    found = cpu(section, scenario.STEPS, scenario.THREE)
     yield at_most(f"three steps: at most {MAX_STEP_US:.0f} us CPU per request", found, MAX_STEP_US, "{:.2f} us")
     found = section.ratio(scenario.LOOP, scenario.ONE, scenario.PLAIN, results.cpu)
     yield at_most("one step: CPU per request at most 1.10 x the plain loop", found, 1.10, "{:.3f} x")

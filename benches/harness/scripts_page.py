@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import results, scripts
+from harness.cost_columns import costs
 from harness.results import Section
 from harness.scenario import STEPS, USERS
-from harness.scenario_page import costs, idle_table, idle_trials
+from harness.scenario_page import idle_table, idle_trials
 from harness.table import Row, number, table
 from harness.verdict import Goal, at_least, at_most
 

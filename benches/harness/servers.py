@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -142,24 +142,58 @@ def _announced(kind: type[Target], name: str, command: list[str], core: int) -> 
 
 
 @contextmanager
+def started(
+    make: Callable[[str, int, subprocess.Popen[str]], Target],
+    name: str,
+    command: list[str],
+    core: int,
+    port: int,
+    **variables: str,
+) -> Iterator[Target]:
+    """Start a server that listens on `port`, with these environment variables, until the context is left.
+
+    What it writes to standard error is shown only if it does not start.
+    """
+    with tempfile.TemporaryFile("w+") as stderr:
+        process = subprocess.Popen(pinned(command, core), stderr=stderr, text=True, env=environment() | variables)
+        server = make(name, port, process)
+        try:
+            try:
+                await_port(server)
+            except StartError as why:
+                stderr.seek(0)
+                lines = stderr.read().strip().splitlines()
+                raise StartError(f"{why}: {lines[-1]}" if lines else str(why)) from None
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
 def nginx(program: Path, core: int) -> Iterator[Nginx]:
     """Start nginx with its own configuration on a free port."""
     with tempfile.TemporaryDirectory(prefix="weir-nginx-") as folder:
         port = free_port()
-        config = Path(folder) / "nginx.conf"
-        config.write_text(_nginx_config(Path(folder), port))
-        Path(folder).chmod(0o755)  # its worker may be another user
         (Path(folder) / FILE).write_bytes(bytes(FILE_BYTES))
         (Path(folder) / PAGE).write_bytes(b"x" * PAGE_BYTES)
         (Path(folder) / LARGE).write_bytes(b"x" * LARGE_BYTES)
-        command = [str(program), "-p", folder, "-c", str(config), "-e", f"{folder}/error.log"]
-        process = subprocess.Popen(pinned(command, core), text=True, env=environment())
-        server = Nginx("nginx", port, process)
-        try:
-            await_port(server)
+        with nginx_in(folder, program, core, port, _nginx_config(Path(folder), port)) as server:
             yield server
-        finally:
-            server.stop()
+
+
+@contextmanager
+def nginx_in(folder: str, program: Path, core: int, port: int, config: str) -> Iterator[Nginx]:
+    """Start nginx in a folder, with a configuration that listens on this port."""
+    file = Path(folder) / "nginx.conf"
+    file.write_text(config)
+    Path(folder).chmod(0o755)  # its worker may be another user
+    command = [str(program), "-p", folder, "-c", str(file), "-e", f"{folder}/error.log"]
+    server = Nginx("nginx", port, subprocess.Popen(pinned(command, core), text=True, env=environment()))
+    try:
+        await_port(server)
+        yield server
+    finally:
+        server.stop()
 
 
 def _nginx_config(folder: Path, port: int) -> str:

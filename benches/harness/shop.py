@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.process import environment, pinned
-from harness.servers import BODY, Nginx, await_port, free_port, nginx_head
+from harness.servers import BODY, Nginx, free_port, nginx_head, nginx_in
 
 #: Response of each step: about 1 KB, with what is looked for at both ends and in the middle.
 RESPONSE = json.dumps({
@@ -25,17 +23,8 @@ def shop(program: Path, core: int) -> Iterator[Nginx]:
     """Start the service on a free port."""
     with tempfile.TemporaryDirectory(prefix="weir-shop-") as folder:
         port = free_port()
-        config = Path(folder) / "nginx.conf"
-        config.write_text(_config(Path(folder), port))
-        Path(folder).chmod(0o755)  # its worker may be another user
-        command = [str(program), "-p", folder, "-c", str(config), "-e", f"{folder}/error.log"]
-        process = subprocess.Popen(pinned(command, core), text=True, env=environment())
-        server = Nginx("nginx", port, process)
-        try:
-            await_port(server)
+        with nginx_in(folder, program, core, port, _config(Path(folder), port)) as server:
             yield server
-        finally:
-            server.stop()
 
 
 def _config(folder: Path, port: int) -> str:

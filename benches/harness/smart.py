@@ -13,7 +13,7 @@ from typing import Any
 from harness.generators import Load, read_weir
 from harness.process import run
 from harness.programs import STUDIES
-from harness.proxies import POLICIES, gate
+from harness.proxies import ENVOY, ENVOY_HEDGING, POLICIES, available, gate, gateway
 from harness.sampling import Sample, after, sampled, windows
 from harness.servers import Server, StartError, service
 from harness.trial import Bench, Item, Trial, rounds, shown
@@ -31,6 +31,8 @@ RARELY_SLOW = ("--mix", "good=1", "--delay", "bimodal:8ms..12ms,400ms..600ms,1%"
 HEDGE = ("--hedge", "p98:1")
 HEDGING = "1 % of calls 50 times slower"
 WITHOUT, WITH = "weir gate", f"weir gate {' '.join(HEDGE)}"
+#: Gateways with hedging, and the same without it.
+HEDGERS = {WITH: WITHOUT, ENVOY_HEDGING: ENVOY}
 HEDGE_RATE, HEDGE_WARMUP_S = 400, 5
 
 #: Permanent failures of the service.
@@ -92,10 +94,13 @@ def _hedging(bench: Bench) -> list[Trial]:
         try:
             replicas = [_work(bench, stack, *RARELY_SLOW, seed=seed) for seed in range(REPLICAS)]
             hosts = [word for replica in replicas for word in ("--upstream", _origin(replica))]
-            asks = [
-                Ask(HEDGING, name, _gate(bench, stack, name, *hosts, *flags), load, seconds, HEDGE_WARMUP_S)
-                for name, flags in ((WITHOUT, ()), (WITH, HEDGE))
-            ]
+            servers = {
+                name: _gate(bench, stack, name, *hosts, *flags) for name, flags in ((WITHOUT, ()), (WITH, HEDGE))
+            }
+            for name in available((ENVOY, ENVOY_HEDGING), bench.programs):
+                alone = bench.generator_core
+                servers[name] = stack.enter_context(gateway(name, bench.programs, alone, *replicas))
+            asks = [Ask(HEDGING, name, server, load, seconds, HEDGE_WARMUP_S) for name, server in servers.items()]
         except StartError as why:
             return [_empty(HEDGING, WITH, 0, str(why))]
         return [_trial(bench, ask, number, "api/work") for number, ask in _rounds(bench, asks, bench.plan.pairs)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness import results, smart
+from harness.proxies import HEDGE_AFTER_S
 from harness.results import Section
 from harness.smart_goals import CALCULATED, latest_ms, share
 from harness.table import Row, number, table
@@ -82,18 +83,23 @@ def _hedging(section: Section) -> Iterator[str]:
     yield (
         f"{smart.REPLICAS} x `weir serve work {' '.join(smart.RARELY_SLOW)}`, {smart.HEDGE_RATE}/s in the open loop,"
         f" {section.plan['hedge_s']} s per run without the first {smart.HEDGE_WARMUP_S} s, {section.plan['pairs']}"
-        " rounds. Response times in ms. Attempts are counted by the gate."
+        " rounds. Response times in ms. Attempts are counted by the gate. Envoy sends another attempt after a fixed"
+        f" time, here {1000 * HEDGE_AFTER_S:g} ms, which is just above the longest usual response; nginx, HAProxy and"
+        " Caddy have no hedging."
     )
     shown = ("p50", "p90", "p99", "p999")
     header = ["gate", *shown, "longest", "p99.9 cut by", "extra attempts", "without response"]
     rows = []
-    for name in (smart.WITHOUT, smart.WITH):
-        ratio = section.ratio(smart.HEDGING, name, smart.WITHOUT, results.percentile("p999"))
+    for name in (name for pair in smart.HEDGERS.items() for name in reversed(pair)):
+        base = smart.HEDGERS.get(name)
+        if not section.trials(smart.HEDGING, name):
+            continue
+        ratio = section.ratio(smart.HEDGING, name, base, results.percentile("p999")) if base else None
         rows.append([
             f"`{name}`",
             *(number(section.median(smart.HEDGING, name, results.percentile(p)), "{:.1f}") for p in shown),
             number(section.median(smart.HEDGING, name, results.noted("max_ms")), "{:.1f}"),
-            number(None if ratio is None or name == smart.WITHOUT else 1 - ratio, "{:.1%}"),
+            number(None if ratio is None else 1 - ratio, "{:.1%}"),
             number(section.median(smart.HEDGING, name, results.noted("extra_share")), "{:.2%}"),
             number(section.median(smart.HEDGING, name, results.noted("transport_failures")), "{:.0f}"),
         ])  # fmt: skip

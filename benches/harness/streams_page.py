@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import results, streams
+from harness.cost_columns import costs
 from harness.results import Section, Value
 from harness.table import Row, number, table
 from harness.trial import Trial
@@ -63,11 +64,7 @@ def _truth(section: Section, case: str, name: str) -> Row:
 def _cost(section: Section, name: str) -> Row:
     case = streams.COST
     return [
-        section.marked(case, name),
-        number(section.median(case, name, results.rate), "{:,.0f}"),
-        number(section.median(case, name, results.cpu), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.user_us_per_request), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.sys_us_per_request), "{:.2f}"),
+        *costs(section, case, name),
         number(section.median(case, name, _of_a_core), "{:.1%}"),
         number(section.median(case, name, results.memory), "{:.1f}"),
     ]

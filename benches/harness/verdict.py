@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 UNKNOWN = "not measured"
 
@@ -13,7 +13,13 @@ class Goal:
 
     promise: str
     measured: str
-    verdict: str  # "reached", "missed by x%" or "not measured"
+    verdict: str  # "reached", "missed by x%", with its cause where that is known, or "not measured"
+
+    def because(self, cause: str) -> Goal:
+        """Return the goal with this cause, if it is missed and there is one."""
+        if not cause or not self.verdict.startswith("missed"):
+            return self
+        return replace(self, verdict=f"{self.verdict}: {cause}")
 
 
 def at_most(promise: str, value: float | None, limit: float, form: str) -> Goal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import results, websocket
+from harness.cost_columns import costs
 from harness.results import Section
 from harness.table import Row, number, table
 from harness.verdict import Goal, at_most
@@ -31,11 +32,7 @@ def write(section: Section) -> Iterator[str]:
 
 def _row(section: Section, case: str, name: str) -> Row:
     return [
-        section.marked(case, name),
-        number(section.median(case, name, results.rate), "{:,.0f}"),
-        number(section.median(case, name, results.cpu), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.user_us_per_request), "{:.2f}"),
-        number(section.median(case, name, lambda trial: trial.sys_us_per_request), "{:.2f}"),
+        *costs(section, case, name),
         number(section.median(case, name, results.said("p50")), "{:.3f}"),
         number(section.median(case, name, results.said("p99")), "{:.3f}"),
         number(section.median(case, name, results.memory), "{:.1f}"),

@@ -25,7 +25,7 @@ from website.page import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 
-ABOUT = "Load-test HTTP services; with a test server, a gateway and a job sender."
+ABOUT = "Load-test HTTP services; also a test server, a gateway and a job sender."
 
 MADE = ("commands", "python-api", "schemas")
 """Pages that are made from the program; they stand at the end of the section `REFERENCE`."""

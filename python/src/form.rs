@@ -95,7 +95,7 @@ impl LoadRequest {
             traces_requests: false,
             unix_socket: form.take("unix_socket")?,
             connect_to: form.take("connect_to")?,
-            tls: tls_options(&form)?,
+            tls: tls_options(&form, "cert_key")?,
             sni: form.take("sni")?,
             warmup: form.time("warmup")?,
             seed: form.take("seed")?,
@@ -121,12 +121,12 @@ pub(crate) fn http2_options(form: &PythonArgs<'_>) -> PyResult<Http2Options> {
     })
 }
 
-/// Certificates of a load's connections.
-pub(crate) fn tls_options(form: &PythonArgs<'_>) -> PyResult<TlsOptions> {
+/// Certificates of connections; `key`: name of the argument that has the private key.
+pub(crate) fn tls_options(form: &PythonArgs<'_>, key: &str) -> PyResult<TlsOptions> {
     Ok(TlsOptions {
         cacert: form.take("cacert")?,
         cert: form.take("cert")?,
-        key: form.take("cert_key")?,
+        key: form.take(key)?,
         insecure: form.take("insecure")?,
     })
 }

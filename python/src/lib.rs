@@ -53,6 +53,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _weir {
     use pyo3::prelude::*;
+    use pyo3::types::PyTuple;
+    use weir::base::grpc_status::GRPC_STATUS_NAMES;
 
     #[pymodule_export]
     use super::client::answer::ResponseHandle;
@@ -127,6 +129,7 @@ mod _weir {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("GRPC_STATUS_NAMES", PyTuple::new(module.py(), GRPC_STATUS_NAMES)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -72,7 +72,7 @@ fn endpoint(form: &PythonArgs<'_>) -> PyResult<EndpointOptions> {
         http2: http2_options(form)?,
         unix_socket: form.take("unix_socket")?,
         connect_to: form.take("connect_to")?,
-        tls: tls_options(form)?,
+        tls: tls_options(form, "cert_key")?,
         sni: form.take("sni")?,
     })
 }

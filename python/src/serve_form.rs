@@ -10,7 +10,8 @@ use weir::machine::logger::Logger;
 use weir::serve::llm::TokenRange;
 use weir::serve::ratelimit::{OneWayDelay, RateLimitHeaderSet};
 use weir::serve::{
-    ServeOptions, TestService, functions, grpc, httpbin, llm, ratelimit, read_delay, shop, sleep, stream, work, ws,
+    ServeOptions, TestService, functions, grpc, httpbin, llm, ratelimit, read_body, read_delay, shop, sleep, stream,
+    work, ws,
 };
 use weir::server::{AccessLogOptions, Options};
 use weir::workload::mix::Mix;
@@ -85,6 +86,8 @@ fn grpc(form: &mut FlagForm, seed: u64) -> PyResult<grpc::Options> {
 
 fn work(form: &mut FlagForm, seed: u64) -> PyResult<work::Options> {
     let mut options = work::Options { seed, ..work::Options::default() };
+    options.path = form.one("path", parsed)?;
+    options.body = form.one("body", read_body)?;
     form.set("delay", &mut options.delay, read_delay)?;
     form.set("slow_delay", &mut options.slow_delay, read_delay)?;
     form.set("mix", &mut options.mix, Mix::read)?;

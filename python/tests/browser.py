@@ -25,6 +25,8 @@ FLAGS = [
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 ]
+WAIT_MS = 30_000
+"""Milliseconds that a condition of a page may take."""
 PATIENCE = 90.0
 """Seconds that one command may take."""
 
@@ -137,6 +139,17 @@ class Browser:
         answer = self.ask("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def wait(self, condition: str) -> None:
+        """Wait in the page until a condition of JavaScript holds."""
+        self.evaluate(f"""
+            new Promise((done, fail) => {{
+                const began = performance.now();
+                const look = () => ({condition}) ? done(true)
+                    : performance.now() - began > {WAIT_MS} ? fail(new Error({condition!r})) : setTimeout(look, 20);
+                look();
+            }})
+        """)
 
     def press(self, key: str) -> None:
         """Press a key and let it go."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import naming
 import programs
-from naming import ROOT, commands_of
+from naming import ROOT, parse
 
 FILE = ROOT / "python" / "tests" / "contract.txt"
 
@@ -57,7 +57,7 @@ def flags() -> Iterator[str]:
         usage = re.search(r"^Usage: (.+(?:\n +.+)*)", text, re.M)
         yield f"command {' '.join(usage[1].split()) if usage else path}"
         yield from (f"flag {path} {flag}" for flag in flags_of(text) if not command or flag not in everywhere)
-        pending += [(*command, name) for name in commands_of(text)]
+        pending += [(*command, name) for name in parse(text).commands]
 
 
 def flags_of(text: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 import programs
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+
+from website.commands import parse  # noqa: E402  the site reads the helps, too
 
 Name = tuple[str, str]
 """A name, and the place that it is from."""
@@ -39,14 +43,6 @@ def glossary() -> set[str]:
     return found
 
 
-def commands_of(text: str) -> list[str]:
-    """Return the commands that a help lists: under one heading, or those of the program under several."""
-    listed = (
-        text.partition("Commands:\n")[2].partition("\n\n")[0] or text.partition("\nMeasure:")[2].partition("\nHelp:")[0]
-    )
-    return [name for name in re.findall(r"^  ([a-z0-9-]+) {2,}", listed, re.M) if name != "help"]
-
-
 def flags() -> Iterator[Name]:
     """Yield the flags of all commands."""
     pending: list[tuple[str, ...]] = [()]
@@ -56,7 +52,7 @@ def flags() -> Iterator[Name]:
         yield from (
             (flag, " ".join(["weir", *command])) for flag in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.M)
         )
-        pending += [(*command, name) for name in commands_of(text)]
+        pending += [(*command, name) for name in parse(text).commands]
 
 
 def toml_keys() -> Iterator[Name]:

@@ -22,7 +22,6 @@ from programs import binary
 EVIL = "</script><img src=x onerror=\"document.title='caught'\"><!--"
 NAME = "backend"
 """Name of the upstream."""
-TIMEOUT_MS = 30_000
 LOST = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "Failed to fetch")
 """What a browser logs of a server that is not there."""
 
@@ -103,18 +102,6 @@ def load(gateway: Gateway) -> Iterator[None]:
         yield
 
 
-def wait(browser: Browser, condition: str) -> None:
-    """Wait in the page until a condition holds."""
-    browser.evaluate(f"""
-        new Promise((done, fail) => {{
-            const began = performance.now();
-            const look = () => ({condition}) ? done(true)
-                : performance.now() - began > {TIMEOUT_MS} ? fail(new Error({condition!r})) : setTimeout(look, 20);
-            look();
-        }})
-    """)
-
-
 def figure(name: str) -> str:
     """Script for the number in a figure."""
     return f"Number.parseFloat(document.querySelector('#figures [data-name=\"{name}\"] data')?.textContent)"
@@ -140,7 +127,7 @@ def press(browser: Browser, key: str, code: int, written: str = "") -> None:
 def test_numbers_move_and_a_host_is_ejected(browser: Browser, gateway: Gateway) -> None:
     browser.size(1280, 900)
     browser.open(gateway.page)
-    wait(browser, f"{figure('calls')} > 20 && {figure('failed')} > 1 && {figure('retries')} > 1")
+    browser.wait(f"{figure('calls')} > 20 && {figure('failed')} > 1 && {figure('retries')} > 1")
     route = next(row for row in cells(browser, "routes") if row[0] == "/{*rest}")
     assert float(route[1].removesuffix("/s")) > 20
     [upstream] = cells(browser, "upstreams")
@@ -154,28 +141,28 @@ def test_numbers_move_and_a_host_is_ejected(browser: Browser, gateway: Gateway) 
     # The first button of the hosts, by the keyboard; the question is cancelled first, and that is its default.
     browser.evaluate("document.querySelector('#hosts button').focus()")
     press(browser, "Enter", 13, "\r")
-    wait(browser, "document.getElementById('question').open")
+    browser.wait("document.getElementById('question').open")
     press(browser, "Enter", 13, "\r")
-    wait(browser, "!document.getElementById('question').open")
+    browser.wait("!document.getElementById('question').open")
     assert [row[2] for row in cells(browser, "hosts")] == ["healthy", "healthy"]
     focused = browser.evaluate("document.activeElement.getAttribute('aria-label')")
     assert focused == f"Eject {gateway.hosts[0]} of {NAME}"
     press(browser, "Enter", 13, "\r")
-    wait(browser, "document.getElementById('question').open")
+    browser.wait("document.getElementById('question').open")
     browser.evaluate("document.getElementById('confirm').click()")
-    wait(browser, "document.querySelector('#hosts tbody td:nth-child(3)').textContent === 'ejected by an operator'")
+    browser.wait("document.querySelector('#hosts tbody td:nth-child(3)').textContent === 'ejected by an operator'")
     assert browser.evaluate("document.getElementById('answer').textContent") == f"{gateway.hosts[0]} is ejected."
     # One host has to stay.
     browser.evaluate("document.querySelectorAll('#hosts button')[1].click()")
     browser.evaluate("document.getElementById('confirm').click()")
-    wait(browser, "document.getElementById('answer').textContent.startsWith('409: not ejected')")
+    browser.wait("document.getElementById('answer').textContent.startsWith('409: not ejected')")
     browser.evaluate("document.querySelectorAll('#hosts button')[0].click()")
     browser.evaluate("document.getElementById('confirm').click()")
-    wait(browser, "document.querySelector('#hosts tbody td:nth-child(3)').textContent === 'healthy'")
+    browser.wait("document.querySelector('#hosts tbody td:nth-child(3)').textContent === 'healthy'")
     for words, state in (("End draining\u2026", "draining"), ("Drain\u2026", "serving")):
         browser.evaluate("document.getElementById('drain').click()")
         browser.evaluate("document.getElementById('confirm').click()")
-        wait(browser, f"document.getElementById('drain').textContent === {json.dumps(words)}")
+        browser.wait(f"document.getElementById('drain').textContent === {json.dumps(words)}")
         assert browser.evaluate("document.getElementById('state').textContent").startswith(state)
     changes = [row[1] for row in cells(browser, "events")]
     assert changes[:2] == ["The gateway is ready", "The gateway drains"]
@@ -188,7 +175,7 @@ def test_numbers_move_and_a_host_is_ejected(browser: Browser, gateway: Gateway) 
 def test_hostile_names_are_text(browser: Browser, gateway: Gateway) -> None:
     browser.size(1280, 900)
     browser.open(gateway.page)
-    wait(browser, "document.querySelector('#routes tbody th') !== null")
+    browser.wait("document.querySelector('#routes tbody th') !== null")
     assert [row[0] for row in cells(browser, "upstreams")] == [NAME]
     assert any(EVIL in row[0] for row in cells(browser, "routes"))
     # What no gateway lets through today, in every place.
@@ -212,8 +199,8 @@ def test_hostile_names_are_text(browser: Browser, gateway: Gateway) -> None:
             }};
         }})()
     """)
-    wait(browser, "document.querySelectorAll('#calls tbody tr').length === 2")
-    wait(browser, "document.querySelectorAll('#events tbody tr').length > 0")
+    browser.wait("document.querySelectorAll('#calls tbody tr').length === 2")
+    browser.wait("document.querySelectorAll('#events tbody tr').length > 0")
     for table in ("routes", "rejected", "upstreams", "failures", "hosts", "limits", "events", "calls"):
         assert any(EVIL in cell for row in cells(browser, table) for cell in row), table
     browser.evaluate("document.querySelector('#hosts button').click()")
@@ -226,7 +213,7 @@ def test_hostile_names_are_text(browser: Browser, gateway: Gateway) -> None:
 def test_callers_with_the_most_rejections_are_a_table(browser: Browser, gateway: Gateway) -> None:
     browser.size(1280, 900)
     browser.open(gateway.page)
-    wait(browser, "document.querySelector('#routes tbody th') !== null")
+    browser.wait("document.querySelector('#routes tbody th') !== null")
     assert browser.evaluate("document.getElementById('callers-section').hidden")
 
     def call(tenant: str, times: int) -> list[int]:
@@ -242,10 +229,10 @@ def test_callers_with_the_most_rejections_are_a_table(browser: Browser, gateway:
 
     hostile = EVIL.split("=", maxsplit=1)[0]
     assert call(hostile, 3)[1:] == call("ann", 3)[1:] == [429, 429]
-    wait(browser, "document.querySelectorAll('#callers tbody tr').length === 2")
+    browser.wait("document.querySelectorAll('#callers tbody tr').length === 2")
     # The page counts on while it is open, and sorts anew.
     assert call("ann", 3) == [429] * 3
-    wait(browser, "document.querySelector('#callers tbody th').textContent === 'ann'")
+    browser.wait("document.querySelector('#callers tbody th').textContent === 'ann'")
     rows = cells(browser, "callers")
     assert [row[:3] for row in rows] == [["ann", "/limited", "5"], [hostile, "/limited", "2"]]
     assert rows[0][3] == rows[1][3] == "rate limited"
@@ -257,14 +244,14 @@ def test_callers_with_the_most_rejections_are_a_table(browser: Browser, gateway:
 @pytest.mark.usefixtures("load")
 def test_a_restart_is_a_mark_and_no_negative_rate(browser: Browser, gateway: Gateway) -> None:
     browser.open(gateway.page)
-    wait(browser, f"{figure('calls')} > 20")
+    browser.wait(f"{figure('calls')} > 20")
     gateway.process.kill()
     gateway.process.wait()
-    wait(browser, "/^not reachable since \\d\\d:\\d\\d:\\d\\d/.test(document.getElementById('state').textContent)")
+    browser.wait("/^not reachable since \\d\\d:\\d\\d:\\d\\d/.test(document.getElementById('state').textContent)")
     assert browser.evaluate("document.getElementById('drain').disabled")
     gateway.process = gateway.start()
-    wait(browser, "document.getElementById('state').textContent.startsWith('serving')")
-    wait(browser, f"{figure('calls')} > 20")
+    browser.wait("document.getElementById('state').textContent.startsWith('serving')")
+    browser.wait(f"{figure('calls')} > 20")
     changes = [row[1] for row in cells(browser, "events")]
     assert changes[0] == "The gateway was started anew: its counters begin at 0"
     assert changes[1].startswith("Reachable again after")
@@ -285,7 +272,7 @@ def test_a_restart_is_a_mark_and_no_negative_rate(browser: Browser, gateway: Gat
 
 def test_differences_and_quantiles_are_those_of_a_naive_record(browser: Browser, gateway: Gateway) -> None:
     browser.open(gateway.page)
-    wait(browser, "document.querySelector('#routes tbody th') !== null")
+    browser.wait("document.querySelector('#routes tbody th') !== null")
     wrong = browser.evaluate("""
         (async () => {
             const { History, keyOf, page, quantileOf } = await import("/live/live.js");
@@ -354,11 +341,11 @@ def test_it_fits_narrow_windows_and_keeps_the_rules_of_accessibility(
 ) -> None:
     browser.prefer(scheme)
     browser.open(gateway.page)
-    wait(browser, f"{figure('calls')} > 20 && {figure('failed')} > 1")
+    browser.wait(f"{figure('calls')} > 20 && {figure('failed')} > 1")
     for width in (320, 768, 1280):
         browser.size(width, 900)
         # Charts take their new width with the next frame.
-        wait(browser, f"document.documentElement.scrollWidth <= {width}")
+        browser.wait(f"document.documentElement.scrollWidth <= {width}")
     assert axe(browser).bad == []
     browser.evaluate("document.querySelector('#hosts button').click()")
     assert axe(browser).bad == []
@@ -373,4 +360,4 @@ def test_a_foreign_page_cannot_change_anything(browser: Browser, gateway: Gatewa
         """)
         assert status == "opaque"
     browser.open(gateway.page)
-    wait(browser, "document.getElementById('state').textContent.startsWith('serving')")
+    browser.wait("document.getElementById('state').textContent.startsWith('serving')")

@@ -20,7 +20,8 @@ from typing import Any
 import httpx2
 import pytest
 from conftest import wait_for
-from programs import finished, redis_server, start, started
+from programs import finished, start, started
+from redis_place import redis_at
 
 import weir
 import weir.httpx2
@@ -50,25 +51,8 @@ def redis(tmp_path: Path) -> Iterator[str]:
     """The address of a limiter on a private server."""
     # The path of a socket has a hundred characters at most.
     place = tmp_path / "r.sock"
-    with started(*redis_command(place), silent=True):
-        wait_for(lambda: answers(place))
+    with redis_at(place):
         yield f"redis+unix://{place}?name=orders"
-
-
-def redis_command(place: Path) -> list[str]:
-    """Command of a private server."""
-    return [redis_server(), "--port", "0", "--save", "", "--unixsocket", str(place), "--dir", str(place.parent)]
-
-
-def answers(place: Path) -> bool:
-    """Whether the server responds."""
-    with socket.socket(socket.AF_UNIX) as peer:
-        try:
-            peer.connect(str(place))
-            peer.sendall(b"PING\r\n")
-            return peer.recv(5) == b"+PONG"
-        except OSError:
-            return False
 
 
 @pytest.fixture(params=["folder", "redis"])
@@ -287,8 +271,7 @@ def test_each_process_goes_on_alone_if_it_is_asked_to(tmp_path: Path, caplog: py
         for _ in range(3):
             with limiter("key"):
                 pass
-        with started(*redis_command(place), silent=True):
-            wait_for(lambda: answers(place))
+        with redis_at(place):
 
             def is_back() -> bool:
                 with limiter("key"):
@@ -326,19 +309,17 @@ def test_the_state_of_a_key_is_text_that_people_can_read(tmp_path: Path) -> None
 @pytest.mark.wide
 def test_a_reply_that_is_lost_blocks_nothing_for_long(tmp_path: Path) -> None:
     place, relay = tmp_path / "r.sock", tmp_path / "relay.sock"
-    with started(*redis_command(place), silent=True):
-        wait_for(lambda: answers(place))
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(relay))
-            listener.listen()
-            threading.Thread(target=_relay, args=(listener, place), daemon=True).start()
-            limiter = weir.Limiter("concurrency:1", shared=f"redis+unix://{relay}", delay_bound="1ms")
-            # The relay loses the reply to the script that grants the slot.
-            with pytest.raises(weir.LimiterError):
-                limiter.acquire("key")
-            # It was granted to a holder that is not seen any more.
-            with limiter("key", timeout=60):
-                pass
+    with redis_at(place), socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(relay))
+        listener.listen()
+        threading.Thread(target=_relay, args=(listener, place), daemon=True).start()
+        limiter = weir.Limiter("concurrency:1", shared=f"redis+unix://{relay}", delay_bound="1ms")
+        # The relay loses the reply to the script that grants the slot.
+        with pytest.raises(weir.LimiterError):
+            limiter.acquire("key")
+        # It was granted to a holder that is not seen any more.
+        with limiter("key", timeout=60):
+            pass
 
 
 def _relay(listener: socket.socket, place: Path) -> None:

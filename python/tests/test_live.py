@@ -20,7 +20,6 @@ from pages import axe
 import weir
 
 EVIL = "</script><img src=x onerror=\"document.title='caught'\"><!--"
-TIMEOUT_MS = 30_000
 
 
 @dataclass
@@ -72,18 +71,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def wait(browser: Browser, condition: str) -> None:
-    """Wait in the page until a condition holds."""
-    browser.evaluate(f"""
-        new Promise((done, fail) => {{
-            const began = performance.now();
-            const look = () => ({condition}) ? done(true)
-                : performance.now() - began > {TIMEOUT_MS} ? fail(new Error({condition!r})) : setTimeout(look, 20);
-            look();
-        }})
-    """)
-
-
 def text(browser: Browser, name: str) -> str:
     found: str = browser.evaluate(f"document.getElementById({name!r}).textContent")
     return found
@@ -112,20 +99,20 @@ def test_a_load_is_changed_paused_and_stopped_in_the_page(browser: Browser, serv
     live = start(service.url, "--rate", "40", "-d", "120s", "--slo", "p99<30s")
     browser.size(1280, 900)
     browser.open(live.url)
-    wait(browser, f"{figure('requests')} > 20")
+    browser.wait(f"{figure('requests')} > 20")
     write(browser, "90")
-    wait(browser, "document.getElementById('state').textContent.includes('90.0/s')")
+    browser.wait("document.getElementById('state').textContent.includes('90.0/s')")
     browser.evaluate("document.getElementById('pause').click()")
-    wait(browser, "document.getElementById('news').textContent === 'paused'")
+    browser.wait("document.getElementById('news').textContent === 'paused'")
     browser.evaluate("document.getElementById('pause').click()")
-    wait(browser, "document.getElementById('news').textContent.includes('90.0/s')")
+    browser.wait("document.getElementById('news').textContent.includes('90.0/s')")
     assert "90/" in text(browser, "again")
     # Keys of a slider.
     browser.evaluate("document.getElementById('slider').focus()")
     press(browser, "ArrowRight", 39)
-    wait(browser, "document.getElementById('answer').textContent.startsWith('rate set to')")
+    browser.wait("document.getElementById('answer').textContent.startsWith('rate set to')")
     browser.evaluate("document.getElementById('stop').click()")
-    wait(browser, "!document.getElementById('end').hidden")
+    browser.wait("!document.getElementById('end').hidden")
     assert "p99<30s" in text(browser, "end")
     assert "--stages 40/" in text(browser, "end")
     assert browser.evaluate("document.querySelector('#end a').download") == "weir-report.html"
@@ -141,7 +128,7 @@ def test_a_range_has_its_own_statistics(browser: Browser, service: Service, star
     live = start(service.url, "--rate", "50", "-d", "120s")
     browser.size(1280, 900)
     browser.open(live.url)
-    wait(browser, f"{figure('requests')} > 190")
+    browser.wait(f"{figure('requests')} > 190")
     left, top, width, height = browser.evaluate("""
         (() => {
             const plot = document.querySelector(".plot");
@@ -155,15 +142,15 @@ def test_a_range_has_its_own_statistics(browser: Browser, service: Service, star
     browser.mouse("Pressed", left + width * 0.3, middle, "left")
     browser.mouse("Moved", left + width * 0.8, middle, "left")
     browser.mouse("Released", left + width * 0.8, middle, "left")
-    wait(browser, "document.getElementById('range').textContent.startsWith('Chosen')")
+    browser.wait("document.getElementById('range').textContent.startsWith('Chosen')")
     chosen = browser.evaluate(figure("requests"))
     assert 40 < chosen < 190
     # The numbers of a range stay while the run goes on.
     words = text(browser, "range")
-    wait(browser, "Number.parseFloat(document.getElementById('state').textContent) > 7")
+    browser.wait("Number.parseFloat(document.getElementById('state').textContent) > 7")
     assert (browser.evaluate(figure("requests")), text(browser, "range")) == (chosen, words)
     browser.press("0")
-    wait(browser, f"{figure('requests')} > 300")
+    browser.wait(f"{figure('requests')} > 300")
 
 
 def test_a_spectator_has_no_form_and_a_wrong_token_shows_nothing(
@@ -171,11 +158,11 @@ def test_a_spectator_has_no_form_and_a_wrong_token_shows_nothing(
 ) -> None:
     live = start(service.url, "--users", "2", "-d", "60s")
     browser.open(live.spectator_url)
-    wait(browser, f"{figure('requests')} > 10")
+    browser.wait(f"{figure('requests')} > 10")
     assert browser.evaluate("document.getElementById('controls').hidden")
     browser.open("about:blank")
     browser.open(live.url.split("#")[0] + "#wrong")
-    wait(browser, "document.getElementById('state').textContent.includes('token')")
+    browser.wait("document.getElementById('state').textContent.includes('token')")
     assert browser.evaluate("document.getElementById('plots').childElementCount") == 0
 
 
@@ -184,12 +171,12 @@ def test_hostile_names_are_text(browser: Browser, service: Service, start: Start
     scenario.write_text(f"# @name {EVIL}\nGET {service.url}/status?code=503\nHTTP 200\n")
     live = start("-s", str(scenario), "--users", "2", "--think", "50ms", "-d", "60s", "--slo", "p99<30s")
     browser.open(live.url)
-    wait(browser, f"{figure('requests')} > 4")
-    wait(browser, "document.querySelector('#steps tbody th') !== null")
+    browser.wait(f"{figure('requests')} > 4")
+    browser.wait("document.querySelector('#steps tbody th') !== null")
     assert browser.evaluate("document.querySelector('#steps tbody th').textContent") == EVIL
     assert "503" in text(browser, "failures")
     browser.evaluate("document.getElementById('stop').click()")
-    wait(browser, "!document.getElementById('end').hidden")
+    browser.wait("!document.getElementById('end').hidden")
     assert "caught" not in browser.evaluate("document.title")
     assert browser.evaluate("document.querySelectorAll('main img, main script').length") == 0
     assert browser.complaints() == []
@@ -216,9 +203,9 @@ def closing() -> Iterator[str]:
 def test_failures_have_the_names_and_messages_of_the_report(browser: Browser, closing: str, start: Start) -> None:
     live = start(closing, "--rate", "40", "-d", "60s")
     browser.open(live.url)
-    wait(browser, f"{figure('failed')} > 40")
+    browser.wait(f"{figure('failed')} > 40")
     browser.evaluate("document.getElementById('stop').click()")
-    wait(browser, "!document.getElementById('end').hidden")
+    browser.wait("!document.getElementById('end').hidden")
     rows = browser.evaluate("""
         Array.from(document.querySelectorAll("#failures tbody tr"),
             (row) => [row.cells[0].textContent, row.cells[3].textContent])
@@ -246,13 +233,13 @@ class Shopper(weir.User):
 """)
     live = start("-s", str(script), service.url, "--users", "1", "-d", "60s")
     browser.open(live.url)
-    wait(browser, "document.querySelectorAll('#steps tbody th').length === 4")
+    browser.wait("document.querySelectorAll('#steps tbody th').length === 4")
     names = browser.evaluate("[...document.querySelectorAll('#steps tbody th')].map((name) => name.textContent)")
     assert names == ["step 0", "step 1", "step 2", "many"]
     # A page that comes later knows all of them at once.
     browser.open("about:blank")
     browser.open(live.spectator_url)
-    wait(browser, "document.querySelectorAll('#steps tbody th').length === 4")
+    browser.wait("document.querySelectorAll('#steps tbody th').length === 4")
     assert browser.complaints() == []
 
 
@@ -263,13 +250,13 @@ def test_it_fits_narrow_windows_and_keeps_the_rules_of_accessibility(
     live = start(service.url, "--rate", "40", "-d", "60s", "--slo", "p99<30s")
     browser.prefer(scheme)
     browser.open(live.url)
-    wait(browser, f"{figure('requests')} > 40")
+    browser.wait(f"{figure('requests')} > 40")
     write(browser, "60")
-    wait(browser, "!document.getElementById('changes-section').hidden")
+    browser.wait("!document.getElementById('changes-section').hidden")
     for width in (320, 768, 1280):
         browser.size(width, 900)
         # Charts take their new width with the next frame.
-        wait(browser, f"document.documentElement.scrollWidth <= {width}")
+        browser.wait(f"document.documentElement.scrollWidth <= {width}")
     assert axe(browser).bad == []
 
 
@@ -277,7 +264,7 @@ def test_a_day_of_intervals_is_drawn_in_bounded_memory(browser: Browser, service
     live = start(service.url, "--rate", "5", "-d", "60s")
     browser.size(1280, 900)
     browser.open(live.url)
-    wait(browser, f"{figure('requests')} > 4")
+    browser.wait(f"{figure('requests')} > 4")
     bins, ok, bytes_of_numbers = browser.evaluate("""
         (async () => {
             const { Store, page, render } = await import("/live.js");
@@ -307,10 +294,10 @@ def test_connections_of_websocket_have_charts_and_figures(browser: Browser, star
         live = start(url, "--rate", "40", "-d", "120s", "-c", "8", "-b", "x")
         browser.size(1280, 900)
         browser.open(live.url)
-        wait(browser, f"{figure('held connections')} === 8 && {figure('upgraded')} === 8")
+        browser.wait(f"{figure('held connections')} === 8 && {figure('upgraded')} === 8")
         titles = browser.evaluate("[...document.querySelectorAll('#plots figcaption')].map((one) => one.textContent)")
         assert any(title.startswith("Connections held") for title in titles), titles
         assert any(title.startswith("Upgrades") for title in titles), titles
         browser.evaluate("document.getElementById('stop').click()")
-        wait(browser, "!document.getElementById('end').hidden")
+        browser.wait("!document.getElementById('end').hidden")
         assert browser.complaints() == []

@@ -12,19 +12,14 @@ from pathlib import Path
 import pytest
 from conftest import Service
 from programs import child
+from sender_service import API, KEYS, TIMEOUT_S, two_keys
 
 import weir
-
-TIMEOUT_S = 60
-"""Longer than anything here takes."""
-KEYS = ["alpha-key-0123456789", "beta-key-0123456789"]
-# A machine that is busy is late: the bounds on the way in are far above the ways.
-API = "/api/request?api_key={key}&nonce={nonce}&req_id={id}"
 
 
 @pytest.fixture
 def exchange() -> Iterator[weir.Service]:
-    with weir.serve("ratelimit", key=KEYS, limit=["20/1s"], latency_in="0ms..5ms", latency_out="0ms..5ms") as service:
+    with two_keys() as service:
         yield service
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from programs import redis_server, started
+from redis_place import redis_at
 
 import weir
 
@@ -16,26 +14,9 @@ import weir
 @pytest.fixture
 def queue(tmp_path: Path) -> Iterator[str]:
     """The address of a queue on a private server."""
-    program = redis_server()
-    # The path of a socket has a hundred characters at most.
     place = tmp_path / "r.sock"
-    command = [program, "--port", "0", "--save", "", "--unixsocket", str(place), "--dir", str(tmp_path)]
-    with started(*command, silent=True):
-        deadline = time.monotonic() + 20
-        while not _answers(place):
-            assert time.monotonic() < deadline, "redis-server does not begin"
-            time.sleep(0.01)
+    with redis_at(place):
         yield f"redis+unix://{place}?queue=orders&lease=10s"
-
-
-def _answers(place: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as peer:
-        try:
-            peer.connect(str(place))
-            peer.sendall(b"PING\r\n")
-            return peer.recv(5) == b"+PONG"
-        except OSError:
-            return False
 
 
 def test_who_submits_has_the_results_whichever_sender_sends(queue: str) -> None:

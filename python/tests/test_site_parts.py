@@ -104,7 +104,7 @@ def test_the_index_begins_with_doors_of_few_links(website: ModuleType) -> None:
 
 
 COMMANDS = (
-    "load", "replay", "capacity", "compare", "history", "study", "import", "record", "serve", "gate", "send",
+    "load", "llm", "replay", "capacity", "compare", "history", "study", "import", "record", "serve", "gate", "send",
     "simulate", "doctor", "ui",
 )  # fmt: skip
 """Commands whose pages begin alike."""

@@ -20,11 +20,9 @@ import trustme
 from conftest import wait_for
 from http2_service import resetting_service
 from raw_service import raw_service, response
-from transport_calls import Calls, outcome, silent, stalled
+from transport_calls import LOOPS, Calls, outcome, silent, stalled
 
 import weir
-
-LOOPS = ["blocking", "asyncio", "trio"]
 
 
 @pytest.fixture(params=[pytest.param(httpx2, id="httpx2"), pytest.param(httpx, id="httpx")])

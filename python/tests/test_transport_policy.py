@@ -16,21 +16,6 @@ import weir
 import weir.httpx
 import weir.httpx2
 
-LIBRARIES = [pytest.param(httpx2, id="httpx2"), pytest.param(httpx, id="httpx")]
-LOOPS = ["blocking", "asyncio", "trio"]
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request: pytest.FixtureRequest) -> Any:
-    """Each library."""
-    return request.param
-
-
-@pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest) -> Any:
-    """Each way to call."""
-    return request.param
-
 
 def test_a_deadline_ends_the_whole_call(library: Any, loop: str) -> None:
     for respond in (silent, stalled):

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
 import httpx2
 import pytest
 import requests
@@ -19,21 +18,6 @@ import weir
 import weir.httpx
 import weir.httpx2
 import weir.requests
-
-LIBRARIES = [pytest.param(httpx2, id="httpx2"), pytest.param(httpx, id="httpx")]
-LOOPS = ["blocking", "asyncio", "trio"]
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request: pytest.FixtureRequest) -> Any:
-    """Each library."""
-    return request.param
-
-
-@pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest) -> Any:
-    """Each way to call."""
-    return request.param
 
 
 def test_no_attempt_of_concurrent_calls_is_above_the_limit(library: Any, exchange: weir.Service) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
-import httpx
-import httpx2
 import pytest
 from conftest import wait_for
 from programs import child
@@ -20,21 +18,6 @@ from transport_calls import BROKEN, ODD, Calls, closing, outcome, requests_of, s
 import weir
 import weir.httpx
 import weir.httpx2
-
-LIBRARIES = [pytest.param(httpx2, id="httpx2"), pytest.param(httpx, id="httpx")]
-LOOPS = ["blocking", "asyncio", "trio"]
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request: pytest.FixtureRequest) -> Any:
-    """Each library."""
-    return request.param
-
-
-@pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest) -> Any:
-    """Each way to call."""
-    return request.param
 
 
 def test_two_hundred_requests_have_the_same_outcome(library: Any) -> None:

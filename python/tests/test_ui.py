@@ -12,7 +12,7 @@ import pytest
 from browser import Browser
 from conftest import Service
 from pages import axe
-from test_live import EVIL, figure, press, text, wait
+from test_live import EVIL, figure, press, text
 
 
 @dataclass
@@ -58,7 +58,7 @@ def fill(browser: Browser, name: str, value: str) -> None:
 
 def click(browser: Browser, script: str) -> None:
     """Click on what a script finds, with the mouse, as soon as it is shown."""
-    wait(browser, f"({script})?.offsetParent != null")
+    browser.wait(f"({script})?.offsetParent != null")
     x, y = browser.evaluate(f"""
         (() => {{
             const found = {script};
@@ -86,37 +86,37 @@ def test_a_run_is_started_changed_stopped_and_found(browser: Browser, service: S
     ui = start_ui()
     browser.size(1280, 900)
     browser.open(ui.url)
-    wait(browser, "document.getElementById('run-headline').textContent === 'No run yet'")
-    click(browser, "[...document.querySelectorAll('#views a')].find((a) => a.textContent === 'New run')")
-    wait(browser, "document.getElementById('url') !== null")
+    # Without a run the page begins with the form.
+    browser.wait("document.querySelector('#views [aria-current]')?.textContent === 'New run'")
+    browser.wait("document.getElementById('url') !== null")
     fill(browser, "url", service.url)
     fill(browser, "load-level", "40")
     fill(browser, "option-duration", "120s")
     fill(browser, "option-slo", "p99<30s")
     fill(browser, "run-label", "main")
     shown = f"weir load {service.url} --rate 40 --duration 120s --slo 'p99<30s'"
-    wait(browser, f"document.getElementById('command').textContent === {shown!r}")
+    browser.wait(f"document.getElementById('command').textContent === {shown!r}")
     assert "rate = 40" in text(browser, "toml")
     # A mistake is shown before the run.
     fill(browser, "option-duration", "soon")
-    wait(browser, "document.getElementById('problem').className === 'bad'")
+    browser.wait("document.getElementById('problem').className === 'bad'")
     assert "soon" in text(browser, "problem")
     fill(browser, "option-duration", "120s")
-    wait(browser, "document.getElementById('problem').textContent === ''")
+    browser.wait("document.getElementById('problem').textContent === ''")
     click(browser, "document.getElementById('start')")
-    wait(browser, f"{figure('requests')} > 20")
+    browser.wait(f"{figure('requests')} > 20")
     assert browser.evaluate("document.querySelector('#views [aria-current]').textContent") == "Live"
     fill(browser, "level", "90")
     press(browser, "Enter", 13, "\r")
-    wait(browser, "document.getElementById('state').textContent.includes('90.0/s')")
+    browser.wait("document.getElementById('state').textContent.includes('90.0/s')")
     click(browser, "document.getElementById('stop')")
-    wait(browser, "document.getElementById('run-headline').textContent === 'The run is over'")
+    browser.wait("document.getElementById('run-headline').textContent === 'The run is over'")
     assert "p99<30s" in text(browser, "end")
     click(browser, "document.querySelector('#run-buttons a')")
-    wait(browser, "document.getElementById('frame').src.includes('/documents/')")
+    browser.wait("document.getElementById('frame').src.includes('/documents/')")
     assert text(browser, "title") == "Run #1"
     click(browser, "[...document.querySelectorAll('#views a')].find((a) => a.textContent === 'History')")
-    wait(browser, "document.querySelectorAll('#runs tr[data-run]').length === 1")
+    browser.wait("document.querySelectorAll('#runs tr[data-run]').length === 1")
     assert "main" in text(browser, "runs")
     # A second one, from the first: without leaving the page.
     click(browser, "document.querySelector('#runs tbody a')")
@@ -124,14 +124,14 @@ def test_a_run_is_started_changed_stopped_and_found(browser: Browser, service: S
         browser,
         "[...document.querySelectorAll('#document-buttons button')].find((b) => b.textContent === 'Run it again')",
     )
-    wait(browser, f"document.getElementById('command').textContent === {shown!r}")
-    wait(browser, "location.hash.endsWith('/new')")
+    browser.wait(f"document.getElementById('command').textContent === {shown!r}")
+    browser.wait("location.hash.endsWith('/new')")
     click(browser, "document.getElementById('start')")
     # Of the second run: the page has forgotten the first one.
-    wait(browser, "document.querySelector('#views [aria-current]').textContent === 'Live'")
-    wait(browser, "document.getElementById('state').textContent.includes(' of 2:00')")
+    browser.wait("document.querySelector('#views [aria-current]').textContent === 'Live'")
+    browser.wait("document.getElementById('state').textContent.includes(' of 2:00')")
     browser.evaluate("document.getElementById('stop').click()")
-    wait(browser, "document.getElementById('run-words').textContent === 'Saved as run #2.'")
+    browser.wait("document.getElementById('run-words').textContent === 'Saved as run #2.'")
     assert browser.complaints() == []
     origin = ui.url.split("#")[0]
     assert all(url.startswith((origin, "blob:")) for url in browser.requests())
@@ -144,30 +144,30 @@ def test_runs_are_filtered_compared_and_have_trends(browser: Browser, service: S
     browser.size(1280, 900)
     browser.open(ui.at("history"))
     rows = "document.querySelectorAll('#runs tr[data-run]').length"
-    wait(browser, f"{rows} === 3 && {TRENDS}")
+    browser.wait(f"{rows} === 3 && {TRENDS}")
     fill(browser, "by-label", "other")
-    wait(browser, f"{rows} === 1")
+    browser.wait(f"{rows} === 1")
     fill(browser, "by-label", "")
     press(browser, "Backspace", 8)
-    wait(browser, f"{rows} === 3")
+    browser.wait(f"{rows} === 3")
     assert browser.evaluate("document.getElementById('compare').disabled")
     for number in (1, 3):
         click(browser, f"document.querySelector('#runs tr[data-run=\"{number}\"] input')")
-    wait(browser, "document.getElementById('compare').textContent === 'Compare 2 runs'")
+    browser.wait("document.getElementById('compare').textContent === 'Compare 2 runs'")
     click(browser, "document.getElementById('compare')")
-    wait(browser, "document.getElementById('frame').src.includes('/documents/')")
+    browser.wait("document.getElementById('frame').src.includes('/documents/')")
     assert browser.evaluate("location.hash").endswith("/compare/1/3")
     # It can be reloaded, and goes back.
     browser.open("about:blank")
     browser.open(ui.at("compare", 1, 3))
-    wait(browser, "document.getElementById('frame').src.includes('/documents/')")
+    browser.wait("document.getElementById('frame').src.includes('/documents/')")
     assert browser.complaints() == []
 
 
 def test_a_scenario_is_uploaded_and_loaded(browser: Browser, service: Service, start_ui: StartUi) -> None:
     ui = start_ui()
     browser.open(ui.at("new"))
-    wait(browser, "document.getElementById('option-scenario') !== null")
+    browser.wait("document.getElementById('option-scenario') !== null")
     scenario = f"# @name {EVIL}\\nGET {service.url}/\\nHTTP 200\\n"
     browser.evaluate(f"""
         (() => {{
@@ -178,18 +178,17 @@ def test_a_scenario_is_uploaded_and_loaded(browser: Browser, service: Service, s
             field.dispatchEvent(new Event("change"));
         }})()
     """)
-    wait(browser, "document.getElementById('option-scenario').value === '.weir/uploads/my-shop.hurl'")
+    browser.wait("document.getElementById('option-scenario').value === '.weir/uploads/my-shop.hurl'")
     fill(browser, "option-duration", "60s")
-    wait(
-        browser,
+    browser.wait(
         "document.getElementById('command').textContent.includes('my-shop.hurl')"
         " && !document.getElementById('problem').textContent",
     )
     browser.evaluate("document.getElementById('start').click()")
-    wait(browser, "document.querySelector('#steps tbody th') !== null")
+    browser.wait("document.querySelector('#steps tbody th') !== null")
     assert browser.evaluate("document.querySelector('#steps tbody th').textContent") == EVIL
     browser.evaluate("document.getElementById('stop').click()")
-    wait(browser, "document.getElementById('run-headline').textContent === 'The run is over'")
+    browser.wait("document.getElementById('run-headline').textContent === 'The run is over'")
     assert "caught" not in browser.evaluate("document.title")
     assert browser.evaluate("document.querySelectorAll('main img, main script').length") == 0
     assert browser.complaints() == []
@@ -199,27 +198,27 @@ def test_a_spectator_sees_runs_and_starts_none(browser: Browser, service: Servic
     ui = start_ui()
     saved(service, 1)
     browser.open(ui.spectator_url + "/new")
-    wait(browser, "document.getElementById('run-headline').textContent === 'No run yet'")
+    browser.wait("document.getElementById('run-headline').textContent === 'No run yet'")
     assert browser.evaluate("[...document.querySelectorAll('#views a')].map((a) => a.textContent)") == [
         "Live",
         "History",
     ]
     assert browser.evaluate("document.getElementById('new').hidden")
     click(browser, "[...document.querySelectorAll('#views a')].find((a) => a.textContent === 'History')")
-    wait(browser, "document.querySelectorAll('#runs tr[data-run]').length === 1")
+    browser.wait("document.querySelectorAll('#runs tr[data-run]').length === 1")
     click(browser, "document.querySelector('#runs tbody a')")
-    wait(browser, "document.getElementById('frame').src.includes('/documents/')")
+    browser.wait("document.getElementById('frame').src.includes('/documents/')")
     assert browser.evaluate("document.querySelectorAll('#document-buttons button').length") == 0
 
 
 def test_a_run_that_cannot_start_says_why(browser: Browser, start_ui: StartUi) -> None:
     ui = start_ui()
     browser.open(ui.at("new"))
-    wait(browser, "document.getElementById('url') !== null")
+    browser.wait("document.getElementById('url') !== null")
     fill(browser, "url", "http://127.0.0.1:1/")
-    wait(browser, "document.getElementById('command').textContent.includes('127.0.0.1:1')")
+    browser.wait("document.getElementById('command').textContent.includes('127.0.0.1:1')")
     browser.evaluate("document.getElementById('start').click()")
-    wait(browser, "document.getElementById('run-headline').textContent === 'The run has not been saved'")
+    browser.wait("document.getElementById('run-headline').textContent === 'The run has not been saved'")
     assert "127.0.0.1:1" in text(browser, "run-messages")
 
 
@@ -239,10 +238,10 @@ def test_it_fits_narrow_windows_and_keeps_the_rules_of_accessibility(
     for view, condition in ready.items():
         browser.open("about:blank")
         browser.open(ui.at(*view))
-        wait(browser, condition)
+        browser.wait(condition)
         if view == ("new",):
             browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         for width in (320, 768, 1280):
             browser.size(width, 900)
-            wait(browser, f"document.documentElement.scrollWidth <= {width}")
+            browser.wait(f"document.documentElement.scrollWidth <= {width}")
         assert axe(browser).bad == [], view

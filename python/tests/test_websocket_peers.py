@@ -18,6 +18,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from harness.announced import announced
 
 import weir
 
@@ -56,21 +57,11 @@ def go_program(name: str, folder: Path, modules: list[str], source: Path | None 
     (folder / "go.mod").write_text(f"module {name}\n\ngo 1.22\n")
     if source is not None:
         shutil.copy(source, folder / "main.go")
+        shutil.copy(FILES / "counts.go", folder / "counts.go")
     limits = {"GOFLAGS": "-p=1"}
     fetched(["go", "get", *modules], folder, **limits)
     fetched(["go", "build", "-o", name, *([] if source else modules)], folder, **limits)
     return folder / name
-
-
-@contextmanager
-def announced(command: list[str]) -> Iterator[str]:
-    """Start a server that prints its address; return the URL."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stdout.readline() if process.stdout else ""
-            yield str(json.loads(line)["listening"])
-        finally:
-            process.terminate()
 
 
 def counts_of(url: str) -> dict[str, int]:

@@ -156,7 +156,7 @@ AVOIDED = {
 }
 """Phrases that docs/design/voice.md replaces, and what to write instead."""
 
-OTHER_VOICES = ("design/", "benchmarks", "llm", "scripts/k6")
+OTHER_VOICES = ("design/", "benchmarks")
 """Pages that are not searched for them, by the beginning of their names."""
 
 

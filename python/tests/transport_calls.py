@@ -6,9 +6,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import anyio
+import httpx
+import httpx2
+import pytest
 from raw_service import Pieces, response
 
 import weir
+
+LIBRARIES = [pytest.param(httpx2, id="httpx2"), pytest.param(httpx, id="httpx")]
+"""Libraries that have transports of the same interface."""
+LOOPS = ["blocking", "asyncio", "trio"]
+"""Ways to call them."""
 
 ODD: dict[str, bytes] = {
     "order and case": b"HTTP/1.1 200 Fine\r\nX-B: 1\r\nx-a: 2\r\nX-B: 3\r\nContent-Length: 2\r\n"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from weir import _weir
 from weir._errors import SenderEnded, UsageError
 from weir._job import JobOptions, JobResult, JobTypes
-from weir._sending import ACCEPTED, ANY, FRONT, MORE, Base, call, chunks
+from weir._sending import ACCEPTED, ANY, FRONT, MORE, Base, Stream, call, chunks
 from weir._ticket import AsyncBatch, AsyncTicket
 
 if TYPE_CHECKING:
@@ -127,9 +126,7 @@ class AsyncSender(Base):
         self._mailbox()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Wait until no job is left; after an error, only for requests in flight."""
         if kind is None:
             await self.aclose()
@@ -205,21 +202,16 @@ class AsyncSender(Base):
 
     async def _results(self, jobs: Iterable[JobTypes], need: int, ahead: int) -> AsyncIterator[JobResult]:
         group = self._group()
-        take = group.take_front if need == FRONT else group.take_ended
-        source, more = chunks(jobs), True
-        while more or len(group):
-            if more and len(group) < ahead:
-                chunk = next(source, None)
-                if chunk is None:
-                    more = False
-                    continue
+        stream = Stream(group, jobs, need, ahead)
+        while stream.goes_on():
+            if (chunk := stream.chunk()) is not None:
                 await self._enter(group, chunk, True)
                 # Other tasks get their turn, however fast jobs are accepted.
                 await asyncio.sleep(0)
-            else:
+            elif len(group):
                 await self._until(group, need)
-            for outcome in take():
-                yield JobResult(outcome)
+            for result in stream.results():
+                yield result
 
 
 async def _await_promise(promise: tuple[int, asyncio.Future[None]], box: _weir.Mailbox) -> None:

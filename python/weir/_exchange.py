@@ -29,6 +29,11 @@ class BrokenBody(NamedTuple):
 _TOO_SLOW = BrokenBody("ReadTimeout", "The read operation timed out", None, "other")
 
 
+def _piece_of(chunk: bytes | tuple[str, str, str], call: TransportCall) -> bytes | BrokenBody:
+    """Return a piece of a body, or why the body ends with it."""
+    return chunk if isinstance(chunk, bytes) else BrokenBody(*broken_off(call, chunk))
+
+
 class Exchange:
     """A call of a thread, which blocks."""
 
@@ -57,15 +62,12 @@ class Exchange:
                 streamed.arm()
                 upload.feed()
             chunk = streamed.chunk(upload is None)
-            if chunk is None:
-                # While the rest of the request is sent, the timeout is that of writes, which is the call's own.
-                if not streamed.wait(streamed.read_timeout) and not streamed.is_sending():
-                    streamed.close()
-                    return _TOO_SLOW
-            elif isinstance(chunk, bytes):
-                return chunk
-            else:
-                return BrokenBody(*broken_off(self.call, chunk))
+            if chunk is not None:
+                return _piece_of(chunk, self.call)
+            # While the rest of the request is sent, the timeout is that of writes, which is the call's own.
+            if not streamed.wait(streamed.read_timeout) and not streamed.is_sending():
+                streamed.close()
+                return _TOO_SLOW
 
     def close(self) -> None:
         """End the call, whatever is left of it."""
@@ -105,14 +107,11 @@ class AwaitedExchange:
                 streamed.arm()
                 await upload.feed()
             chunk = streamed.chunk(upload is None)
-            if chunk is None:
-                if not await self._wait(streamed, streamed.read_timeout) and not streamed.is_sending():
-                    streamed.close()
-                    return _TOO_SLOW
-            elif isinstance(chunk, bytes):
-                return chunk
-            else:
-                return BrokenBody(*broken_off(self.call, chunk))
+            if chunk is not None:
+                return _piece_of(chunk, self.call)
+            if not await self._wait(streamed, streamed.read_timeout) and not streamed.is_sending():
+                streamed.close()
+                return _TOO_SLOW
 
     async def close(self) -> None:
         """End the call, whatever is left of it."""

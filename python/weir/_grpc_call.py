@@ -15,26 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GrpcResponse"]
 
-#: Names of the statuses, by their codes.
-STATUSES = (
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-)
 _SCHEMES = {"grpc://": "http://", "grpcs://": "https://"}
 
 
@@ -60,8 +40,9 @@ class GrpcResponse:
         self._messages: list[Any] | None = None
         self.metadata: Mapping[str, str] = response.headers
         code = str(self.metadata.get("grpc-status", ""))
-        is_known = code.isdigit() and int(code) < len(STATUSES)
-        self.status = STATUSES[int(code)] if is_known else str(response.status)
+        names = _weir.GRPC_STATUS_NAMES
+        is_known = code.isdigit() and int(code) < len(names)
+        self.status = names[int(code)] if is_known else str(response.status)
         self.message = unquote(str(self.metadata.get("grpc-message", "")))
         self.elapsed = response.elapsed
 

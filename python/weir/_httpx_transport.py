@@ -21,7 +21,7 @@ from weir._transport_failure import failure_kind, is_last_status
 if TYPE_CHECKING:
     from weir import _weir
 
-__all__ = ["AwaitedBodyStream", "AwaitedTransport", "BlockingTransport", "BodyStream"]
+__all__ = ["AwaitedTransport", "BlockingTransport", "transports_for"]
 
 _NO_TIMEOUTS: dict[str, float | None] = {}
 
@@ -314,6 +314,34 @@ class AwaitedTransport(TransportOptions):
 
     async def aclose(self) -> None:
         self._core.close()
+
+
+def transports_for(library: Any) -> tuple[type[BlockingTransport], type[AwaitedTransport]]:
+    """Make the transports of a library, which are transports to it, and their bodies streams."""
+    name = library.__name__
+
+    def made(kind: str, bases: tuple[Any, ...], **members: Any) -> Any:
+        return type(kind, bases, {"__module__": f"weir.{name}", "_library": library, **members})
+
+    blocking = made(
+        "Transport",
+        (BlockingTransport, library.BaseTransport),
+        _body=made("_Body", (BodyStream, library.SyncByteStream)),
+        __doc__=f"""Transport of calls with a deadline, hedging, retries and a budget for these.
+
+    >>> client = {name}.Client(transport=weir.{name}.Transport(deadline=1.0, retries=2))  # doctest: +SKIP
+
+    `response.extensions["weir"]` is the call's `weir.CallLog`.
+    """,
+    )
+    awaited = made(
+        "AsyncTransport",
+        (AwaitedTransport, library.AsyncBaseTransport),
+        _body=made("_AwaitedBody", (AwaitedBodyStream, library.AsyncByteStream)),
+        __doc__=f"The same for `{name}.AsyncClient`: on asyncio's thread (uvloop's, too); "
+        "under trio on a thread of weir's.",
+    )
+    return blocking, awaited
 
 
 def _started(request: Any) -> dict[str, Any]:

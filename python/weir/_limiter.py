@@ -139,23 +139,11 @@ class Limiter:
             LimiterError: The shared place is unreachable.
             UsageError: The weight is above a limit.
         """
-        handle, gate = self._ours(), ThreadGate()
-        ticket, longest = handle.join(key, weight, timeout)
-        until = None if longest is None else monotonic() + longest
-        self._wakers[ticket] = gate.wake
-        slot = None
-        try:
-            while True:
-                slot, wait, is_sure, wakes = handle.look(ticket)
-                self._wake(wakes)
-                if slot is not None:
-                    return LimiterSlot(slot, weight, self._wake)
-                gate.wait(_time_left(wait, until, is_sure))
-        except BaseException:
-            self._leave(handle, ticket, slot)
-            raise
-        finally:
-            self._wakers.pop(ticket, None)
+        gate = ThreadGate()
+        with _Place(self, gate.wake, key, weight, timeout) as place:
+            while (slot := place.slot()) is None:
+                gate.wait(place.wait_s)
+            return slot
 
     async def acquire_async(self, key: str = "", weight: int = 1, timeout: Time | None = None) -> LimiterSlot:
         """Wait for a slot, as `acquire`, in a task of asyncio (or uvloop) or trio; a cancelled one leaves the line.
@@ -168,23 +156,11 @@ class Limiter:
         Returns:
             The slot.
         """
-        handle, gate = self._ours(), async_gate()
-        ticket, longest = handle.join(key, weight, timeout)
-        until = None if longest is None else monotonic() + longest
-        self._wakers[ticket] = gate.wake
-        slot = None
-        try:
-            while True:
-                slot, wait, is_sure, wakes = handle.look(ticket)
-                self._wake(wakes)
-                if slot is not None:
-                    return LimiterSlot(slot, weight, self._wake)
-                await gate.wait(_time_left(wait, until, is_sure))
-        except BaseException:
-            self._leave(handle, ticket, slot)
-            raise
-        finally:
-            self._wakers.pop(ticket, None)
+        gate = async_gate()
+        with _Place(self, gate.wake, key, weight, timeout) as place:
+            while (slot := place.slot()) is None:
+                await gate.wait(place.wait_s)
+            return slot
 
     def try_acquire(self, key: str = "", weight: int = 1) -> LimiterSlot | None:
         """Return a slot if one is free now, and no other user waits for the key; otherwise None."""
@@ -269,6 +245,37 @@ class Limiter:
     ) -> None:
         """End the slot."""
         self._default.__exit__(kind, error, trace)
+
+
+class _Place:
+    """Place in the line of a key, which is left at the end of its block."""
+
+    __slots__ = ("_handle", "_limiter", "_slot", "_ticket", "_until", "_weight", "wait_s")
+
+    def __init__(self, limiter: Limiter, wake: Callable[[], None], key: str, weight: int, timeout: Time | None) -> None:
+        self._limiter, self._weight = limiter, weight
+        self._handle = limiter._ours()
+        self._ticket, longest = self._handle.join(key, weight, timeout)
+        self._until = None if longest is None else monotonic() + longest
+        self._slot: _weir.LimiterSlotHandle | None = None
+        limiter._wakers[self._ticket] = wake
+
+    def __enter__(self) -> _Place:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._limiter._leave(self._handle, self._ticket, self._slot)
+        self._limiter._wakers.pop(self._ticket, None)
+
+    def slot(self) -> LimiterSlot | None:
+        """Return the slot if there is one; `wait_s` is the time until it may be there."""
+        self._slot, wait_s, is_sure, wakes = self._handle.look(self._ticket)
+        self._limiter._wake(wakes)
+        if self._slot is not None:
+            return LimiterSlot(self._slot, self._weight, self._limiter._wake)
+        self.wait_s = _time_left(wait_s, self._until, is_sure)
+        return None
 
 
 def _time_left(wait: float, until: float | None, is_sure: bool) -> float:

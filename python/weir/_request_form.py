@@ -7,12 +7,28 @@ import json as json_module
 import os
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from weir import _weir
 
 __all__: list[str] = []
+
+
+class RequestParts(NamedTuple):
+    """Arguments of a request beside its method and URL; `weir.User.request` describes them."""
+
+    name: str | None = None
+    params: Any = None
+    headers: Any = None
+    json: Any = None
+    data: Any = None
+    files: Any = None
+    cookies: Any = None
+    auth: Any = None
+    timeout: Any = None
+    allow_redirects: bool = True
+    catch: bool = False
 
 
 def with_params(url: str, params: Any) -> str:

@@ -11,16 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from weir._decoding import DECODED, BodyTooLargeError, InvalidBodyError, decoding
-from weir._errors import (
-    AllAttemptsFailed,
-    ClientError,
-    ConnectFailed,
-    DeadlineExceeded,
-    DecodingError,
-    HTTPStatusError,
-    ResponseTooLarge,
-    TimedOut,
-)
+from weir._errors import ClientError, DecodingError, HTTPStatusError, ResponseTooLarge
 from weir._headers import Headers
 from weir._json_text import parsed
 from weir._weir import without_secrets
@@ -95,9 +86,7 @@ class Request:
     @property
     def headers(self) -> Headers:
         """Headers, without those that are set per attempt (Host, Content-Length)."""
-        if self._headers is None:
-            self._headers = Headers._of(self._handle.headers)
-        return self._headers
+        return _headers_of(self)
 
     @property
     def content(self) -> bytes:
@@ -155,9 +144,7 @@ class Response:
     @property
     def headers(self) -> Headers:
         """Headers, with case-insensitive names."""
-        if self._headers is None:
-            self._headers = Headers._of(self._handle.headers)
-        return self._headers
+        return _headers_of(self)
 
     @property
     def content(self) -> bytes:
@@ -351,29 +338,11 @@ class Response:
         return True
 
 
-def failure(handle: _weir.ResponseHandle, request: str | None = None) -> ClientError:
-    """Make the exception of a failed call; `request` is its method and URL, without secrets."""
-    attempts = attempts_of(handle)
-    response = Response(handle) if handle.status else None
-    request = request or f"{handle.request.method} {without_secrets(handle.request.url)}"
-    outcomes = ", ".join(map(str, attempts)) or "none was sent"
-    if handle.not_sent:
-        outcomes = f"{outcomes}; {handle.not_sent}"
-    if handle.is_too_large:
-        most = handle.max_response
-        message = f"{request}: the response is longer than {most} bytes, max_response; attempts: {outcomes}"
-        return ResponseTooLarge(message, attempts, response)
-    if handle.ended == "deadline_exceeded":
-        return DeadlineExceeded(
-            f"{request}: no response after {handle.elapsed_s:.3g} s; attempts: {outcomes}", attempts, response
-        )
-    kinds = {attempt.outcome for attempt in attempts}
-    kind = AllAttemptsFailed
-    if kinds and kinds <= {"dns", "connect", "tls"}:
-        kind = ConnectFailed
-    elif kinds == {"timeout"}:
-        kind = TimedOut
-    return kind(f"{request}: no success; attempts: {outcomes}", attempts, response)
+def _headers_of(part: Request | Response) -> Headers:
+    """Headers of a request or response, which are made when they are first asked for."""
+    if part._headers is None:
+        part._headers = Headers._of(part._handle.headers)
+    return part._headers
 
 
 def attempts_of(handle: _weir.ResponseHandle) -> tuple[Attempt, ...]:

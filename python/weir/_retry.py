@@ -159,15 +159,13 @@ class retry:  # noqa: N801  used as a decorator, as `property` is
                     try:
                         result = function(*args, **named)
                     except Exception as error:
-                        at_ns = call.raised(error)
-                        if at_ns is None:
+                        if (at_ns := call.raised(error)) is None:
                             raise
                         clock.sleep_until(at_ns)
                         if not call.retry(error):
                             raise
                     else:
-                        at_ns = call.returned(result)
-                        if at_ns is None:
+                        if (at_ns := call.returned(result)) is None:
                             return result
                         clock.sleep_until(at_ns)
                         call.retry(None, result)
@@ -187,15 +185,13 @@ class retry:  # noqa: N801  used as a decorator, as `property` is
                     try:
                         result = await function(*args, **named)
                     except Exception as error:
-                        at_ns = call.raised(error)
-                        if at_ns is None:
+                        if (at_ns := call.raised(error)) is None:
                             raise
                         await clock.wait_until(at_ns)
                         if not call.retry(error):
                             raise
                     else:
-                        at_ns = call.returned(result)
-                        if at_ns is None:
+                        if (at_ns := call.returned(result)) is None:
                             return result
                         await clock.wait_until(at_ns)
                         call.retry(None, result)

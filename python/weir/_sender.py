@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from weir import _weir
 from weir._errors import SenderEnded
 from weir._job import JobOptions, JobResult, JobTypes
-from weir._sending import ACCEPTED, ANY, FRONT, Base, Calls, chunks
+from weir._sending import ACCEPTED, ANY, FRONT, Base, Calls, Stream, chunks
 from weir._ticket import Batch, Ticket
 
 if TYPE_CHECKING:
@@ -128,9 +127,7 @@ class Sender(Base):
         """Return the sender."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Wait until no job is left; after an error, only for requests in flight."""
         if kind is None:
             self.close()
@@ -165,16 +162,10 @@ class Sender(Base):
 
     def _results(self, jobs: Iterable[JobTypes], need: int, ahead: int) -> Iterator[JobResult]:
         group = self._group()
-        take = group.take_front if need == FRONT else group.take_ended
-        source, more = chunks(jobs), True
-        while more or len(group):
-            if more and len(group) < ahead:
-                chunk = next(source, None)
-                if chunk is None:
-                    more = False
-                    continue
+        stream = Stream(group, jobs, need, ahead)
+        while stream.goes_on():
+            if (chunk := stream.chunk()) is not None:
                 self._enter(group, chunk, True)
-            else:
+            elif len(group):
                 group.wait(need, None)
-            for outcome in take():
-                yield JobResult(outcome)
+            yield from stream.results()

@@ -20,7 +20,7 @@ from weir._job import Job, JobResult, JobTypes, SenderStats
 from weir._ticket import Ticket
 from weir._time import Time
 
-__all__ = ["ACCEPTED", "ANY", "FRONT", "MORE", "Base", "Calls", "call", "chunks"]
+__all__ = ["ACCEPTED", "ANY", "FRONT", "MORE", "Base", "Calls", "Stream", "call", "chunks"]
 
 # Conditions of a wait, by the codes of the core; an index from 0 waits for that job.
 ACCEPTED: Final = -1
@@ -242,6 +242,31 @@ class Calls:
             calls = self._waiting.pop(number, ())
         for ticket, callback in calls:
             call(callback, ticket)
+
+
+class Stream:
+    """Jobs of an iterable, some of which are submitted ahead of their results."""
+
+    def __init__(self, group: _weir.GroupHandle, jobs: Iterable[JobTypes], need: int, ahead: int) -> None:
+        self._group = group
+        self._take = group.take_front if need == FRONT else group.take_ended
+        self._chunks, self._has_more, self._ahead = chunks(jobs), True, ahead
+
+    def goes_on(self) -> bool:
+        """Whether there are jobs to submit, or results to wait for."""
+        return self._has_more or len(self._group) > 0
+
+    def chunk(self) -> list[JobTypes] | None:
+        """Return the next jobs to submit; None if there are none, or enough are ahead."""
+        if not self._has_more or len(self._group) >= self._ahead:
+            return None
+        chunk = next(self._chunks, None)
+        self._has_more = chunk is not None
+        return chunk
+
+    def results(self) -> list[JobResult]:
+        """Return the results that are there."""
+        return [JobResult(outcome) for outcome in self._take()]
 
 
 def call(callback: Callable[[Any], object], argument: object) -> None:

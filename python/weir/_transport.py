@@ -14,16 +14,19 @@ from urllib.request import proxy_bypass
 
 from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
+from weir._call_failure import failure
 from weir._call_log import CallLog
 from weir._call_spans import CallSpan
 from weir._errors import DeadlineExceeded, UsageError
-from weir._policy import Budget, Hedge, Retry, Success
+from weir._policy import Hedge
 from weir._rate import Keys, Rate, rate_of
-from weir._response import attempts_of, failure
-from weir._shared_budget import SharedBudget
+from weir._response import attempts_of
 from weir._time import Time
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from weir._client_base import CallOptions
     from weir._errors import ClientError
 
 __all__ = [
@@ -47,14 +50,6 @@ class TransportCore:
         self,
         owner: str,
         *,
-        timeout: Time | None,
-        deadline: Time | None,
-        hedge: Hedge | Iterable[Hedge] | None,
-        retries: Retry | int | None,
-        budget: Budget | SharedBudget | None,
-        success: Success | None,
-        retry_methods: Literal["safe", "idempotent", "all"],
-        max_response: int | None,
         limit: int | Literal["adaptive"] | None,
         rate: Rate | None,
         keys: Keys | None,
@@ -65,6 +60,7 @@ class TransportCore:
         idle_timeout: Time | None = None,
         max_idle: int | None = None,
         trust_env: bool = True,
+        **policy: Unpack[CallOptions],
     ) -> None:
         if not isinstance(verify, bool | str | PathLike):
             kind = type(verify).__name__
@@ -72,7 +68,7 @@ class TransportCore:
         certificate, key = _certificate(cert)
         if not (limit is None or limit == "adaptive" or (isinstance(limit, int) and not isinstance(limit, bool))):
             raise UsageError(f"limit: {limit!r} is unknown; give a number of concurrent calls, 'adaptive', or None")
-        if isinstance(retries, bool):
+        if isinstance(policy["retries"], bool):
             raise TypeError("retries: a number, or a weir.Retry, not bool")
         self._owner = owner
         self._rate = rate_of(rate, keys)
@@ -80,18 +76,7 @@ class TransportCore:
         self._warned: set[str] = set()
         # Whether by scheme there is nothing to warn of, or that was done.
         self._checked_proxies: set[bool] = set()
-        self._policy = _weir.PolicyHandle(
-            {
-                "timeout": timeout,
-                "deadline": deadline,
-                "hedge": stages_of(hedge),
-                "retries": retries,
-                "budget": budget,
-                "success": success,
-                "retry_methods": retry_methods,
-                "max_response": max_response,
-            }
-        )
+        self._policy = _weir.PolicyHandle({**policy, "hedge": stages_of(policy["hedge"])})
         self._handle = _weir.TransportHandle(
             self._policy,
             {

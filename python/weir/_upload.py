@@ -15,17 +15,29 @@ def _as_bytes(piece: Any) -> bytes:
     return piece if isinstance(piece, bytes) else bytes(memoryview(piece))
 
 
-class Upload:
+class _Body:
+    """State of a body that is sent piece by piece."""
+
+    def __init__(self, streamed: _weir.StreamedCallHandle) -> None:
+        self._streamed = streamed
+        self._next: bytes | None = None
+        self.has_ended = False
+
+    def _end(self, error: str | None = None) -> None:
+        """End the body; with the name of an error it breaks off."""
+        self.has_ended = True
+        self._streamed.end_body(error)
+
+
+class Upload(_Body):
     """A body from an iterable. A piece is asked for only when there is room, so memory is bounded.
 
     Where the response comes before the body has ended, the rest is sent while the response is read.
     """
 
     def __init__(self, streamed: _weir.StreamedCallHandle, chunks: Iterable[bytes]) -> None:
-        self._streamed = streamed
+        super().__init__(streamed)
         self._chunks = iter(chunks)
-        self._next: bytes | None = None
-        self.has_ended = False
 
     def feed(self) -> None:
         """Send pieces until there is no room, of which a change of the streamed tells."""
@@ -38,12 +50,10 @@ class Upload:
                 try:
                     self._next = _as_bytes(next(self._chunks))
                 except StopIteration:
-                    self.has_ended = True
-                    streamed.end_body()
+                    self._end()
                     return
                 except BaseException as error:
-                    self.has_ended = True
-                    streamed.end_body(type(error).__name__)
+                    self._end(type(error).__name__)
                     raise
             # Pieces are kept until there is room, and empty ones are none.
             if self._next and not streamed.send(self._next):
@@ -51,14 +61,12 @@ class Upload:
             self._next = None
 
 
-class AsyncUpload:
+class AsyncUpload(_Body):
     """A body from an asynchronous iterable; as `Upload` otherwise."""
 
     def __init__(self, streamed: _weir.StreamedCallHandle, chunks: AsyncIterable[bytes]) -> None:
-        self._streamed = streamed
+        super().__init__(streamed)
         self._chunks: Any = aiter(chunks)
-        self._next: bytes | None = None
-        self.has_ended = False
 
     async def feed(self) -> None:
         """Send pieces until there is no room, of which a change of the streamed tells."""
@@ -71,12 +79,10 @@ class AsyncUpload:
                 try:
                     self._next = await self._in_time(anext(self._chunks))
                 except StopAsyncIteration:
-                    self.has_ended = True
-                    streamed.end_body()
+                    self._end()
                     return
                 except BaseException as error:
-                    self.has_ended = True
-                    streamed.end_body(type(error).__name__)
+                    self._end(type(error).__name__)
                     raise
                 if self._next is None:
                     # The call ends by itself; the body must not look complete.

@@ -192,9 +192,8 @@ class User(metaclass=_UserMeta):
         Raises:
             NoResponse: There is no response: connection, timeout or protocol.
         """
-        given = {"name": name, "params": params, "headers": headers, "json": json, "data": data, "files": files}
-        rest = {"cookies": cookies, "auth": auth, "timeout": timeout, "allow_redirects": allow_redirects}
-        return _exchange(self._weir_form(method, url, catch=catch, **given, **rest))
+        content = (name, params, headers, json, data, files, cookies, auth)
+        return _exchange(self._weir_form(method, url, form.RequestParts(*content, timeout, allow_redirects, catch)))
 
     async def grpc(
         self,
@@ -228,10 +227,9 @@ class User(metaclass=_UserMeta):
         own = [(str(field), str(value)) for field, value in (metadata or {}).items()]
         body = self._weir_calls.encode(method, _grpc_call.text_of(message), own)
         fields = _grpc_call.fields_of(metadata, self.timeout if timeout is None else timeout)
-        form = self._weir_form(
-            "POST", f"/{method.lstrip('/')}", name=name or method, headers=fields, data=body, timeout=timeout
-        )
-        return _grpc_call.GrpcResponse(await _exchange(form), self._weir_calls, method)
+        parts = form.RequestParts(name=name or method, headers=fields, data=body, timeout=timeout)
+        request = self._weir_form("POST", f"/{method.lstrip('/')}", parts)
+        return _grpc_call.GrpcResponse(await _exchange(request), self._weir_calls, method)
 
     def stream(self, method: str, url: str, **options: Any) -> StreamBlock:
         """Send a request whose response is read as a stream of events, within a block.
@@ -258,7 +256,7 @@ class User(metaclass=_UserMeta):
         ...                 if event.data == "[DONE]":
         ...                     break
         """
-        return StreamBlock(self, self._weir_form(method, url, is_streamed=True, **options))
+        return StreamBlock(self, self._weir_form(method, url, form.RequestParts(**options), is_streamed=True))
 
     def websocket(
         self,
@@ -302,36 +300,22 @@ class User(metaclass=_UserMeta):
         ...             print(await ws.receive(timeout=5))
         """
         name = name or f"WS {url}"
-        given = {"params": params, "headers": headers, "cookies": cookies, "auth": auth}
-        request = self._weir_form("GET", http_form(url), name=name, timeout=timeout, **given)
+        parts = form.RequestParts(name, params, headers, cookies=cookies, auth=auth, timeout=timeout)
+        request = self._weir_form("GET", http_form(url), parts)
         return block_of(request, name, subprotocols, form.timeout_s(self.timeout if timeout is None else timeout))
 
     def _weir_form(
-        self,
-        method: str,
-        url: str,
-        *,
-        name: str | None = None,
-        params: Any = None,
-        headers: Any = None,
-        json: Any = None,
-        data: Any = None,
-        files: Any = None,
-        cookies: Any = None,
-        auth: Any = None,
-        timeout: Any = None,
-        allow_redirects: bool = True,
-        catch: bool = False,
-        is_streamed: bool = False,
+        self, method: str, url: str, parts: form.RequestParts, *, is_streamed: bool = False
     ) -> _weir.ScriptRequest:
+        name, params, headers, json, data, files, cookies, auth, timeout, allow_redirects, catch = parts
         body, kind = form.body_of(json, data, files)
         if params:
             name = name or f"{method} {url}"
             url = form.with_params(url, params)
         timeout_s = form.timeout_s(self.timeout if timeout is None else timeout)
         own = form.headers_of(headers, kind, auth, cookies)
-        parts = (method.upper(), url, name, own, body, timeout_s, allow_redirects, catch, False, is_streamed)
-        return _Request(self._weir_session, *parts)
+        all_parts = (method.upper(), url, name, own, body, timeout_s, allow_redirects, catch, False, is_streamed)
+        return _Request(self._weir_session, *all_parts)
 
     def _weir_prepare(self) -> None:
         think = self.think

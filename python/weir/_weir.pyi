@@ -23,12 +23,14 @@ __all__ += ["CallRoute", "CallSchemas", "RequestHandle", "ResponseHandle", "RunH
 __all__ += ["ScriptEvent", "ScriptRequest", "ScriptResponse", "ScriptSession", "SocketOpen", "SocketStep"]
 __all__ += ["SenderHandle", "SentRequestHandle", "ServiceHandle", "StartedLoadHandle", "StreamStep"]
 __all__ += ["LimiterHandle", "LimiterSlotHandle", "TransportHandle"]
-__all__ += ["__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body"]
+__all__ += ["GRPC_STATUS_NAMES", "__version__", "abandon", "begin", "compare", "forked", "is_secret_name", "json_body"]
 __all__ += ["llm", "load", "now_ns"]
 __all__ += ["quick_request", "release_connections", "run_script", "serve", "shares_credentials", "simulate"]
 __all__ += ["split_url", "start_load", "wait", "without_secrets"]
 
 __version__: str
+GRPC_STATUS_NAMES: tuple[str, ...]
+"""Names of the statuses of gRPC, by their codes."""
 
 def compare(
     sides: Sequence[str], flags: Mapping[str, Sequence[str]], given: Sequence[Sequence[RunHandle] | None]

@@ -1,7 +1,5 @@
 """Transports for httpx: `httpx.Client(transport=weir.httpx.Transport(deadline=1.0))`."""
 
-from collections.abc import Callable
-
 import httpx as _library
 from typing_extensions import Unpack
 
@@ -10,14 +8,8 @@ from weir._httpx_options import HttpxOptions
 
 __all__ = ["AsyncTransport", "Transport", "attempts"]
 
-class _Options(HttpxOptions, total=False):
-    keys: str | Callable[[_library.Request], str] | None
-    limits: _library.Limits | None
-
 class Transport(_library.BaseTransport):
-    def __init__(self, **options: Unpack[_Options]) -> None: ...
-    def handle_request(self, request: _library.Request) -> _library.Response: ...
+    def __init__(self, **options: Unpack[HttpxOptions[_library.Request, _library.Limits]]) -> None: ...
 
 class AsyncTransport(_library.AsyncBaseTransport):
-    def __init__(self, **options: Unpack[_Options]) -> None: ...
-    async def handle_async_request(self, request: _library.Request) -> _library.Response: ...
+    def __init__(self, **options: Unpack[HttpxOptions[_library.Request, _library.Limits]]) -> None: ...

@@ -19,6 +19,16 @@ pub(super) struct ConnectionArgs {
     /// connect to this address instead of the URL's
     #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
     connect_to: Option<String>,
+    #[command(flatten)]
+    certificate_args: CertificateArgs,
+    /// skip certificate verification
+    #[arg(short = 'k', long, help_heading = CONNECTION)]
+    pub(super) insecure: bool,
+}
+
+/// Certificates that are trusted, and the one that is presented.
+#[derive(Clone, Debug, Args)]
+pub(super) struct CertificateArgs {
     /// trust these CA certificates (PEM) instead of the system's
     #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
     ca_cert: Option<PathBuf>,
@@ -28,9 +38,13 @@ pub(super) struct ConnectionArgs {
     /// use this private key (PEM) for --cert
     #[arg(long = "cert-key", value_name = "FILE", help_heading = CONNECTION)]
     cert_key: Option<PathBuf>,
-    /// skip certificate verification
-    #[arg(short = 'k', long, help_heading = CONNECTION)]
-    pub(super) insecure: bool,
+}
+
+impl CertificateArgs {
+    /// Options of TLS with these; `insecure` skips the verification.
+    pub(super) fn into_options(self, insecure: bool) -> TlsOptions {
+        TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure }
+    }
 }
 
 impl ConnectionArgs {
@@ -39,7 +53,7 @@ impl ConnectionArgs {
         Options {
             unix_socket: self.unix_socket,
             connect_to: self.connect_to,
-            tls: TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure: self.insecure },
+            tls: self.certificate_args.into_options(self.insecure),
             ..Options::default()
         }
     }

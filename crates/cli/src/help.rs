@@ -56,7 +56,22 @@ const PAGES: [(&str, &str); 36] = [
 /// Command line of the program.
 pub(super) fn command() -> Command {
     let command = with_reference(Cli::command(), "", "", &pages::base());
-    headings::with_headings(command).mut_subcommands(usual_flags::with_usual_flags)
+    headings::with_headings(command.mut_subcommands(without_help_command))
+        .mut_subcommands(|inner| usual_flags::with_usual_flags(with_log_beside_its_format(inner)))
+}
+
+/// Gateway whose access log is beside the format of the log; the flag itself is one of all servers.
+fn with_log_beside_its_format(command: Command) -> Command {
+    match command.get_name() {
+        "gate" => command.mut_arg("access_log", |arg| arg.help_heading(super::gate::OBSERVABILITY)),
+        _ => command,
+    }
+}
+
+/// Command without a subcommand `help`, if it runs without any: its first argument may be a file of that name.
+fn without_help_command(command: Command) -> Command {
+    let runs_alone = command.is_args_conflicts_with_subcommands_set();
+    command.disable_help_subcommand(runs_alone)
 }
 
 /// Text that is asked for by `weir help from` or `weir load --help TOPIC`, or why there is none.

@@ -1,6 +1,7 @@
 //! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run()`].
 
 mod agent_args;
+mod auth_timeout_args;
 mod capacity;
 mod compare;
 mod completions;
@@ -32,6 +33,7 @@ mod scenario_args;
 mod send;
 mod serve;
 mod server_args;
+mod service_connection_args;
 mod simulate;
 mod stream_args;
 mod study;
@@ -50,7 +52,7 @@ use weir_scripts::PythonHost;
 
 pub use weir_command::exit;
 
-/// Load-test HTTP services; with a test server, a gateway and a job sender
+/// Load-test HTTP services; also a test server, a gateway and a job sender
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {

@@ -5,11 +5,11 @@ mod script_choice;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-pub(super) use self::script_choice::collection_input;
+pub(super) use self::script_choice::{collection_input, named_value};
+use super::auth_timeout_args::{AuthTimeoutArgs, REQUEST};
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::grpc_args::GrpcArgs;
 use super::http2_args::Http2Args;
@@ -17,17 +17,15 @@ use super::log_args::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
 use super::stream_args::{EVENT_SOURCE, EventStreamArgs};
 use super::websocket_args::WebSocketArgs;
-use weir_base::units;
 use weir_load::Options;
 use weir_load::mix_file::{FlagCheck, MixFile};
 use weir_load::options::RequestBodySource;
 use weir_load::program::{is_javascript, is_python, is_script};
 use weir_load::steps::{ScenarioFile, ScenarioSource};
-use weir_request::secret_mask::{SecretMask, shown_pair};
+use weir_request::secret_mask::SecretMask;
 use weir_request::url_text::UrlText;
 use weir_scenario_files::{ImportedScenarios, import_scenarios, read_variables};
 
-const REQUEST: &str = "Request";
 const SCENARIO: &str = "Scenario";
 
 /// Request, and the connections that carry it.
@@ -80,12 +78,8 @@ pub(super) struct RequestArgs {
     /// weight the bodies, in order [default: equal]
     #[arg(long, value_name = "W,W,...", value_delimiter = ',', help_heading = REQUEST)]
     weights: Vec<f64>,
-    /// send basic authentication
-    #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
-    auth: Option<String>,
-    /// time out a request, or its wait for a connection [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    auth_timeout_args: AuthTimeoutArgs,
 
     /// open a new connection for each request
     #[arg(long = "no-keepalive", help_heading = CONNECTION)]
@@ -157,16 +151,12 @@ impl RequestArgs {
         if self.scenarios.is_empty() && self.think.is_some() && !self.mix_from_args.is_given() {
             return Err("--think needs a scenario; name one with -s FILE".to_owned());
         }
-        let pair = |text: &String| {
-            let (name, value) =
-                text.split_once('=').ok_or_else(|| format!("--variable '{}': write NAME=VALUE", shown_pair(text)))?;
-            Ok((name.to_owned(), value.to_owned()))
-        };
         let mut variables = Vec::new();
         for path in &self.variable_files {
             variables.extend(read_variables(&folder.join(path))?);
         }
-        variables.extend(self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?);
+        variables
+            .extend(self.variables.iter().map(|pair| named_value("variable", pair)).collect::<Result<Vec<_>, _>>()?);
         let settings = ScenarioSource { variables, think: self.think.clone(), ..ScenarioSource::default() };
         let settings = self.scenario_args.apply(settings)?;
         if self.mix_from_args.is_given() {
@@ -254,7 +244,8 @@ impl RequestArgs {
 
     /// Takes flags that the command line does not give.
     pub(super) fn add_defaults(&mut self, other: Self) {
-        self.timeout = self.timeout.or(other.timeout);
+        let timeout = &mut self.auth_timeout_args.timeout;
+        *timeout = timeout.or(other.auth_timeout_args.timeout);
         self.success = self.success.take().or(other.success);
         self.no_keep_alive |= other.no_keep_alive;
         self.connection_args.insecure |= other.connection_args.insecure;
@@ -293,8 +284,8 @@ impl RequestArgs {
             headers: self.headers,
             bodies: self.bodies,
             weights: self.weights,
-            auth: self.auth,
-            timeout: self.timeout,
+            auth: self.auth_timeout_args.auth,
+            timeout: self.auth_timeout_args.timeout,
             no_keepalive: self.no_keep_alive,
             pipeline: self.pipeline,
             http2: self.http2_args.into_options(),

@@ -2,23 +2,22 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use weir_base::units;
 use weir_load::Options;
 use weir_load::grpc::is_grpc_url;
 use weir_load::options::RequestBodySource;
 use weir_load::steps::{DataSource, RowOrder, ScenarioSource, Value};
 use weir_machine::input_file;
-use weir_request::secret_mask::{SecretMask, shown_pair};
+use weir_request::secret_mask::SecretMask;
 use weir_request::url_text::UrlText;
 
+use super::auth_timeout_args::{AuthTimeoutArgs, REQUEST};
 use super::connection_args::ConnectionArgs;
 use super::grpc_args::GrpcArgs;
 use super::k6_flags::K6Flags;
-use super::request_args::{collection_input, whole_body};
+use super::request_args::{collection_input, named_value, whole_body};
 use weir_command::Messages;
 use weir_command::stdout::reserve_stdout;
 use weir_load::program::{ScriptOptions, is_collection, is_javascript, is_python, is_script};
@@ -32,7 +31,6 @@ const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://l
 
 const SCENARIO: &str = "Scenario";
 const OUTPUT: &str = "Output";
-const REQUEST: &str = "Request";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -89,12 +87,8 @@ pub(super) struct RunArgs {
     /// add a header to all requests; repeatable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUEST)]
     headers: Vec<String>,
-    /// send basic authentication
-    #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
-    auth: Option<String>,
-    /// time out a request, or its wait for a connection [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    auth_timeout_args: AuthTimeoutArgs,
 
     /// send this message (grpc or ws URL), @FILE or @-; repeatable
     #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
@@ -182,18 +176,9 @@ impl RunArgs {
         if listens && (request_scenario.data.is_some() || !request_scenario.variables.is_empty()) {
             return Err("--variable and --data are for messages of a ws URL; write -b TEXT".to_owned());
         }
-        Ok(Options {
-            url,
-            request_scenario,
-            headers: self.headers,
-            auth: self.auth,
-            redact,
-            timeout: self.timeout,
-            seed: Some(self.seed),
-            bodies,
-            websocket: WebSocketOptions { subprotocols: self.subprotocols, listens, ..WebSocketOptions::default() },
-            ..self.connection_args.into_options()
-        })
+        let base = self.base_options();
+        let websocket = WebSocketOptions { subprotocols: self.subprotocols, listens, ..WebSocketOptions::default() };
+        Ok(Options { url, request_scenario, redact, bodies, websocket, ..base })
     }
 
     /// Options of a load of one call.
@@ -213,18 +198,19 @@ impl RunArgs {
         }
         let body = self.bodies.first().map(whole_body).transpose()?;
         let (request_scenario, redact) = self.variables()?;
-        Ok(Options {
-            url,
-            request_scenario,
-            headers: self.headers,
-            auth: self.auth,
-            redact,
-            timeout: self.timeout,
+        let (base, bodies) = (self.base_options(), body.into_iter().collect());
+        Ok(Options { url, request_scenario, redact, bodies, grpc: self.grpc_args.into_options(), ..base })
+    }
+
+    /// Options of every request, without what the requests are.
+    fn base_options(&self) -> Options {
+        Options {
+            headers: self.headers.clone(),
+            auth: self.auth_timeout_args.auth.clone(),
+            timeout: self.auth_timeout_args.timeout,
             seed: Some(self.seed),
-            bodies: body.into_iter().collect(),
-            grpc: self.grpc_args.into_options(),
-            ..self.connection_args.into_options()
-        })
+            ..self.connection_args.clone().into_options()
+        }
     }
 
     fn play_script(
@@ -252,7 +238,7 @@ impl RunArgs {
         if self.base_url.starts_with('-') {
             own.insert(0, std::mem::take(&mut self.base_url));
         }
-        let output = self.output();
+        let (output, base) = (self.output(), self.base_options());
         let pairs: Vec<String> = self.variables.iter().chain(&self.secrets).cloned().collect();
         let files = std::mem::take(&mut self.variable_files).into_iter();
         let collection = collection_input(files, &pairs, self.data.as_deref())?;
@@ -270,15 +256,7 @@ impl RunArgs {
         if output.is_json {
             reserve_stdout()?;
         }
-        let options = Options {
-            url: self.base_url,
-            headers: self.headers,
-            auth: self.auth,
-            timeout: self.timeout,
-            seed: Some(self.seed),
-            no_template: true,
-            ..self.connection_args.into_options()
-        };
+        let options = Options { url: self.base_url, no_template: true, ..base };
         play_script(&script, options, &output, host, messages)
     }
 
@@ -329,24 +307,9 @@ impl RunArgs {
         let (variables, redact) = self.variables()?;
         source.variables.extend(variables.variables);
         source.data = variables.data.or(source.data);
-        Ok(Options {
-            url: self.base_url,
-            scenarios: vec![source],
-            headers: self.headers,
-            auth: self.auth,
-            redact,
-            timeout: self.timeout,
-            seed: Some(self.seed),
-            ..self.connection_args.into_options()
-        })
+        let base = self.base_options();
+        Ok(Options { url: self.base_url, scenarios: vec![source], redact, ..base })
     }
-}
-
-/// Name and value of a variable.
-fn named_value(flag: &str, pair: &str) -> Result<(String, String), String> {
-    let (name, value) =
-        pair.split_once('=').ok_or_else(|| format!("--{flag} '{}': write NAME=VALUE", shown_pair(pair)))?;
-    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn read_scenario(path: &Path) -> Result<ScenarioSource, String> {

@@ -28,7 +28,7 @@ const NEW_EXAMPLES: &str = "Examples:
   weir study new experiments/threads.toml";
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub(super) struct StudyArgs {
     #[command(subcommand)]
     command: Option<StudyCommand>,

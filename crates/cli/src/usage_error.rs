@@ -39,9 +39,6 @@ const FLAG_SYNONYMS: [(&str, &str); 25] = [
     ("keep-alive", "keepalive"),
 ];
 
-/// Commands of the feature `sqlite`.
-const SQLITE_COMMANDS: [&str; 3] = ["history", "trend", "ui"];
-
 /// Command that the arguments name, by its full name: `weir send list`.
 pub(super) fn target_command(mut command: Command, args: &[OsString]) -> Command {
     command.build();
@@ -64,11 +61,6 @@ pub(super) fn message(error: &clap::Error, asked: &Command, args: &[OsString]) -
     let line = without_value(what.copied().collect::<Vec<_>>().join(" "), error);
     let line = line.trim_start_matches("error: ").trim_end_matches("For more information, try '--help'.").trim_end();
     let name = asked.get_bin_name().unwrap_or("weir");
-    if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
-        && SQLITE_COMMANDS.contains(&given.as_str())
-    {
-        return format!("this build of weir has no '{given}'; build it with the feature sqlite");
-    }
     if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg)
         && flag.split('=').next() == Some("--on")
     {

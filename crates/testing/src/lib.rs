@@ -8,6 +8,7 @@
 mod certificates;
 mod closed_port;
 mod connection;
+mod counting_allocator;
 mod disk;
 mod dns;
 mod frames;
@@ -33,6 +34,7 @@ mod wire;
 
 pub use certificates::{Authority, Pair};
 pub use closed_port::closed_address;
+pub use counting_allocator::CountingAllocator;
 pub use disk::Disk;
 pub use dns::{DnsManner, DnsSeen, DnsServer};
 pub use frames::{Frame, Frames};

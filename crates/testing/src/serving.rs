@@ -28,6 +28,11 @@ impl Serving {
         Self::start_in(Weir::new(), args)
     }
 
+    /// The same with words that spaces separate.
+    pub fn start_line(line: &str) -> Self {
+        Self::start(&line.split(' ').collect::<Vec<_>>())
+    }
+
     /// The same in a folder that has files in it.
     pub fn start_in(weir: Weir, args: &[&str]) -> Self {
         Self::run(weir, &[&["serve"], args].concat())

@@ -1,7 +1,6 @@
 //! State that the calls of a client share, on all event loops.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use http::HeaderName;
@@ -26,6 +25,7 @@ use super::request::{ClientRequest, RequestHandle};
 use super::upstream_plan::{OriginKey, UpstreamPlan};
 use crate::arguments::PythonArgs;
 use crate::errors;
+use crate::form::tls_options;
 
 /// Header with the remaining time of a call, as Envoy has it.
 pub(crate) static TIME_LEFT_HEADER: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
@@ -72,12 +72,7 @@ impl ClientHandle {
     #[new]
     fn new(form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let form = PythonArgs(form.copy()?);
-        let tls = TlsOptions {
-            cacert: form.take::<Option<PathBuf>>("cacert")?,
-            cert: form.take("cert")?,
-            key: form.take("key")?,
-            insecure: form.take("insecure")?,
-        };
+        let tls = tls_options(&form, "key")?;
         let http2 = form.take("http2")?;
         let given = form.take::<Option<i64>>("max_concurrency")?;
         if let Some(max) = given.filter(|max| *max < 1) {

@@ -352,7 +352,7 @@ impl ThreadProgram for PythonThread {
     }
 
     fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {
-        Some(ProgramOrigin { origin: self.origins.get(origin)?.clone(), address: None })
+        Some(ProgramOrigin { origin: self.origins.get(origin)?.clone(), address: None, is_for_calls: false, tls: None })
     }
 
     fn next_start(&self, user: u32) -> Option<Nanos> {

@@ -38,6 +38,7 @@ use crate::client::request::{ClientRequest, check_framing, header_map, parse_met
 use crate::client::upstream_plan::UpstreamPlan;
 use crate::decisions::budget::BudgetHandle;
 use crate::errors;
+use crate::form::tls_options;
 use crate::limiter::handle::LimiterHandle;
 use crate::limiter::keyed_rate::RateKey;
 
@@ -97,12 +98,7 @@ impl TransportHandle {
     fn new(policy: &PolicyHandle, form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let py = form.py();
         let form = PythonArgs(form.copy()?);
-        let tls = TlsOptions {
-            cacert: form.take::<Option<PathBuf>>("cacert")?,
-            cert: form.take("cert")?,
-            key: form.take("key")?,
-            insecure: form.take("insecure")?,
-        };
+        let tls = tls_options(&form, "key")?;
         let http2 = form.take("http2")?;
         let socket = form.take("socket")?;
         let idle_timeout = form.time("idle_timeout")?.map(Nanos::from);

@@ -24,7 +24,7 @@ def require_greenlet(path: str) -> None:
     try:
         import_module("greenlet")
     except ModuleNotFoundError as error:
-        install = f"{sys.executable} -m pip install 'weir-http[locust]'"
+        install = f"{sys.executable} -m pip install greenlet requests"
         raise SystemExit(f"{path} is a locustfile, which needs the package greenlet; write {install}") from error
 
 

@@ -1,26 +1,15 @@
-// Echo server of coder/websocket, which counts.
+// Echo server of coder/websocket; `../counts.go` stands beside it.
 package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/coder/websocket"
 )
 
-var connections, messages, bytes, sent atomic.Int64
-
 func main() {
-	http.HandleFunc("/stats", func(w http.ResponseWriter, _ *http.Request) {
-		json.NewEncoder(w).Encode(map[string]int64{
-			"connections": connections.Load(), "messages": messages.Load(), "bytes": bytes.Load(), "sent": sent.Load(),
-		})
-	})
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	serve(func(w http.ResponseWriter, r *http.Request) {
 		options := &websocket.AcceptOptions{
 			CompressionMode: websocket.CompressionContextTakeover, CompressionThreshold: 1,
 		}
@@ -44,10 +33,4 @@ func main() {
 			sent.Add(1)
 		}
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("{\"listening\":\"http://%s\"}\n", listener.Addr())
-	panic(http.Serve(listener, nil))
 }

@@ -1,29 +1,18 @@
-// Echo server of gorilla/websocket, which counts.
+// Echo server of gorilla/websocket; `../counts.go` stands beside it.
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"net"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/gorilla/websocket"
 )
-
-var connections, messages, bytes, sent atomic.Int64
 
 func main() {
 	upgrader := websocket.Upgrader{
 		EnableCompression: true,
 		CheckOrigin:       func(*http.Request) bool { return true },
 	}
-	http.HandleFunc("/stats", func(w http.ResponseWriter, _ *http.Request) {
-		json.NewEncoder(w).Encode(map[string]int64{
-			"connections": connections.Load(), "messages": messages.Load(), "bytes": bytes.Load(), "sent": sent.Load(),
-		})
-	})
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	serve(func(w http.ResponseWriter, r *http.Request) {
 		socket, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
 			return
@@ -43,10 +32,4 @@ func main() {
 			sent.Add(1)
 		}
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("{\"listening\":\"http://%s\"}\n", listener.Addr())
-	panic(http.Serve(listener, nil))
 }

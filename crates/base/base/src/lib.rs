@@ -2,6 +2,7 @@
 //! counters in fixed memory.
 //!
 //! - [`calendar`], [`timestamp`]: dates, and times of ISO 8601
+//! - [`connection_fields`]: fields of HTTP that belong to a connection
 //! - [`decimal_seconds`]: seconds as digits
 //! - [`duration_text`], [`number_text`]: durations and numbers as text
 //! - [`failure`]: kinds of failures without a valid response
@@ -19,6 +20,7 @@
 //! - [`units`]: notation of times, stages and arrival processes
 
 pub mod calendar;
+pub mod connection_fields;
 pub mod decimal_seconds;
 pub mod duration_text;
 pub mod failure;

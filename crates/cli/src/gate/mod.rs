@@ -31,12 +31,7 @@ use weir_server::{AccessLogFormat, Handover, MAX_WORKERS, Options};
 
 /// Flags of `weir gate`.
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
-    disable_help_subcommand = true,
-    after_help = EXAMPLES
-)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
 pub(super) struct GateArgs {
     #[command(subcommand)]
     command: Option<FileCommand>,
@@ -91,7 +86,7 @@ pub(super) struct GateArgs {
     tunnel_timeout: Duration,
 }
 
-const OBSERVABILITY: &str = "Observability";
+pub(super) const OBSERVABILITY: &str = "Observability";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -13,8 +13,8 @@ pub(crate) const FROM: &str = "Bring what you have:
   plan.jmx of JMeter              weir load -s plan.jmx
   openapi.yaml, requests.http     weir load -s openapi.yaml http://localhost:8080
   curl commands, in a file        weir load -s login.sh
-  any of these, to edit           weir import plan.jmx -o plan.hurl
-  a browser                       weir record -o plan.hurl
+  one of the last five, to edit   weir import plan.jmx -o plan.hurl
+  a visit in a browser            weir record -o plan.hurl
   access.log, at its times        weir replay access.log --target http://localhost:8080
   access.log, its mix             weir load http://localhost:8080 --mix-from access.log
   a gRPC service                  weir load grpc://localhost:50051/pkg.Service/Method -b '{}'
@@ -23,5 +23,5 @@ pub(crate) const FROM: &str = "Bring what you have:
     JMeter or vegeta              weir compare old.json new.json
   jobs.jsonl                      weir send jobs.jsonl --limit 20/1s
 
-Given a flag of ab, wrk, wrk2, hey, oha, k6, vegeta, Locust or JMeter, weir prints the name of its own.
+If you give a flag of ab, wrk, wrk2, hey, oha, k6, vegeta, Locust or JMeter, weir prints its own name for it.
 ";

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::super::connection_args::{CONNECTION, ConnectionArgs};
-use super::super::http2_args::Http2Args;
+use crate::service_connection_args::ServiceConnectionArgs;
 use weir_base::units;
 use weir_llm::RequestApi;
 use weir_llm::load::EndpointOptions;
@@ -18,7 +17,7 @@ const ENDPOINT: &str = "Endpoint";
 pub(super) struct EndpointArgs {
     /// server's URL, e.g. http://localhost:8000; the API's path is added
     url: String,
-    /// request this model (the server's name for it)
+    /// request this model, as the server names it; most APIs need it
     #[arg(long, value_name = "NAME", help_heading = ENDPOINT)]
     model: Option<String>,
     /// use chat, completions, responses, embeddings, messages, ollama, ollama-generate, tgi [default: by path or chat]
@@ -55,22 +54,15 @@ pub(super) struct EndpointArgs {
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = ENDPOINT)]
     stall_timeout: Option<Duration>,
 
-    /// open a new connection for each request
-    #[arg(long = "no-keepalive", help_heading = CONNECTION)]
-    no_keep_alive: bool,
     #[command(flatten)]
-    http2_args: Http2Args,
-    #[command(flatten)]
-    connection_args: ConnectionArgs,
-    /// send this TLS server name [default: the URL's host]
-    #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
-    sni: Option<String>,
+    connection_args: ServiceConnectionArgs,
 }
 
 impl EndpointArgs {
     /// Options of the endpoint.
     pub(super) fn into_options(self) -> EndpointOptions {
-        let Options { unix_socket, connect_to, tls, .. } = self.connection_args.into_options();
+        let Options { no_keepalive, http2, unix_socket, connect_to, tls, sni, .. } =
+            self.connection_args.into_options();
         EndpointOptions {
             url: self.url,
             model: self.model,
@@ -85,12 +77,12 @@ impl EndpointArgs {
             headers: self.headers,
             timeout: self.timeout,
             stall_timeout: self.stall_timeout,
-            no_keep_alive: self.no_keep_alive,
-            http2: self.http2_args.into_options(),
+            no_keep_alive: no_keepalive,
+            http2,
             unix_socket,
             connect_to,
             tls,
-            sni: self.sni,
+            sni,
         }
     }
 }

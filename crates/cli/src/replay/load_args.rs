@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::super::connection_args::{CONNECTION, ConnectionArgs};
-use super::super::http2_args::Http2Args;
+use crate::auth_timeout_args::{AuthTimeoutArgs, REQUEST};
 use crate::live_args::{LiveArgs, SpanArgs};
 use crate::run_file_args::RunFileArgs;
+use crate::service_connection_args::ServiceConnectionArgs;
 use weir_base::units;
 use weir_load::Options;
 use weir_measure::slo::Slo;
@@ -16,7 +16,6 @@ use weir_report::ReportFormat;
 use weir_session::SessionOptions;
 
 const LOAD: &str = "Load";
-const REQUEST: &str = "Request";
 const RESULT: &str = "Result";
 
 /// Load that a log becomes, its requests, and its result.
@@ -28,12 +27,8 @@ pub(super) struct ReplayLoadArgs {
     /// add a request header; 'NAME:' removes a default one; repeatable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUEST)]
     headers: Vec<String>,
-    /// send basic authentication
-    #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
-    auth: Option<String>,
-    /// time out a request, or its wait for a connection [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
-    timeout: Option<Duration>,
+    #[command(flatten)]
+    auth_timeout_args: AuthTimeoutArgs,
 
     /// replay faster or slower, e.g. 2x, 0.5 [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = log_factor, help_heading = LOAD)]
@@ -63,16 +58,8 @@ pub(super) struct ReplayLoadArgs {
     #[arg(long, value_name = "N", help_heading = LOAD)]
     seed: Option<u64>,
 
-    /// open a new connection for each request
-    #[arg(long = "no-keepalive", help_heading = CONNECTION)]
-    no_keep_alive: bool,
     #[command(flatten)]
-    http2_args: Http2Args,
-    #[command(flatten)]
-    connection_args: ConnectionArgs,
-    /// send this TLS server name [default: the URL's host]
-    #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
-    sni: Option<String>,
+    connection_args: ServiceConnectionArgs,
 
     /// set an objective, e.g. "p99<200ms", "errors<1%"; exit with 1 if missed; repeatable
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
@@ -113,8 +100,8 @@ impl ReplayLoadArgs {
         Options {
             url: self.target.clone().unwrap_or_default(),
             headers: self.headers.clone(),
-            auth: self.auth.clone(),
-            timeout: self.timeout,
+            auth: self.auth_timeout_args.auth.clone(),
+            timeout: self.auth_timeout_args.timeout,
             connections: self.connections,
             threads: self.threads,
             requests: self.requests,
@@ -122,9 +109,6 @@ impl ReplayLoadArgs {
             spin: self.spin,
             warmup: self.warmup,
             seed: self.seed,
-            no_keepalive: self.no_keep_alive,
-            http2: self.http2_args.clone().into_options(),
-            sni: self.sni.clone(),
             ..self.connection_args.clone().into_options()
         }
     }

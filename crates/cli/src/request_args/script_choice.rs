@@ -142,6 +142,15 @@ impl RequestArgs {
     }
 }
 
+/// Name and value of a variable, of this flag.
+///
+/// # Errors
+/// One line, if there is no equals sign.
+pub(crate) fn named_value(flag: &str, pair: &str) -> Result<(String, String), String> {
+    let named = pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    named.ok_or_else(|| format!("--{flag} '{}': write NAME=VALUE", shown_pair(pair)))
+}
+
 /// Variables and rows of a collection of Postman: those of files, then the pairs.
 ///
 /// # Errors
@@ -156,9 +165,7 @@ pub(crate) fn collection_input(
         variables.extend(read_variables(&path)?);
     }
     for pair in pairs {
-        let (name, value) =
-            pair.split_once('=').ok_or_else(|| format!("--variable '{}': write NAME=VALUE", shown_pair(pair)))?;
-        variables.push((name.to_owned(), value.to_owned()));
+        variables.push(named_value("variable", pair)?);
     }
     // Values are texts, as those of environments.
     let text = |(name, value): (String, String)| {

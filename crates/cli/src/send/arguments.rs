@@ -26,12 +26,7 @@ use weir_send::{ApiKey, HostLimit, JobDefaults, KeyHosts, Options, ResponseRules
 use weir_send_file::BulkOptions;
 
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
-    disable_help_subcommand = true,
-    after_help = EXAMPLES
-)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
 pub(crate) struct SendArgs {
     #[command(subcommand)]
     pub(super) queue: Option<QueueCommand>,
@@ -92,7 +87,7 @@ pub(crate) struct SendArgs {
         long = "limit",
         value_name = "LIMIT",
         help_heading = LIMITS_HEADING,
-        help = "limit a key's rate per host: [host=HOST ][ALGORITHM:]COUNT/TIME or none; repeatable [default: learned]"
+        help = "limit a key's rate per host, e.g. 500/1m, bucket:100/1s, none; repeatable [default: learned]"
     )]
     limits: Vec<String>,
     /// limit the jobs' weights likewise, e.g. tokens; repeatable
@@ -115,7 +110,7 @@ pub(crate) struct SendArgs {
     /// retry a job at most N times
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=1000), help_heading = JOBS_HEADING)]
     retries: u32,
-    /// double the wait before retries, from first to longest
+    /// wait from the first to the longest time before a retry, doubling
     #[arg(long, value_name = "TIME..TIME", default_value = "500ms..60s", value_parser = backoff, help_heading = JOBS_HEADING)]
     backoff: Backoff,
     /// dead-letter a host's jobs once it has been down this long [default: never]
@@ -149,7 +144,7 @@ pub(crate) struct SendArgs {
 }
 
 const EXAMPLES: &str = r#"Examples:
-  weir send jobs.jsonl --url "http://localhost:9999/?key={key}" --keys-file keys.txt --limit 20/1s
+  weir send jobs.jsonl --url http://localhost:8080 -H "Authorization: Bearer $TOKEN" --limit 500/1m
   weir send - --url http://localhost:9999/jobs --out results.jsonl < jobs.jsonl"#;
 
 const REQUESTS_HEADING: &str = "Requests";

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{ServiceArgs, WorkerArgs, named};
-use weir_serve::work::{Options, WorkOverflow};
-use weir_serve::{TestService, read_delay};
+use weir_serve::work::{Options, WorkOverflow, WorkPath};
+use weir_serve::{TestService, read_body, read_delay};
 use weir_workload::delay::Delay;
 use weir_workload::mix::Mix;
 use weir_workload::phases::Phases;
@@ -12,8 +12,15 @@ use weir_workload::phases::Phases;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weir serve work --mix error=10% --delay lognormal:200ms,p99=900ms
+  weir serve work --path '/v1/*' --body @order.json --mix error=10%
   weir serve work --phases \"healthy 30s, slow 10s, down 5s\" --slots 8 --max-queue 20")]
 pub(super) struct WorkArgs {
+    /// serve this path, too; with * at its end all paths below
+    #[arg(long, help_heading = WORK)]
+    path: Option<WorkPath>,
+    /// send this body with good responses [default: {"time": N}]
+    #[arg(long, value_name = "TEXT|@FILE", value_parser = read_body, help_heading = WORK)]
+    body: Option<String>,
     /// delay responses, e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms, @FILE
     #[arg(long, value_name = "DELAY", default_value = "100ms..600ms", value_parser = read_delay, help_heading = WORK)]
     delay: Delay,
@@ -48,6 +55,8 @@ impl WorkArgs {
     pub(super) fn into_options(self) -> (TestService, ServiceArgs, usize) {
         let options = Options {
             seed: self.service_args.seed,
+            path: self.path,
+            body: self.body,
             delay: self.delay,
             slow_delay: self.slow_delay,
             mix: self.mix,

@@ -2,13 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use weir_testing::{Authority, DnsManner, DnsServer, Reply, Server, Serving, Weir, until};
 
-use crate::gate_upstreams::{at_one_port, configured};
+use crate::gate_upstreams::{at_one_port, configured, while_calls_are_made};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -65,30 +63,13 @@ fn addresses_come_and_go_by_their_time_to_live() {
     until("two hosts", PATIENCE, || hosts(&gate) == expected(&[1, 2]));
     assert_eq!(count(&calls(&gate, 6), "one"), 3);
 
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let callers: Vec<_> = (0..3)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut connection = gate.connect();
-                    let mut made = 0;
-                    while !stop.load(Ordering::Relaxed) {
-                        assert_eq!(connection.get("/").status, 200);
-                        made += 1;
-                    }
-                    made
-                })
-            })
-            .collect();
+    while_calls_are_made(&gate, || {
         for numbers in [&[3][..], &[1], &[2, 3]] {
             dns.set_records(&records(numbers));
             until("other hosts", PATIENCE, || {
                 hosts(&gate).into_iter().collect::<HashSet<_>>() == expected(numbers).into_iter().collect()
             });
         }
-        stop.store(true, Ordering::Relaxed);
-        let made: usize = callers.into_iter().map(|caller| caller.join().unwrap()).sum();
-        assert!(made > 0, "{made}");
     });
     until("the close of the connections", PATIENCE, || one.counts().open == 0);
     drop((two, three));

@@ -39,6 +39,27 @@ pub(crate) fn at_one_port<const N: usize>(names: [&'static str; N], script: fn(&
     panic!("no port is free at all addresses");
 }
 
+/// Does something while three clients make calls, of which none fails.
+pub(crate) fn while_calls_are_made(gate: &Serving, act: impl FnOnce()) {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let call = || {
+            let mut connection = gate.connect();
+            let mut calls = 0;
+            while !stop.load(Ordering::Relaxed) {
+                assert_eq!(connection.get("/").status, 200);
+                calls += 1;
+            }
+            calls
+        };
+        let callers = [(); 3].map(|()| scope.spawn(call));
+        act();
+        stop.store(true, Ordering::Relaxed);
+        let calls: usize = callers.into_iter().map(|caller| caller.join().unwrap()).sum();
+        assert!(calls > 0, "{calls}");
+    });
+}
+
 #[test]
 fn the_addresses_of_a_name_are_hosts_that_come_and_go() {
     let [one, two, three] = at_one_port(["one", "two", "three"], Reply::ok);
@@ -59,29 +80,12 @@ fn the_addresses_of_a_name_are_hosts_that_come_and_go() {
     assert_eq!(two.seen()[0].header("host"), Some("test"), "the Host header is the caller's");
 
     // The first address goes, a third one comes, while calls are made.
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let callers: Vec<_> = (0..3)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut connection = gate.connect();
-                    let mut calls = 0;
-                    while !stop.load(Ordering::Relaxed) {
-                        assert_eq!(connection.get("/").status, 200);
-                        calls += 1;
-                    }
-                    calls
-                })
-            })
-            .collect();
+    while_calls_are_made(&gate, || {
         for turn in 0..10 {
             let address = if turn % 2 == 0 { 3 } else { 1 };
             gate.weir.write_over("hosts", &format!("127.0.0.{address} backend.test\n"));
             until("other hosts", PATIENCE, || host(if turn % 2 == 0 { 3 } else { 1 }) && !host(2));
         }
-        stop.store(true, Ordering::Relaxed);
-        let calls: usize = callers.into_iter().map(|caller| caller.join().unwrap()).sum();
-        assert!(calls > 0, "{calls}");
     });
     until("the last host", PATIENCE, || host(1) && !host(3));
     until("the close of the connections", PATIENCE, || two.counts().open == 0 && three.counts().open == 0);

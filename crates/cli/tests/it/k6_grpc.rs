@@ -116,12 +116,17 @@ fn mistakes_of_calls_are_exceptions_with_what_to_write() {
         ("begin(); client.invoke(ECHO, { texts: 'a' })", "texts"),
         ("begin(); client.invoke(ECHO, {}, { metadata: { 'grpc-timeout': '1S' } })", "is set by gRPC itself"),
         ("begin(); client.invoke(ECHO, {}, { headers: {} })", "'headers' is not supported"),
-        ("client.connect(__ENV.HOST, { tls: {} })", "'tls' is not supported; give --cacert"),
-        ("client.connect(__ENV.HOST, { plaintext: true })", "call load() first, or set reflect: true"),
+        ("client.connect(__ENV.HOST, { tls: { cert: 'a' } })", "tls: key: it is missing"),
+        ("client.connect(__ENV.HOST, { tls: { cacerts: 'a' } })", "tls: cacerts: no certificate"),
+        ("client.connect(__ENV.HOST, { tls: { password: 'a' } })", "'password' is not supported"),
+        (
+            "client.connect(__ENV.HOST, { plaintext: true }); client.invoke(ECHO, {})",
+            "call client.load() first, or connect with reflect: true",
+        ),
         ("client.connect('http://a/b', { plaintext: true })", "write host:port"),
         ("client.load([], 'a.proto')", "is for the init context"),
-        ("new grpc.Stream(client, ECHO)", "Stream of k6/net/grpc is not supported"),
-        ("client.healthCheck()", "healthCheck() is not supported"),
+        ("new grpc.Stream(client, ECHO)", "call client.connect() first"),
+        ("client.healthCheck()", "call client.connect() first"),
     ] {
         let (output, run) = play(&serving.address, &format!("{REFLECT}export default () => {{ {call}; }};\n"), &ONCE);
         let exceptions = &run.unwrap().script.unwrap().exceptions;
@@ -132,8 +137,6 @@ fn mistakes_of_calls_are_exceptions_with_what_to_write() {
 #[test]
 fn mistakes_before_the_load_are_one_line() {
     for (body, reason) in [
-        ("import http from 'k6/http';\n", "k6/net/grpc cannot be used with k6/http"),
-        ("import ws from 'k6/ws';\n", "k6/net/grpc cannot be used with k6/http, k6/ws"),
         ("new Client().load(['protos'], 'other.proto');\n", "no file 'other.proto'"),
         ("new Client().loadProtoset('set.bin');\n", "set.bin"),
         ("new Client().connect('a:1');\n", "not available in the init context"),

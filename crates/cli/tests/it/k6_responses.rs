@@ -2,19 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use weir_measure::{LoadModel, Run};
-use weir_testing::{Output, Reply, Seen, Server, Weir};
+use weir_testing::{Reply, Seen, Server, Weir};
 
-/// Runs a script; returns what it printed, and the run.
-fn play(server: &Server, script: &str, args: &[&str]) -> (Output, Run) {
-    let folder = Weir::new();
-    folder.write("users.js", script);
-    let host = format!("HOST={}", server.url(""));
-    let flags = ["load", "-q", "-s", "users.js", "-e", &host, "-o", "run.json"];
-    let output = folder.run(&[&flags, args].concat());
-    let run = folder.read("run.json");
-    assert!(!run.is_empty(), "{output:?}");
-    (output, Run::from_json(&run).unwrap())
-}
+use crate::k6_scripts::play;
 
 /// Names of the checks that have failed.
 fn failed_checks(run: &Run) -> Vec<String> {
@@ -49,6 +39,8 @@ fn a_response_is_an_object_with_all_its_fields() {
             && r.request.cookies.own[0].value === 'v',
           set: () => r.body === 'other' && r.extra === 1 && r.timings.own === 2 && r.timings === r.timings,
           keys: () => Object.keys(r).length === 17,
+          peer: () => r.remote_ip === '127.0.0.1' && `:${r.remote_port}` === __ENV.HOST.slice(-`${r.remote_port}`.length - 1)
+            && r.tls_version === '' && r.tls_cipher_suite === '',
           class: () => r instanceof http.Response && 'status' in r && !('other' in r) && r.other === undefined,
         });
         check(http.get(`${__ENV.HOST}/j`), {

@@ -26,7 +26,7 @@ fn service() -> Server {
 }
 
 /// Runs a script; returns what it printed, and the run.
-fn play(server: &Server, script: &str, args: &[&str]) -> (Output, Run) {
+pub(crate) fn play(server: &Server, script: &str, args: &[&str]) -> (Output, Run) {
     let folder = Weir::new();
     folder.write("users.js", script);
     let host = format!("HOST={}", server.url(""));
@@ -194,7 +194,9 @@ fn scenarios_have_their_executors() {
 
 #[test]
 fn setup_is_called_once_and_all_users_have_its_value() {
-    let body = "export const options = { vus: 3, iterations: 9 };
+    let body = "export const options = { vus: 3, iterations: 9, thresholds: {
+      'http_reqs{group:::setup}': ['count==1'], 'http_reqs{group:::teardown}': ['count==1'], 'http_reqs{group:}': ['count==9'],
+      'iteration_duration{group:::setup}': ['count==1'], iterations: ['count==9'] } };
     export function setup() { return { token: http.get(`${HOST}/login`).json('token') }; }
     export default function (data) { http.get(`${HOST}/${data.token}`); }
     export function teardown(data) { http.get(`${HOST}/bye/${data.token}`); }
@@ -208,7 +210,9 @@ fn setup_is_called_once_and_all_users_have_its_value() {
         let seen = lines(&server);
         let count = |line: &str| seen.iter().filter(|it| it.starts_with(line)).count();
         assert_eq!((count("GET /login "), count("GET /t1 "), count("GET /bye/t1 ")), (1, 9, 1), "{seen:?}");
-        assert!(output.stdout.contains("http_reqs..") && output.stdout.ends_with("requests 9\n"), "{output:?}");
+        // Those of setup and teardown are none of the load, and in k6's sums.
+        assert!(output.stdout.contains("http_reqs..") && output.stdout.ends_with("requests 11\n"), "{output:?}");
+        assert!(run.slo.iter().all(|slo| slo.ok), "{:?}", run.slo);
     }
 }
 

@@ -7,23 +7,8 @@ use weir_measure::run_llm::RunLlm;
 use weir_testing::{Output, Reply, Seen, Server, Serving, Weir};
 
 /// A model with known times: a prefill of 4 ms, and 2 ms per token.
-const MODEL: [&str; 15] = [
-    "llm",
-    "--prefill",
-    "4ms",
-    "--prefill-per-token",
-    "0ms",
-    "--decode",
-    "2ms",
-    "--jitter",
-    "0%",
-    "--batch-effect",
-    "0%",
-    "--output-tokens",
-    "10",
-    "--model",
-    "m",
-];
+const MODEL: &str =
+    "llm --prefill 4ms --prefill-per-token 0ms --decode 2ms --jitter 0% --batch-effect 0% --output-tokens 10 --model m";
 
 fn llm(weir: &Weir, url: &str, flags: &[&str]) -> Output {
     weir.run(&[&["llm", url, "--model", "m"], flags].concat())
@@ -51,7 +36,7 @@ fn url(serving: &Serving) -> String {
 #[test]
 fn tokens_and_times_are_those_of_the_servers_record() {
     for api in ["chat", "completions", "responses", "messages"] {
-        let serving = Serving::start(&MODEL);
+        let serving = Serving::start_line(MODEL);
         let run = run(&url(&serving), &["--api", api, "-n", "6", "-c", "2", "--input-tokens", "20..40"]);
         let (llm, records) = (of_llm(&run), records(&serving));
         let sum = |field: &str| records.iter().map(|record| record[field].as_u64().unwrap()).sum::<u64>();
@@ -84,7 +69,7 @@ fn tokens_and_times_are_those_of_the_servers_record() {
 #[test]
 fn an_open_loop_has_its_number_and_rate_and_prompts_follow_the_seed() {
     let inputs = |seed: &str| {
-        let serving = Serving::start(&MODEL);
+        let serving = Serving::start_line(MODEL);
         let flags = ["--rate", "100", "--arrivals", "gamma:0.5", "-n", "20", "--seed", seed, "--slo", "errors<1%"];
         let run = run(&url(&serving), &flags);
         assert!(run.slo[0].ok && run.rate_per_s.offered > 0.0);
@@ -100,7 +85,7 @@ fn an_open_loop_has_its_number_and_rate_and_prompts_follow_the_seed() {
 
 #[test]
 fn embeddings_and_responses_in_one_piece_have_tokens_and_no_times_of_them() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let flags = ["-n", "3", "-c", "1", "--input-tokens", "8"];
     let whole = llm(&Weir::new(), &url(&serving), &[&flags[..], &["--no-stream"]].concat());
     assert_eq!(whole.code, 0, "{}", whole.stderr);
@@ -113,7 +98,7 @@ fn embeddings_and_responses_in_one_piece_have_tokens_and_no_times_of_them() {
 
 #[test]
 fn goodput_counts_requests_that_meet_all_objectives_and_the_table_is_vllms() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let flags = ["-n", "4", "-c", "1", "--input-tokens", "8", "--goodput", "ttft:10s", "e2e:1ms", "--format", "vllm"];
     let output = llm(&Weir::new(), &url(&serving), &flags);
     assert_eq!(output.code, 0, "{}", output.stderr);
@@ -231,7 +216,7 @@ fn headers_path_and_body_are_those_of_the_flags() {
 
 #[test]
 fn a_sweep_runs_each_load_and_has_a_table_and_a_page_with_the_curve() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let weir = Weir::new();
     let flags = [
         "--sweep",
@@ -324,7 +309,7 @@ fn a_batch_and_a_file_of_images_are_sent_as_their_records_say() {
 
 #[test]
 fn http_2_carries_conversations_on_few_connections() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let run = run(&url(&serving), &["--h2c", "--streams", "8", "-c", "8", "-n", "16", "--input-tokens", "8"]);
     let llm = of_llm(&run);
     assert_eq!((llm.requests, llm.output_tokens, run.connections.opened), (16, 160, 1));
@@ -333,7 +318,7 @@ fn http_2_carries_conversations_on_few_connections() {
 
 #[test]
 fn a_saved_run_has_the_same_report_and_its_page_has_the_tokens() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let weir = Weir::new();
     let flags =
         ["-n", "3", "-c", "1", "--input-tokens", "8", "--out", "run.json", "--html", "run.html", "--csv", "run.csv"];

@@ -5,27 +5,11 @@ use serde_json::{Value, json};
 use weir_testing::{Serving, Weir};
 
 /// A model of which a token takes 2 ms, and with eight requests at a time 16 ms.
-const MODEL: [&str; 15] = [
-    "llm",
-    "--prefill",
-    "0ms",
-    "--prefill-per-token",
-    "0ms",
-    "--decode",
-    "2ms",
-    "--jitter",
-    "0%",
-    "--batch-effect",
-    "100%",
-    "--output-tokens",
-    "4",
-    "--model",
-    "m",
-];
+const MODEL: &str = "llm --prefill 0ms --prefill-per-token 0ms --decode 2ms --jitter 0% --batch-effect 100% --output-tokens 4 --model m";
 
 /// A search that ends after a few levels.
 fn search(flags: &[&str]) -> (i32, Value) {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let url: &[&str] = &["llm", &serving.url, "--model", "m", "-q", "--input-tokens", "4", "--format", "json"];
     let output = Weir::new().run(&[url, flags, &["--step-time", "5s", "--precision", "100%"]].concat());
     (output.code, serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}")))

@@ -9,23 +9,8 @@ use weir_measure::{LoadModel, Run};
 use weir_testing::{Output, Reply, Seen, Server, Serving, Weir};
 
 /// Arguments of a fast model that takes all requests at once.
-const MODEL: [&str; 15] = [
-    "llm",
-    "--prefill",
-    "0ms",
-    "--prefill-per-token",
-    "0ms",
-    "--decode",
-    "0ms",
-    "--jitter",
-    "0%",
-    "--model",
-    "m",
-    "--slots",
-    "1000",
-    "--record",
-    "served.jsonl",
-];
+const MODEL: &str =
+    "llm --prefill 0ms --prefill-per-token 0ms --decode 0ms --jitter 0% --model m --slots 1000 --record served.jsonl";
 
 /// A request of a trace in Mooncake's format.
 struct Recorded {
@@ -108,7 +93,7 @@ fn expected_blocks(trace: &[Recorded]) -> (u64, u64) {
 #[test]
 fn lengths_and_shared_blocks_are_those_of_the_trace() {
     for (api, threads) in [("chat", "1"), ("completions", "2")] {
-        let serving = Serving::start(&MODEL);
+        let serving = Serving::start_line(MODEL);
         let trace = recorded(60, 5);
         let run = run(&serving.url, &lines(&trace), &["--api", api, "-t", threads, "--seed", "7"]);
         let records = records(&serving);
@@ -128,7 +113,7 @@ fn lengths_and_shared_blocks_are_those_of_the_trace() {
 
 #[test]
 fn no_request_arrives_before_its_time() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let trace = recorded(30, 10);
     run(&serving.url, &lines(&trace), &["--speed", "2x"]);
     let records = records(&serving);
@@ -141,7 +126,7 @@ fn no_request_arrives_before_its_time() {
 
 #[test]
 fn later_turns_wait_for_the_response_and_their_delay() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let lines = r#"{"session_id":"a","timestamp":0,"input_length":100,"output_length":5}
 {"session_id":"a","delay":60,"input_length":200,"output_length":6}
 {"session_id":"b","timestamp":10,"input_length":50,"output_length":7}
@@ -161,7 +146,7 @@ fn later_turns_wait_for_the_response_and_their_delay() {
 
 #[test]
 fn a_sample_has_whole_sessions_by_seed() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let line = |k: u64| match k % 2 {
         0 => format!("{{\"session_id\":{k},\"timestamp\":{},\"input_length\":{},\"output_length\":1}}\n", k / 2, k + 1),
         _ => format!("{{\"session_id\":{},\"delay\":0,\"input_length\":{},\"output_length\":1}}\n", k - 1, k + 1),
@@ -188,7 +173,7 @@ fn a_sample_has_whole_sessions_by_seed() {
 
 #[test]
 fn part_of_a_trace_is_replayed() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let lines = lines(&recorded(50, 10));
     assert_eq!(traced(&run(&serving.url, &lines, &["--trace-duration", "100ms"])).requests, 10);
     assert_eq!(traced(&run(&serving.url, &lines, &["-n", "7", "--speed", "100"])).requests, 7);
@@ -198,7 +183,7 @@ fn part_of_a_trace_is_replayed() {
 
 #[test]
 fn tables_spans_and_texts_are_replayed() {
-    let serving = Serving::start(&MODEL);
+    let serving = Serving::start_line(MODEL);
     let azure =
         "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:46.7,9,3\n";
     let burst = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n\
@@ -313,7 +298,7 @@ mod timed {
 
     #[test]
     fn arrivals_keep_the_times_of_the_trace() {
-        let serving = Serving::start(&MODEL);
+        let serving = Serving::start_line(MODEL);
         let trace = recorded(400, 5);
         run(&serving.url, &lines(&trace), &[]);
         let records = records(&serving);

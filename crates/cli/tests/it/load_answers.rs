@@ -8,6 +8,8 @@ use std::time::Duration;
 use weir_measure::Run;
 use weir_testing::{Gate, Reply, Server, Weir, load, until};
 
+use crate::load_failures::upload;
+
 /// A run against a service that gives this answer and no other, whole and in pieces of 3 bytes.
 fn answered(answer: &str, body: usize, flags: &[&str]) -> Run {
     let whole = run_of(Reply::raw(answer), answer, body, &[&["-n", "20", "-c", "2"], flags].concat());
@@ -123,25 +125,10 @@ fn answers_to_a_pipeline_in_pieces_are_told_apart() {
 #[test]
 fn an_answer_before_the_request_is_sent_to_its_end_counts() {
     // A service that has seen enough of an upload answers, and then closes.
-    let weir = Weir::new();
-    weir.write("body", vec![b'x'; 20_000_000]);
     let server = Server::build()
         .answers_heads(Reply::raw("HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").freeze())
         .start(|_| Reply::nothing());
-    let output = weir.run(&[
-        "load",
-        &server.url("/"),
-        "-n",
-        "4",
-        "-c",
-        "2",
-        "-b",
-        "@body",
-        "--format",
-        "json",
-        "--timeout",
-        "5s",
-    ]);
+    let output = upload(&server, 20_000_000, "5s");
     let run = output.json();
     assert_eq!(run.status, BTreeMap::from([("413".to_owned(), 4)]), "{:?}", run.target.failure_details);
 }

@@ -190,25 +190,18 @@ fn a_refused_port_is_not_hammered() {
     assert!(run.failures_of("connect") <= 4 * 11, "each user tries ten times a second: {:?}", run.failures);
 }
 
+/// Sends a body of this size four times, over two connections.
+pub(crate) fn upload(server: &Server, bytes: usize, timeout: &str) -> Output {
+    let weir = Weir::new();
+    weir.write("body", vec![b'x'; bytes]);
+    let url = server.url("/");
+    weir.run(&["load", &url, "-n", "4", "-c", "2", "-b", "@body", "--timeout", timeout, "--format", "json"])
+}
+
 #[test]
 fn a_service_that_stops_reading_is_a_timeout() {
-    let weir = Weir::new();
-    weir.write("body", vec![b'x'; 8 << 20]);
     let server = Server::build().greeting(Reply::nothing().freeze()).start(|_| Reply::nothing());
-    let output = weir.run(&[
-        "load",
-        &server.url("/"),
-        "-n",
-        "4",
-        "-c",
-        "2",
-        "-b",
-        "@body",
-        "--timeout",
-        "200ms",
-        "--format",
-        "json",
-    ]);
+    let output = upload(&server, 8 << 20, "200ms");
     let run = output.json();
     assert_eq!((run.failures, run.requests.total), (only("timeout", 4), 4));
     assert_eq!(output.code, 3);

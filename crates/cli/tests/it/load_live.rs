@@ -349,3 +349,31 @@ fn the_page_gets_connections_of_websocket_as_the_result_has_them() {
     assert!(!bins.to_string().contains("websocket"), "{bins}");
     let _ = live.finish();
 }
+
+#[test]
+fn the_page_gets_the_checks_and_metrics_of_a_script() {
+    let server = Server::hello();
+    let folder = Weir::new();
+    let script = "import http from 'k6/http';\nimport { check, group, sleep } from 'k6';\nimport { Trend } from 'k6/metrics';\n\
+        const pay = new Trend('pay', true);\nexport const options = { vus: 2, duration: '60s' };\n\
+        export default () => group('shop', () => {\nconst r = http.get(__ENV.HOST);\n\
+        check(r, { ok: (r) => r.status === 200 });\npay.add(r.timings.duration);\nsleep(0.05);\n});\n";
+    let path = folder.write("users.js", script);
+    let host = format!("HOST={}", server.url("/"));
+    let live = Live::start_with(&["-s", path.to_str().unwrap(), "-e", &host]);
+    let mut events = live.events(&live.spectator, None);
+    let script = loop {
+        let load = events.next("load");
+        if !load["script"].is_null() {
+            break load["script"].clone();
+        }
+    };
+    assert_eq!((&script["checks"][0][0], &script["checks"][0][2]), (&json!("shop / ok"), &json!(0)), "{script}");
+    let metrics = script["metrics"].as_array().unwrap();
+    let own = metrics.iter().find(|metric| metric[0] == "pay").unwrap();
+    assert_eq!((&own[1], &own[2]), (&json!("trend"), &json!("milliseconds")), "{own}");
+    assert!(own[3]["p(95)"].as_f64().unwrap() > 0.0, "{own}");
+    let checks = metrics.iter().find(|metric| metric[0] == "checks").unwrap();
+    assert_eq!(checks[3]["rate"], json!(1.0), "{checks}");
+    drop(live.running);
+}

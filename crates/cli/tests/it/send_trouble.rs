@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -55,6 +56,21 @@ fn send_to(exchange: &Serving, weir: &Weir) -> Running {
     send(weir, &url, &["--keys-file", "keys.txt", "--limit", LIMIT, "--delay-bound", "400ms", "--ordered"])
 }
 
+/// A sender of so many jobs that has begun.
+fn sending(exchange: &Serving, count: usize) -> (Weir, Running) {
+    let weir = Weir::new();
+    jobs(&weir, count);
+    let running = send_to(exchange, &weir);
+    (weir, running)
+}
+
+/// Checks that each job is done; returns the results.
+fn check_done(weir: &Weir, count: usize) -> HashMap<String, Value> {
+    let results = results(weir);
+    assert!(results.len() == count && results.values().all(|result| result["state"] == "done"));
+    results
+}
+
 fn accepted(exchange: &Serving) -> u64 {
     exchange.get("/stats").json()["accepted"].as_u64().unwrap()
 }
@@ -67,9 +83,7 @@ fn rejected(exchange: &Serving) -> u64 {
 #[test]
 fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
     let exchange = exchange(&[]);
-    let weir = Weir::new();
-    jobs(&weir, 800);
-    let running = send_to(&exchange, &weir);
+    let (weir, running) = sending(&exchange, 800);
     for round in 1..=4 {
         until("some requests", TIMEOUT, || accepted(&exchange) >= round * 120);
         running.signal(Signal::STOP);
@@ -79,8 +93,7 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
     }
     let output = running.finish();
     assert_eq!((output.code, rejected(&exchange)), (0, 0), "{output:?}");
-    let results = results(&weir);
-    assert!(results.len() == 800 && results.values().all(|result| result["state"] == "done"));
+    check_done(&weir, 800);
 }
 
 /// Whether the sender has noticed that the host is down: it has leased only the jobs that it needs.
@@ -93,25 +106,20 @@ fn has_put_back(queue: &SqliteStore) -> bool {
 #[test]
 fn a_sender_on_a_host_that_stalls_breaks_no_limit_and_sends_each_job_once() {
     let exchange = exchange(&[]);
-    let weir = Weir::new();
-    jobs(&weir, 600);
-    let running = send_to(&exchange, &weir);
+    let (weir, running) = sending(&exchange, 600);
     until("some requests", TIMEOUT, || accepted(&exchange) > 0);
     let stalls = Stalls::of(running.pid(), Stalling { per_s: 10.0, ..Stalling::default() });
     let output = running.finish();
     assert!(stalls.count() >= 10, "{} stalls", stalls.count());
     assert_eq!((output.code, rejected(&exchange), accepted(&exchange)), (0, 0, 600), "{output:?}");
-    let results = results(&weir);
-    assert!(results.len() == 600 && results.values().all(|result| result["state"] == "done"));
+    check_done(&weir, 600);
 }
 
 #[test]
 fn a_service_that_restarts_loses_no_job_and_rejects_none() {
     let first = exchange(&[]);
     let port = first.address.rsplit(':').next().unwrap().to_owned();
-    let weir = Weir::new();
-    jobs(&weir, 600);
-    let running = send_to(&first, &weir);
+    let (weir, running) = sending(&first, 600);
     until("some requests", TIMEOUT, || accepted(&first) >= 200);
     let known = accepted(&first);
     assert_eq!(rejected(&first), 0);
@@ -125,8 +133,7 @@ fn a_service_that_restarts_loses_no_job_and_rejects_none() {
     let second = exchange(&["--port", &port]);
     let output = running.finish();
     assert_eq!((output.code, rejected(&second)), (0, 0), "{output:?}");
-    let results = results(&weir);
-    assert!(results.len() == 600 && results.values().all(|result| result["state"] == "done"));
+    let results = check_done(&weir, 600);
     assert!(accepted(&second) > 0 && known + accepted(&second) >= 600 - 5, "what was out is all that is unknown");
     let attempts: u64 = results.values().map(|result| result["attempts"].as_u64().unwrap()).sum();
     assert!(attempts <= 600 + 5, "{attempts} attempts: a refused connection costs none");
@@ -233,17 +240,23 @@ fn an_unknown_name_keeps_its_job_and_blocks_no_others() {
     assert_eq!(results(&weir).len(), 50);
 }
 
+/// A disk of 32 MiB at a new folder, if one can be mounted here.
+fn small_disk(folder: &Path) -> Option<Disk> {
+    fs::create_dir(folder).unwrap();
+    let disk = Disk::mount(folder, 32);
+    if disk.is_none() {
+        eprintln!("no disk can be mounted here");
+    }
+    disk
+}
+
 #[test]
 fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     const COUNT: usize = 300;
     let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(2)));
     let weir = Weir::new();
     let small = weir.path("small");
-    fs::create_dir(&small).unwrap();
-    let Some(disk) = Disk::mount(&small, 32) else {
-        eprintln!("no disk can be mounted here");
-        return;
-    };
+    let Some(disk) = small_disk(&small) else { return };
     let lines = (0..COUNT).map(|number| format!("{{\"id\":\"j{number}\",\"body\":\"{}\"}}\n", "x".repeat(2000)));
     weir.write("jobs.jsonl", lines.collect::<String>());
     let url = server.url("/{id}");
@@ -332,11 +345,7 @@ fn results_without_space_are_written_when_there_is_some() {
     let server = Server::start(move |_| Reply::ok(&body).after(Duration::from_millis(2)));
     let weir = Weir::new();
     let small = weir.path("small");
-    fs::create_dir(&small).unwrap();
-    let Some(disk) = Disk::mount(&small, 32) else {
-        eprintln!("no disk can be mounted here");
-        return;
-    };
+    let Some(disk) = small_disk(&small) else { return };
     jobs(&weir, COUNT);
     let url = server.url("/{id}");
     let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "small/out.jsonl", "--url", &url, "-q"];

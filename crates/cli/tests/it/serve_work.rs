@@ -48,6 +48,29 @@ fn ask(work: &Serving, query: &str) -> Raw {
 }
 
 #[test]
+fn paths_of_another_service_respond_to_every_method_with_the_given_body() {
+    let weir = Weir::new();
+    weir.write("order.json", "{\"order\": 7}");
+    let flags = ["work", "--delay", "0ms", "--mix", "good=1", "--path", "/v1/*", "--body", "@order.json"];
+    let work = Serving::start_in(weir, &flags);
+    let order = |answer: Answer| (answer.status, answer.text().to_owned());
+    let expected = (200, "{\"order\": 7}".to_owned());
+    // Its query is the service's that this one stands for.
+    assert_eq!(order(work.get("/v1/orders/7?status=open&bytes=x")), expected);
+    assert_eq!(order(work.post("/v1/orders", "{\"item\": 1}")), expected);
+    assert_eq!(order(work.get(WORK)), expected, "its own path has the body as well");
+    assert_eq!(work.get(&format!("{WORK}?status=404")).status, 404);
+    assert_eq!((work.get("/v2/orders").status, work.post(WORK, "").status), (404, 405));
+    assert_eq!(stats(&work)["behaviour"]["good"], 3);
+    let failing = work_at("/orders", "error=1");
+    assert_eq!((failing.get("/orders").status, failing.get("/orders/7").status), (500, 404));
+}
+
+fn work_at(path: &str, mix: &str) -> Serving {
+    work(&["--delay", "0ms", "--mix", mix, "--path", path])
+}
+
+#[test]
 fn a_good_response_has_the_time_that_it_took() {
     let work = work(&["--delay", "30ms..60ms", "--mix", "good=1"]);
     let mut connection = work.connect();
@@ -326,6 +349,8 @@ fn an_invalid_flag_is_one_line_with_what_to_write() {
         (&["--slow-delay", "25h"], "a day (24h) is the most"),
         (&["--phases", "sick 1s"], "unknown phase 'sick'; choose mix, healthy"),
         (&["--phases", "down, healthy 1s"], "invalid phase 'down': no duration"),
+        (&["--path", "v1/*"], "write e.g. /v1/orders"),
+        (&["--body", "@nowhere.json"], "cannot read nowhere.json"),
         (&["--slots", "0"], "'--slots': 0 is not in 1..=1000000"),
         (&["--max-queue", "5"], "--max-queue needs --slots"),
         (&["--overflow", "slow"], "--overflow needs --slots"),

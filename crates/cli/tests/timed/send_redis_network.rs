@@ -43,13 +43,7 @@ fn cut_off(manner: Manner) {
     proxy.set(Manner::Pass);
     until("the one that was cut off to have keys again", TIMEOUT, || setting.owned(cut.pid()) >= 2);
     let healed_ms = wall_ms().0;
-    for sender in [cut, other] {
-        let output = sender.finish();
-        assert_eq!(output.code, 0, "{output:?}");
-    }
-    setting.check_refusals();
-    setting.check_keys(2);
-    assert_eq!((setting.state("done"), setting.told(2).len()), (4000, 4000));
+    setting.finish([cut, other], 4000);
     let sent = setting.sent(2);
     for (key, until_ms) in &left {
         let of_key = || sent.iter().filter(move |sent| sent.key == *key && sent.sent_ms > cut_ms);
@@ -82,13 +76,7 @@ fn a_server_with_slow_replies_does_not_slow_senders_down() {
     let store = |proxy: &Proxy| proxy.url(&setting.asked());
     let senders: Vec<Running> =
         proxies.iter().enumerate().map(|(number, proxy)| setting.send_by(number, &store(proxy))).collect();
-    for sender in senders {
-        let output = sender.finish();
-        assert_eq!(output.code, 0, "{output:?}");
-    }
-    setting.check_refusals();
-    setting.check_keys(2);
-    assert_eq!((setting.state("done"), setting.told(2).len()), (1500, 1500));
+    setting.finish(senders, 1500);
     // The middle half: keys are divided by then, and there are jobs for all of them.
     let sent = setting.sent(2);
     let middle = &sent[sent.len() / 4..sent.len() * 3 / 4];
@@ -111,13 +99,7 @@ fn a_server_that_hangs_for_longer_than_a_lease_breaks_no_limit() {
         until("senders to send", TIMEOUT, || setting.accepted() > then + 100);
         assert!(setting.server.say(still).starts_with("+OK"), "{still:?}");
     }
-    for sender in senders {
-        let output = sender.finish();
-        assert_eq!(output.code, 0, "{output:?}");
-    }
-    setting.check_refusals();
-    setting.check_keys(2);
-    assert_eq!((setting.state("done"), setting.told(2).len()), (1500, 1500));
+    setting.finish(senders, 1500);
 }
 
 #[test]

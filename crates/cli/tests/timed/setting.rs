@@ -128,6 +128,19 @@ impl Setting {
         self.exchange.get("/stats").json()["accepted"].as_u64().unwrap()
     }
 
+    /// Waits for the end of the senders, and checks that they broke no limit and that each job is done.
+    pub(crate) fn finish(&self, senders: impl IntoIterator<Item = Running>, jobs: usize) {
+        let mut count = 0;
+        for sender in senders {
+            let output = sender.finish();
+            assert_eq!(output.code, 0, "{output:?}");
+            count += 1;
+        }
+        self.check_refusals();
+        self.check_keys(count);
+        assert_eq!((self.state("done"), self.told(count).len()), (jobs as i64, jobs));
+    }
+
     /// Checks that the service has rejected nothing: no limit was exceeded, no nonce overtaken.
     pub(crate) fn check_refusals(&self) {
         let stats: Value = self.exchange.get("/stats").json();

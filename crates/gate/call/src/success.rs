@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
+#[cfg(feature = "schema")]
 use jsonschema::Validator;
 use serde::de::IgnoredAny;
 
@@ -46,12 +47,35 @@ impl std::error::Error for InvalidSchema {}
 
 impl fmt::Display for InvalidSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a JSON Schema{}", self.0)
+        f.write_str(&self.0)
     }
 }
 
+#[cfg(feature = "schema")]
 fn validator(schema: &serde_json::Value) -> Result<Validator, InvalidSchema> {
-    jsonschema::validator_for(schema).map_err(|error| InvalidSchema(format!(": {error}")))
+    jsonschema::validator_for(schema).map_err(|error| InvalidSchema(format!("not a JSON Schema: {error}")))
+}
+
+/// Validator of a build without JSON Schemas: there is none.
+#[cfg(not(feature = "schema"))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AbsentSchema {}
+
+#[cfg(not(feature = "schema"))]
+use AbsentSchema as Validator;
+
+#[cfg(not(feature = "schema"))]
+impl AbsentSchema {
+    fn is_valid(self, _: &serde_json::Value) -> bool {
+        match self {}
+    }
+}
+
+#[cfg(not(feature = "schema"))]
+fn validator(_: &serde_json::Value) -> Result<Validator, InvalidSchema> {
+    Err(InvalidSchema(
+        "a JSON Schema, which this build of weir cannot read; build it with the feature schema".to_owned(),
+    ))
 }
 
 impl Default for Success {

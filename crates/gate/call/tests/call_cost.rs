@@ -2,14 +2,11 @@
 //!
 //! `cargo test --release --test call_cost -- --ignored --nocapture --test-threads 1` prints the results.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
-#![allow(unsafe_code, reason = "an allocator that counts is one, and only in this test")]
 
 #[allow(dead_code, reason = "the other test program uses all of it")]
 #[path = "it/calling.rs"]
 mod calling;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::calling::{calling, get, ms, origin, plan};
@@ -20,41 +17,10 @@ use weir_net::client::{OutgoingBody, OutgoingRequest, WireOptions};
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
 use weir_retry::deadline::DeadlineFormat;
 use weir_retry::policy::RetryPolicy;
-use weir_testing::Server;
-
-/// Allocator that counts the allocations of this thread.
-struct Counting;
-
-thread_local! {
-    static ALLOCATED: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: forwards to the system allocator; the counter is thread-local and does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATED.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: by the caller's contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let _ = ALLOCATED.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: by the caller's contract.
-        unsafe { System.realloc(place, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: by the caller's contract.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
+use weir_testing::{CountingAllocator, Server};
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn allocated() -> u64 {
-    ALLOCATED.with(Cell::get)
-}
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// A plan with deadline, hedge, retries, budget, and a deadline header.
 fn full(server: &Server) -> CallPlan {
@@ -98,13 +64,13 @@ fn a_call_allocates_hardly_more_than_its_request() {
         let each = 1000;
         let mut figures = [0; 3];
         for round in 0..2 {
-            let before = allocated();
+            let before = CountingAllocator::allocated();
             bare(&engine, &server, each).await;
-            figures[0] = allocated() - before;
+            figures[0] = CountingAllocator::allocated() - before;
             for (figure, plan) in figures[1..].iter_mut().zip(&plans) {
-                let before = allocated();
+                let before = CountingAllocator::allocated();
                 calls(&engine, plan, each).await;
-                *figure = allocated() - before;
+                *figure = CountingAllocator::allocated() - before;
             }
             println!("round {round}: {:?} per call", figures.map(|figure| figure as f64 / each as f64));
         }

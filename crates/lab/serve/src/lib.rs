@@ -10,7 +10,8 @@
 //! - [`grpc`]: calls of gRPC that end as the request asks for
 //! - [`stream`]: streams of events with known gaps
 //! - [`ws`]: WebSocket server
-//! - [`ServeOptions`]: a service with its server, checked and started; [`read_delay`]: delays as flags have them
+//! - [`ServeOptions`]: a service with its server, checked and started; [`read_delay`], [`read_body`]: values as flags have
+//!   them
 //! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share;
 //!   `written_body`: bodies that a future writes; `record_log`: records of responses; [`vocabulary`]: words of texts
 //!
@@ -26,7 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod delay_text;
+mod flag_text;
 pub mod functions;
 pub mod grpc;
 pub mod httpbin;
@@ -45,5 +46,5 @@ pub mod work;
 mod written_body;
 pub mod ws;
 
-pub use self::delay_text::read_delay;
+pub use self::flag_text::{read_body, read_delay};
 pub use self::serve_options::{ServeError, ServeOptions, TestService};

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::gate::{AttemptId, GateDecision, SimulatedGate, SimulatedOutcome, UpstreamCompletion, WaiterDecision};
+use super::gate::{
+    AttemptId, GateArrival, GateDecision, SimulatedGate, SimulatedOutcome, UpstreamCompletion, WaiterDecision,
+};
 use weir_base::Nanos;
 use weir_resilience::admission::{
-    AbandonReason, Admission, AdmissionConfig, AdmissionVerdict, CallArrival, QueueAction, QueueTicket, ServiceOutcome,
+    AbandonReason, Admission, AdmissionConfig, AdmissionVerdict, QueueAction, QueueTicket, ServiceOutcome,
     ServiceSample,
 };
 
@@ -69,13 +71,8 @@ impl SimulatedGate for WeirGate {
         self.admission.set_total_pause(ever);
     }
 
-    fn arrive(
-        &mut self,
-        now: Nanos,
-        id: AttemptId,
-        call: &CallArrival,
-        decisions: &mut Vec<WaiterDecision>,
-    ) -> GateDecision {
+    fn arrive(&mut self, now: Nanos, arrival: GateArrival<'_>, decisions: &mut Vec<WaiterDecision>) -> GateDecision {
+        let GateArrival { id, call } = arrival;
         if self.admission.slots().try_acquire(call.rank()) {
             return GateDecision::Run;
         }

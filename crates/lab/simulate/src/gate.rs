@@ -8,6 +8,15 @@ use weir_resilience::admission::{CallArrival, Rejection};
 /// Identifier of an attempt, unique among those in flight or queued.
 pub type AttemptId = u32;
 
+/// Attempt that arrives, and what its caller says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct GateArrival<'a> {
+    /// Identifier of the attempt.
+    pub id: AttemptId,
+    /// Its call.
+    pub call: &'a CallArrival,
+}
+
 /// Decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateDecision {
@@ -60,13 +69,7 @@ pub trait SimulatedGate: fmt::Debug {
     /// Reports the total time that the gate's process has been stalled; events may be late by that.
     fn paused(&mut self, _: Nanos) {}
     /// Handles an arrival.
-    fn arrive(
-        &mut self,
-        now: Nanos,
-        id: AttemptId,
-        call: &CallArrival,
-        decisions: &mut Vec<WaiterDecision>,
-    ) -> GateDecision;
+    fn arrive(&mut self, now: Nanos, arrival: GateArrival<'_>, decisions: &mut Vec<WaiterDecision>) -> GateDecision;
     /// Handles an attempt that ended at the upstream.
     fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion, decisions: &mut Vec<WaiterDecision>);
     /// Checks a queued attempt at the time that it was queued until; returns the next time, or none if it is decided.

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::call::{AttemptTable, GateState, SimulatedAttempt};
-use super::gate::{AttemptId, GateDecision, SimulatedGate, SimulatedOutcome, UpstreamCompletion, WaiterDecision};
+use super::gate::{
+    AttemptId, GateArrival, GateDecision, SimulatedGate, SimulatedOutcome, UpstreamCompletion, WaiterDecision,
+};
 use super::limiter::SimulatedLimiter;
 use super::metrics::SimulationReport;
 use super::record::SimulationRecord;
@@ -187,7 +189,7 @@ impl<'a> Simulation<'a> {
         let deadline = call.deadline;
         let gate = &mut self.gates[call.gate as usize];
         let before = gate.queued();
-        let decision = gate.arrive(self.now, id, &call.arrival(), &mut self.waiter_decisions);
+        let decision = gate.arrive(self.now, GateArrival { id, call: &call.arrival() }, &mut self.waiter_decisions);
         self.queued = self.queued + gate.queued() - before;
         self.apply_waiter_decisions();
         match decision {

@@ -3,19 +3,24 @@
 use weir_load::program::ProgramOptions;
 use weir_load::{AgentPosition, LoadPlan, Options};
 
+/// Part of a load that an agent has, without its users.
+#[derive(Debug)]
+pub struct AgentPart<'a> {
+    /// Options of the whole load.
+    pub options: &'a Options,
+    /// Plan of the part.
+    pub plan: LoadPlan,
+    /// Position of the agent among all.
+    pub position: AgentPosition,
+}
+
 /// Makes the programs that drive the users of an agent.
 pub trait AgentPrograms {
-    /// The agent's part of a load, with users that the program drives. `plan` is this part without them.
+    /// The agent's part of a load, with users that the program drives.
     ///
     /// # Errors
     /// One line; details are printed already.
-    fn prepare(
-        &mut self,
-        program: &ProgramOptions,
-        options: &Options,
-        plan: LoadPlan,
-        position: AgentPosition,
-    ) -> Result<LoadPlan, String>;
+    fn prepare(&mut self, program: &ProgramOptions, part: AgentPart<'_>) -> Result<LoadPlan, String>;
 
     /// Ends the load of the program; returns what a script leaves to the one of the coordinator.
     fn finish(&mut self) -> Option<String>;
@@ -26,13 +31,7 @@ pub trait AgentPrograms {
 pub struct NoPrograms;
 
 impl AgentPrograms for NoPrograms {
-    fn prepare(
-        &mut self,
-        program: &ProgramOptions,
-        _: &Options,
-        _: LoadPlan,
-        _: AgentPosition,
-    ) -> Result<LoadPlan, String> {
+    fn prepare(&mut self, program: &ProgramOptions, _: AgentPart<'_>) -> Result<LoadPlan, String> {
         Err(format!("{}: scripts are not supported here", program.shown_name().display()))
     }
 

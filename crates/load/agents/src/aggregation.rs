@@ -268,20 +268,7 @@ mod tests {
     use weir_measure::recorder::Recorder;
 
     fn outcome(ns: u64) -> Outcome {
-        Outcome {
-            number: 0,
-            intended: Nanos::ZERO,
-            ready: Nanos::ZERO,
-            sent: Nanos(1),
-            first_byte: Nanos(ns),
-            done: Nanos(ns),
-            connect: Nanos::ZERO,
-            end: RequestEnd::Response(200),
-            bytes_in: 1,
-            body_in: 1,
-            bytes_out: 1,
-            counted_in: 0,
-        }
+        Outcome { sent: Nanos(1), ..Outcome::new(RequestEnd::Response(200), Nanos::ZERO, Nanos(ns)) }
     }
 
     fn nodes(count: usize) -> Vec<String> {

@@ -29,7 +29,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
-pub use self::agent_programs::{AgentPrograms, NoPrograms};
+pub use self::agent_programs::{AgentPart, AgentPrograms, NoPrograms};
 pub use self::aggregation::AgentAggregator;
 pub use self::coordinator::Coordinator;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use super::agent_programs::AgentPrograms;
+use super::agent_programs::{AgentPart, AgentPrograms};
 use super::event_channel::EventChannel;
 use super::protocol::{AgentCommand, AgentEvent, LoadAssignment, ScriptStep, next_line};
 use weir_base::Nanos;
@@ -167,7 +167,9 @@ fn plan_of(job: &LoadAssignment, programs: &mut dyn AgentPrograms) -> Result<Loa
     let plan = LoadPlan::for_agent(&job.options, job.position).map_err(|why| why.to_string())?;
     let plan = match &job.options.program {
         // Without users there is nothing to drive.
-        Some(program) if plan.users > 0 => programs.prepare(program, &job.options, plan, job.position)?,
+        Some(program) if plan.users > 0 => {
+            programs.prepare(program, AgentPart { options: &job.options, plan, position: job.position })?
+        }
         _ => plan,
     };
     let preconnect = plan.shard.count(job.preconnect);

@@ -1,11 +1,6 @@
 //! CPU time per event: reading it, and finding its token. `cargo bench -p weir-events`
 #![allow(missing_docs, reason = "a program, not a library")]
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::disallowed_macros,
-    reason = "a benchmark reads the clock"
-)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 
 use std::hint::black_box;
 use std::time::Instant;

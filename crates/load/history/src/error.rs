@@ -18,6 +18,8 @@ pub enum HistoryError {
     NoRun(String, u64),
     /// The run of this number is damaged.
     Damaged(i64, String),
+    /// This build has no SQLite.
+    Absent,
 }
 
 impl std::error::Error for HistoryError {}
@@ -38,6 +40,7 @@ impl fmt::Display for HistoryError {
             Self::NoRun(text, 0) => write!(f, "unknown run '{text}': the store is empty"),
             Self::NoRun(text, count) => write!(f, "unknown run '{text}' among {count}; 'weir history' lists them"),
             Self::Damaged(id, why) => write!(f, "run {id} is damaged: {why}"),
+            Self::Absent => f.write_str("this build of weir keeps no runs; build it with the feature sqlite"),
         }
     }
 }

@@ -13,14 +13,18 @@
 //! The whole run is kept as the JSON that `weir load --out` writes, compressed; the figures that lists and trends need
 //! are beside it, so that a thousand runs are read without taking apart any.
 
+#[cfg(not(feature = "sqlite"))]
+mod absent_store;
 mod commit;
 mod compare_options;
 mod error;
 mod library_document;
 mod reference;
+mod run_filter;
 mod run_library;
 mod run_list;
 mod run_saver;
+#[cfg(feature = "sqlite")]
 mod run_store;
 mod start_time;
 mod stored_result;
@@ -30,13 +34,17 @@ mod trend_page;
 mod trend_report;
 mod trend_text;
 
+#[cfg(not(feature = "sqlite"))]
+pub use self::absent_store::AbsentStore as RunStore;
 pub use self::compare_options::{CompareOptions, ComparisonResult};
 pub use self::error::HistoryError;
 pub use self::reference::RunReference;
+pub use self::run_filter::RunFilter;
 pub use self::run_library::{NO_LABEL, RunLibrary};
 pub use self::run_list::{run_list, run_object, run_row};
 pub use self::run_saver::{RunSaver, SaveOptions, figures_of};
-pub use self::run_store::{RunFilter, RunStore};
+#[cfg(feature = "sqlite")]
+pub use self::run_store::RunStore;
 pub use self::stored_result::stored_run;
 pub use self::stored_run::{RunNote, StoredRun};
 pub use self::trend::{LikeRuns, Trend};

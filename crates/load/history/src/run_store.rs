@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::error::HistoryError;
 use super::reference::RunReference;
+use super::run_filter::RunFilter;
 use super::stored_run::{RunNote, StoredRun};
 use weir_machine::private_file::create_private;
 use weir_measure::{LoadModel, Run};
@@ -57,19 +58,6 @@ const COLUMNS: &str =
 pub struct RunStore {
     connection: Connection,
     path: PathBuf,
-}
-
-/// Filter of listed runs; empty texts match all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunFilter {
-    /// Part of the plan, such as a path.
-    pub plan: String,
-    /// Label.
-    pub label: String,
-    /// Beginning of the commit.
-    pub commit: String,
-    /// Maximum number; the last ones by their start.
-    pub limit: Option<u64>,
 }
 
 impl RunStore {

@@ -1,6 +1,7 @@
 //! Parts of steps that several formats have: request lines, headers, credentials, bodies of forms.
 
 use base64::Engine;
+use weir_base::connection_fields::CONNECTION_FIELDS;
 use weir_base::percent;
 use weir_base::percent::AsciiSet;
 use weir_hurl::{FieldTemplate, Template, TemplatePart};
@@ -10,20 +11,6 @@ use crate::omission::OmissionKind;
 use crate::request::{ImportedBody, ImportedStep, field};
 use crate::session::ImportSession;
 use crate::text;
-
-/// Headers of a connection, which weir sets itself.
-const CONNECTION_HEADERS: [&str; 10] = [
-    "connection",
-    "content-length",
-    "expect",
-    "http2-settings",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// Sets method and URL; a request that weir does not send is disabled.
 pub(crate) fn set_line(step: &mut ImportedStep, method: &str, url: &Template, session: &mut ImportSession) {
@@ -70,7 +57,9 @@ pub(crate) fn add_header(step: &mut ImportedStep, name: &str, value: &Template, 
         let what = format!("{}: a connection of WebSocket", step.request.line());
         omit(step, OmissionKind::Request, &what, session);
     }
-    if name.starts_with(':') || CONNECTION_HEADERS.contains(&lower.as_str()) {
+    // weir sets these itself.
+    let is_of_connection = CONNECTION_FIELDS.contains(&lower.as_str()) || lower == "http2-settings";
+    if name.starts_with(':') || is_of_connection {
         return;
     }
     if lower == "host" && is_host_of(&step.request.url, value) {

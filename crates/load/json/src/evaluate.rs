@@ -14,6 +14,13 @@ pub(super) struct Evaluation<'b> {
     pub(super) root: &'b [u8],
 }
 
+/// Selectors of a segment, and the segments after it.
+#[derive(Clone, Copy)]
+struct PathStep<'p> {
+    selectors: &'p [Selector],
+    rest: &'p [Segment],
+}
+
 impl<'b> Evaluation<'b> {
     /// Appends the nodes that the segments select from a node.
     pub(super) fn select(
@@ -26,31 +33,18 @@ impl<'b> Evaluation<'b> {
             matches.push(node);
             return Ok(());
         };
-        if segment.is_descendant {
-            return self.descend(&segment.selectors, rest, node, matches);
-        }
-        self.apply(&segment.selectors, rest, node, matches)
+        let step = PathStep { selectors: &segment.selectors, rest };
+        if segment.is_descendant { self.descend(step, node, matches) } else { self.apply(step, node, matches) }
     }
 
     /// Applies selectors to a node and to all below it, parents first.
-    fn descend(
-        &self,
-        selectors: &[Selector],
-        rest: &[Segment],
-        node: &'b [u8],
-        matches: &mut Vec<&'b [u8]>,
-    ) -> Result<(), JsonTextError> {
-        self.apply(selectors, rest, node, matches)?;
-        children(node, |child| self.descend(selectors, rest, child, matches))
+    fn descend(&self, step: PathStep<'_>, node: &'b [u8], matches: &mut Vec<&'b [u8]>) -> Result<(), JsonTextError> {
+        self.apply(step, node, matches)?;
+        children(node, |child| self.descend(step, child, matches))
     }
 
-    fn apply(
-        &self,
-        selectors: &[Selector],
-        rest: &[Segment],
-        node: &'b [u8],
-        matches: &mut Vec<&'b [u8]>,
-    ) -> Result<(), JsonTextError> {
+    fn apply(&self, step: PathStep<'_>, node: &'b [u8], matches: &mut Vec<&'b [u8]>) -> Result<(), JsonTextError> {
+        let PathStep { selectors, rest } = step;
         for selector in selectors {
             match selector {
                 Selector::Name(name) => {

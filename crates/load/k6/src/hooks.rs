@@ -6,6 +6,7 @@ use serde_json::Value;
 use weir_base::Nanos;
 use weir_load::{LoadPlan, Options};
 use weir_machine::clock;
+use weir_machine::lock::lock;
 use weir_measure::Run;
 use weir_measure::end_reason::EndReason;
 
@@ -13,6 +14,7 @@ use crate::K6Load;
 use crate::init::call_once;
 use crate::k6_load::head;
 use crate::program::{K6Program, ProgramParts};
+use crate::results::add_bytes;
 use crate::script::ScenarioFacts;
 use crate::summary::{data, export};
 
@@ -65,6 +67,8 @@ impl K6Load {
         let mut script = (*self.script).clone();
         script.scenarios = vec![ScenarioFacts::of_command_line(name, "shared-iterations", timeout)];
         script.scenarios[0].exec = name.to_owned();
+        script.load = Arc::new(options.clone());
+        script.group = format!("::{name}");
         script.head = head(&script, &plan.script_headers(&options).map_err(|error| error.to_string())?);
         let hook = K6Program::new(ProgramParts {
             script: Arc::new(script),
@@ -79,6 +83,9 @@ impl K6Load {
         let is_in_time = || clock::monotonic() - begun < timeout;
         let run =
             weir_load::run(&plan, &[], &mut |_| is_in_time() && goes_on(), None).map_err(|error| error.to_string())?;
+        let mut sums = hook.sums();
+        add_bytes(&mut sums, &run);
+        lock(&self.around).merge(&sums);
         if !goes_on() {
             return Err(format!("interrupted during {name}(); the load has not begun"));
         }

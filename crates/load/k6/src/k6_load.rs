@@ -1,11 +1,10 @@
 //! A load of a script, from its file to its result.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weir_base::Nanos;
-use weir_load::http2::Http2Preference;
 use weir_load::program::{ScriptOptions, is_collection};
 use weir_load::{LoadPlan, Options, Pacing};
 use weir_machine::lock::lock;
@@ -15,6 +14,7 @@ use weir_scenario::plan::RequestOrigin;
 
 use crate::engine::module_files::ModuleFiles;
 use crate::init::initialize;
+use crate::metrics::MetricSums;
 use crate::options::K6Options;
 use crate::options::consolidated::{CommandLineLoad, consolidated};
 use crate::program::{K6Program, ProgramParts};
@@ -29,6 +29,8 @@ pub struct K6Load {
     /// Names of the functions that the file exports.
     pub(crate) functions: BTreeSet<String>,
     pub(crate) program: Option<Arc<K6Program>>,
+    /// What the functions around the load have measured.
+    pub(crate) around: Mutex<MetricSums>,
 }
 
 /// Who calls the functions of a script.
@@ -70,12 +72,6 @@ impl K6Load {
         };
         let mut script = Script::new(Arc::new(ScriptFile::new(input)));
         let found = initialize(&Arc::new(script.clone()))?;
-        let others = ["k6/http", "k6/ws", "weir:websockets"];
-        if script.makes_calls() && others.iter().any(|other| script.file.modules.has_loaded(other)) {
-            return Err(format!(
-                "{name}: k6/net/grpc cannot be used with k6/http, k6/ws and k6/websockets in a script; write one for each"
-            ));
-        }
         let value = serde_json::from_str(&found.options).map_err(|error| format!("{name}: options: {error}"))?;
         script.options = K6Options::read(&value).map_err(|why| format!("{name}: {why}"))?;
         script.options_json = if value.is_null() { "{}".to_owned() } else { found.options };
@@ -92,7 +88,9 @@ impl K6Load {
         if let Some(json) = &options.setup_data {
             let _ = script.setup_data.set(json.clone());
         }
-        Ok(Self { script: Arc::new(script), options: options.clone(), functions: found.functions, program: None })
+        let around = Mutex::new(MetricSums::new(&script.metrics));
+        let functions = found.functions;
+        Ok(Self { script: Arc::new(script), options: options.clone(), functions, program: None, around })
     }
 
     /// Name of the function that is an iteration of a load of the command line.
@@ -133,10 +131,6 @@ impl K6Load {
         if !has_own_load && !self.has_load() {
             // As in k6, one iteration of one user.
             (options.connections, options.requests) = (Some(1), Some(1));
-        }
-        if self.script.makes_calls() {
-            options.http2.cleartext = true;
-            options.http2.over_tls = Some(Http2Preference::Required);
         }
         options.script_name = Some(self.options.path.display().to_string());
     }
@@ -192,6 +186,7 @@ impl K6Load {
         script.options_json = consolidated(&written, of_command_line).to_string();
         script.users = plan.users;
         script.seed = plan.seed;
+        script.load = Arc::new(options.clone());
         script.head = head(&script, &plan.script_headers(options).map_err(|error| error.to_string())?);
         let program = K6Program::new(ProgramParts {
             script: Arc::new(script),
@@ -243,6 +238,7 @@ impl K6Load {
         let Some(program) = &self.program else { return };
         let script = &program.script;
         let mut sums = program.sums();
+        sums.merge(&lock(&self.around));
         add_counts(&mut sums, run, program.dropped());
         let seconds = run.duration_s;
         if program.offers_arrivals()

@@ -24,6 +24,7 @@ mod results;
 mod samples;
 mod script;
 mod shared_arrays;
+mod shared_channels;
 mod shared_files;
 mod shared_schemas;
 mod source_text;

@@ -23,11 +23,20 @@ pub(crate) fn add_counts(sums: &mut MetricSums, run: &Run, dropped: u64) {
     };
     let of_run = run.iterations.as_ref().map_or(0, |iterations| iterations.dropped);
     put(BuiltIn::DroppedIterations, &[(dropped + of_run) as f64]);
-    put(BuiltIn::DataReceived, &[run.bytes.read as f64]);
-    put(BuiltIn::DataSent, &[run.bytes.written as f64]);
     let users = run.connections.max as f64;
     put(BuiltIn::Vus, &[users]);
     put(BuiltIn::VusMax, &[users]);
+    add_bytes(sums, run);
+}
+
+/// Adds to values the bytes of a run.
+pub(crate) fn add_bytes(sums: &mut MetricSums, run: &Run) {
+    let bytes = [(BuiltIn::DataReceived, run.bytes.read), (BuiltIn::DataSent, run.bytes.written)];
+    for (metric, bytes) in bytes {
+        if let Some(sink) = sums.sinks.get_mut(metric as usize).and_then(|sinks| sinks.first_mut()) {
+            sink.add(bytes as f64);
+        }
+    }
 }
 
 /// Results of a script.

@@ -2,10 +2,12 @@
 
 use weir_base::Nanos;
 use weir_base::grpc_status::GRPC_OK;
+use weir_load::program::ConnectionFacts;
 use weir_request::url::HttpUrl;
 
 use crate::host::UserState;
 use crate::host::exchange::{ExchangeTimes, ExpectedStatuses, HttpRequest};
+use crate::host::response_fields::{protocol, tls_version};
 use crate::metrics::registry::BuiltIn;
 
 /// A request that has ended, for the metrics.
@@ -20,6 +22,10 @@ pub(crate) struct HttpSample<'a> {
     /// Number of the failure; 0 for a success.
     pub(crate) error_code: u32,
     pub(crate) times: ExchangeTimes,
+    /// Head of the response; empty without one.
+    pub(crate) head: &'a [u8],
+    /// Connection of the response.
+    pub(crate) connection: Option<&'a ConnectionFacts>,
 }
 
 impl HttpSample<'_> {
@@ -71,6 +77,9 @@ impl HttpSample<'_> {
             },
             "url" => self.has_url(value),
             "expected_response" => self.is_expected().to_string() == value,
+            "proto" => protocol(self.head) == value,
+            "ip" => self.connection.and_then(|known| known.peer).is_some_and(|peer| peer.ip().to_string() == value),
+            "tls_version" => self.connection.is_some_and(|connection| tls_version(connection) == value),
             "error_code" => self.error_code > 0 && self.error_code.to_string() == value,
             _ => user.has_tag(&[], name, value),
         }

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use weir_base::Nanos;
+use weir_load::Options;
 use weir_load::program::request::absolute;
 use weir_machine::lock::lock;
 use weir_request::url::HttpUrl;
@@ -15,6 +16,7 @@ use crate::metrics::registry::MetricRegistry;
 use crate::options::K6Options;
 use crate::options::scenarios::ScenarioOptions;
 use crate::shared_arrays::SharedArrays;
+use crate::shared_channels::SharedChannels;
 use crate::shared_files::SharedFiles;
 use crate::shared_schemas::SharedSchemas;
 
@@ -56,6 +58,7 @@ pub(crate) struct ScriptFile {
     pub(crate) arrays: SharedArrays,
     pub(crate) files: SharedFiles,
     pub(crate) schemas: SharedSchemas,
+    pub(crate) channels: SharedChannels,
     pub(crate) heap_bytes: usize,
     pub(crate) iterations: EndedIterations,
     /// Reason of the script why the run is a failure.
@@ -80,6 +83,7 @@ impl ScriptFile {
             arrays: SharedArrays::default(),
             files: SharedFiles::default(),
             schemas: SharedSchemas::default(),
+            channels: SharedChannels::default(),
             heap_bytes: input.heap_bytes,
             iterations: EndedIterations::default(),
             failure: Mutex::default(),
@@ -171,6 +175,10 @@ pub(crate) struct Script {
     pub(crate) head: Vec<u8>,
     pub(crate) seed: u64,
     pub(crate) users: u64,
+    /// Group of its functions; empty but for those around the load.
+    pub(crate) group: String,
+    /// Options of the load: the way to its hosts.
+    pub(crate) load: Arc<Options>,
 }
 
 impl Script {
@@ -187,6 +195,8 @@ impl Script {
             head: Vec::new(),
             seed: 0,
             users: 1,
+            group: String::new(),
+            load: Arc::default(),
         }
     }
 
@@ -209,7 +219,7 @@ impl Script {
         absolute(self.file.url.trim_end_matches('/'), url)
     }
 
-    /// Whether its requests are calls of gRPC.
+    /// Whether requests of it may be calls of gRPC.
     pub(crate) fn makes_calls(&self) -> bool {
         self.file.modules.has_loaded("k6/net/grpc")
     }

@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 
 use super::exchange::FlowExchange;
 use super::flight::{Flight, WriteProgress};
 use super::http2::ConnectionStreams;
 use super::origin_addresses::ConnectAttempts;
+use super::program::ConnectionFacts;
 use weir_base::Nanos;
 use weir_net::stream::Stream;
 use weir_net::wire::{Decoder, WireRequest};
@@ -53,6 +55,8 @@ pub(super) struct LoadConnection<X> {
     pub(super) exchange: X,
     /// Requests of a connection with HTTP/2; `None` with HTTP/1.1.
     pub(super) streams: Option<Box<ConnectionStreams<X>>>,
+    /// What programs are told of it, once they were.
+    facts: Option<Arc<ConnectionFacts>>,
     /// Number of requests, from the back, that are not completely written, ...
     unsent: usize,
     /// ... and number of bytes written of the first of these.
@@ -73,9 +77,15 @@ impl<X: FlowExchange> LoadConnection<X> {
             origin: None,
             exchange: X::default(),
             streams: None,
+            facts: None,
             unsent: 0,
             offset: 0,
         }
+    }
+
+    /// What programs are told of it; it is open.
+    pub(super) fn facts(&mut self) -> Arc<ConnectionFacts> {
+        Arc::clone(self.facts.get_or_insert_with(|| Arc::new(ConnectionFacts::of(&self.stream))))
     }
 
     /// Whether it carries no requests.

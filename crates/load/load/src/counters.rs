@@ -16,6 +16,13 @@ use super::headers::with_headers;
 use super::plan::LoadPlan;
 use super::steps::ScriptTime;
 
+/// CPU time that a thread has used by a time.
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuReading {
+    at: Nanos,
+    used: Nanos,
+}
+
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].
 #[derive(Debug)]
 pub(super) struct WorkerCounters {
@@ -29,9 +36,9 @@ pub(super) struct WorkerCounters {
     /// Time up to which requests in the system are integrated.
     last: Nanos,
     max_backlog: u64,
-    /// Time, and CPU time of the thread, at the start and at the end of its window.
-    cpu_start: Option<(Nanos, Nanos)>,
-    cpu_end: (Nanos, Nanos),
+    /// CPU time of the thread at the start and at the end of its window.
+    cpu_start: Option<CpuReading>,
+    cpu_end: CpuReading,
     /// Time within calls of a script, at the start and at the end of its window.
     script_start: Nanos,
     script_end: Nanos,
@@ -57,7 +64,7 @@ impl WorkerCounters {
             last: Nanos::ZERO,
             max_backlog: 0,
             cpu_start: None,
-            cpu_end: (Nanos::ZERO, Nanos::ZERO),
+            cpu_end: CpuReading::default(),
             script_start: Nanos::ZERO,
             script_end: Nanos::ZERO,
         }
@@ -287,12 +294,13 @@ impl WorkerCounters {
         if now < self.window.from {
             return;
         }
+        let reading = CpuReading { at: now, used: cpu };
         if self.cpu_start.is_none() {
-            (self.cpu_start, self.cpu_end) = (Some((now, cpu)), (now, cpu));
+            (self.cpu_start, self.cpu_end) = (Some(reading), reading);
             (self.script_start, self.script_end) = (script.total, script.total);
         } else if now <= self.window.until {
-            self.recorder.counts.cpu += cpu - self.cpu_end.1;
-            self.cpu_end = (now, cpu);
+            self.recorder.counts.cpu += cpu - self.cpu_end.used;
+            self.cpu_end = reading;
             self.script_end = script.total;
             let longest = &mut self.recorder.counts.longest_script_call;
             *longest = (*longest).max(script.longest);
@@ -330,14 +338,14 @@ impl WorkerCounters {
 
     /// CPU time in the window so far, as a fraction of a core.
     fn cpu_utilization(&self) -> f64 {
-        let Some((start, before)) = self.cpu_start else { return 0.0 };
-        let (end, after) = self.cpu_end;
-        if end > start { (after - before).0 as f64 / (end - start).0 as f64 } else { 0.0 }
+        let (Some(start), end) = (self.cpu_start, self.cpu_end) else { return 0.0 };
+        if end.at > start.at { (end.used - start.used).0 as f64 / (end.at - start.at).0 as f64 } else { 0.0 }
     }
+
     /// Time within calls of a script in the window so far, as a fraction of all.
     fn script_utilization(&self) -> f64 {
-        let Some((start, _)) = self.cpu_start else { return 0.0 };
-        let length = self.cpu_end.0 - start;
+        let Some(start) = self.cpu_start else { return 0.0 };
+        let length = self.cpu_end.at - start.at;
         if length > Nanos::ZERO { (self.script_end - self.script_start).0 as f64 / length.0 as f64 } else { 0.0 }
     }
 }

@@ -6,7 +6,7 @@ use weir_base::Nanos;
 use weir_net::wire::{ResponseObserver, WireRequest};
 
 use crate::event_streams::{ArrivedEvents, StreamObserver};
-use crate::grpc::{CallMessages, GrpcCalls};
+use crate::grpc::{CallMessages, GrpcCalls, OpenCallBody};
 
 /// What a connection with HTTP/1.1, or a stream, has of its requests besides their times. `requests` are the plan's, and
 /// `nth` is the number that a [`Flight`](crate::flight::Flight) has of its request.
@@ -67,6 +67,16 @@ pub(crate) trait FlowExchange: Debug + Default + Send {
 
     /// What is wrong with the messages of a whole response to a call that has the status OK, as far as they were checked.
     fn message_fault(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether it is a call of gRPC that is a stream.
+    fn is_call_stream(&self) -> bool {
+        false
+    }
+
+    /// Calls with the request of a call that is a stream; `None` for others.
+    fn with_call_body<T>(&self, _look: impl FnOnce(&mut OpenCallBody) -> T) -> Option<T> {
         None
     }
 }

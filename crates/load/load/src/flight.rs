@@ -8,6 +8,15 @@ use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_net::wire::DecodedResponse;
 use weir_pace::feed::DueRequest;
 
+/// Size of a response or message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReceivedBytes {
+    /// Bytes as they came, with head and framing.
+    pub(crate) wire: u64,
+    /// Bytes of the body or the message itself.
+    pub(crate) body: u64,
+}
+
 /// Times of bytes that were read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadTimes {
@@ -74,15 +83,15 @@ impl Flight {
         let in_time = done - self.sent <= timeout;
         let end =
             if in_time { RequestEnd::Response(response.status) } else { RequestEnd::Failed(FailureKind::Timeout) };
-        self.outcome(end, done, (response.wire, response.body), bytes_out)
+        self.outcome(end, done, ReceivedBytes { wire: response.wire, body: response.body }, bytes_out)
     }
 
     /// Outcome of the oldest request with a failure.
     pub(crate) fn failed(&self, kind: FailureKind, done: Nanos, bytes_out: usize) -> Outcome {
-        self.outcome(RequestEnd::Failed(kind), done, (0, 0), bytes_out)
+        self.outcome(RequestEnd::Failed(kind), done, ReceivedBytes::default(), bytes_out)
     }
 
-    fn outcome(&self, end: RequestEnd, done: Nanos, (bytes_in, body_in): (u64, u64), bytes_out: usize) -> Outcome {
+    fn outcome(&self, end: RequestEnd, done: Nanos, received: ReceivedBytes, bytes_out: usize) -> Outcome {
         let sent = self.sent.min(done);
         Outcome {
             number: self.number,
@@ -93,8 +102,8 @@ impl Flight {
             done,
             connect: self.connect,
             end,
-            bytes_in,
-            body_in,
+            bytes_in: received.wire,
+            body_in: received.body,
             bytes_out: bytes_out as u64,
             counted_in: 0,
         }

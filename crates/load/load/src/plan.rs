@@ -6,6 +6,7 @@ mod error;
 mod facts;
 mod http2;
 mod live;
+mod load_frame;
 mod messages;
 mod program;
 mod requests;
@@ -19,9 +20,9 @@ pub use self::agent_position::AgentPosition;
 use self::conflicts::check_conflicts;
 pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
+use self::load_frame::LoadFrame;
 pub(crate) use self::requests::{authorization, read_body, typed_auth, weights};
 use self::requests::{keeps_alive, requests, target_of_options};
-use self::run_length::{RunLength, check_warmup};
 use super::event_streams::StreamOptions;
 use super::grpc::{GrpcCalls, with_grpc};
 use super::http2::Http2Plan;
@@ -29,7 +30,7 @@ use super::load_control::LoadControl;
 use super::options::Options;
 use super::origin_addresses::OriginAddresses;
 use super::request_tracing::RequestTracing;
-use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
+use super::steps::{ProgramPlan, ResolvedOrigin, ScenarioMix, StepTrace, with_single_request};
 use super::websocket::MessagePlan;
 use weir_base::Nanos;
 use weir_machine as machine;
@@ -178,62 +179,26 @@ impl LoadPlan {
         let tls =
             target.tls.then(|| Tls::new(options.sni.as_deref().unwrap_or(&target.host), &options.tls)).transpose()?;
         let tls = tls.map(|tls| options.http2.offer(tls));
-        let seed = options.seed.unwrap_or(0);
-        let keep_alive = keeps_alive(options);
         let method =
             options.method.clone().unwrap_or_else(|| if options.bodies.is_empty() { "GET" } else { "POST" }.into());
-        let requests = requests(options, &target, &method, keep_alive, grpc.as_ref())?;
+        let requests = requests(options, &target, &method, keeps_alive(options), grpc.as_ref())?;
         if http2.is_some() {
             check_heads(&requests)?;
         }
         let weights: Vec<f64> = requests.iter().map(|r| r.weight).collect();
-        let length = RunLength::of(options)?;
-        let (pace, connections) = pacing(options, seed)?;
-        let until = length.of_arrivals(&pace);
-        let warmup = Nanos::from(options.warmup.unwrap_or_default());
-        check_warmup(warmup, until)?;
-        let deal = Shard::WHOLE.split(position.index, position.count);
-        let connections = deal.count(connections);
-        let threads = threads(options, &pace, connections, position)?;
+        let target = Target { url: options.grpc.shown_url(target.url), ..target };
+        let origin = ResolvedOrigin { addresses: addresses.into(), tls };
+        let base = LoadFrame::of(options)?.plan(options, target, origin, position)?;
+        let preconnects = base.keep_alive && matches!(base.pacing, Pacing::Closed(_)) && options.has_connections();
         Self {
-            target: Target { url: options.grpc.shown_url(target.url), ..target },
-            addresses: addresses.into(),
-            tls,
             method,
-            source: RequestSource::new(&weights, seed),
+            source: RequestSource::new(&weights, base.seed),
             requests,
-            shard: deal,
-            connections,
-            users: connections,
-            threads,
-            until,
-            limit: length.requests,
-            data_end: None,
-            warmup,
-            timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
-            keep_alive,
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
             http2: http2.map(|http2| http2.for_calls(grpc.is_some())),
             grpc: grpc.map(|call| GrpcCalls::of(Some(&call))),
-            streams: options.streams,
-            preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.has_connections() {
-                connections
-            } else {
-                0
-            },
-            pacing: pace,
-            spin: options.spin,
-            seed,
-            interval: Nanos::SECOND,
-            messages: None,
-            scenarios: None,
-            program: None,
-            user_stages: options.user_stages.clone(),
-            ends_with_requests: length.ends_with_requests,
-            control: None,
-            trace: None,
-            mask: options.secret_mask(),
-            tracing: None,
+            preconnect: if preconnects { base.connections } else { 0 },
+            ..base
         }
         .with_remote_users(options)
     }

@@ -233,18 +233,13 @@ mod tests {
         let mut lines = log.thread_log(0);
         lines.set_start(1_000_000_600_000);
         let outcome = Outcome {
-            number: 0,
-            intended: Nanos::from_millis(250),
-            ready: Nanos::from_millis(250),
             sent: Nanos::from_millis(255),
             first_byte: Nanos::from_millis(260),
-            done: Nanos(261_637_000),
             connect: Nanos::from_millis(5),
-            end: RequestEnd::Response(200),
             bytes_in: 186,
             body_in: 38,
             bytes_out: 80,
-            counted_in: 0,
+            ..Outcome::new(RequestEnd::Response(200), Nanos::from_millis(250), Nanos(261_637_000))
         };
         lines.push(&outcome, 6, 3, 0, "");
         lines.push(&Outcome { end: RequestEnd::Failed(FailureKind::Timeout), bytes_in: 0, ..outcome }, 6, 3, 0, "");

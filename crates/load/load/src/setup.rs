@@ -134,8 +134,8 @@ fn play(
 /// Why a step has failed.
 fn reasons(step: &StepTrace) -> String {
     let checks = step.checks.iter().filter_map(|check| {
-        let (expected, found) = check.failure.as_ref()?;
-        Some(format!("{}: expected {expected}, found {found}", check.text))
+        let failure = check.failure.as_ref()?;
+        Some(format!("{}: {failure}", check.text))
     });
     let failures = step.failures.iter().cloned();
     let transfer = step.transfer_failure.filter(|_| step.failures.is_empty()).map(|kind| kind.name().to_owned());

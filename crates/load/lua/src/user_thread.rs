@@ -263,7 +263,7 @@ impl ThreadProgram for LuaThread {
 
     fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {
         let address = self.state.address(origin.0)?;
-        Some(ProgramOrigin { origin: self.target.clone(), address: Some(address) })
+        Some(ProgramOrigin { origin: self.target.clone(), address: Some(address), is_for_calls: false, tls: None })
     }
 }
 

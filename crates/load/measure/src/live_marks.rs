@@ -160,20 +160,8 @@ mod tests {
     }
 
     fn response() -> Outcome {
-        Outcome {
-            number: 0,
-            intended: Nanos::ZERO,
-            ready: Nanos::ZERO,
-            sent: Nanos(10),
-            first_byte: Nanos::from_millis(5),
-            done: Nanos::from_millis(5),
-            connect: Nanos::ZERO,
-            end: RequestEnd::Response(200),
-            bytes_in: 1,
-            body_in: 1,
-            bytes_out: 1,
-            counted_in: 0,
-        }
+        let outcome = Outcome::new(RequestEnd::Response(200), Nanos::ZERO, Nanos::from_millis(5));
+        Outcome { sent: Nanos(10), ..outcome }
     }
 
     fn watch(slo: &str) -> LiveMarks {

@@ -61,6 +61,25 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Outcome of a request that was sent when it was intended, over a connection that was there, without its number and
+    /// its bytes.
+    pub fn new(end: RequestEnd, intended: Nanos, done: Nanos) -> Self {
+        Self {
+            number: 0,
+            intended,
+            ready: intended,
+            sent: intended,
+            first_byte: done,
+            done,
+            connect: Nanos::ZERO,
+            end,
+            bytes_in: 0,
+            body_in: 0,
+            bytes_out: 0,
+            counted_in: 0,
+        }
+    }
+
     /// Response time: from the intended start to the end.
     pub fn response(&self) -> Nanos {
         self.done - self.intended

@@ -246,18 +246,11 @@ mod tests {
 
     fn answer(intended: u64, done: u64, status: u16) -> Outcome {
         Outcome {
-            number: 0,
-            intended: Nanos(intended),
-            ready: Nanos(intended),
             sent: Nanos(intended + 10),
-            first_byte: Nanos(done),
-            done: Nanos(done),
-            connect: Nanos::ZERO,
-            end: RequestEnd::Response(status),
             bytes_in: 100,
             body_in: 40,
             bytes_out: 50,
-            counted_in: 0,
+            ..Outcome::new(RequestEnd::Response(status), Nanos(intended), Nanos(done))
         }
     }
 

@@ -112,17 +112,11 @@ mod tests {
             let done = Nanos::from_millis(10 + number);
             recorder.record(&Outcome {
                 number,
-                intended: Nanos::ZERO,
-                ready: Nanos::ZERO,
                 sent: Nanos::MILLI,
-                first_byte: done,
-                done,
-                connect: Nanos::ZERO,
-                end,
                 bytes_in: 100,
                 body_in: 40,
                 bytes_out: 50,
-                counted_in: 0,
+                ..Outcome::new(end, Nanos::ZERO, done)
             });
         }
         recorder.counts.dropped = 1;

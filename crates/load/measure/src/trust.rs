@@ -235,6 +235,8 @@ pub(super) fn few_successes(good: u64) -> Option<String> {
 
 fn late_sends(e: &Evidence<'_>) -> Option<String> {
     let (times, lateness) = (&e.counts.good, &e.counts.lateness);
+    let has_iterations =
+        !e.counts.steps.is_empty() || !e.counts.scenarios.is_empty() || e.counts.script_utilization > 0.0;
     is_any_distorted(lateness, &times.response, &times.service, |_| true).then(|| {
         let remedy = match e.model {
             LoadModel::Open if e.spins => {
@@ -244,8 +246,8 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
                 "It had time enough and was woken up late: --spin keeps it awake, at one core per thread."
             }
             LoadModel::Open => "Lower the rate, use more threads (-t), or another machine.",
-            LoadModel::Closed if e.counts.steps.is_empty() => "Use fewer connections (-c), or another machine.",
-            LoadModel::Closed => "Use fewer users (--users), or another machine.",
+            LoadModel::Closed if has_iterations => "Use fewer users (--users), or another machine.",
+            LoadModel::Closed => "Use fewer connections (-c) or users (--users), or another machine.",
         };
         let remedy = late_by_script(e).unwrap_or_else(|| remedy.to_owned());
         let time = |times: &Histogram, q| time_text(times.quantile(q));

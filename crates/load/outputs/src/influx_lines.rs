@@ -47,7 +47,17 @@ pub(crate) fn lines(sample: &IntervalSample, subject: &OutputSubject) -> String 
         let times = [("first_event_", &streams.first), ("gap_", &streams.gaps)];
         lines.push("weir_load_stream", &[], vec![("events", int(streams.events))], &times);
     }
+    for metric in sample.script.iter() {
+        let fields = metric.values.iter().map(|(name, value)| (field_name(name), float(*value)));
+        let fields = fields.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+        lines.push_fields("weir_load_script", &[("metric", &*metric.name)], &fields);
+    }
     lines.text
+}
+
+/// Name of a field from that of a statistic: `p95` of `p(95)`.
+fn field_name(statistic: &str) -> String {
+    statistic.chars().filter(|c| !matches!(c, '(' | ')')).map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
 }
 
 struct InfluxLines<'a> {
@@ -65,14 +75,22 @@ impl InfluxLines<'_> {
         fields: Vec<(&'static str, String)>,
         times: &[(&str, &TimeCounts)],
     ) {
-        let common = self.subject.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let all = common.chain(tags.iter().copied()).filter(|(_, value)| !value.is_empty());
-        let tags: String = all.map(|(name, value)| format!(",{}={}", escaped(name), escaped(value))).collect();
         let mut fields: Vec<String> = fields.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         for (prefix, times) in times {
             let figures = times.figures_ms().into_iter().flatten();
             fields.extend(figures.map(|(name, ms)| format!("{prefix}{name}_ms={}", float(ms))));
         }
+        self.push_fields(measurement, tags, &fields);
+    }
+
+    /// Adds a line of fields with their values; none without a field.
+    fn push_fields(&mut self, measurement: &str, tags: &[(&str, &str)], fields: &[String]) {
+        if fields.is_empty() {
+            return;
+        }
+        let common = self.subject.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let all = common.chain(tags.iter().copied()).filter(|(_, value)| !value.is_empty());
+        let tags: String = all.map(|(name, value)| format!(",{}={}", escaped(name), escaped(value))).collect();
         // Writing to a string does not fail.
         let _ = writeln!(self.text, "{measurement}{tags} {} {}", fields.join(","), self.unix_ns);
     }
@@ -111,7 +129,7 @@ mod tests {
     fn an_interval_is_a_line_for_each_of_its_parts() {
         let text = lines(&sample(0), &subject());
         let all: Vec<&str> = text.lines().collect();
-        assert_eq!(all.len(), 6, "{text}");
+        assert_eq!(all.len(), 8, "{text}");
         let labels = r#"run=a\ b\,c\=d"e/"#;
         let first = format!("weir_load,{labels} requests=12i,ok=10i,failed=2i,rate=12,bytes_in=1000i,in_flight=3i,");
         assert!(all[0].starts_with(&first) && all[0].ends_with(" 1700000001000000000"), "{text}");
@@ -120,6 +138,8 @@ mod tests {
         assert!(all[3].starts_with(&format!(r#"weir_load_step,{labels},scenario=shop,step=log\ "in" requests=6i,"#)));
         assert!(all[4].starts_with(&format!(r"weir_load_step,{labels},step=step\ 2 requests=6i,")), "{text}");
         assert!(all[5].contains(" events=7i,first_event_mean_ms="), "{text}");
+        let script = format!(r"weir_load_script,{labels},metric=pay{{step:a\ b}} avg=10,p95=12.5 1700000001000000000");
+        assert_eq!(all[7], script);
     }
 
     proptest! {

@@ -7,6 +7,7 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_base::terminal_text::is_steering;
 use weir_measure::recorder::Interval;
+use weir_measure::run_script::ScriptMetric;
 use weir_measure::run_steps::StepFacts;
 use weir_pace::live_load::LevelKind;
 
@@ -57,6 +58,8 @@ pub(crate) struct IntervalSample {
     pub(crate) step_names: Arc<[StepName]>,
     /// Streamed responses; none if responses are not read as streams.
     pub(crate) streams: Option<StreamSample>,
+    /// Metrics that a script has measured itself, since the start of the run.
+    pub(crate) script: Arc<[ScriptMetric]>,
 }
 
 /// Name of a step, and of its scenario.
@@ -131,6 +134,7 @@ impl IntervalSample {
                 first: TimeCounts::of(&streams.first_event),
                 gaps: TimeCounts::of(&streams.gaps),
             }),
+            script: Arc::default(),
         }
     }
 

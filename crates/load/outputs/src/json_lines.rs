@@ -82,6 +82,12 @@ pub(crate) fn interval(sample: &IntervalSample) -> String {
             "gap_ms": times_ms(&streams.gaps),
         });
     }
+    if !sample.script.is_empty() {
+        let metrics = sample.script.iter();
+        let metrics =
+            metrics.map(|it| json!({ "name": it.name, "kind": it.kind, "unit": it.unit, "values": it.values }));
+        value["script"] = metrics.collect();
+    }
     line(&value)
 }
 
@@ -156,5 +162,7 @@ mod tests {
         assert_eq!((&value["steps"][0]["step"], &value["steps"][1]["step"]), (&json!("log \"in\""), &json!("step 2")));
         let p50 = value["response_ms"]["p50"].as_f64().unwrap();
         assert!((p50 - 5.0).abs() < 0.06, "{p50}");
+        let trend = &value["script"][1];
+        assert_eq!((&trend["name"], &trend["values"]["p(95)"]), (&json!("pay{step:a b}"), &json!(12.5)));
     }
 }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_base::grpc_status::status_text;
+use weir_base::terminal_text::is_steering;
+use weir_measure::run_script::ScriptMetric;
 
 use super::cumulative_times::CumulativeTimes;
 use super::interval_sample::{IntervalSample, StepName, step_name};
@@ -28,6 +30,7 @@ pub(crate) struct MetricTotals {
     streams: Option<StreamTotals>,
     /// Values at the end of the last interval; none before it.
     latest: Option<LatestValues>,
+    script: Arc<[ScriptMetric]>,
 }
 
 /// Values at the end of an interval.
@@ -97,6 +100,7 @@ impl MetricTotals {
             step_names: Arc::default(),
             streams: None,
             latest: None,
+            script: Arc::default(),
         }
     }
 
@@ -131,6 +135,7 @@ impl MetricTotals {
             total.first.add(&streams.first);
             total.gaps.add(&streams.gaps);
         }
+        self.script = Arc::clone(&sample.script);
         self.latest = Some(LatestValues {
             elapsed_s: sample.frame.end.as_secs_f64(),
             level: sample.frame.level,
@@ -180,6 +185,15 @@ impl MetricTotals {
             all.push(one(&metrics::FIRST_EVENT, Times(&streams.first)));
             all.push(one(&metrics::EVENT_GAP, Times(&streams.gaps)));
         }
+        let of_script = |metric: &ScriptMetric| {
+            let name = metric.name.replace(is_steering, " ");
+            let value = |(statistic, value): (&String, &f64)| MetricPoint {
+                labels: vec![name.clone().into(), statistic.clone().into()],
+                value: Number(*value),
+            };
+            metric.values.iter().map(value).collect::<Vec<_>>()
+        };
+        all.push(MetricFamily { info: &metrics::SCRIPT, points: self.script.iter().flat_map(of_script).collect() });
         all.retain(|family| !family.points.is_empty());
         all
     }
@@ -234,5 +248,6 @@ mod tests {
         assert_eq!(value("weir_load_step_requests", &["", "step 2", "failed"]), 3.0);
         assert_eq!(value("weir_load_elapsed_seconds", &[]), 3.0);
         assert_eq!(value("weir_load_target_rate", &[]), 12.0);
+        assert_eq!(value("weir_load_script", &["pay{step:a b}", "p(95)"]), 12.5);
     }
 }

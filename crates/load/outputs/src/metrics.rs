@@ -155,8 +155,16 @@ pub(crate) const FIRST_EVENT: MetricInfo = metric(
 pub(crate) const EVENT_GAP: MetricInfo =
     metric(["weir_load_stream_gap_seconds", "weir.load.stream.gap"], Histogram, "s", &[], "Gap between two events");
 
+pub(crate) const SCRIPT: MetricInfo = metric(
+    ["weir_load_script", "weir.load.script"],
+    Gauge,
+    "",
+    &["metric", "statistic"],
+    "Metric that a script of k6 has measured, since the start of the run; times are milliseconds",
+);
+
 /// All metrics.
-pub const METRICS: [MetricInfo; 18] = [
+pub const METRICS: [MetricInfo; 19] = [
     INFO,
     ELAPSED,
     TARGET_RATE,
@@ -175,6 +183,7 @@ pub const METRICS: [MetricInfo; 18] = [
     STREAM_EVENTS,
     FIRST_EVENT,
     EVENT_GAP,
+    SCRIPT,
 ];
 
 #[cfg(test)]

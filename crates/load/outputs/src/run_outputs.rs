@@ -20,6 +20,7 @@ use weir_machine::clock;
 use weir_machine::logger::Logger;
 use weir_measure::RunProgress;
 use weir_measure::recorder::Interval;
+use weir_measure::run_script::{RunScript, ScriptMetric};
 use weir_measure::run_steps::StepFacts;
 use weir_pace::live_load::LevelKind;
 
@@ -59,6 +60,8 @@ pub struct RunOutputs {
     rest: Option<Interval>,
     level: Option<(LevelKind, f64)>,
     step_names: Arc<[StepName]>,
+    /// What a script has measured itself so far.
+    script: Arc<[ScriptMetric]>,
 }
 
 /// Delivery of a run's intervals to one of its receivers.
@@ -112,6 +115,7 @@ impl RunOutputs {
             rest: None,
             level: None,
             step_names: Arc::default(),
+            script: Arc::default(),
         };
         for spec in specs {
             let subject = Arc::clone(&subject);
@@ -154,13 +158,18 @@ impl RunOutputs {
         self.begun = (Nanos(number.saturating_mul(width)), number);
     }
 
-    /// Takes the progress of the run, the rate or number of users that is set, and the steps that are known.
+    /// Takes the progress of the run, the rate or number of users that is set, the steps that are known, and what a script
+    /// has measured itself so far.
     pub fn update(
         &mut self,
         progress: &RunProgress<'_>,
         level: Option<(LevelKind, f64)>,
         steps: &dyn Fn() -> Vec<StepFacts>,
+        script: Option<&RunScript>,
     ) {
+        if let Some(script) = script {
+            self.script = script.metrics.clone().into();
+        }
         let progress = &RunProgress {
             elapsed: progress.elapsed + self.begun.0,
             number: progress.number + self.begun.1,
@@ -199,7 +208,8 @@ impl RunOutputs {
         self.last_end = end;
         let end_unix_ns = self.start_unix_ns.unwrap_or(0).saturating_add(end.0);
         let frame = IntervalFrame { number, start, end, end_unix_ns, is_rest, level: self.level };
-        let sample = Arc::new(IntervalSample::new(frame, interval, &self.step_names));
+        let script = Arc::clone(&self.script);
+        let sample = Arc::new(IntervalSample { script, ..IntervalSample::new(frame, interval, &self.step_names) });
         self.intervals += 1;
         self.threads.iter_mut().for_each(|thread| thread.send(&sample));
         self.scrapes.iter().for_each(|scrape| scrape.add(&sample));

@@ -50,7 +50,16 @@ pub(crate) fn lines(sample: &IntervalSample, subject: &OutputSubject) -> String 
         lines.extend(times("stream.first_event", &streams.first));
         lines.extend(times("stream.gap", &streams.gaps));
     }
+    for metric in sample.script.iter() {
+        let path = format!("script.{}", word(&metric.name));
+        lines.extend(metric.values.iter().map(|(name, value)| gauge(&format!("{path}.{}", figure(name)), *value)));
+    }
     lines.concat()
+}
+
+/// Part of a name from that of a statistic: `p95` of `p(95)`.
+fn figure(statistic: &str) -> String {
+    word(&statistic.replace(['(', ')'], ""))
 }
 
 /// Lines in as few datagrams as they fit into, in order.
@@ -90,6 +99,7 @@ mod tests {
             "weir.load.step.log__in_.requests.ok:5|c",
             "weir.load.step.step_2.failed_checks:1|c",
             "weir.load.stream.events:7|c",
+            "weir.load.script.pay_step_a_b_.p95:12.5|g",
         ] {
             assert!(text.lines().any(|it| it == line), "{line}\n{text}");
         }

@@ -6,7 +6,8 @@
 //! - `recording_state` is what is recorded: `open_exchange` is a request in flight, `passing_body` and `body_capture` its
 //!   bodies, `journal` the file
 //! - PURE: [`HostScope`] (which hosts), `resource` (what a request is for), `tunnel_content` (what a tunnel has),
-//!   `forwarded_headers`, `reverse` (headers), `exchange` and `har_entry` (what is written)
+//!   `forwarded_headers`, `reverse` (headers), `exchange` and `har_entry` (what is written), [`notation`] (options as
+//!   users write them)
 //!
 //! No request is sent that a client did not send, and bytes of bodies pass as they come. What is a think time, a value
 //! to capture or a secret is decided by the import of the HAR file, as for one of a browser.
@@ -23,6 +24,7 @@ mod host_scope;
 mod journal;
 mod leaf_cache;
 mod local_response;
+pub mod notation;
 mod open_exchange;
 mod passing_body;
 mod prefixed_stream;

@@ -1,21 +1,14 @@
 //! Cost of a step: rendering its request and evaluating its response, in nanoseconds of one core.
 #![allow(missing_docs, reason = "a program, not a library")]
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::disallowed_macros,
-    reason = "a benchmark reads the clock"
-)]
-#![allow(clippy::unwrap_used, reason = "a failed precondition ends the benchmark")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 
-use std::hint::black_box;
+#[path = "../tests/step_player/mod.rs"]
+mod step_player;
+
 use std::time::Instant;
 
-use weir_base::Nanos;
+use step_player::StepPlayer;
 use weir_scenario::evaluate::ResponseView;
-use weir_scenario::plan::{
-    FlowAction, FlowContext, RenderScratch, RequestBytes, ScenarioPlan, ScenarioSettings, ScenarioUser, StepFindings,
-};
 
 const ITERATIONS: u32 = 300_000;
 const ROUNDS: u32 = 7;
@@ -66,35 +59,13 @@ fn body() -> String {
 }
 
 fn measure(name: &str, text: &str, body: &str, headers: &[(&str, &[u8])]) {
-    let file = weir_hurl::parse(text).unwrap();
-    let settings = ScenarioSettings { columns: vec!["n".into()], ..ScenarioSettings::default() };
-    let mut files = |name: &str| Err(name.to_owned());
-    let plan = ScenarioPlan::compile(&file, &settings, &mut files).unwrap();
-    let mut user = ScenarioUser::new(&plan, 1, 0);
-    let (mut origins, mut scratch) = (plan.origins.clone(), RenderScratch::default());
-    let (mut request, mut findings) = (RequestBytes::default(), StepFindings::default());
+    let mut player = StepPlayer::new(text);
     let view = view(headers, body.as_bytes());
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let (started, mut steps) = (Instant::now(), 0_u32);
         for sequence in 0..ITERATIONS {
-            let mut flow = FlowContext {
-                plan: &plan,
-                origins: &mut origins,
-                request: &mut request,
-                findings: &mut findings,
-                scratch: &mut scratch,
-                unix_s: 1_700_000_000,
-            };
-            let value = weir_scenario::value::Value::Integer(i64::from(sequence));
-            user.prepare(&plan, 1, u64::from(sequence)).set(plan.columns[0], value);
-            let mut action = user.begin(&mut flow, Nanos::ZERO, Nanos::ZERO);
-            while let FlowAction::Send { .. } = action {
-                black_box(&flow.request);
-                steps += 1;
-                action = user.response(&mut flow, black_box(&view), Nanos::ZERO);
-            }
-            assert_eq!(action, FlowAction::End { ok: true });
+            steps += player.play(u64::from(sequence), i64::from(sequence), &view);
         }
         best = best.min(started.elapsed().as_secs_f64() * 1e9 / f64::from(steps));
     }

@@ -1,14 +1,14 @@
 //! Programs that drive the users of an agent.
 
+use crate::k6_load::{K6Load, K6Role};
 use crate::lua_script::{LuaLoad, LuaRole};
 use crate::python_host::{PythonHost, PythonScript, ScriptRole};
-use weir_agents::{AgentPrograms, process};
+use weir_agents::{AgentPart, AgentPrograms, process};
 use weir_command::Messages;
 use weir_command::exit;
-use weir_k6::{K6Load, K6Role};
 use weir_llm::load::ConversationOptions;
 use weir_load::program::{BuiltInProgram, ProgramOptions, ScriptOptions};
-use weir_load::{AgentPosition, LoadPlan, Options};
+use weir_load::{LoadPlan, Options};
 
 /// Scripts that drive the users of an agent.
 struct HostedScripts<'a> {
@@ -34,13 +34,8 @@ type BuiltInPlan = fn(&BuiltInProgram, &Options, LoadPlan) -> Result<LoadPlan, S
 const BUILT_IN: &[(&str, BuiltInPlan)] = &[(ConversationOptions::PROGRAM, ConversationOptions::agent_plan)];
 
 impl HostedScripts<'_> {
-    fn prepare_python(
-        &mut self,
-        script: &ScriptOptions,
-        options: &Options,
-        plan: LoadPlan,
-        position: AgentPosition,
-    ) -> Result<LoadPlan, String> {
+    fn prepare_python(&mut self, script: &ScriptOptions, part: AgentPart<'_>) -> Result<LoadPlan, String> {
+        let AgentPart { options, plan, position } = part;
         let host = self.host.ok_or("the agent has no Python; start it by the package weir-http")?;
         let opened = match self.python.take().filter(|(known, _)| known == script) {
             Some((_, opened)) => opened,
@@ -54,18 +49,13 @@ impl HostedScripts<'_> {
 }
 
 impl AgentPrograms for HostedScripts<'_> {
-    fn prepare(
-        &mut self,
-        program: &ProgramOptions,
-        options: &Options,
-        plan: LoadPlan,
-        position: AgentPosition,
-    ) -> Result<LoadPlan, String> {
+    fn prepare(&mut self, program: &ProgramOptions, part: AgentPart<'_>) -> Result<LoadPlan, String> {
+        let AgentPart { options, plan, position } = part;
         match program {
             ProgramOptions::Lua(script) => {
                 LuaLoad::prepare(script, options, plan, LuaRole::Agent(position.count)).map(|(plan, _)| plan)
             }
-            ProgramOptions::Python(script) => self.prepare_python(script, options, plan, position),
+            ProgramOptions::Python(script) => self.prepare_python(script, AgentPart { options, plan, position }),
             ProgramOptions::JavaScript(script) => {
                 let mut load = K6Load::open(script)?;
                 let plan = load.prepare(options, plan, script.has_own_load, K6Role::Single)?;

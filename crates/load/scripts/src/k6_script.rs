@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::k6_load::{K6Load, K6Role};
 use weir_command::Interrupt;
 use weir_command::stdout::print;
-use weir_k6::{K6Load, K6Role};
 use weir_load::program::{ProgramOptions, ScriptOptions};
 use weir_load::{LoadPlan, Options};
 use weir_measure::Run;

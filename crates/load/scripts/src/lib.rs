@@ -7,6 +7,7 @@
 //!   iteration; [`run_agent`]: those of an agent
 
 mod hosted_scripts;
+mod k6_load;
 mod k6_script;
 mod load_script;
 mod lua_script;

@@ -1,12 +1,12 @@
 //! Lua scripts, as far as this build has them.
 
-#[cfg(feature = "lua")]
+#[cfg(feature = "engines")]
 pub use weir_lua::{LuaLoad, LuaRole};
 
-#[cfg(not(feature = "lua"))]
+#[cfg(not(feature = "engines"))]
 pub use self::absent::{AbsentLua as LuaLoad, AbsentRole as LuaRole};
 
-#[cfg(not(feature = "lua"))]
+#[cfg(not(feature = "engines"))]
 mod absent {
     use weir_load::program::ScriptOptions;
     use weir_load::{LoadPlan, Options};
@@ -41,7 +41,7 @@ mod absent {
             _: AbsentRole,
         ) -> Result<(LoadPlan, Self), String> {
             let name = script.path.display();
-            Err(format!("{name}: this weir was built without Lua; build it with the feature lua"))
+            Err(format!("{name}: this build of weir has no Lua; build it with the feature scripts"))
         }
 
         /// Never called.

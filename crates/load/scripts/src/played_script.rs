@@ -1,10 +1,10 @@
 //! One iteration of a script.
 
+use crate::k6_load::{K6Load, K6Role};
 use crate::lua_script::{LuaLoad, LuaRole};
 use crate::python_host::{PythonHost, ScriptRole};
 use weir_command::stdout::print;
 use weir_command::{Interrupt, Messages, exit};
-use weir_k6::{K6Load, K6Role};
 use weir_load::grpc::for_users;
 use weir_load::program::{ScriptOptions, is_javascript, is_python};
 use weir_load::{LoadPlan, Options};

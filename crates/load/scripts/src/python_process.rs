@@ -18,7 +18,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name not in ('weir', 'weir._script'):
         raise
-    print(f'weir: {sys.executable} has no package weir; write {sys.executable} -m pip install weir-http', file=sys.stderr)
+    print(f'weir: {sys.executable} has no package weir; in a checkout of weir, run {sys.executable} -m pip install .', file=sys.stderr)
     sys.exit(2)
 _script.main()
 ";

@@ -1,8 +1,8 @@
 //! Script of a search for the highest load.
 
+use crate::k6_load::K6Load;
 use crate::k6_script::set_up;
 use crate::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole, open_script};
-use weir_k6::K6Load;
 use weir_load::Options;
 use weir_load::program::ScriptOptions;
 

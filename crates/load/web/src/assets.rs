@@ -10,21 +10,15 @@ pub(crate) struct PageAsset {
 }
 
 /// Page of a load, between the parts that other pages add.
-const HTML: &str = concat!(
-    include_str!("assets/head.html"),
-    include_str!("assets/top.html"),
-    include_str!("assets/live.html"),
-    include_str!("assets/foot.html")
-);
-const UI_HTML: &str = concat!(
-    include_str!("assets/head.html"),
-    include_str!("assets/ui_head.html"),
-    include_str!("assets/top.html"),
-    include_str!("assets/ui_nav.html"),
-    include_str!("assets/live.html"),
-    include_str!("assets/ui.html"),
-    include_str!("assets/foot.html")
-);
+static HTML: LazyLock<String> = LazyLock::new(|| [weir_page::HEAD, HEAD, TOP, LIVE, FOOT].concat());
+static UI_HTML: LazyLock<String> = LazyLock::new(|| {
+    let (head, nav) = (include_str!("assets/ui_head.html"), include_str!("assets/ui_nav.html"));
+    [weir_page::HEAD, HEAD, head, TOP, nav, LIVE, include_str!("assets/ui.html"), FOOT].concat()
+});
+const HEAD: &str = include_str!("assets/head.html");
+const TOP: &str = include_str!("assets/top.html");
+const LIVE: &str = include_str!("assets/live.html");
+const FOOT: &str = include_str!("assets/foot.html");
 const UI_SCRIPT: &str = concat!(
     include_str!("assets/ui_views.js"),
     include_str!("assets/ui_history.js"),
@@ -49,7 +43,7 @@ static PAGE_STYLE: LazyLock<String> =
 /// File of the page of a load.
 pub(crate) fn asset(path: &str) -> Option<PageAsset> {
     let (content_type, text) = match path {
-        "/" => ("text/html; charset=utf-8", HTML),
+        "/" => ("text/html; charset=utf-8", HTML.as_str()),
         "/page.css" => ("text/css; charset=utf-8", PAGE_STYLE.as_str()),
         "/charts.js" => ("text/javascript; charset=utf-8", weir_page::CHART_MODULE),
         "/live.js" => ("text/javascript; charset=utf-8", SCRIPT),
@@ -61,7 +55,7 @@ pub(crate) fn asset(path: &str) -> Option<PageAsset> {
 /// File of the page of `weir ui`.
 pub(crate) fn ui_asset(path: &str) -> Option<PageAsset> {
     let (content_type, text) = match path {
-        "/" => ("text/html; charset=utf-8", UI_HTML),
+        "/" => ("text/html; charset=utf-8", UI_HTML.as_str()),
         "/ui.css" => ("text/css; charset=utf-8", include_str!("assets/ui.css")),
         "/ui.js" => ("text/javascript; charset=utf-8", UI_SCRIPT),
         _ => return asset(path),

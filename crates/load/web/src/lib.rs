@@ -8,7 +8,7 @@
 //! - `live_bin`: PURE: an interval as the page reads it
 //! - `live_health`: PURE: CPU, lateness and clocks of what generates the load; events of the run
 //! - `access`: PURE: who may read and who may change
-//! - `live_service`, `ui_service`: requests; `web_reply`: what their responses share; `event_body`: the stream of
+//! - `page_service`, `live_service`, `ui_service`: requests; `web_reply`: what their responses share; `event_body`: the stream of
 //!   events; `assets`: the files of the pages
 //! - `child_run`: runs that the page has started; `event_relay`: their events and changes, passed on
 //! - [`mix_text()`]: PURE: a form as a mix file
@@ -29,6 +29,7 @@ mod live_shared;
 mod live_store;
 mod mix_text;
 mod page_server;
+mod page_service;
 mod shown_documents;
 mod ui_backend;
 mod ui_page;

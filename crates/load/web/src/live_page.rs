@@ -12,10 +12,12 @@ use super::live_health::LiveHealth;
 use super::live_service::LiveService;
 use super::live_shared::{LiveShared, PageSubject};
 use super::page_server::{PageListener, page_urls};
+use super::page_service::PageService;
 use weir_load::LoadControl;
 use weir_machine::lock::lock;
 use weir_machine::logger::Logger;
 use weir_measure::live_marks::LiveMarks;
+use weir_measure::run_script::{RunScript, ScriptCheck, ScriptMetric};
 use weir_measure::run_steps::StepFacts;
 use weir_measure::slo::Slo;
 use weir_measure::{Run, RunProgress};
@@ -55,10 +57,11 @@ impl LivePage {
             run: listener.random()?,
             store: Mutex::default(),
             end: Mutex::default(),
+            script: Mutex::default(),
             ticks: AtomicU64::new(0),
             wakes: watch::Sender::new(0),
         });
-        let server = listener.start(|| LiveService(Arc::clone(&shared)), logger)?;
+        let server = listener.start(|| PageService(LiveService(Arc::clone(&shared))), logger)?;
         Ok(Self { shared, server })
     }
 
@@ -68,7 +71,16 @@ impl LivePage {
     }
 
     /// Adds the progress of the run. `steps` is called when an interval has more steps than are known so far.
-    pub fn update(&self, progress: &RunProgress<'_>, steps: impl FnOnce() -> Vec<StepFacts>) {
+    /// `script`: what a script has measured itself so far.
+    pub fn update(
+        &self,
+        progress: &RunProgress<'_>,
+        steps: impl FnOnce() -> Vec<StepFacts>,
+        script: Option<&RunScript>,
+    ) {
+        if let Some(script) = script {
+            *lock(&self.shared.script) = script_tables(script);
+        }
         if let Some(interval) = progress.interval {
             let mut names = lock(&self.shared.steps);
             if interval.steps.len() > names.len() {
@@ -92,6 +104,19 @@ impl LivePage {
         self.shared.wake();
         self.server.stop(END_GRACE);
     }
+}
+
+/// Checks and metrics of a script as rows of tables.
+fn script_tables(script: &RunScript) -> Value {
+    let check = |check: &ScriptCheck| {
+        let path = check.group.split("::").filter(|name| !name.is_empty()).chain([check.name.as_str()]);
+        json!([path.collect::<Vec<_>>().join(" / "), check.passed, check.failed])
+    };
+    let metric = |metric: &ScriptMetric| json!([metric.name, metric.kind, metric.unit, metric.values]);
+    json!({
+        "checks": script.checks.iter().map(check).collect::<Vec<_>>(),
+        "metrics": script.metrics.iter().map(metric).collect::<Vec<_>>(),
+    })
 }
 
 /// Verdict on a run, its figures and its report.

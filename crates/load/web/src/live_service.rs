@@ -1,8 +1,5 @@
 //! Requests of the page: its files, the stream of events, and changes of the load.
 
-use std::cell::Cell;
-use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -15,11 +12,12 @@ use super::access::WebRole;
 use super::assets::asset;
 use super::event_body::{EventBody, event};
 use super::live_shared::LiveShared;
+use super::page_service::{PageReplies, PageRequest, StreamCount};
 use super::web_reply::{OpenStream, admit, error, json_reply, reply, since};
 use weir_machine::executor::spawn_task;
 use weir_machine::lock::lock;
 use weir_pace::live_load::LoadChange;
-use weir_server::{RequestBody, RequestContext, ResponseBody, Service, ServiceReply, Timer};
+use weir_server::{RequestBody, RequestContext, ResponseBody};
 
 /// Service of the page.
 #[derive(Debug)]
@@ -32,32 +30,13 @@ pub(crate) const MAX_UNREAD_PARTS: usize = 4;
 /// Decrease of the priority of the thread, so that it takes no time from those that generate the load.
 const NICENESS: i32 = 10;
 
-impl Service for LiveService {
-    type Local = Rc<Cell<usize>>;
-
-    fn init_thread(&self, _: &Timer) -> io::Result<Self::Local> {
+impl PageReplies for LiveService {
+    fn init_thread(&self) {
         // A thread's own, on Linux. Without it the page works as well.
         let _ = rustix::process::nice(NICENESS);
-        Ok(Rc::default())
     }
 
-    async fn handle(
-        &self,
-        streams: &Self::Local,
-        request: Request<RequestBody>,
-        context: &RequestContext,
-    ) -> ServiceReply {
-        self.reply(streams, request, context).await.into()
-    }
-}
-
-impl LiveService {
-    async fn reply(
-        &self,
-        streams: &Rc<Cell<usize>>,
-        request: Request<RequestBody>,
-        context: &RequestContext,
-    ) -> Response<ResponseBody> {
+    async fn reply(&self, PageRequest { request, streams, context }: PageRequest<'_>) -> Response<ResponseBody> {
         let role = match admit(&self.0.rules, &request, asset) {
             Ok(role) => role,
             Err(reply) => return *reply,
@@ -71,8 +50,10 @@ impl LiveService {
             _ => error(404, "no such path"),
         }
     }
+}
 
-    fn events(&self, streams: &Rc<Cell<usize>>, role: WebRole, since: Option<u64>) -> Response<ResponseBody> {
+impl LiveService {
+    fn events(&self, streams: &StreamCount, role: WebRole, since: Option<u64>) -> Response<ResponseBody> {
         let Some(open) = OpenStream::new(streams) else { return error(503, "too many pages are open") };
         let (parts, body) = mpsc::channel(MAX_UNREAD_PARTS);
         let shared = Arc::clone(&self.0);

@@ -52,6 +52,8 @@ pub(crate) struct LiveShared {
     pub(crate) store: Mutex<LiveStore>,
     pub(crate) health: Mutex<LiveHealth>,
     pub(crate) end: Mutex<Option<Value>>,
+    /// Checks and metrics of a script so far; null without one.
+    pub(crate) script: Mutex<Value>,
     /// Number of the state that pages are shown without a new interval.
     pub(crate) ticks: AtomicU64,
     pub(crate) wakes: watch::Sender<u64>,
@@ -130,6 +132,7 @@ impl LiveShared {
         json!({
             "marks": marks,
             "parts": parts,
+            "script": *lock(&self.script),
             "elapsed_s": elapsed.map(Nanos::as_secs_f64),
             "until_s": seconds(load.until()),
             "is_paused": load.is_paused(),

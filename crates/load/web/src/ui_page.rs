@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::child_run::ChildRuns;
 use super::page_server::{PageListener, page_urls};
+use super::page_service::PageService;
 use super::ui_backend::UiBackend;
 use super::ui_service::UiService;
 use super::ui_shared::UiShared;
@@ -39,7 +40,7 @@ impl UiPage {
             runs: Arc::default(),
             documents: Mutex::default(),
         });
-        let server = listener.start(|| UiService(Arc::clone(&shared)), logger)?;
+        let server = listener.start(|| PageService(UiService(Arc::clone(&shared))), logger)?;
         Ok(Self { shared, server })
     }
 

@@ -1,8 +1,5 @@
 //! Requests of the page of `weir ui`.
 
-use std::cell::Cell;
-use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use http::{Method, Request, Response, StatusCode};
@@ -15,13 +12,14 @@ use super::assets::ui_asset;
 use super::event_body::EventBody;
 use super::event_relay::{change, relay};
 use super::live_service::{MAX_CHANGE_BYTES, MAX_UNREAD_PARTS};
+use super::page_service::{PageReplies, PageRequest, StreamCount};
 use super::ui_backend::{DocumentRequest, RunForm, RunQuery, UiBackend};
 use super::ui_shared::UiShared;
 use super::upload_folder::{MAX_UPLOAD_BYTES, UploadFolder};
 use super::web_reply::{OpenStream, access_headers, admit, document, error, json_reply, query_value, reply};
 use weir_machine::executor::spawn_task;
 use weir_machine::lock::lock;
-use weir_server::{RequestBody, RequestContext, ResponseBody, Service, ServiceReply, Timer};
+use weir_server::{RequestBody, RequestContext, ResponseBody};
 
 /// Service of the page.
 #[derive(Debug)]
@@ -32,31 +30,9 @@ const MAX_FORM_BYTES: usize = 1 << 20;
 /// Folder of reports.
 const DOCUMENTS: &str = "/documents/";
 
-impl Service for UiService {
-    type Local = Rc<Cell<usize>>;
-
-    fn init_thread(&self, _: &Timer) -> io::Result<Self::Local> {
-        // With the priority of any process: runs have that of the thread that starts them.
-        Ok(Rc::default())
-    }
-
-    async fn handle(
-        &self,
-        streams: &Self::Local,
-        request: Request<RequestBody>,
-        context: &RequestContext,
-    ) -> ServiceReply {
-        self.reply(streams, request, context).await.into()
-    }
-}
-
-impl UiService {
-    async fn reply(
-        &self,
-        streams: &Rc<Cell<usize>>,
-        request: Request<RequestBody>,
-        context: &RequestContext,
-    ) -> Response<ResponseBody> {
+// Its thread has the priority of any process: runs have that of the thread that starts them.
+impl PageReplies for UiService {
+    async fn reply(&self, PageRequest { request, streams, context }: PageRequest<'_>) -> Response<ResponseBody> {
         if let Some(reply) = self.shown_document(&request) {
             return reply;
         }
@@ -100,7 +76,9 @@ impl UiService {
             _ => error(404, "no such path"),
         }
     }
+}
 
+impl UiService {
     /// A report for a frame, which sends no token: its address is the secret.
     fn shown_document(&self, request: &Request<RequestBody>) -> Option<Response<ResponseBody>> {
         let name = request.uri().path().strip_prefix(DOCUMENTS)?;
@@ -112,7 +90,7 @@ impl UiService {
         Some(html.map_or_else(|| error(404, "this report is not kept any more; open it again"), document))
     }
 
-    fn events(&self, streams: &Rc<Cell<usize>>, role: WebRole, query: Option<&str>) -> Response<ResponseBody> {
+    fn events(&self, streams: &StreamCount, role: WebRole, query: Option<&str>) -> Response<ResponseBody> {
         let Some(open) = OpenStream::new(streams) else { return error(503, "too many pages are open") };
         let (parts, body) = mpsc::channel(MAX_UNREAD_PARTS);
         let (runs, query) = (Arc::clone(&self.0.runs), query.map(str::to_owned));

@@ -1,6 +1,5 @@
 //! Responses and requests of a page: headers that all of its responses have, and what its requests say.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -10,6 +9,7 @@ use serde_json::json;
 
 use super::access::{AccessDenial, AccessHeaders, AccessRules, WebRole};
 use super::assets::PageAsset;
+use super::page_service::StreamCount;
 use weir_server::ResponseBody;
 
 /// Maximum number of open streams of events.
@@ -26,11 +26,11 @@ const DOCUMENT_POLICY: &str = "sandbox allow-scripts allow-downloads; default-sr
                                form-action 'none'; frame-ancestors 'self'";
 
 /// Stream of events that is open; the number of a thread's streams is bounded.
-pub(crate) struct OpenStream(Rc<Cell<usize>>);
+pub(crate) struct OpenStream(StreamCount);
 
 impl OpenStream {
     /// Counts one more; `None` if too many are open.
-    pub(crate) fn new(streams: &Rc<Cell<usize>>) -> Option<Self> {
+    pub(crate) fn new(streams: &StreamCount) -> Option<Self> {
         if streams.get() >= MAX_STREAMS {
             return None;
         }

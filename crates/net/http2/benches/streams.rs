@@ -1,12 +1,7 @@
 //! Cost of a request over HTTP/2 without a socket: opening a stream, and receiving a response of 13 bytes, with 100
 //! streams open, in nanoseconds of one core.
 #![allow(missing_docs, reason = "a program, not a library")]
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::disallowed_macros,
-    reason = "a benchmark reads the clock"
-)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 #![allow(clippy::unwrap_used, reason = "a failed precondition ends the benchmark")]
 
 use std::hint::black_box;

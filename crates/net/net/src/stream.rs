@@ -222,6 +222,11 @@ impl Stream {
         Some(format!("{version},{}", suite.trim_start_matches("TLS13_")))
     }
 
+    /// Address of the peer; `None` of a Unix socket.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        SocketAddr::try_from(net::getpeername(&self.socket.fd).ok()??).ok()
+    }
+
     /// Whether the service has chosen HTTP/2, after the handshake of TLS (ALPN, RFC 7301).
     pub fn is_http2(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.alpn_protocol() == Some(b"h2"))

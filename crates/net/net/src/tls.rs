@@ -26,11 +26,24 @@ pub struct TlsOptions {
     pub insecure: bool,
 }
 
+/// Certificates and a key as PEM texts: of connections that have their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PemTexts {
+    /// The only trusted certificates.
+    pub cacerts: Vec<String>,
+    /// Client certificate chain; empty without one.
+    pub cert: String,
+    /// Private key of the client certificate.
+    pub key: String,
+}
+
 /// Reason why TLS cannot be configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsError {
     /// A file cannot be read, or has no certificate or key.
     File(&'static str, PathBuf, String),
+    /// A text has no certificate or key: its name, and why.
+    Text(&'static str, String),
     /// Certificate without key, or key without certificate.
     IncompletePair,
     /// Certificate and key do not belong together.
@@ -45,6 +58,7 @@ impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(flag, path, why) => write!(f, "{flag} {}: {why}", path.display()),
+            Self::Text(name, why) => write!(f, "{name}: {why}"),
             Self::IncompletePair => f.write_str("--cert and --cert-key go together; give both"),
             Self::Mismatch(why) => write!(f, "--cert and --cert-key do not fit: {why}"),
             Self::NoRoots(why) => {
@@ -73,7 +87,39 @@ impl Tls {
     /// # Errors
     /// If files are missing or do not match.
     pub fn new(host: &str, options: &TlsOptions) -> Result<Self, TlsError> {
-        let mut config = configuration(options)?;
+        Self::without_resumption(host, configuration(options)?)
+    }
+
+    /// The same, with PEM texts in place of the files of the options where they are given.
+    ///
+    /// # Errors
+    /// If a text or a file has no certificate or key, or they do not fit.
+    pub fn with_texts(host: &str, options: &TlsOptions, texts: &PemTexts) -> Result<Self, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        let trust = match &texts.cacerts[..] {
+            given @ [_, ..] if !options.insecure => {
+                let mut all = Vec::new();
+                for text in given {
+                    all.extend(certificates_of("cacerts", text)?);
+                }
+                let failed = |why| TlsError::Text("cacerts", why);
+                Some(CertificateTrust::of(all, &provider).map_err(failed)?)
+            }
+            _ => trust_of(options, &provider)?,
+        };
+        let identity = match (&texts.cert[..], &texts.key[..]) {
+            ("", "") => identity_of(options)?,
+            (_, "") => return Err(TlsError::Text("key", "it is missing, and there is a cert".to_owned())),
+            ("", _) => return Err(TlsError::Text("cert", "it is missing, and there is a key".to_owned())),
+            (cert, key) => {
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
+                Some((certificates_of("cert", cert)?, key.map_err(|e| TlsError::Text("key", e.to_string()))?))
+            }
+        };
+        Self::without_resumption(host, built(trust, identity, provider)?)
+    }
+
+    fn without_resumption(host: &str, mut config: ClientConfig) -> Result<Self, TlsError> {
         config.resumption = Resumption::disabled();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let name = ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
@@ -110,31 +156,51 @@ impl Tls {
 
 fn configuration(options: &TlsOptions) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(ring::default_provider());
+    built(trust_of(options, &provider)?, identity_of(options)?, provider)
+}
+
+fn trust_of(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Option<CertificateTrust>, TlsError> {
+    match &options.cacert {
+        _ if options.insecure => Ok(Some(CertificateTrust::Any)),
+        Some(path) => CertificateTrust::from_file(path, provider).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn identity_of(options: &TlsOptions) -> Result<Option<PemIdentity>, TlsError> {
+    match (&options.cert, &options.key) {
+        (None, None) => Ok(None),
+        (Some(cert), Some(key)) => {
+            let chain = certificates("--cert", cert)?;
+            let key = PrivateKeyDer::from_pem_file(key)
+                .map_err(|e| TlsError::File("--cert-key", key.clone(), e.to_string()))?;
+            Ok(Some((chain, key)))
+        }
+        _ => Err(TlsError::IncompletePair),
+    }
+}
+
+/// Certificates of a client, and their key.
+type PemIdentity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn built(
+    trust: Option<CertificateTrust>,
+    identity: Option<PemIdentity>,
+    provider: Arc<CryptoProvider>,
+) -> Result<ClientConfig, TlsError> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|e| TlsError::Mismatch(e.to_string()))?;
-    let trust = match &options.cacert {
-        _ if options.insecure => Some(CertificateTrust::Any),
-        Some(path) => Some(CertificateTrust::from_file(path, &provider)?),
-        None => None,
-    };
     let builder = match trust {
         Some(trust) => {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(CertificateVerifier { trust, provider }))
         }
         None => builder.with_root_certificates(native_roots()?),
     };
-    let config = match (&options.cert, &options.key) {
-        (None, None) => builder.with_no_client_auth(),
-        (Some(cert), Some(key)) => {
-            let chain = certificates("--cert", cert)?;
-            let key = PrivateKeyDer::from_pem_file(key)
-                .map_err(|e| TlsError::File("--cert-key", key.clone(), e.to_string()))?;
-            builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch(e.to_string()))?
-        }
-        _ => return Err(TlsError::IncompletePair),
-    };
-    Ok(config)
+    match identity {
+        None => Ok(builder.with_no_client_auth()),
+        Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch(e.to_string())),
+    }
 }
 
 /// Number of usable CA certificates in the system's store.
@@ -164,6 +230,13 @@ fn certificates(flag: &'static str, path: &Path) -> Result<Vec<CertificateDer<'s
     if found.is_empty() { Err(failed("no certificate (PEM) in it".into())) } else { Ok(found) }
 }
 
+fn certificates_of(name: &'static str, text: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Vec<_> = CertificateDer::pem_slice_iter(text.as_bytes())
+        .collect::<Result<_, _>>()
+        .map_err(|e: rustls::pki_types::pem::Error| TlsError::Text(name, e.to_string()))?;
+    if found.is_empty() { Err(TlsError::Text(name, "no certificate (PEM) in it".into())) } else { Ok(found) }
+}
+
 /// Trust in certificates, other than the system's store.
 #[derive(Debug)]
 enum CertificateTrust {
@@ -180,14 +253,17 @@ enum CertificateTrust {
 impl CertificateTrust {
     fn from_file(path: &Path, provider: &Arc<CryptoProvider>) -> Result<Self, TlsError> {
         let failed = |why: String| TlsError::File("--cacert", path.to_owned(), why);
-        let given = certificates("--cacert", path)?;
+        Self::of(certificates("--cacert", path)?, provider).map_err(failed)
+    }
+
+    fn of(given: Vec<CertificateDer<'static>>, provider: &Arc<CryptoProvider>) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
         for certificate in &given {
-            roots.add(certificate.clone()).map_err(|e| failed(e.to_string()))?;
+            roots.add(certificate.clone()).map_err(|e| e.to_string())?;
         }
         let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
             .build()
-            .map_err(|e| failed(e.to_string()))?;
+            .map_err(|e| e.to_string())?;
         Ok(Self::Certificates(webpki, given))
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::access_log_file::AccessLogFile;
-use super::access_log_format::{AccessLogFormat, LogValues};
+use super::access_log_format::{AccessLogFormat, LogValues, LoggedRequest};
 use weir_base::rng::SeededRng;
 use weir_machine::line_file::count_lines;
 use weir_machine::logger::Logger;
@@ -21,14 +21,8 @@ use weir_machine::logger::Logger;
 pub(super) struct AccessLogEntry<'a> {
     /// End of the response, in seconds since 1970.
     pub(super) time: f64,
-    pub(super) client: &'a str,
-    pub(super) method: &'a str,
-    pub(super) target: &'a str,
-    pub(super) version: &'a str,
-    /// None if there was no response: the connection was reset, or the client disconnected.
-    pub(super) status: Option<u16>,
-    /// Bytes of the body.
-    pub(super) bytes: u64,
+    #[serde(flatten)]
+    pub(super) request: LoggedRequest<'a>,
     pub(super) duration_ms: f64,
     /// Whether the client disconnected before its response began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use http::HeaderName;
+use serde::Serialize;
 
 use weir_base::calendar::{CivilDate, DAY_S};
 
@@ -83,19 +84,27 @@ const COMMON_TEMPLATE: &str = "$remote_addr - $remote_user [$time_local] \"$requ
 const COMBINED_TEMPLATE: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \
     \"$http_referer\" \"$http_user_agent\"";
 
+/// Request and response as lines of all formats have them.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct LoggedRequest<'a> {
+    /// Address and port; `unix:` without a port.
+    pub(super) client: &'a str,
+    pub(super) method: &'a str,
+    pub(super) target: &'a str,
+    pub(super) version: &'a str,
+    /// None if there was no response: the connection was reset, or the client disconnected.
+    pub(super) status: Option<u16>,
+    /// Bytes of the body.
+    pub(super) bytes: u64,
+}
+
 /// Values of a request for a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogValues<'a> {
     /// End of the response, in seconds since 1970.
     pub(super) time_s: f64,
     pub(super) duration_s: f64,
-    /// Address and port; `unix:` without a port.
-    pub(super) client: &'a str,
-    pub(super) method: &'a str,
-    pub(super) target: &'a str,
-    pub(super) version: &'a str,
-    pub(super) status: Option<u16>,
-    pub(super) bytes: u64,
+    pub(super) request: LoggedRequest<'a>,
     pub(super) route: Option<&'a str>,
     /// Name of the caller, by the service.
     pub(super) caller: Option<&'a str>,
@@ -196,16 +205,17 @@ impl LogTemplate {
 }
 
 fn write_variable(variable: LogVariable, values: &LogValues<'_>, line: &mut Vec<u8>) {
-    let address = || match values.client.rsplit_once(':') {
+    let request = &values.request;
+    let address = || match request.client.rsplit_once(':') {
         Some((address, port)) if !port.is_empty() => {
             (address.trim_start_matches('[').trim_end_matches(']'), Some(port))
         }
-        _ => (values.client, None),
+        _ => (request.client, None),
     };
     let tls = values.tls;
     match variable {
         LogVariable::Caller => text_or_hyphen(values.caller, line),
-        LogVariable::BodyBytesSent => escape(values.bytes.to_string().as_bytes(), line),
+        LogVariable::BodyBytesSent => escape(request.bytes.to_string().as_bytes(), line),
         LogVariable::Header(index) => match values.headers.get(index) {
             Some(Some(value)) => escape(value, line),
             _ => line.push(b'-'),
@@ -216,23 +226,23 @@ fn write_variable(variable: LogVariable, values: &LogValues<'_>, line: &mut Vec<
         // Who a caller says to be is not verified here.
         LogVariable::RemoteUser => line.push(b'-'),
         LogVariable::Request => {
-            for (index, part) in [values.method, values.target, values.version].into_iter().enumerate() {
+            for (index, part) in [request.method, request.target, request.version].into_iter().enumerate() {
                 if index > 0 {
                     line.push(b' ');
                 }
                 escape(part.as_bytes(), line);
             }
         }
-        LogVariable::RequestMethod => escape(values.method.as_bytes(), line),
+        LogVariable::RequestMethod => escape(request.method.as_bytes(), line),
         LogVariable::RequestTime => escape(format!("{:.3}", values.duration_s).as_bytes(), line),
-        LogVariable::RequestUri => escape(values.target.as_bytes(), line),
+        LogVariable::RequestUri => escape(request.target.as_bytes(), line),
         LogVariable::Route => text_or_hyphen(values.route, line),
-        LogVariable::ServerProtocol => escape(values.version.as_bytes(), line),
+        LogVariable::ServerProtocol => escape(request.version.as_bytes(), line),
         LogVariable::SslClientSubject => text_or_hyphen(tls.and_then(|(_, _, subject)| subject), line),
         LogVariable::SslProtocol => text_or_hyphen(tls.map(|(version, ..)| version), line),
         LogVariable::SslServerName => text_or_hyphen(tls.and_then(|(_, name, _)| name), line),
         // nginx's status of a request whose client left before the response.
-        LogVariable::Status => escape(values.status.unwrap_or(499).to_string().as_bytes(), line),
+        LogVariable::Status => escape(request.status.unwrap_or(499).to_string().as_bytes(), line),
         LogVariable::TimeIso8601 => escape(CivilTime::of(values.time_s).iso8601().as_bytes(), line),
         LogVariable::TimeLocal => escape(CivilTime::of(values.time_s).common().as_bytes(), line),
     }

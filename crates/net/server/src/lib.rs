@@ -1,7 +1,7 @@
 //! HTTP server for services: event loops (one per thread, on tokio and hyper), HTTP/1.1 and HTTP/2 with TLS or without,
 //! timeouts for slow peers, exact timers, bodies without copies, an access log, metrics, and graceful shutdown.
 //!
-//! - [`Service`]: the handler; [`RequestContext`]: its access to a request; [`ServiceReply`], [`ResponseBody`],
+//! - [`Service`], [`StatelessService`]: the handler; [`RequestContext`]: its access to a request; [`ServiceReply`], [`ResponseBody`],
 //!   [`StaticBody`]: its response
 //! - [`start`], [`start_on`], and [`start_boxed`] for less code: start a service as a [`RunningServer`];
 //!   [`ListenAddress`], [`ListenerOptions`]: where it listens, on sockets of its own or of `systemd`
@@ -49,6 +49,7 @@ mod running_server;
 mod served_stream;
 mod server_state;
 mod socket;
+mod stateless_service;
 mod static_body;
 mod stream_progress;
 mod systemd;
@@ -89,6 +90,7 @@ pub use self::request_context::{BodyPrefix, ReadBodyError, RequestBodyStream, Re
 pub use self::request_info::RequestInFlight;
 pub use self::running_server::{RunningServer, StopHandle, start, start_on};
 pub use self::server_state::StopReport;
+pub use self::stateless_service::StatelessService;
 pub use self::static_body::StaticBody;
 use crate::timeouts::Timeouts;
 use weir_machine::logger::Logger;

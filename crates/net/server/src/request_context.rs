@@ -150,6 +150,11 @@ impl RequestContext {
         self.began
     }
 
+    /// Timer of the event loop.
+    pub fn timer(&self) -> &Timer {
+        &self.timer
+    }
+
     /// Ends `length` from now, exactly.
     pub fn sleep(&self, length: Nanos) -> Sleep {
         self.timer.sleep(length)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::{HeaderMap, Request};
 
 use super::access_log::{AccessLogEntry, AccessLogWriter};
-use super::access_log_format::{AccessLogFormat, LogValues};
+use super::access_log_format::{AccessLogFormat, LogValues, LoggedRequest};
 use super::coarse_clock::CoarseClock;
 use super::connection_state::{CloseMode, ConnectionState};
 use super::metrics::ServerMetrics;
@@ -169,16 +169,13 @@ impl RequestRecord {
     fn write_line(&self, access_log: &AccessLogWriter, info: &RequestLogInfo, took: Nanos) {
         let RequestLogInfo { method, uri, version, attempts, client, headers, route, caller, .. } = info;
         let target = uri.path_and_query().map_or("", |target| target.as_str());
-        let version = format!("{version:?}");
+        let (method, version) = (method.as_str(), format!("{version:?}"));
+        let request =
+            LoggedRequest { client, method, target, version: &version, status: self.status, bytes: self.bytes };
         if *access_log.format() == AccessLogFormat::Json {
             access_log.write_json(&AccessLogEntry {
                 time: (clock::unix_s() * 1e6).round() / 1e6,
-                client,
-                method: method.as_str(),
-                target,
-                version: &version,
-                status: self.status,
-                bytes: self.bytes,
+                request,
                 duration_ms: took.as_millis_f64(),
                 client_closed: self.status.is_none() && !self.reset && !self.is_server_abort(),
                 attempts: attempts.borrow().as_deref(),
@@ -192,12 +189,7 @@ impl RequestRecord {
         access_log.write_values(&LogValues {
             time_s: clock::unix_s(),
             duration_s: took.as_secs_f64(),
-            client,
-            method: method.as_str(),
-            target,
-            version: &version,
-            status: self.status,
-            bytes: self.bytes,
+            request,
             route: route.borrow().as_deref(),
             caller: caller.borrow().as_deref(),
             tls,

@@ -202,12 +202,12 @@ impl JobDefaults {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    const NOW: UnixMs = UnixMs(1_000_000);
+    pub(crate) const NOW: UnixMs = UnixMs(1_000_000);
 
-    fn form() -> JobDefaults {
+    pub(crate) fn form() -> JobDefaults {
         JobDefaults {
             url: Some("http://h:1/a?k={key}".into()),
             headers: vec![("x-a".into(), "1".into())],

@@ -144,19 +144,7 @@ fn json_error_text(error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key_hosts::KeyHosts;
-
-    const NOW: UnixMs = UnixMs(1_000_000);
-
-    fn form() -> JobDefaults {
-        JobDefaults {
-            url: Some("http://h:1/a?k={key}".into()),
-            headers: vec![("x-a".into(), "1".into())],
-            ttl_ms: Some(1000),
-            key_hosts: KeyHosts::new(Some("http://h:1/"), &[]).unwrap(),
-            ..JobDefaults::default()
-        }
-    }
+    use crate::job_defaults::tests::{NOW, form};
 
     fn job(text: &str) -> Job {
         form().parse_line(3, text, NOW).unwrap().unwrap()

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 
-use weir_page::{CHART_MODULE, LIVE_STYLE, STYLE};
+use weir_page::{CHART_MODULE, HEAD, LIVE_STYLE, STYLE};
 use weir_server::ResponseBody;
 
-const HTML: &str = include_str!("live/live.html");
+static HTML: LazyLock<String> = LazyLock::new(|| [HEAD, include_str!("live/live.html")].concat());
 const SCRIPT: &str = concat!(
     include_str!("live/history.js"),
     include_str!("live/charts.js"),
@@ -36,7 +36,7 @@ pub(super) fn file(path: &str) -> Option<Response<ResponseBody>> {
 
 fn content(path: &str) -> Option<(&'static str, &'static str)> {
     match path {
-        "/live" => Some(("text/html; charset=utf-8", HTML)),
+        "/live" => Some(("text/html; charset=utf-8", HTML.as_str())),
         "/live/page.css" => Some(("text/css; charset=utf-8", PAGE_STYLE.as_str())),
         "/live/charts.js" => Some(("text/javascript; charset=utf-8", CHART_MODULE)),
         "/live/live.js" => Some(("text/javascript; charset=utf-8", SCRIPT)),

@@ -13,7 +13,6 @@ mod live_state;
 mod pages;
 mod upstream_page;
 
-use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ use weir_machine::lock::lock;
 use weir_server::{
     self as server, BuiltinPaths, ConnectionLimits, ListenAddress, ListenSockets, ListenerOptions, MetricsHandle,
     OpenRequestsHandle, Options, RequestBody, RequestContext, ResponseBody, RunningServer, ServerError, ServiceReply,
-    StopHandle, Timer,
+    StopHandle,
 };
 
 /// Time for admin requests in flight when another process takes the gateway's place.
@@ -125,14 +124,8 @@ impl AdminServer {
     }
 }
 
-impl server::Service for AdminService {
-    type Local = ();
-
-    fn init_thread(&self, _: &Timer) -> io::Result<()> {
-        Ok(())
-    }
-
-    async fn handle(&self, (): &(), request: Request<RequestBody>, _: &RequestContext) -> ServiceReply {
+impl server::StatelessService for AdminService {
+    async fn handle(&self, request: Request<RequestBody>, _: &RequestContext) -> ServiceReply {
         let (method, uri) = (request.method(), request.uri());
         let mut response = match browser_guard::rejection(method, request.headers(), uri, self.is_local) {
             Some(why) => local_responses::text(StatusCode::FORBIDDEN, why),

@@ -4,20 +4,8 @@ use http::{HeaderName, HeaderValue};
 
 use super::read::DocumentNode;
 use super::units::KNOWN_DEADLINE_HEADERS;
+use weir_base::connection_fields::CONNECTION_FIELDS;
 use weir_retry::deadline::DeadlineFormat;
-
-/// Headers that belong to a connection or frame a body.
-const RESERVED_HEADERS: [&str; 9] = [
-    "connection",
-    "content-length",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "expect",
-];
 
 /// Parses `{ name = "value" }`.
 pub(super) fn pairs(node: &DocumentNode<'_>) -> Vec<(HeaderName, HeaderValue)> {
@@ -60,7 +48,7 @@ pub(super) fn name(node: &DocumentNode<'_>, text: &str) -> Option<HeaderName> {
 /// Reports headers that the gateway itself writes.
 pub(super) fn check_reserved<'n>(node: &DocumentNode<'_>, names: impl Iterator<Item = &'n HeaderName>, request: bool) {
     for name in names {
-        if RESERVED_HEADERS.contains(&name.as_str()) {
+        if CONNECTION_FIELDS.contains(&name.as_str()) {
             node.error(format!("\"{name}\" belongs to the connection"), "leave it out: the gateway writes it");
         } else if request && name == "host" {
             node.error("\"host\" has a key of its own", "write rewrite.host");

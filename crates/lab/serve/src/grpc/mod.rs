@@ -10,7 +10,6 @@ mod request_messages;
 mod schema_service;
 mod wire;
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +22,7 @@ use weir_base::rng::SeededRng;
 use weir_grpc::GrpcSchema;
 use weir_grpc::reflection::{ReflectionRequest, ReflectionVersion};
 use weir_retry::grpc::is_grpc;
-use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, Timer};
+use weir_server::{self as server, RequestBody, RequestContext, ServiceReply};
 
 use self::call::Call;
 use self::call_error::{CallError, UNAVAILABLE, UNIMPLEMENTED};
@@ -238,14 +237,8 @@ fn reflection(mut call: Call, mut messages: RequestMessages) -> ServiceReply {
     head.map(|()| body).into()
 }
 
-impl server::Service for Service {
-    type Local = Timer;
-
-    fn init_thread(&self, timer: &Timer) -> io::Result<Timer> {
-        Ok(timer.clone())
-    }
-
-    async fn handle(&self, timer: &Timer, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
+impl server::StatelessService for Service {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let (head, body) = request.into_parts();
         let shared = &self.shared;
         if head.uri.path() == "/stats" {
@@ -265,7 +258,7 @@ impl server::Service for Service {
             };
         }
         let number = shared.number.fetch_add(1, Ordering::Relaxed);
-        let call = Call::new(shared, timer, (number, context.began()), &head.headers);
+        let call = Call::new(shared, context.timer(), (number, context.began()), &head.headers);
         let encoding = head.headers.get("grpc-encoding").map_or(&b""[..], |value| value.as_bytes());
         let messages = RequestMessages::new(body, encoding);
         let path = head.uri.path();

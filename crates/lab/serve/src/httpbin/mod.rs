@@ -11,7 +11,10 @@ mod order;
 mod query;
 mod status;
 mod truncate;
+#[cfg(feature = "schema")]
 mod validate;
+#[cfg(not(feature = "schema"))]
+mod validate_absent;
 
 use std::io;
 use std::sync::Arc;
@@ -27,16 +30,17 @@ use self::drip::DripBody;
 use self::query::{Query, number};
 use self::status::{StatusChoice, status};
 use self::truncate::TruncatedBody;
+#[cfg(feature = "schema")]
 use self::validate::OrderValidator;
+#[cfg(not(feature = "schema"))]
+use self::validate_absent::AbsentValidator as OrderValidator;
 use super::responses::{
     CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, payload_too_large, response,
 };
 use crate::number_range::check_number;
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
-use weir_server::{
-    self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, StaticBody, Timer,
-};
+use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, StaticBody};
 
 /// Default length of `/static`, in bytes.
 const DEFAULT_STATIC_BYTES: u64 = 5 << 20;
@@ -106,25 +110,19 @@ impl Service {
     }
 }
 
-impl server::Service for Service {
-    type Local = Timer;
-
-    fn init_thread(&self, timer: &Timer) -> io::Result<Timer> {
-        Ok(timer.clone())
-    }
-
+impl server::StatelessService for Service {
     fn static_body(&self) -> Option<Arc<StaticBody>> {
         Some(Arc::clone(&self.page))
     }
 
-    async fn handle(&self, timer: &Timer, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let (head, body) = request.into_parts();
         match head.uri.path() {
             "/echo" => return echo(&head.headers, body).into(),
             "/validate" if head.method == Method::POST => return self.validate(body, context).await.into(),
             _ => {}
         }
-        self.route(&head, timer, context).await.unwrap_or_else(|expected| bad_request(expected).into())
+        self.route(&head, context).await.unwrap_or_else(|expected| bad_request(expected).into())
     }
 }
 
@@ -133,7 +131,7 @@ impl Service {
     ///
     /// # Errors
     /// Invalid parameter with its expected range, in one line.
-    async fn route(&self, head: &Parts, timer: &Timer, context: &RequestContext) -> Result<ServiceReply, String> {
+    async fn route(&self, head: &Parts, context: &RequestContext) -> Result<ServiceReply, String> {
         let reads = matches!(head.method, Method::GET | Method::HEAD);
         let query = Query(head.uri.query());
         let reply = match (head.uri.path(), reads) {
@@ -141,8 +139,8 @@ impl Service {
                 let bytes = query.number("bytes", DEFAULT_STATIC_BYTES, 0..=MAX_BODY_BYTES)?;
                 octet_stream_response(ResponseBody::repeated(&self.page, bytes))
             }
-            ("/chunked", true) => self.chunked(query, timer, context)?,
-            ("/drip", true) => self.drip(query, timer, context).await?,
+            ("/chunked", true) => self.chunked(query, context)?,
+            ("/drip", true) => self.drip(query, context).await?,
             ("/headers", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, headers(&head.headers).to_string()),
             ("/validate/schema", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::SCHEMA),
             ("/validate/example", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::EXAMPLE),
@@ -178,18 +176,13 @@ impl Service {
         }
     }
 
-    fn chunked(
-        &self,
-        query: Query<'_>,
-        timer: &Timer,
-        context: &RequestContext,
-    ) -> Result<Response<ResponseBody>, String> {
+    fn chunked(&self, query: Query<'_>, context: &RequestContext) -> Result<Response<ResponseBody>, String> {
         let count = query.number("chunks", 10, 0..=MAX_CHUNKS)?;
         let bytes = query.number("bytes", 1024, 1..=PAGE_BYTES)?;
         let interval = Nanos::from_millis(query.number("delay_ms", 0, 0..=MAX_DELAY_MS)?);
         let chunk = self.page.bytes().slice(..bytes as usize);
         Ok(octet_stream_response(ResponseBody::from_stream(ChunkedBody::new(
-            timer,
+            context.timer(),
             chunk,
             count,
             context.now(),
@@ -197,12 +190,7 @@ impl Service {
         ))))
     }
 
-    async fn drip(
-        &self,
-        query: Query<'_>,
-        timer: &Timer,
-        context: &RequestContext,
-    ) -> Result<Response<ResponseBody>, String> {
+    async fn drip(&self, query: Query<'_>, context: &RequestContext) -> Result<Response<ResponseBody>, String> {
         let length = Nanos::from_millis(query.number("duration_ms", 2000, 0..=MAX_DELAY_MS)?);
         let bytes = query.number("bytes", 10, 1..=MAX_BODY_BYTES)?;
         let delay = Nanos::from_millis(query.number("delay_ms", 0, 0..=MAX_DELAY_MS)?);
@@ -213,7 +201,7 @@ impl Service {
             return Ok(empty_response(status));
         }
         let mut reply = octet_stream_response(ResponseBody::from_stream(DripBody::new(
-            timer,
+            context.timer(),
             self.page.bytes(),
             bytes,
             begin,

@@ -20,7 +20,6 @@ mod responses_text;
 mod seen_blocks;
 mod texts;
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -112,14 +111,7 @@ impl Service {
     }
 
     /// Handles a request to one of the APIs.
-    async fn generate(
-        &self,
-        api: LlmApi,
-        headers: &HeaderMap,
-        body: &[u8],
-        timer: &Timer,
-        context: &RequestContext,
-    ) -> ServiceReply {
+    async fn generate(&self, api: LlmApi, headers: &HeaderMap, body: &[u8], context: &RequestContext) -> ServiceReply {
         let shared = &self.shared;
         shared.counts.enter();
         let number = shared.number.fetch_add(1, Ordering::Relaxed);
@@ -129,7 +121,7 @@ impl Service {
             Behaviour::Hang => return context.hang().await,
             _ => {}
         }
-        let (reply, limit_headers) = self.decide(api, headers, body, number, (timer, context.began()));
+        let (reply, limit_headers) = self.decide(api, headers, body, number, (context.timer(), context.began()));
         let mut reply = match reply {
             Ok(generation) => match behaviour {
                 Behaviour::Error => LlmError::internal().response(api),
@@ -323,14 +315,8 @@ fn api_of(path: &str) -> Option<LlmApi> {
     }
 }
 
-impl server::Service for Service {
-    type Local = Timer;
-
-    fn init_thread(&self, timer: &Timer) -> io::Result<Timer> {
-        Ok(timer.clone())
-    }
-
-    async fn handle(&self, timer: &Timer, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
+impl server::StatelessService for Service {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
         if let Some(api) = api_of(path) {
@@ -338,7 +324,7 @@ impl server::Service for Service {
                 return LlmError::wrong_method().response(api).into();
             }
             return match context.read_body(body, MAX_BODY_BYTES).await {
-                Ok(body) => self.generate(api, &head.headers, &body, timer, context).await,
+                Ok(body) => self.generate(api, &head.headers, &body, context).await,
                 Err(ReadBodyError::TooLong) => {
                     LlmError::invalid("the body is too long".to_owned(), None).response(api).into()
                 }

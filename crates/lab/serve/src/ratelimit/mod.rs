@@ -19,7 +19,6 @@ mod parameters;
 mod responses;
 mod stats;
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,7 +36,7 @@ use super::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method
 use weir_base::rng::SeededRng;
 use weir_limits::key_quota;
 use weir_limits::key_quota::QuotaDecision;
-use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer};
+use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
 /// Service with `/api/request` and `/stats`.
 #[derive(Debug)]
@@ -142,14 +141,8 @@ async fn read_form(head: &Parts, body: RequestBody, context: &RequestContext) ->
     context.read_body(body, MAX_FORM_BYTES).await
 }
 
-impl server::Service for Service {
-    type Local = ();
-
-    fn init_thread(&self, _: &Timer) -> io::Result<()> {
-        Ok(())
-    }
-
-    async fn handle(&self, (): &(), request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
+impl server::StatelessService for Service {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let version = request.version();
         let mut reply = self.route(request, context).await;
         if !self.options.keep_alive && version < Version::HTTP_2 {

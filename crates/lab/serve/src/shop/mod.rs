@@ -11,7 +11,6 @@ mod parse;
 mod reply;
 pub mod rules;
 
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -33,7 +32,7 @@ use crate::shop::rules::violation::ProtocolViolation;
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
 use weir_machine::lock::lock;
-use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, Timer};
+use weir_server::{self as server, RequestBody, RequestContext, ServiceReply};
 use weir_workload::mix::Behaviour;
 
 /// Service with the shop and `/stats`.
@@ -196,14 +195,8 @@ fn page(query: Option<&str>) -> Option<u32> {
     value.map_or(Some(1), |(_, page)| page.parse().ok())
 }
 
-impl server::Service for Service {
-    type Local = ();
-
-    fn init_thread(&self, _: &Timer) -> io::Result<()> {
-        Ok(())
-    }
-
-    async fn handle(&self, (): &(), request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
+impl server::StatelessService for Service {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         if request.uri().path() == "/stats" {
             if request.method() != Method::GET {
                 return method_not_allowed("GET").into();

@@ -10,7 +10,6 @@ mod play_end;
 mod play_record;
 mod script;
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,7 +28,7 @@ use crate::responses::{
 };
 use crate::written_body::written;
 use weir_events::StreamFormat;
-use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, Timer};
+use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply};
 
 /// Service with `/sse`, `/ndjson`, `/chunks`, `/record` and `/stats`.
 #[derive(Debug)]
@@ -61,10 +60,10 @@ impl Service {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    fn play(&self, format: StreamFormat, events: u64, timer: &Timer, context: &RequestContext) -> ServiceReply {
+    fn play(&self, format: StreamFormat, events: u64, context: &RequestContext) -> ServiceReply {
         let shared = Arc::clone(&self.shared);
         let k = shared.number.fetch_add(1, Ordering::Relaxed);
-        let (timer, began) = (timer.clone(), context.began());
+        let (timer, began) = (context.timer().clone(), context.began());
         let body = written(move |writer| async move {
             let script = StreamScript::new(&shared.options, format, events, k);
             let fault = script.fault();
@@ -120,14 +119,8 @@ fn events(query: Option<&str>, default: u64) -> Result<u64, String> {
     number.ok_or_else(|| format!("events: a whole number from 0 to {}", Options::MAX_EVENTS))
 }
 
-impl server::Service for Service {
-    type Local = Timer;
-
-    fn init_thread(&self, timer: &Timer) -> io::Result<Timer> {
-        Ok(timer.clone())
-    }
-
-    async fn handle(&self, timer: &Timer, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
+impl server::StatelessService for Service {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let (head, body) = request.into_parts();
         let format = match head.uri.path() {
             "/sse" => StreamFormat::Sse,
@@ -147,7 +140,7 @@ impl server::Service for Service {
             Err(ReadBodyError::Broken) => return bad_request("a body that ends early").into(),
         }
         match events(head.uri.query(), self.shared.options.events) {
-            Ok(events) => self.play(format, events, timer, context),
+            Ok(events) => self.play(format, events, context),
             Err(reason) => bad_request(reason).into(),
         }
     }

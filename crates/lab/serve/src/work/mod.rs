@@ -2,12 +2,15 @@
 //!
 //! `GET /api/work` responds with `{"time": N}` after N ms, or fails, by seeded random numbers ([`WorkRng`]) or as its
 //! query asks for ([`ResponseOverrides`]). With slots, the delay is service time, and a request waits for a slot first.
+//! Other paths ([`WorkPath`]) respond alike, to every method, without a look at their query: they are those of a service
+//! that this one stands for.
 
 mod counts;
 mod decision;
 mod ending;
 mod options;
 mod overrides;
+mod path;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,16 +24,19 @@ pub use self::decision::{WorkDecision, WorkRng};
 pub use self::ending::{Payload, ResponseEnding};
 pub use self::options::{Options, WorkOverflow};
 pub use self::overrides::ResponseOverrides;
+pub use self::path::WorkPath;
 use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
 use weir_base::Nanos;
 use weir_machine::lock::lock;
-use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, StaticBody, Timer};
+use weir_server::{self as server, RequestBody, RequestContext, ServiceReply, StaticBody};
 use weir_workload::station::{Station, StationOutcome};
 
 /// Service with `/api/work` and `/stats`.
 #[derive(Debug)]
 pub struct Service {
     rng: WorkRng,
+    path: Option<WorkPath>,
+    body: Option<String>,
     station: Option<Mutex<Station>>,
     /// Number of the next request, over all event loops.
     number: AtomicU64,
@@ -53,6 +59,8 @@ impl Service {
     pub fn new(options: Options) -> io::Result<Self> {
         Ok(Self {
             station: options.station().map(Mutex::new),
+            path: options.path,
+            body: options.body,
             rng: WorkRng::new(options.delay, options.slow_delay, options.mix, options.phases, options.seed),
             number: AtomicU64::new(0),
             counts: WorkCounters::new(),
@@ -60,12 +68,8 @@ impl Service {
         })
     }
 
-    async fn respond(&self, query: Option<&str>, context: &RequestContext) -> ServiceReply {
+    async fn respond(&self, script: Option<ResponseOverrides>, context: &RequestContext) -> ServiceReply {
         let now = context.now();
-        let script = match ResponseOverrides::read(query) {
-            Ok(script) => script,
-            Err(reason) => return bad_request(reason).into(),
-        };
         let _in_flight = self.counts.enter();
         let WorkTask { kind, service_time, ending } = self.task(script, now);
         match ending {
@@ -97,7 +101,13 @@ impl Service {
         let k = self.number.fetch_add(1, Ordering::Relaxed);
         let Some(ResponseOverrides { delay, ending }) = script else {
             let WorkDecision { behaviour, service_time } = self.rng.at(k, now);
-            return WorkTask { kind: Kind::Drawn(behaviour), service_time, ending: behaviour.into() };
+            let ending = match (behaviour.into(), &self.body) {
+                (ResponseEnding::Response(StatusCode::OK, Payload::Standard), Some(text)) => {
+                    ResponseEnding::Response(StatusCode::OK, Payload::Text(text.clone()))
+                }
+                (ending, _) => ending,
+            };
+            return WorkTask { kind: Kind::Drawn(behaviour), service_time, ending };
         };
         let default_delay = || if ending == ResponseEnding::Reset { Nanos::ZERO } else { self.rng.delay(k) };
         WorkTask { kind: Kind::Overridden, service_time: delay.unwrap_or_else(default_delay), ending }
@@ -123,13 +133,7 @@ impl Service {
     }
 }
 
-impl server::Service for Service {
-    type Local = ();
-
-    fn init_thread(&self, _: &Timer) -> io::Result<()> {
-        Ok(())
-    }
-
+impl server::StatelessService for Service {
     fn static_body(&self) -> Option<Arc<StaticBody>> {
         Some(Arc::clone(&self.page))
     }
@@ -138,17 +142,17 @@ impl server::Service for Service {
         self.counts.register(registry);
     }
 
-    async fn handle(&self, (): &(), request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         let path = request.uri().path();
-        if !matches!(path, "/api/work" | "/stats") {
-            return not_found().into();
-        }
-        if request.method() != Method::GET {
-            return method_not_allowed("GET").into();
-        }
         match path {
+            "/api/work" | "/stats" if request.method() != Method::GET => method_not_allowed("GET").into(),
             "/stats" => response(StatusCode::OK, CONTENT_TYPE_JSON, self.stats(context.now())).into(),
-            _ => self.respond(request.uri().query(), context).await,
+            "/api/work" => match ResponseOverrides::read(request.uri().query()) {
+                Ok(script) => self.respond(script, context).await,
+                Err(reason) => bad_request(reason).into(),
+            },
+            _ if self.path.as_ref().is_some_and(|own| own.has(path)) => self.respond(None, context).await,
+            _ => not_found().into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use super::path::WorkPath;
 use crate::number_range::check_number;
 use weir_base::Nanos;
 use weir_workload::delay::{Delay, DelayRange};
@@ -14,6 +15,10 @@ use weir_workload::station::{Station, StationOverflow};
 pub struct Options {
     /// Seed of all random choices.
     pub seed: u64,
+    /// Paths beside `/api/work`, for every method.
+    pub path: Option<WorkPath>,
+    /// Body of good responses; `{"time": N}` without it.
+    pub body: Option<String>,
     /// Response delay.
     pub delay: Delay,
     /// Response delay of slow responses.
@@ -94,6 +99,8 @@ impl Default for Options {
         let delay = DelayRange { low: Nanos::from_millis(100), high: Nanos::from_millis(600) };
         Self {
             seed: 0,
+            path: None,
+            body: None,
             delay: Delay::Uniform(delay),
             slow_delay: Delay::Constant(Nanos::from_secs(10)),
             mix: Mix::default(),

@@ -9,7 +9,6 @@ mod options;
 mod tunnel;
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -151,19 +150,13 @@ fn manner(path: &str) -> Option<Manner> {
     }
 }
 
-impl server::Service for Service {
-    type Local = Timer;
-
-    fn init_thread(&self, timer: &Timer) -> io::Result<Timer> {
-        Ok(timer.clone())
-    }
-
-    async fn handle(&self, timer: &Timer, request: Request<RequestBody>, _: &RequestContext) -> ServiceReply {
+impl server::StatelessService for Service {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         match request.uri().path() {
             "/stats" if request.method() != Method::GET => method_not_allowed("GET").into(),
             "/stats" => response(StatusCode::OK, CONTENT_TYPE_JSON, self.state.stats.json()).into(),
             path => match manner(path) {
-                Some(manner) => self.upgrade(manner, &request, timer),
+                Some(manner) => self.upgrade(manner, &request, context.timer()),
                 None => not_found().into(),
             },
         }

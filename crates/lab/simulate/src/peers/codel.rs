@@ -6,9 +6,8 @@
 use std::collections::VecDeque;
 
 use super::REJECTION;
-use crate::gate::{AttemptId, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
+use crate::gate::{AttemptId, GateArrival, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
 use weir_base::Nanos;
-use weir_resilience::admission::CallArrival;
 
 const OVERLOADED_WAIT_TIMEOUT: Nanos = Nanos::from_millis(5);
 const NORMAL_WAIT_TIMEOUT: Nanos = Nanos::from_millis(100);
@@ -39,7 +38,7 @@ impl Codel {
 }
 
 impl SimulatedGate for Codel {
-    fn arrive(&mut self, now: Nanos, id: AttemptId, _: &CallArrival, _: &mut Vec<WaiterDecision>) -> GateDecision {
+    fn arrive(&mut self, now: Nanos, arrival: GateArrival<'_>, _: &mut Vec<WaiterDecision>) -> GateDecision {
         if self.queue.is_empty() {
             self.last_empty_at = now;
             if self.in_flight < self.workers {
@@ -48,7 +47,7 @@ impl SimulatedGate for Codel {
             }
         }
         let until = now + if self.is_overloaded(now) { OVERLOADED_WAIT_TIMEOUT } else { NORMAL_WAIT_TIMEOUT };
-        self.queue.push_back((id, until));
+        self.queue.push_back((arrival.id, until));
         GateDecision::Wait(until)
     }
 
@@ -94,7 +93,7 @@ impl SimulatedGate for Codel {
 mod tests {
     use super::*;
     use crate::gate::SimulatedOutcome;
-    use weir_resilience::admission::Priority;
+    use weir_resilience::admission::{CallArrival, Priority};
 
     const CALL: CallArrival =
         CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0, connection: None };
@@ -104,7 +103,7 @@ mod tests {
     }
 
     fn arrive(codel: &mut Codel, at: u64, id: AttemptId) -> GateDecision {
-        codel.arrive(ms(at), id, &CALL, &mut Vec::new())
+        codel.arrive(ms(at), GateArrival { id, call: &CALL }, &mut Vec::new())
     }
 
     fn next(codel: &mut Codel, at: u64) -> Vec<WaiterDecision> {

@@ -11,9 +11,9 @@ pub mod vegas;
 
 use std::fmt;
 
-use super::gate::{AttemptId, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
+use super::gate::{GateArrival, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
 use weir_base::Nanos;
-use weir_resilience::admission::{CallArrival, Rejection, RejectionReason};
+use weir_resilience::admission::{Rejection, RejectionReason};
 
 /// Algorithm that adapts a limit.
 pub(super) trait LimitAlgorithm: fmt::Debug {
@@ -41,7 +41,7 @@ impl<A> LimitGate<A> {
 pub(super) const REJECTION: Rejection = Rejection { reason: RejectionReason::QueueFull, retry_after: Nanos::SECOND };
 
 impl<A: LimitAlgorithm> SimulatedGate for LimitGate<A> {
-    fn arrive(&mut self, now: Nanos, _: AttemptId, _: &CallArrival, _: &mut Vec<WaiterDecision>) -> GateDecision {
+    fn arrive(&mut self, now: Nanos, _: GateArrival<'_>, _: &mut Vec<WaiterDecision>) -> GateDecision {
         self.algorithm.tick(now);
         if self.algorithm.limit().is_some_and(|limit| self.in_flight >= limit) {
             return GateDecision::Reject(REJECTION);

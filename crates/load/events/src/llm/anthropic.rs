@@ -2,11 +2,11 @@
 
 use weir_json::JsonTextError;
 
-use super::members::{count, each_element, each_member, is_set, is_text, plain_text};
+use super::members::{count, each_element, each_event_member, each_member, is_text, plain_text};
 use super::{LlmEvent, TokenKind, TokenUsage};
 
 pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError> {
-    each_member(data, |name, value| {
+    each_event_member(data, event, |name, value, event| {
         match name {
             b"type" => match plain_text(value) {
                 b"message_stop" => event.is_end = true,
@@ -18,7 +18,6 @@ pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextErro
             // A response that is not streamed.
             b"content" => return each_element(value, |block| read_block(block, event)),
             b"usage" => event.usage.update(usage(value)?),
-            b"error" => event.is_error |= is_set(value),
             _ => {}
         }
         Ok(())

@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 
 use weir_json::{JsonTextError, elements, members};
 
+use super::LlmEvent;
+
 /// Visits all members of an object by their names. A name with an escape is not one of an API.
 pub(super) fn each_member<'b>(
     object: &'b [u8],
@@ -15,6 +17,21 @@ pub(super) fn each_member<'b>(
         if result.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     result
+}
+
+/// Visits the members of an event, but for `error`, which is the same in all APIs.
+pub(super) fn each_event_member<'b>(
+    data: &'b [u8],
+    event: &mut LlmEvent,
+    mut visit: impl FnMut(&'b [u8], &'b [u8], &mut LlmEvent) -> Result<(), JsonTextError>,
+) -> Result<(), JsonTextError> {
+    each_member(data, |name, value| {
+        if name == b"error" {
+            event.is_error |= is_set(value);
+            return Ok(());
+        }
+        visit(name, value, event)
+    })
 }
 
 /// Visits all elements of a list.

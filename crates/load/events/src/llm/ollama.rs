@@ -2,11 +2,11 @@
 
 use weir_json::JsonTextError;
 
-use super::members::{count, each_element, each_member, is_set, is_text};
+use super::members::{count, each_element, each_event_member, each_member, is_text};
 use super::{LlmEvent, TokenKind};
 
 pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError> {
-    each_member(data, |name, value| {
+    each_event_member(data, event, |name, value, event| {
         match name {
             b"message" => return read_message(value, event),
             b"response" if is_text(value) => event.set_token(TokenKind::Text),
@@ -14,7 +14,6 @@ pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextErro
             b"done" => event.is_end = value == b"true",
             b"prompt_eval_count" => event.usage.input = count(value),
             b"eval_count" => event.usage.output = count(value),
-            b"error" => event.is_error |= is_set(value),
             _ => {}
         }
         Ok(())

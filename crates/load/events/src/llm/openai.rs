@@ -2,15 +2,14 @@
 
 use weir_json::JsonTextError;
 
-use super::members::{count, each_element, each_member, is_set, is_text, plain_text};
+use super::members::{count, each_element, each_event_member, each_member, is_text, plain_text};
 use super::{LlmEvent, TokenKind, TokenUsage};
 
 pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError> {
-    each_member(data, |name, value| {
+    each_event_member(data, event, |name, value, event| {
         match name {
             b"choices" => return each_element(value, |choice| read_choice(choice, event)),
             b"usage" => event.usage.update(usage(value)?),
-            b"error" => event.is_error |= is_set(value),
             // Older servers report an error this way.
             b"object" => event.is_error |= plain_text(value) == b"error",
             _ => {}

@@ -2,13 +2,13 @@
 
 use weir_json::JsonTextError;
 
-use super::members::{each_element, each_member, is_set, is_text, plain_text};
+use super::members::{each_element, each_event_member, each_member, is_text, plain_text};
 use super::openai::usage;
 use super::{LlmEvent, TokenKind};
 
 pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError> {
     let (mut kind, mut delta): (&[u8], &[u8]) = (b"", b"");
-    each_member(data, |name, value| {
+    each_event_member(data, event, |name, value, event| {
         match name {
             b"type" => kind = plain_text(value),
             b"delta" => delta = value,
@@ -16,7 +16,6 @@ pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextErro
             // A response that is not streamed.
             b"usage" => event.usage.update(usage(value)?),
             b"output" => return read_output(value, event),
-            b"error" => event.is_error |= is_set(value),
             _ => {}
         }
         Ok(())
@@ -41,11 +40,9 @@ pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextErro
 }
 
 fn read_response(response: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError> {
-    each_member(response, |name, value| {
-        match name {
-            b"usage" => event.usage.update(usage(value)?),
-            b"error" => event.is_error |= is_set(value),
-            _ => {}
+    each_event_member(response, event, |name, value, event| {
+        if name == b"usage" {
+            event.usage.update(usage(value)?);
         }
         Ok(())
     })

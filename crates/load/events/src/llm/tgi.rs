@@ -2,12 +2,12 @@
 
 use weir_json::JsonTextError;
 
-use super::members::{count, each_member, is_set, is_text};
+use super::members::{count, each_event_member, each_member, is_set, is_text};
 use super::{LlmEvent, TokenKind};
 
 pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextError> {
     let (mut has_token, mut has_whole_text) = (false, false);
-    each_member(data, |name, value| {
+    each_event_member(data, event, |name, value, event| {
         match name {
             b"token" => {
                 has_token = true;
@@ -16,7 +16,6 @@ pub(super) fn read(data: &[u8], event: &mut LlmEvent) -> Result<(), JsonTextErro
             // The last event of a stream has the whole text beside its token.
             b"generated_text" => (event.is_end, has_whole_text) = (is_set(value), is_text(value)),
             b"details" => return read_details(value, event),
-            b"error" => event.is_error |= is_set(value),
             _ => {}
         }
         Ok(())

@@ -41,6 +41,14 @@ pub(super) struct PlanWalker<'s> {
     visits: usize,
 }
 
+/// What holds for the elements of a tree.
+#[derive(Clone, Copy)]
+struct PlanPlace<'s, 'a> {
+    scope: &'s PlanScope<'a>,
+    /// Names of the controllers around them.
+    tags: &'s [String],
+}
+
 impl<'s> PlanWalker<'s> {
     pub(super) fn new(session: &'s mut ImportSession) -> Self {
         Self { session, scenarios: Vec::new(), visits: 0 }
@@ -133,16 +141,15 @@ impl<'s> PlanWalker<'s> {
         // What holds for all steps is the think time of the scenario.
         scenario.load.think = PlanTimer::think(&scope.timers).filter(|_| scenario.role == ScenarioRole::Users);
         scope.timers.clear();
-        self.tree(group, &scope, true, &[], scenario);
+        self.tree(group, PlanPlace { scope: &scope, tags: &[] }, true, scenario);
     }
 
     /// Elements of a tree; timers of a thread group are its think time and are not read again.
     fn tree<'a>(
         &mut self,
         parent: PlanElement<'a>,
-        outer: &PlanScope<'a>,
+        PlanPlace { scope: outer, tags }: PlanPlace<'_, 'a>,
         is_group: bool,
-        tags: &[String],
         scenario: &mut ImportedScenario,
     ) {
         let elements = parent.below();
@@ -171,7 +178,7 @@ impl<'s> PlanWalker<'s> {
             }
         }
         for element in elements {
-            self.element(element, &scope, tags, scenario);
+            self.element(element, PlanPlace { scope: &scope, tags }, scenario);
         }
     }
 
@@ -185,20 +192,14 @@ impl<'s> PlanWalker<'s> {
     }
 
     /// A sampler or a controller; other elements have been read with the tree.
-    fn element<'a>(
-        &mut self,
-        element: PlanElement<'a>,
-        scope: &PlanScope<'a>,
-        tags: &[String],
-        scenario: &mut ImportedScenario,
-    ) {
+    fn element<'a>(&mut self, element: PlanElement<'a>, place: PlanPlace<'_, 'a>, scenario: &mut ImportedScenario) {
         let class = element.class();
         self.visits += 1;
         if scenario.steps.len() >= MAX_STEPS || self.visits > MAX_VISITS {
             return;
         }
         if sampler::is_http(class) {
-            let mut own = scope.clone();
+            let mut own = place.scope.clone();
             let mut others = Vec::new();
             for child in element.below().into_iter().filter(PlanElement::is_enabled) {
                 if !own.add(child, self.session) && !SILENT_CLASSES.contains(&child.class()) {
@@ -210,7 +211,7 @@ impl<'s> PlanWalker<'s> {
                 let what = format!("the {} {}", child.class(), child.name());
                 self.session.omit(child.line(), kind, what);
             }
-            let step = sampler::step(element, &own, tags, self.session);
+            let step = sampler::step(element, &own, place.tags, self.session);
             self.session.push(scenario, step);
             return;
         }
@@ -218,7 +219,7 @@ impl<'s> PlanWalker<'s> {
             return;
         }
         if class.ends_with("Controller") || class.ends_with("Control") {
-            self.controller(element, scope, tags, scenario);
+            self.controller(element, place, scenario);
             return;
         }
         let is_config = matches!(class, "Arguments" | "CSVDataSet" | "CookieManager") || class.ends_with("Timer");
@@ -233,15 +234,10 @@ impl<'s> PlanWalker<'s> {
         self.session.omit(element.line(), kind, format!("the {class} {}", element.name()));
     }
 
-    fn controller<'a>(
-        &mut self,
-        element: PlanElement<'a>,
-        scope: &PlanScope<'a>,
-        tags: &[String],
-        scenario: &mut ImportedScenario,
-    ) {
+    fn controller<'a>(&mut self, element: PlanElement<'a>, place: PlanPlace<'_, 'a>, scenario: &mut ImportedScenario) {
         let class = element.class();
-        let tags: Vec<String> = tags.iter().cloned().chain([element.name().to_owned()]).collect();
+        let tags: Vec<String> = place.tags.iter().cloned().chain([element.name().to_owned()]).collect();
+        let inner = PlanPlace { tags: &tags, ..place };
         match class {
             "GenericController" | "RecordingController" => {}
             "TransactionController" => self.session.note(format!("transaction {}", element.name())),
@@ -252,7 +248,7 @@ impl<'s> PlanWalker<'s> {
                     self.session.omit(element.line(), OmissionKind::Element, what);
                 } else {
                     for _ in 1..rounds {
-                        self.tree(element, scope, false, &tags, scenario);
+                        self.tree(element, inner, false, scenario);
                     }
                 }
             }
@@ -263,7 +259,7 @@ impl<'s> PlanWalker<'s> {
                 self.session.omit(element.line(), OmissionKind::Element, what);
             }
         }
-        self.tree(element, scope, false, &tags, scenario);
+        self.tree(element, inner, false, scenario);
     }
 }
 

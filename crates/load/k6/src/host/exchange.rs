@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
+use weir_load::program::{CallNext, ConnectionFacts};
 use weir_request::url::HttpUrl;
+
+use super::call_queue::{ArrivedMessage, StreamCallQueue};
 
 /// Header of credentials.
 pub(crate) const AUTHORIZATION: &str = "Authorization";
@@ -29,8 +33,11 @@ pub(crate) struct HttpRequest {
     pub(crate) discards_body: bool,
     /// Whether the script takes the body as bytes.
     pub(crate) is_binary: bool,
-    /// Whether it is a call of gRPC.
+    /// Whether it is a call of gRPC, and whether one that is a stream.
     pub(crate) is_call: bool,
+    pub(crate) is_stream: bool,
+    /// Number of the certificates of a call.
+    pub(crate) channel: u32,
     /// Whether it takes a challenge of digest authentication.
     pub(crate) has_digest: bool,
     /// Whether its failure is an exception.
@@ -95,6 +102,8 @@ pub(crate) struct HttpResult {
     pub(crate) method: Cow<'static, str>,
     /// The request as the script has made it.
     pub(crate) request: Box<HttpRequest>,
+    /// Connection of the response.
+    pub(crate) connection: Option<Arc<ConnectionFacts>>,
 }
 
 impl HttpResult {
@@ -142,6 +151,8 @@ pub(crate) struct UserExchanges {
     results: Vec<(u32, Box<HttpResult>)>,
     /// Number of requests without a result.
     pub(crate) open: usize,
+    /// What belongs to calls that are streams.
+    pub(crate) calls: StreamCallQueue,
     /// Whether a request has ended since the script began to wait.
     has_news: bool,
 }
@@ -162,6 +173,20 @@ impl UserExchanges {
         self.has_news = true;
     }
 
+    /// Adds a message of a call that is a stream; false if too many wait for the script.
+    pub(crate) fn add_message(&mut self, message: ArrivedMessage) -> bool {
+        self.has_news = true;
+        self.calls.add(message)
+    }
+
+    /// Gives up a call that is a stream, which has no result from then on.
+    pub(crate) fn give_up(&mut self, key: u32) {
+        self.open = self.open.saturating_sub(1);
+        self.outbox.retain(|(known, _)| *known != key);
+        self.calls.end(key, CallNext::Cancel);
+        while self.calls.take(Some(key)).is_some() {}
+    }
+
     /// Takes the result of a request, if it is there.
     pub(crate) fn take(&mut self, key: u32) -> Option<Box<HttpResult>> {
         let at = self.results.iter().position(|(known, _)| *known == key)?;
@@ -178,9 +203,9 @@ impl UserExchanges {
         self.results.iter().map(|(key, _)| *key).collect()
     }
 
-    /// Whether there is a result that the script has not taken.
+    /// Whether there is a result, or a message, that the script has not taken.
     pub(crate) fn has_result(&self) -> bool {
-        !self.results.is_empty()
+        !self.results.is_empty() || self.calls.has_message()
     }
 
     /// Whether a request has ended since the script [began to wait](Self::begin_wait).
@@ -197,6 +222,7 @@ impl UserExchanges {
     pub(crate) fn clear(&mut self) {
         self.outbox.clear();
         self.results.clear();
+        self.calls.clear();
         self.open = 0;
     }
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use rquickjs::convert::Coerced;
-use rquickjs::function::Opt;
+use rquickjs::function::{FromParam, FromParams as _, Opt, ParamRequirement, ParamsAccessor};
 use rquickjs::module::Exports;
 use rquickjs::{Array, ArrayBuffer, Ctx, Exception, FromJs as _, Function, Object, Result, TypedArray, Value};
 use weir_base::Nanos;
@@ -29,16 +29,31 @@ pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> 
     Ok(())
 }
 
-/// Sends a request and waits for its end: `send(method, url, body, headers, options)`.
-fn send<'js>(
-    ctx: Ctx<'js>,
+/// Arguments of a request: `(method, url, body, headers, options)`, of which the last two may be left out.
+struct RequestArguments<'js> {
     method: String,
     url: String,
     body: Value<'js>,
-    headers: Opt<Option<Array<'js>>>,
-    options: Opt<Option<Object<'js>>>,
-) -> Result<Array<'js>> {
-    let key = send_later(ctx.clone(), method, url, body, headers, options)?;
+    headers: Option<Array<'js>>,
+    options: Option<Object<'js>>,
+}
+
+type RequestParams<'js> = (String, String, Value<'js>, Opt<Option<Array<'js>>>, Opt<Option<Object<'js>>>);
+
+impl<'js> FromParam<'js> for RequestArguments<'js> {
+    fn param_requirement() -> ParamRequirement {
+        RequestParams::param_requirements()
+    }
+
+    fn from_param<'a>(params: &mut ParamsAccessor<'a, 'js>) -> Result<Self> {
+        let (method, url, body, headers, options) = RequestParams::from_params(params)?;
+        Ok(Self { method, url, body, headers: headers.0.flatten(), options: options.0.flatten() })
+    }
+}
+
+/// Sends a request and waits for its end.
+fn send<'js>(ctx: Ctx<'js>, arguments: RequestArguments<'js>) -> Result<Array<'js>> {
+    let key = send_later(ctx.clone(), arguments)?;
     let user = user_of(&ctx)?;
     loop {
         let result = user.exchanges.borrow_mut().take(key);
@@ -50,17 +65,10 @@ fn send<'js>(
 }
 
 /// Adds a request that is sent as soon as the script waits; returns its key.
-fn send_later<'js>(
-    ctx: Ctx<'js>,
-    method: String,
-    url: String,
-    body: Value<'js>,
-    headers: Opt<Option<Array<'js>>>,
-    options: Opt<Option<Object<'js>>>,
-) -> Result<u32> {
+fn send_later<'js>(ctx: Ctx<'js>, arguments: RequestArguments<'js>) -> Result<u32> {
     let user = user_of(&ctx)?;
-    let request =
-        request_of(&ctx, &user, (method.into(), &url), body_bytes(&body), headers.0.flatten(), options.0.flatten())?;
+    let RequestArguments { method, url, body, headers, options } = arguments;
+    let request = request_of(&ctx, &user, (method.into(), &url), body_bytes(&body), headers, options)?;
     Ok(user.exchanges.borrow_mut().add(request))
 }
 
@@ -105,6 +113,8 @@ pub(super) fn new_request(
         discards_body: user.script.options.discards_bodies,
         is_binary: false,
         is_call: false,
+        is_stream: false,
+        channel: 0,
         has_digest: false,
         throws: false,
         cookies: Vec::new(),
@@ -150,7 +160,14 @@ fn apply(request: &mut HttpRequest, options: &Object<'_>) -> Result<()> {
     if let Some(tags) = options.get::<_, Option<Vec<String>>>("tags")? {
         request.tags = tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     }
-    request.is_call = options.get::<_, Option<bool>>("isCall")?.unwrap_or(false);
+    if let Some(channel) = options.get::<_, Option<u32>>("channel")? {
+        request.channel = channel;
+        request.is_call = true;
+        request.is_stream = options.get::<_, Option<bool>>("isStream")?.unwrap_or(false);
+        if request.is_stream && options.get::<_, Option<f64>>("timeout")?.is_none() {
+            request.timeout = Nanos::NEVER;
+        }
+    }
     let kind: Option<String> = options.get("responseType")?;
     match kind.as_deref() {
         Some("none") => request.discards_body = true,

@@ -5,11 +5,12 @@
 //! - [`http_module`]: `k6/http`; [`http_calls`]: its requests; [`jar_objects`]: its cookie jars; [`request_arguments`]: what they are made of; [`response_class`],
 //!   [`response_fields`], [`response_json`]: objects of their responses; [`own_modules`]: what they reach of modules in JavaScript
 //! - [`sockets`], [`socket_calls`]: WebSockets, with what they have received
-//! - [`calls`]: messages of gRPC
+//! - [`calls`]: messages of gRPC; [`stream_calls`], [`call_queue`]: calls that are streams, with what they have received
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
 //! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents; [`files`]: files and CSV
 
 mod bytes;
+pub(crate) mod call_queue;
 mod calls;
 mod checks;
 mod collections;
@@ -28,12 +29,13 @@ mod jar_objects;
 mod own_modules;
 mod request_arguments;
 mod response_class;
-mod response_fields;
+pub(crate) mod response_fields;
 mod response_json;
 mod samples;
 mod socket_calls;
 pub(crate) mod sockets;
 pub(crate) mod state;
+mod stream_calls;
 
 use std::rc::Rc;
 
@@ -58,6 +60,10 @@ const NAMES: &[&str] = &[
     "arrayMake",
     "base64Decode",
     "base64Encode",
+    "callEnd",
+    "callMessage",
+    "callOpened",
+    "callWrite",
     "collectionInput",
     "compile",
     "countCheck",
@@ -74,6 +80,7 @@ const NAMES: &[&str] = &[
     "fileRead",
     "groupEnter",
     "groupLeave",
+    "grpcChannel",
     "grpcDecode",
     "grpcEncode",
     "grpcSchemas",
@@ -129,7 +136,8 @@ impl ModuleDef for Native {
         html::export(ctx, exports)?;
         http::export(ctx, exports)?;
         samples::export(ctx, exports)?;
-        socket_calls::export(ctx, exports)
+        socket_calls::export(ctx, exports)?;
+        stream_calls::export(ctx, exports)
     }
 }
 

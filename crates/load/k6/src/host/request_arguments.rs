@@ -7,6 +7,7 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use rquickjs::convert::Coerced;
 use rquickjs::{Array, Ctx, Exception, FromJs as _, Function, Object, Result, Value};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use weir_base::Nanos;
 
 use super::UserState;
@@ -235,18 +236,22 @@ fn read_param<'js>(ctx: &Ctx<'js>, request: &mut HttpRequest, name: &str, value:
 /// Compresses a body by encodings, in their order.
 fn compress(request: &mut HttpRequest, encodings: &str) -> std::result::Result<(), String> {
     let names: Vec<&str> = encodings.split(',').map(str::trim).collect();
-    if let Some(other) = names.iter().find(|name| !["gzip", "deflate"].contains(name)) {
-        return Err(format!("compression: '{other}' is not supported; write 'gzip' or 'deflate'"));
+    if let Some(other) = names.iter().find(|name| !["gzip", "deflate", "zstd"].contains(name)) {
+        return Err(format!("compression: '{other}' is not supported; write 'gzip', 'deflate' or 'zstd'"));
     }
     let Some(mut body) = request.body.take() else { return Ok(()) };
     for name in &names {
         // Writing to memory does not fail.
-        let compressed = if *name == "gzip" {
-            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-            encoder.write_all(&body).and_then(|()| encoder.finish())
-        } else {
-            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-            encoder.write_all(&body).and_then(|()| encoder.finish())
+        let compressed = match *name {
+            "gzip" => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+                encoder.write_all(&body).and_then(|()| encoder.finish())
+            }
+            "zstd" => Ok(compress_to_vec(&body[..], CompressionLevel::Fastest)),
+            _ => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+                encoder.write_all(&body).and_then(|()| encoder.finish())
+            }
         };
         body = compressed.map_err(|error| error.to_string())?;
     }

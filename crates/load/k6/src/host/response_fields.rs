@@ -1,7 +1,10 @@
 //! Fields of responses, as scripts read them.
 
+use std::net::SocketAddr;
+
 use rquickjs::{Array, ArrayBuffer, Ctx, Function, IntoJs as _, Object, Result, Value, qjs};
 use weir_base::Nanos;
+use weir_load::program::ConnectionFacts;
 
 use super::exchange::{HttpEnd, HttpResult};
 
@@ -62,8 +65,12 @@ pub(crate) struct ResponseObjects {
 /// If there is no memory.
 pub(super) fn value_of<'js>(ctx: &Ctx<'js>, result: &HttpResult, field: ResponseField) -> Result<Value<'js>> {
     match field {
-        ResponseField::RemoteIp | ResponseField::TlsVersion | ResponseField::TlsCipherSuite => "".into_js(ctx),
-        ResponseField::RemotePort => 0.into_js(ctx),
+        ResponseField::RemoteIp => peer(result).map(|peer| peer.ip().to_string()).unwrap_or_default().into_js(ctx),
+        ResponseField::RemotePort => peer(result).map_or(0, |peer| peer.port()).into_js(ctx),
+        ResponseField::TlsVersion => result.connection.as_deref().map_or("", tls_version).into_js(ctx),
+        ResponseField::TlsCipherSuite => {
+            result.connection.as_deref().map(cipher_suite).unwrap_or_default().into_js(ctx)
+        }
         ResponseField::Url => result.url.to_string().into_js(ctx),
         ResponseField::Status => result.status().into_js(ctx),
         ResponseField::StatusText => status_text(result.head()).into_js(ctx),
@@ -92,7 +99,30 @@ fn status_text(head: &[u8]) -> String {
     first_line(head).split_once(' ').map(|(_, text)| text.to_owned()).unwrap_or_default()
 }
 
-fn protocol(head: &[u8]) -> String {
+fn peer(result: &HttpResult) -> Option<SocketAddr> {
+    result.connection.as_ref()?.peer
+}
+
+/// Version of TLS of a connection, as the constants of `k6/http` have it; empty without TLS.
+pub(crate) fn tls_version(connection: &ConnectionFacts) -> &'static str {
+    match connection.tls.as_ref().map(|(version, _)| version.as_str()) {
+        Some("TLSv1.2") => "tls1.2",
+        Some("TLSv1.3") => "tls1.3",
+        _ => "",
+    }
+}
+
+/// Cipher suite of a connection by its registered name; empty without TLS.
+fn cipher_suite(connection: &ConnectionFacts) -> String {
+    match &connection.tls {
+        Some((_, suite)) if suite.starts_with("TLS_") => suite.clone(),
+        Some((_, suite)) => format!("TLS_{suite}"),
+        None => String::new(),
+    }
+}
+
+/// Version of HTTP of a head, as k6 shows it.
+pub(crate) fn protocol(head: &[u8]) -> String {
     match first_line(head).split(' ').next().unwrap_or_default() {
         "HTTP/2" => "HTTP/2.0".to_owned(),
         other => other.to_owned(),

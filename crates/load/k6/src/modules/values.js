@@ -50,6 +50,10 @@ export function awaitResult(key, settle) {
   awaited.set(key, settle);
 }
 
+export function forgetResult(key) {
+  awaited.delete(key);
+}
+
 // What modules do beside these, and how they forget it: events of sockets.
 const others = [];
 

@@ -11,14 +11,18 @@ mod reader;
 pub(crate) mod scenarios;
 pub(crate) mod thresholds;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use weir_base::Nanos;
+use weir_net::tls::PemTexts;
 
 use self::reader::OptionReader;
 use self::scenarios::{ScenarioOptions, read_scenarios};
 use self::thresholds::{Threshold, read_thresholds};
 use crate::metrics::MetricPlan;
 use crate::metrics::registry::MetricFacts;
+use crate::shared_channels::check;
 
 /// Options of a script, as weir uses them.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +43,10 @@ pub(crate) struct K6Options {
     pub(crate) skips_tls_verification: bool,
     /// Addresses in place of those of hosts, as `host` or `host:port`, and `ip` or `ip:port`.
     pub(crate) hosts: Vec<(String, String)>,
+    /// Hosts that nothing is sent to, as `host` or `*.domain`.
+    pub(crate) blocked_hosts: Vec<String>,
+    /// Certificates by hosts, as `host` or `*.domain`; those of no host are for all.
+    pub(crate) tls_auth: Vec<(Vec<String>, Arc<PemTexts>)>,
     /// Most requests of `http.batch` at a time, and those to one host.
     pub(crate) batch: usize,
     pub(crate) batch_per_host: usize,
@@ -70,9 +78,8 @@ const WITHOUT_EFFECT: [&str; 9] = [
     "noVUConnectionReuse",
 ];
 /// Options that weir does not have, and what to do instead.
-const REJECTED: [(&str, &str); 9] = [
+const REJECTED: [(&str, &str); 8] = [
     ("blacklistIPs", "leave it out"),
-    ("blockHostnames", "leave it out"),
     ("dns", "a host's addresses are resolved once; leave it out"),
     ("executionSegment", "use --on local --agents N"),
     ("executionSegmentSequence", "use --on local --agents N"),
@@ -102,6 +109,17 @@ impl K6Options {
     /// One line that names the option, and what to write.
     pub(crate) fn read(value: &Value) -> Result<Self, String> {
         Self::read_all(value).map_err(|why| one_line(&why))
+    }
+
+    /// Whether nothing is sent to a host.
+    pub(crate) fn blocks(&self, host: &str) -> bool {
+        self.blocked_hosts.iter().any(|pattern| is_host(pattern, host))
+    }
+
+    /// Certificates of a client for a host, if it has any.
+    pub(crate) fn certificates(&self, host: &str) -> Option<Arc<PemTexts>> {
+        let is_for = |domains: &[String]| domains.is_empty() || domains.iter().any(|pattern| is_host(pattern, host));
+        self.tls_auth.iter().find(|(domains, _)| is_for(domains)).map(|(_, texts)| Arc::clone(texts))
     }
 
     /// Values of metrics that are kept: in all, and for what thresholds select.
@@ -149,8 +167,9 @@ impl K6Options {
         {
             return Err("options.tlsVersion is not supported; the version is negotiated".to_owned());
         }
-        if reader.take("tlsAuth").is_some_and(|auth| auth.as_array().is_some_and(|auth| !auth.is_empty())) {
-            return Err("options.tlsAuth is not supported; give the certificate by --cert and --key".to_owned());
+        options.blocked_hosts = reader.list("blockHostnames")?.unwrap_or_default();
+        if let Some(auth) = reader.take("tlsAuth") {
+            options.tls_auth = read_tls_auth(&auth).map_err(|why| format!("options.tlsAuth: {why}"))?;
         }
         for (name, remedy) in REJECTED {
             if reader.take(name).is_some_and(|value| !is_empty(&value)) {
@@ -163,6 +182,40 @@ impl K6Options {
         reader.finish()?;
         Ok(options)
     }
+}
+
+/// Whether a host is that of a pattern: `host`, or `*.domain`.
+pub(crate) fn is_host(pattern: &str, host: &str) -> bool {
+    match pattern.strip_prefix("*.") {
+        Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
+        None => pattern == host,
+    }
+}
+
+/// Certificates of clients: `[{ domains: ['*.example.com'], cert: 'PEM', key: 'PEM' }]`.
+fn read_tls_auth(value: &Value) -> Result<Vec<(Vec<String>, Arc<PemTexts>)>, String> {
+    let entries = match value {
+        Value::Null => &[][..],
+        Value::Array(entries) => entries,
+        _ => return Err("it is not a list".to_owned()),
+    };
+    let mut all = Vec::new();
+    for entry in entries {
+        let mut reader = OptionReader::new(entry, "certificate")?;
+        let domains = reader.list("domains")?.unwrap_or_default();
+        let (cert, key) = (reader.text("cert")?.unwrap_or_default(), reader.text("key")?.unwrap_or_default());
+        if reader.text("password")?.is_some_and(|password| !password.is_empty()) {
+            return Err("'password' is not supported; give the key without one".to_owned());
+        }
+        reader.finish()?;
+        if cert.is_empty() && key.is_empty() {
+            return Err("an entry has neither cert nor key".to_owned());
+        }
+        let texts = PemTexts { cacerts: Vec::new(), cert, key };
+        check(&texts)?;
+        all.push((domains, Arc::new(texts)));
+    }
+    Ok(all)
 }
 
 /// A message on one line, whatever the names in it are.
@@ -186,6 +239,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn hosts_are_named_whole_or_by_their_domain() {
+        let options = K6Options::read(&json!({ "blockHostnames": ["a.test", "*.b.test"] })).expect("valid");
+        let blocked = ["a.test", "x.b.test", "y.x.b.test"];
+        assert!(blocked.iter().all(|host| options.blocks(host)));
+        assert!(["b.test", "xb.test", "x.a.test", ""].iter().all(|host| !options.blocks(host)));
+    }
+
+    #[test]
     fn a_message_has_one_line() {
         let why = K6Options::read(&json!({ "a\nb\u{1b}": 1 })).map(drop).expect_err("invalid");
         assert_eq!(why, "options has no option 'a\\nb\\u{1b}'; leave it out");
@@ -203,7 +264,9 @@ mod tests {
         assert!(rejected(json!({ "vuss": 1 })).contains("'vuss'"));
         assert!(rejected(json!({ "rps": 5 })).contains("options.rps"));
         assert!(rejected(json!({ "throw": 1 })).contains("options.throw"));
-        assert!(read(json!({ "rps": null, "noUsageReport": true })).is_ok());
+        assert!(read(json!({ "rps": null, "noUsageReport": true, "tlsAuth": [] })).is_ok());
+        assert!(rejected(json!({ "tlsAuth": [{ "cert": "x", "key": "y" }] })).contains("options.tlsAuth: "));
+        assert!(rejected(json!({ "tlsAuth": [{ "password": "x" }] })).contains("'password' is not supported"));
         assert!(rejected(json!(3)).contains("options"));
     }
 }

@@ -1,6 +1,7 @@
 //! A request on its way, with the redirects that it follows.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -146,11 +147,25 @@ impl HttpExchange {
         }
     }
 
-    /// The request for the metrics, with its status, or with what has failed.
-    pub(super) fn sample(&self, status: u16, kind: Option<FailureKind>, times: ExchangeTimes) -> HttpSample<'_> {
-        let of_status = if status >= 400 { 1000 + u32::from(status) } else { 0 };
-        let error_code = kind.map_or(of_status, error_code);
-        HttpSample { request: &self.request, method: &self.method, url: &self.url, status, error_code, times }
+    /// The request without a response for the metrics.
+    pub(super) fn failed_sample(&self, kind: FailureKind, times: ExchangeTimes) -> HttpSample<'_> {
+        let (request, method, url) = (&*self.request, &*self.method, &self.url);
+        HttpSample { request, method, url, status: 0, error_code: error_code(kind), times, head: b"", connection: None }
+    }
+
+    /// The request with its response for the metrics.
+    pub(super) fn sample<'s>(&'s self, response: &'s ProgramResponse<'_>) -> HttpSample<'s> {
+        let status = self.status_of(response);
+        HttpSample {
+            request: &self.request,
+            method: &self.method,
+            url: &self.url,
+            status,
+            error_code: if status >= 400 { 1000 + u32::from(status) } else { 0 },
+            times: times(response),
+            head: response.head,
+            connection: response.connection.map(|connection| &**connection),
+        }
     }
 
     /// Status of a response; of a call that of gRPC, unless it is a failure of HTTP.
@@ -176,13 +191,15 @@ impl HttpExchange {
             Ok(body) => HttpEnd::Response(self.status_of(response), response.head.to_vec(), body),
             Err(why) => HttpEnd::Failed(FailureKind::Body, why),
         };
-        HttpResult { end, url: self.url, times, method: self.method, request: self.request }
+        let connection = response.connection.map(Arc::clone);
+        HttpResult { end, url: self.url, times, method: self.method, request: self.request, connection }
     }
 
     /// Result of a request without a response.
     pub(super) fn into_failure(self, kind: FailureKind, why: String, service: Nanos) -> HttpResult {
         let times = ExchangeTimes { service, ..ExchangeTimes::default() };
-        HttpResult { end: HttpEnd::Failed(kind, why), url: self.url, times, method: self.method, request: self.request }
+        let Self { url, method, request, .. } = self;
+        HttpResult { end: HttpEnd::Failed(kind, why), url, times, method, request, connection: None }
     }
 }
 

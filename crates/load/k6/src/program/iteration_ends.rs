@@ -17,6 +17,7 @@ impl K6Thread {
         let whole = self.numbers.nth(call.user.into());
         let now = call.now;
         self.close_sockets(call);
+        self.end_calls(call);
         program.script.file.iterations.active.fetch_sub(1, Ordering::Relaxed);
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         let has_thrown = match end {
@@ -45,7 +46,9 @@ impl K6Thread {
         let took = now - user.began;
         let values = [(BuiltIn::IterationDuration as usize, took.0 as f64 / 1e6), (BuiltIn::Iterations as usize, 1.0)];
         let state = Rc::clone(&user.state);
-        state.metrics.add_all(&values, &|name: &str, value: &str| state.has_tag(&[], name, value));
+        // Functions around the load are no iterations.
+        let count = if state.script.group.is_empty() { 2 } else { 1 };
+        state.metrics.add_all(&values[..count], &|name: &str, value: &str| state.has_tag(&[], name, value));
         user.end_iteration();
         if let Some(reason) = program.look_at_thresholds(now) {
             program.note_stop(&reason);

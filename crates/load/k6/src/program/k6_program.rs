@@ -8,11 +8,13 @@ use weir_base::Nanos;
 use weir_load::program::{ProgramThread, StepNames, ThreadProgram, UserProgram};
 use weir_machine::lock::{lock, try_lock};
 use weir_machine::max_connections;
+use weir_measure::run_script::RunScript;
 use weir_measure::run_steps::StepFacts;
 use weir_pace::scenario_pace::{GivenIteration, ScenarioPace};
 use weir_request::url::HttpUrl;
 use weir_scenario::plan::{OriginId, OriginTable, RequestOrigin};
 
+use super::path_name::without_ids;
 use super::thread::K6Thread;
 use crate::engine::failure::ScriptFailure;
 use crate::host::exchange::HttpRequest;
@@ -21,7 +23,7 @@ use crate::metrics::saved_sums::SavedSums;
 use crate::metrics::{MetricSums, ThreadMetrics};
 use crate::notes::ScriptNotes;
 use crate::options::thresholds::Threshold;
-use crate::results::sink_of;
+use crate::results::{results, sink_of};
 use crate::script::Script;
 
 /// Time between two looks at the thresholds that end the run, as in k6.
@@ -318,18 +320,6 @@ impl K6Program {
     }
 }
 
-/// Path whose parts that are numbers, or long and hexadecimal as those of a UUID, are `{id}`: each name of a step has
-/// histograms of its own.
-fn without_ids(path: &str) -> String {
-    let is_id = |part: &str| {
-        let digits = part.bytes().filter(u8::is_ascii_digit).count();
-        let is_number = digits > 0 && digits == part.len();
-        let is_hex = part.len() >= 16 && digits > 0 && part.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-        is_number || is_hex
-    };
-    path.split('/').map(|part| if is_id(part) { "{id}" } else { part }).collect::<Vec<_>>().join("/")
-}
-
 impl UserProgram for K6Program {
     fn scenarios(&self) -> Vec<String> {
         self.script.scenarios.iter().map(|scenario| scenario.name.clone()).collect()
@@ -356,6 +346,15 @@ impl UserProgram for K6Program {
         self.script.makes_calls()
     }
 
+    fn measured(&self, elapsed: Nanos) -> Option<RunScript> {
+        let (plan, sums, options) = (&self.script.metrics, self.sums(), &self.script.options);
+        Some(results((plan, &sums), options, &self.notes(), elapsed.as_secs_f64()))
+    }
+
+    fn asks_for_connections(&self) -> bool {
+        true
+    }
+
     fn has_own_pace(&self) -> bool {
         self.has_paces()
     }
@@ -369,23 +368,5 @@ impl UserProgram for K6Program {
             None => origins.intern(false, "", 0),
         };
         Ok(Box::new(K6Thread::new(own, thread.users, origins)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_and_uuids_in_paths_are_ids() {
-        for (path, name) in [
-            ("/u/17/x", "/u/{id}/x"),
-            ("/u/123e4567-e89b-12d3-a456-426614174000", "/u/{id}"),
-            ("/v1/items", "/v1/items"),
-            ("/", "/"),
-            ("/facade-feedface-deadbeef", "/facade-feedface-deadbeef"),
-        ] {
-            assert_eq!(without_ids(path), name);
-        }
     }
 }

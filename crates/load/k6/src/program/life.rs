@@ -37,7 +37,7 @@ pub(crate) fn run_user(state: &Rc<UserState>) {
                 state.jars.borrow_mut().truncate(1);
                 state.jars.borrow_mut()[0].clear();
             }
-            state.group.borrow_mut().clear();
+            state.group.borrow_mut().clone_from(&state.script.group);
             let exec = state.script.scenario(facts.scenario).exec.clone();
             let end = loaded.iterate(&ctx, state, &exec);
             input = state.pauses.pause(Pause::End(end));

@@ -31,14 +31,19 @@ impl K6Thread {
             drop(exchanges);
             if let Some((key, request)) = next {
                 let step = self.step_of(&request, call.scenario);
+                let is_stream = request.is_stream;
                 match self.exchange(Box::new(HttpExchange::new(request, key, step)), call) {
                     // A response brings the next action; else there is more to do.
-                    Ok(send) if is_last && self.awaits_request(call.user) => return ProgramAction::Send(send),
+                    Ok(send) if is_last && !is_stream && self.awaits_request(call.user) => {
+                        return ProgramAction::Send(send);
+                    }
                     Ok(send) => return ProgramAction::SendBeside(send),
                     Err((exchange, why)) => self.finish(call.user, *exchange, (FailureKind::Request, why)),
                 }
                 continue;
             }
+            self.flush_calls(call);
+            let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             return match user.wait {
                 UserWait::Request(_) if has_result => self.resume(call),
                 UserWait::Request(Nanos::NEVER) if !has_sockets => ProgramAction::Await,
@@ -99,7 +104,15 @@ impl K6Thread {
         call: &mut ProgramCall<'_>,
     ) -> Result<ProgramSend, (Box<HttpExchange>, String)> {
         let url = &exchange.url;
-        let Some(origin) = self.program.origin_of(&mut self.origins, url) else {
+        if self.program.script.options.blocks(url.host()) {
+            let why = format!("'{}' is one of options.blockHostnames", url.host());
+            return Err((exchange, why));
+        }
+        let origin = match exchange.request.is_call {
+            true => self.call_origins.intern(url, exchange.request.channel),
+            false => self.program.origin_of(&mut self.origins, url),
+        };
+        let Some(origin) = origin else {
             let why = format!("'{url}': too many hosts");
             return Err((exchange, why));
         };
@@ -124,7 +137,11 @@ impl K6Thread {
             intended: user.due,
             timeout: Some(exchange.request.timeout.min(left)),
             is_bodyless: exchange.method == "HEAD",
-            keeps: if exchange.request.discards_body { KeptParts::Head } else { KeptParts::HeadAndBody },
+            keeps: match &exchange.request {
+                request if request.is_stream => KeptParts::Messages,
+                request if request.discards_body => KeptParts::Head,
+                _ => KeptParts::HeadAndBody,
+            },
             key: exchange.key,
         };
         user.exchanges.push(*exchange);

@@ -13,7 +13,7 @@ use weir_pace::shard::Shard;
 use weir_scenario::plan::{OriginId, OriginTable};
 
 use super::K6Program;
-use super::exchange::times;
+use super::call_origins::CallOrigins;
 use super::own_thread::OwnThread;
 use super::user::{K6User, UserWait};
 use crate::host::UserState;
@@ -34,6 +34,7 @@ pub(super) struct K6Thread {
     pub(super) numbers: Shard,
     own: OwnThread<ThreadUsers>,
     pub(super) origins: OriginTable,
+    pub(super) call_origins: CallOrigins,
     /// Indices of steps by scenarios with names, or methods and URLs.
     pub(super) steps: HashMap<String, u32>,
     pub(super) step_key: String,
@@ -50,7 +51,8 @@ struct ThreadUsers {
 impl K6Thread {
     pub(super) fn new(program: Arc<K6Program>, numbers: Shard, origins: OriginTable) -> Self {
         let (own, steps, buffer) = (OwnThread::empty(), HashMap::new(), Vec::new());
-        Self { program, numbers, own, origins, steps, step_key: String::new(), buffer }
+        let call_origins = CallOrigins::default();
+        Self { program, numbers, own, origins, call_origins, steps, step_key: String::new(), buffer }
     }
 
     /// Users of this thread; `None` on another one.
@@ -206,7 +208,7 @@ impl ThreadProgram for K6Thread {
             // The first half of one request.
             call.is_success = Some(true);
         } else {
-            self.judge(&exchange.sample(exchange.status_of(response), None, times(response)), call);
+            self.judge(&exchange.sample(response), call);
         }
         match if is_challenged { Ok(true) } else { exchange.follow(response) } {
             Ok(false) => {
@@ -234,7 +236,7 @@ impl ThreadProgram for K6Thread {
         let is_cut = user.given.is_some_and(|given| now >= given.cut);
         // What the end of the scenario has cut off says nothing of the service.
         if !(kind == FailureKind::Timeout && is_cut) {
-            self.judge(&exchange.sample(0, Some(kind), times), call);
+            self.judge(&exchange.failed_sample(kind, times), call);
         }
         self.finish(call.user, *exchange, (kind, kind.name().to_owned()));
         self.next_action(call)
@@ -246,6 +248,10 @@ impl ThreadProgram for K6Thread {
             Some(UserWait::Request(_)) if is_awaited && !self.program.is_over(call.now) => self.next_action(call),
             _ => ProgramAction::Await,
         }
+    }
+
+    fn message(&mut self, message: &[u8], call: &mut ProgramCall<'_>) -> ProgramAction {
+        self.take_message(message, call)
     }
 
     fn next_start(&self, user: u32) -> Option<Nanos> {
@@ -270,7 +276,12 @@ impl ThreadProgram for K6Thread {
     }
 
     fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {
-        let named = self.origins.get(origin)?.clone();
-        Some(ProgramOrigin { address: self.program.address_of(&named), origin: named })
+        let place = self.call_origins.get(origin);
+        let named = place.map_or_else(|| self.origins.get(origin), |place| Some(&place.origin))?.clone();
+        let script = &self.program.script;
+        let of_client = place.and_then(|place| script.file.channels.get(place.channel));
+        let tls = of_client.or_else(|| script.options.certificates(&named.host));
+        let address = self.program.address_of(&named);
+        Some(ProgramOrigin { address, origin: named, is_for_calls: place.is_some(), tls })
     }
 }

@@ -7,11 +7,14 @@
 //! - [`CallSource`]: a call as a scenario of a mix
 //! - `reflection_call`: the schema from the server
 //! - `call_messages`: check of a response's framing; `call_end`: what its trailers mean
+//! - `call_body`, `call_reader`: messages of a call that is a stream, both ways
 //! - `json_codec`: JSON of scenarios to messages; [`ServiceSchemas`]: JSON of programs to messages, and back
 
 mod call;
+mod call_body;
 mod call_end;
 mod call_messages;
+mod call_reader;
 mod call_source;
 mod json_codec;
 mod options;
@@ -23,8 +26,10 @@ mod service_schemas;
 mod target;
 
 pub use self::call::{GrpcCall, GrpcCalls};
+pub(crate) use self::call_body::{CallPart, OpenCallBody};
 pub(crate) use self::call_end::CallEnd;
 pub(crate) use self::call_messages::CallMessages;
+pub(crate) use self::call_reader::CallReader;
 pub use self::call_source::CallSource;
 pub(crate) use self::json_codec::JsonCodec;
 pub use self::options::GrpcOptions;

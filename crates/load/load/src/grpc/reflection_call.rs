@@ -13,7 +13,7 @@ use weir_machine::clock::Clock;
 use weir_machine::system::Poller;
 use weir_net::stream::Stream;
 use weir_net::target::{SocketAddress, Target};
-use weir_net::tls::Tls;
+use weir_net::tls::{PemTexts, Tls};
 use weir_net::wire::parse_header;
 
 use super::call_end::CallEnd;
@@ -33,10 +33,14 @@ const MAX_RESPONSE_BYTES: usize = 64 << 20;
 /// What helps where the server does not.
 const REMEDY: &str = "give the schema by --proto FILE or --protoset FILE";
 
-/// Schema of a service, asked of the server with the metadata of the load.
-pub(super) fn reflect(options: &Options, target: &Target, service: &str) -> Result<GrpcSchema, String> {
+/// Schema of a service, asked of the server with the metadata of the load, and with certificates in place of its own.
+pub(super) fn reflect(
+    (options, certificates): (&Options, Option<&PemTexts>),
+    target: &Target,
+    service: &str,
+) -> Result<GrpcSchema, String> {
     let address = target.host_header();
-    let mut connection = ReflectionConnection::open(options, target).map_err(|error| {
+    let mut connection = ReflectionConnection::open(options, certificates, target).map_err(|error| {
         let why = match error.kind() {
             io::ErrorKind::InvalidData => describe_tls_error(&error, "grpc"),
             _ => describe_io_error(&error),
@@ -94,7 +98,7 @@ struct CallAnswer {
 }
 
 impl ReflectionConnection {
-    fn open(options: &Options, target: &Target) -> io::Result<Self> {
+    fn open(options: &Options, certificates: Option<&PemTexts>, target: &Target) -> io::Result<Self> {
         let timeout = Nanos::from(options.timeout.unwrap_or(DEFAULT_TIMEOUT));
         let addresses = match &options.unix_socket {
             Some(path) => vec![SocketAddress::Unix(path.clone())],
@@ -103,7 +107,11 @@ impl ReflectionConnection {
             }
         };
         let host = options.sni.as_deref().unwrap_or(&target.host);
-        let tls = target.tls.then(|| Tls::new(host, &options.tls)).transpose();
+        let tls = target.tls.then(|| match certificates {
+            Some(texts) => Tls::with_texts(host, &options.tls, texts),
+            None => Tls::new(host, &options.tls),
+        });
+        let tls = tls.transpose();
         let tls = tls.map_err(|error| io::Error::other(error.to_string()))?.map(|tls| tls.offering_http2(false));
         let (stream, poller) = connect(&OriginAddresses::from(addresses), tls.as_ref(), timeout, &mut |_| true)?;
         if target.tls && !stream.is_http2() {

@@ -151,7 +151,7 @@ fn call_options<'o>(options: &'o Options, known: &mut KnownSchemas) -> Result<Co
         Some((_, schema)) => schema.clone(),
         None => match schema_of_files(&options.grpc).map_err(PlanError::Grpc)? {
             Some(schema) => schema,
-            None => reflect(options, &target, &name.service).map_err(PlanError::Grpc)?,
+            None => reflect((options, None), &target, &name.service).map_err(PlanError::Grpc)?,
         },
     };
     known.push((schema_name, schema.clone()));

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use weir_grpc::{GrpcMethod, GrpcSchema, MethodName};
 use weir_machine::lock::lock;
 use weir_net::target::Target;
+use weir_net::tls::PemTexts;
 use weir_net::wire::parse_header;
 
 use super::options::GrpcOptions;
@@ -22,6 +23,8 @@ pub struct ServiceSchemas {
     target: Target,
     /// Whether messages of calls whose metadata does not say it are compressed.
     compresses: bool,
+    /// Certificates for the server's reflection, in place of those of the load.
+    certificates: Option<Arc<PemTexts>>,
     schemas: Mutex<HashMap<String, GrpcSchema>>,
     methods: Mutex<HashMap<String, Arc<GrpcMethod>>>,
 }
@@ -58,7 +61,14 @@ impl ServiceSchemas {
         let given = options.headers.iter().filter_map(|line| parse_header(line).ok());
         given.clone().try_for_each(|(name, value)| check_metadata(name, value))?;
         let compresses = compression_of(given)?.unwrap_or(false);
-        Ok(Self { options, target, compresses, schemas: Mutex::default(), methods: Mutex::default() })
+        let (schemas, methods) = (Mutex::default(), Mutex::default());
+        Ok(Self { options, target, compresses, certificates: None, schemas, methods })
+    }
+
+    /// The same, whose server is asked with these certificates if there are any.
+    #[must_use]
+    pub fn with_certificates(self, certificates: Option<Arc<PemTexts>>) -> Self {
+        Self { certificates, ..self }
     }
 
     /// Body of a request of a method, `package.Service/Method`, from JSON; its own `metadata` may say that it is
@@ -107,7 +117,7 @@ impl ServiceSchemas {
             Some(schema) => schema.clone(),
             None => match schema_of_files(&self.options.grpc)? {
                 Some(schema) => schema,
-                None => reflect(&self.options, &self.target, &parsed.service)?,
+                None => reflect((&self.options, self.certificates.as_deref()), &self.target, &parsed.service)?,
             },
         };
         let method = Arc::new(schema.method(&parsed)?);

@@ -14,6 +14,7 @@ use weir_net::wire::{HeadNotes, ResponseObserver, WireRequest};
 use super::StreamExchange;
 use super::stream_groups::StreamGroup;
 use crate::exchange::FlowExchange;
+use crate::grpc::CallPart;
 
 /// Requests of one HTTP/2 connection, by keys that the protocol's events have.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct ConnectionStreams<X> {
     pub(crate) is_retired: bool,
     /// Whether it has carried a request.
     pub(crate) has_opened: bool,
+    /// Whether its requests are calls of gRPC.
+    pub(crate) has_calls: bool,
     /// Time when the transport was there, and the settings were sent.
     pub(crate) began: Nanos,
     /// Time when the last bytes came.
@@ -55,6 +58,7 @@ impl<X: FlowExchange> ConnectionStreams<X> {
             is_dirty: false,
             is_retired: false,
             has_opened: false,
+            has_calls: false,
             began: Nanos::ZERO,
             received: Nanos::ZERO,
             pinged: None,
@@ -264,10 +268,24 @@ impl<X: FlowExchange> ConnectionStreams<X> {
                 continue;
             };
             let before = self.protocol.output().len();
-            if self.protocol.send_body(pending.stream, exchange.body_from(requests, pending.sent)) == 0 {
+            let protocol = &mut self.protocol;
+            let of_call = exchange.inner.with_call_body(|body| match body.part(pending.sent) {
+                CallPart::Bytes(bytes) => protocol.send_body(pending.stream, bytes) > 0,
+                CallPart::Nothing => {
+                    protocol.pause_body(pending.stream);
+                    true
+                }
+                CallPart::End(length) => {
+                    protocol.finish_body(pending.stream, length);
+                    true
+                }
+            });
+            let goes_on = of_call
+                .unwrap_or_else(|| protocol.send_body(pending.stream, exchange.body_from(requests, pending.sent)) > 0);
+            exchange.bytes_out += (self.protocol.output().len() - before) as u64;
+            if !goes_on {
                 return;
             }
-            exchange.bytes_out += (self.protocol.output().len() - before) as u64;
         }
     }
 }

@@ -96,7 +96,21 @@ impl Http2Options {
     }
 }
 
+/// Maximum number of calls at the same time on a connection of a program's user.
+const MAX_USER_CALLS: usize = 100;
+
 impl Http2Plan {
+    /// HTTP/2 for the calls of a program, and for nothing else.
+    pub(crate) fn of_calls_alone() -> Self {
+        Self { over_tls: None, cleartext: false, streams: 1, shares_users: true, settings: ClientSettings::default() }
+    }
+
+    /// Settings of a connection for the calls of a program's user, and the maximum number of its streams.
+    pub(crate) fn of_user_calls(&self, is_tls: bool) -> (ClientSettings, usize) {
+        let max_streams = MAX_USER_CALLS as u32;
+        (ClientSettings { is_tls, max_streams, wants_trailers: true, ..self.settings }, MAX_USER_CALLS)
+    }
+
     /// The same for calls of gRPC, whose trailers are wanted.
     pub(crate) fn for_calls(self, are_calls: bool) -> Self {
         Self { settings: ClientSettings { wants_trailers: are_calls, ..self.settings }, ..self }

@@ -2,7 +2,7 @@
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_http2::connection::StreamId;
+use weir_http2::connection::{StreamId, StreamRequest};
 use weir_net::wire::WireRequest;
 
 use crate::exchange::FlowExchange;
@@ -48,6 +48,9 @@ impl<X: FlowExchange> StreamExchange<X> {
 
     /// Length of the body in bytes.
     pub(crate) fn body_length(&self, requests: &[WireRequest]) -> u64 {
+        if self.inner.is_call_stream() {
+            return StreamRequest::OPEN_ENDED;
+        }
         (self.inner.length_of(requests, self.flight.request) - self.head_length) as u64
     }
 
@@ -71,6 +74,11 @@ impl<X: FlowExchange> StreamExchange<X> {
     ) -> bool {
         let own = self.inner.timeout().unwrap_or(timeout);
         now - self.flight.timeout_start(earliest.max(self.flight.ready)).min(latest) > own
+    }
+
+    /// Whether it can be sent from its beginning on another connection.
+    pub(crate) fn may_restart(&self) -> bool {
+        self.inner.with_call_body(|body| body.is_whole()).unwrap_or(true)
     }
 
     /// Notes that its connection has ended without carrying a request.

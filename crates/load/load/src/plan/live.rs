@@ -10,6 +10,13 @@ use weir_pace::schedule::{LoadStage, Schedule};
 use weir_pace::shard::Shard;
 use weir_pace::user_stages::UserStages;
 
+/// Maximum numbers of users and connections of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadLimits {
+    pub(crate) users: usize,
+    pub(crate) connections: usize,
+}
+
 impl LoadPlan {
     /// Makes the load changeable while it runs; returns it with its control.
     pub fn controlled(self) -> (Self, LoadControl) {
@@ -72,12 +79,12 @@ impl LoadPlan {
         }
     }
 
-    /// Maximum numbers of users and connections of thread `index` of a changed closed loop.
-    pub(crate) fn limits_of(&self, update: &LoadUpdate, index: u64) -> (usize, usize) {
+    /// Limits of thread `index` of a changed closed loop.
+    pub(crate) fn limits_of(&self, update: &LoadUpdate, index: u64) -> ThreadLimits {
         let all = UserStages::new(update.stages.clone()).peak();
         let users = Shard::WHOLE.split(index, self.threads).count(self.shard.count(all));
         let users = usize::try_from(users).unwrap_or(usize::MAX);
-        (users, users.saturating_mul(self.held_per_user()))
+        ThreadLimits { users, connections: users.saturating_mul(self.held_per_user()) }
     }
 
     /// Schedule with the changes that were made.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::requests::{authorization, read_body};
 use super::run_length::RunLength;
 use super::{LoadPlan, Pacing, PlanError};
-use crate::grpc::GrpcCalls;
 use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};
@@ -14,6 +13,7 @@ use crate::steps::{
     OriginResolver, ProgramFlows, ProgramPlan, ResolvedOrigin, StepFlows, UserFlow, UserTable, distinct,
 };
 use weir_base::Nanos;
+use weir_measure::run_script::RunScript;
 use weir_measure::run_steps::StepFacts;
 use weir_net::target::Target;
 use weir_net::wire::{RequestError, WireRequest, parse_header};
@@ -27,8 +27,7 @@ impl LoadPlan {
     /// If TLS cannot be configured.
     pub fn driven_by(self, program: Arc<dyn UserProgram>, options: &Options) -> Result<Self, PlanError> {
         let per_user = program.connections_per_user().max(1);
-        let makes_calls = program.makes_calls();
-        let of_calls = |target: Target| Target { url: target.url.replacen("http", "grpc", 1), ..target };
+        let of_calls = program.makes_calls().then(Http2Plan::of_calls_alone);
         let until = RunLength::of(options)?.of_iterations(&self.pacing);
         Ok(Self {
             users: self.connections,
@@ -37,9 +36,7 @@ impl LoadPlan {
             // A user opens its connections itself, when the program first needs them.
             preconnect: 0,
             requests: Vec::new(),
-            http2: self.http2.map(|http2| Http2Plan { shares_users: true, ..http2 }.for_calls(makes_calls)),
-            grpc: if makes_calls { Some(GrpcCalls::of(None)) } else { self.grpc },
-            target: if makes_calls { of_calls(self.target) } else { self.target },
+            http2: self.http2.map(|http2| Http2Plan { shares_users: true, ..http2 }).or(of_calls),
             program: Some(ProgramPlan {
                 program,
                 resolver: OriginResolver::new(options)?,
@@ -163,7 +160,7 @@ impl LoadPlan {
                     users: self.shard.split(index, self.threads),
                 };
                 let program = plan.program.thread(thread)?;
-                let target = ResolvedOrigin { addresses: self.addresses.clone(), tls: self.tls.clone() };
+                let target = ResolvedOrigin::new(self.addresses.clone(), self.tls.clone());
                 let name = self.target.url.clone();
                 Box::new(ProgramFlows::new(plan, program, target, name))
             }
@@ -172,6 +169,11 @@ impl LoadPlan {
         let mut users = UserTable::new(flow, self.users_of(index));
         users.findings.keeps_captures = self.trace.is_some();
         Ok(users)
+    }
+
+    /// What the program in this process has measured itself so far; `None` without such a one.
+    pub fn measured(&self, elapsed: Nanos) -> Option<RunScript> {
+        self.program.as_ref()?.program.measured(elapsed)
     }
 
     /// Names of the scenarios, in order; empty for one request.

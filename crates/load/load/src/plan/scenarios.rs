@@ -1,17 +1,14 @@
 //! Plans of scenarios.
 
 use super::http2::http2;
+use super::load_frame::LoadFrame;
 use super::requests::keeps_alive;
-use super::run_length::{RunLength, check_warmup};
-use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, pacing, positive_time, threads};
+use super::{AgentPosition, LoadPlan, Pacing, PlanError};
 use crate::event_streams::StreamOptions;
 use crate::grpc::GrpcCalls;
 use crate::options::Options;
 use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource, target_of, without_user};
-use weir_base::Nanos;
 use weir_net::target::Target;
-use weir_pace::shard::Shard;
-use weir_pace::source::RequestSource;
 
 /// Maximum number of connections of a user: one for each host of its scenario, as a browser's with requests one after
 /// the other.
@@ -23,63 +20,32 @@ impl LoadPlan {
         check_conflicts(options)?;
         let are_calls = options.grpc.is_call() || options.scenarios.iter().any(|source| source.made_for.is_some());
         let grpc = are_calls.then(|| GrpcCalls::of(None));
-        let seed = options.seed.unwrap_or(0);
-        let keep_alive = keeps_alive(options);
-        let mix = ScenarioMix::compile(options, keep_alive, seed)?;
-        let length = RunLength::of(options)?;
-        let (pacing, users) = pacing(options, seed)?;
-        let warmup = Nanos::from(options.warmup.unwrap_or_default());
-        check_warmup(warmup, length.of_arrivals(&pacing))?;
-        let until = length.of_iterations(&pacing);
-        mix.check_loop(matches!(pacing, Pacing::Closed(_)).then_some(users))?;
-        let data_end = data_end(&mix, &pacing, length.requests);
-        let shard = Shard::WHOLE.split(position.index, position.count);
-        let users = shard.count(users);
+        let mix = ScenarioMix::compile(options, keeps_alive(options), options.seed.unwrap_or(0))?;
+        let frame = LoadFrame::of(options)?;
+        let until = frame.length.of_iterations(&frame.pacing);
+        mix.check_loop(matches!(frame.pacing, Pacing::Closed(_)).then_some(frame.users))?;
+        let data_end = data_end(&mix, &frame.pacing, frame.length.requests);
         let hosts = u64::try_from(mix.origins().count()).unwrap_or(1).clamp(1, MAX_HOSTS_PER_USER);
         let first = mix.origins().next();
-        let (target, ResolvedOrigin { addresses, tls }) = match first {
+        let (target, origin) = match first {
             Some((origin, address)) => (target_of(origin), address.clone()),
             // Only variables name hosts: whether they respond shows in the run.
-            None => {
-                (Target::of_host(false, "localhost", 80), ResolvedOrigin { addresses: Vec::new().into(), tls: None })
-            }
+            None => (Target::of_host(false, "localhost", 80), ResolvedOrigin::new(Vec::new().into(), None)),
         };
+        let target = Target { url: shown_url(options, &target), ..target };
+        let base = frame.plan(options, target, origin, position)?;
         Ok(Self {
-            target: Target { url: shown_url(options, &target), ..target },
-            addresses,
-            tls,
             method: shown_method(options),
-            requests: Vec::new(),
-            source: RequestSource::new(&[], seed),
-            threads: threads(options, &pacing, users, position)?,
-            shard,
-            connections: users.saturating_mul(hosts),
-            users,
+            connections: base.users.saturating_mul(hosts),
             until,
-            limit: data_end.as_ref().map(|(iterations, _)| *iterations).or(length.requests),
+            limit: data_end.as_ref().map(|(iterations, _)| *iterations).or(base.limit),
             data_end: data_end.map(|(_, name)| name),
-            warmup,
-            timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
-            keep_alive,
-            pipeline: 1,
             http2: http2(options, None, true)?.map(|http2| http2.for_calls(grpc.is_some())),
             grpc,
             // A step that ends its response by its events needs them to be read.
             streams: options.streams.or_else(|| (!mix.stream_ends().is_empty()).then(StreamOptions::default)),
-            preconnect: 0,
-            pacing,
-            spin: options.spin,
-            seed,
-            interval: Nanos::SECOND,
-            messages: None,
             scenarios: Some(mix),
-            program: None,
-            user_stages: options.user_stages.clone(),
-            ends_with_requests: length.ends_with_requests,
-            control: None,
-            trace: None,
-            mask: options.secret_mask(),
-            tracing: None,
+            ..base
         })
     }
 }

@@ -64,6 +64,10 @@ pub enum KeptParts {
     HeadAndBody,
     /// The head, and the events of the body as they arrive: [`events`](super::ThreadProgram::events).
     Events,
+    /// The head and the trailers of a call of gRPC that is a stream, and its messages as they arrive:
+    /// [`message`](super::ThreadProgram::message). Its request goes on until a [`CallCommand`](super::CallCommand) ends
+    /// it.
+    Messages,
 }
 
 /// One of several requests that are sent together on a connection.

@@ -3,7 +3,9 @@
 //! - [`UserProgram`]: what a load has; it makes one [`ThreadProgram`] for each worker thread
 //! - [`ThreadProgram`]: the users of one thread: events in, [`ProgramAction`]s out
 //! - [`ProgramCall`]: what a call is about, and where the program puts a request and its findings
-//! - [`SocketCommand`] and [`SocketEvent`]: connections of WebSocket that users hold
+//! - [`SocketCommand`] and [`SocketEvent`]: connections of WebSocket that users hold; [`CallCommand`]: calls of gRPC that are
+//!   streams
+//! - [`ConnectionFacts`]: connection of a response, for programs that ask for it
 //! - [`StepNames`]: names of steps that are known only at run time
 //! - [`ProgramOptions`]: a program as other processes make it: [`ScriptOptions`] of a script, or a [`BuiltInProgram`]
 //! - [`request`]: bytes of requests that are given in parts; [`UserShape`]: number of users over time
@@ -13,7 +15,9 @@
 //! of the load generator, and shows in the lateness of what is sent next.
 
 mod action;
+mod call;
 mod collection_path;
+mod connection_facts;
 mod program_options;
 mod remote_program;
 pub mod request;
@@ -25,7 +29,9 @@ mod user_program;
 mod user_shape;
 
 pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend, ReleasedRecord};
+pub use self::call::{CallCommand, CallNext};
 pub use self::collection_path::{CollectionInput, is_collection};
+pub use self::connection_facts::ConnectionFacts;
 pub use self::program_options::{BuiltInProgram, ProgramOptions};
 pub(crate) use self::remote_program::RemoteProgram;
 pub use self::script_options::ScriptOptions;

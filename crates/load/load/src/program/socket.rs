@@ -6,7 +6,7 @@
 
 use weir_base::failure::FailureKind;
 
-use super::ProgramSend;
+use super::{CallCommand, ProgramSend};
 
 /// Number of a socket, which its program has chosen: unique among all that its user opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,6 +42,8 @@ pub enum SocketCommand {
         /// Reason, 123 bytes at most.
         reason: String,
     },
+    /// Goes on with a call of gRPC that is a stream.
+    Call(CallCommand),
 }
 
 /// Socket to open. Its upgrade is a request of a step: a success once it is open.

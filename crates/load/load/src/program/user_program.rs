@@ -2,16 +2,19 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_measure::llm_timeline::LlmTimeline;
+use weir_measure::run_script::RunScript;
 use weir_measure::run_steps::StepFacts;
+use weir_net::tls::PemTexts;
 use weir_pace::arrival_queue::ArrivalQueue;
 use weir_pace::shard::Shard;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin};
 
-use super::{PipelinedRequest, ProgramAction, ReleasedRecord, SocketCommand, SocketEvent};
+use super::{ConnectionFacts, PipelinedRequest, ProgramAction, ReleasedRecord, SocketCommand, SocketEvent};
 use crate::event_streams::ArrivedEvents;
 use crate::headers::with_headers;
 
@@ -38,8 +41,18 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether its requests are calls of gRPC.
+    /// Whether requests of it may be calls of gRPC: those to an origin [for calls](ProgramOrigin::is_for_calls).
     fn makes_calls(&self) -> bool {
+        false
+    }
+
+    /// What it has measured itself so far, as the result will have it; `None` of most programs.
+    fn measured(&self, _elapsed: Nanos) -> Option<RunScript> {
+        None
+    }
+
+    /// Whether it is told of the connections of responses.
+    fn asks_for_connections(&self) -> bool {
         false
     }
 
@@ -116,6 +129,12 @@ pub trait ThreadProgram: fmt::Debug + Send {
         ProgramAction::Await
     }
 
+    /// Takes a message, with its prefix, of a call that is a stream; [`Await`](ProgramAction::Await) leaves what the user
+    /// waits for as it is. The end of the call is a [response](Self::response).
+    fn message(&mut self, _message: &[u8], _call: &mut ProgramCall<'_>) -> ProgramAction {
+        ProgramAction::Await
+    }
+
     /// Takes a request without a response; `remaining` further ones of the same send fail as well, and the action of
     /// the last one counts.
     fn failed(&mut self, kind: FailureKind, remaining: usize, call: &mut ProgramCall<'_>) -> ProgramAction;
@@ -159,6 +178,10 @@ pub struct ProgramOrigin {
     pub origin: RequestOrigin,
     /// Address in place of those of the host.
     pub address: Option<SocketAddr>,
+    /// Whether its requests are calls of gRPC, which HTTP/2 alone carries.
+    pub is_for_calls: bool,
+    /// Certificates in place of those of the load.
+    pub tls: Option<Arc<PemTexts>>,
 }
 
 /// Arguments of a call of a program, and its results: the request, failures, and decisions about responses.
@@ -252,6 +275,8 @@ pub struct ProgramResponse<'a> {
     pub llm: Option<LlmTimeline>,
     /// Last events of a response that is read as a stream.
     pub events: &'a ArrivedEvents,
+    /// Connection that it came on, if the program asks for it.
+    pub connection: Option<&'a Arc<ConnectionFacts>>,
 }
 
 /// Part of a response that is read as a stream of events.

@@ -10,11 +10,12 @@ use weir_net::wire::{HeadNotes, ResponseObserver};
 use weir_request::request_framing::closes_connection;
 use weir_scenario::plan::{OriginId, RequestBytes};
 
+use super::call_stream::CallStream;
 use super::kept_response::{KeptBody, KeptResponse};
 use crate::event_streams::{ArrivedEvents, StreamObserver, status_of};
 use crate::grpc::{CallMessages, JsonCodec};
 use crate::headers::with_headers;
-use crate::program::{KeptParts, PipelinedRequest};
+use crate::program::{ConnectionFacts, KeptParts, PipelinedRequest};
 use crate::request_tracing::RequestSpan;
 use crate::websocket::UserSocket;
 
@@ -71,6 +72,10 @@ pub(crate) struct StepExchange {
     pub(crate) fault: Option<String>,
     /// Its connection as WebSocket, if it is one.
     pub(crate) socket: Option<Box<UserSocket>>,
+    /// Connection of its response, if its user is told of it.
+    pub(crate) connection: Option<Arc<ConnectionFacts>>,
+    /// What a call of gRPC that is a stream has besides.
+    pub(crate) call: Option<Box<CallStream>>,
 }
 
 impl StepExchange {
@@ -83,7 +88,7 @@ impl StepExchange {
         timeout: Option<Nanos>,
     ) {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
-        self.key = 0;
+        (self.key, self.call, self.connection) = (0, None, None);
         self.is_kept = keeps != KeptParts::Nothing;
         (self.reset_code, self.span, self.messages, self.codec, self.fault) = (None, None, None, None, None);
         (self.released, self.is_shown) = (0, false);
@@ -95,7 +100,7 @@ impl StepExchange {
         self.kept.clear(match keeps {
             KeptParts::HeadAndBody => KeptBody::Whole,
             KeptParts::HeadAndErrorBody | KeptParts::Events => KeptBody::OfErrors,
-            KeptParts::Nothing | KeptParts::Head => KeptBody::Nothing,
+            KeptParts::Nothing | KeptParts::Head | KeptParts::Messages => KeptBody::Nothing,
         });
         if let Some(observer) = &mut self.observer {
             observer.abandon();
@@ -195,7 +200,7 @@ impl StepExchange {
 
     /// Drops what one large request or response has needed.
     pub(super) fn shrink(&mut self) {
-        self.socket = None;
+        (self.socket, self.call) = (None, None);
         self.request.clear();
         self.request.written.shrink_to(MAX_SPARE_BYTES);
         self.pipelined.clear();

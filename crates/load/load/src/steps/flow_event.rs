@@ -24,6 +24,8 @@ pub(crate) enum FlowEvent<'a> {
     Events { exchange: &'a StepExchange, status: u16, service: Nanos },
     /// Something has happened to a socket of the user.
     Socket(&'a SocketEvent<'a>),
+    /// A message has come of the call with this key, which is a stream.
+    Message { key: u32, message: &'a [u8] },
     /// A whole response with its times; `remaining` further ones of the same send are to come.
     Response { exchange: &'a StepExchange, status: u16, times: RequestTimes, remaining: usize },
 }
@@ -33,7 +35,7 @@ impl FlowEvent<'_> {
     pub(crate) fn key(&self) -> u32 {
         match self {
             Self::Begin | Self::Woken | Self::More | Self::Stop | Self::Socket(_) => 0,
-            Self::Failed { key, .. } => *key,
+            Self::Failed { key, .. } | Self::Message { key, .. } => *key,
             Self::Events { exchange, .. } | Self::Response { exchange, .. } => exchange.key,
         }
     }
@@ -41,7 +43,7 @@ impl FlowEvent<'_> {
     /// Index of the step of the request that the event is about.
     pub(crate) fn step(&self) -> Option<u32> {
         match self {
-            Self::Begin | Self::Woken | Self::More | Self::Stop | Self::Socket(_) => None,
+            Self::Begin | Self::Woken | Self::More | Self::Stop | Self::Socket(_) | Self::Message { .. } => None,
             Self::Failed { step, .. } => Some(*step),
             Self::Events { exchange, .. } | Self::Response { exchange, .. } => Some(exchange.step),
         }

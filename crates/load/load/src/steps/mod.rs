@@ -9,6 +9,7 @@
 //! - [`StepTrace`]: requests and responses as they were, for a person
 
 mod body_budget;
+mod call_stream;
 mod data_source;
 mod exchange;
 mod exchange_pool;
@@ -35,6 +36,7 @@ mod user_flow;
 mod user_lookup;
 mod user_table;
 
+pub(super) use self::call_stream::CallStream;
 pub use self::data_source::DataSource;
 pub(super) use self::exchange::StepExchange;
 pub(super) use self::exchange_pool::ExchangePool;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
 use weir_net::target::{SocketAddress, Target, TargetError};
-use weir_net::tls::{Tls, TlsError};
+use weir_net::tls::{PemTexts, Tls, TlsError, TlsOptions};
 use weir_scenario::plan::RequestOrigin;
 
+use crate::http2::Http2Options;
 use crate::options::Options;
 use crate::origin_addresses::OriginAddresses;
 use crate::plan::PlanError;
@@ -19,6 +20,20 @@ pub(crate) struct ResolvedOrigin {
     pub(crate) addresses: OriginAddresses,
     /// TLS, for https.
     pub(crate) tls: Option<Tls>,
+    /// Whether its requests are calls of gRPC.
+    pub(crate) is_for_calls: bool,
+}
+
+impl ResolvedOrigin {
+    /// Origin of requests.
+    pub(crate) fn new(addresses: OriginAddresses, tls: Option<Tls>) -> Self {
+        Self { addresses, tls, is_for_calls: false }
+    }
+
+    /// The same of calls of gRPC, which HTTP/2 alone carries.
+    pub(crate) fn for_calls(self) -> Self {
+        Self { tls: self.tls.map(|tls| tls.offering_http2(false)), is_for_calls: true, ..self }
+    }
 }
 
 /// Resolver of origins, with the options of the load that change the way to them.
@@ -28,6 +43,8 @@ pub(crate) struct OriginResolver {
     unix_socket: Option<PathBuf>,
     server_name: Option<String>,
     tls: Tls,
+    options: TlsOptions,
+    http2: Http2Options,
 }
 
 impl OriginResolver {
@@ -38,6 +55,8 @@ impl OriginResolver {
             server_name: options.sni.clone(),
             // The name is replaced for each origin.
             tls: options.http2.offer(Tls::new("localhost", &options.tls)?),
+            options: options.tls.clone(),
+            http2: options.http2,
         })
     }
 
@@ -51,12 +70,25 @@ impl OriginResolver {
         if addresses.is_empty() {
             return Err(TargetError::Resolve(target.host, "it has no address".into()).into());
         }
-        Ok(ResolvedOrigin { addresses: addresses.into(), tls: self.tls_of(origin)? })
+        Ok(ResolvedOrigin::new(addresses.into(), self.tls_of(origin)?))
     }
 
     /// The address in place of those of the origin.
     pub(crate) fn at(&self, origin: &RequestOrigin, address: SocketAddress) -> Result<ResolvedOrigin, PlanError> {
-        Ok(ResolvedOrigin { addresses: vec![address].into(), tls: self.tls_of(origin)? })
+        Ok(ResolvedOrigin::new(vec![address].into(), self.tls_of(origin)?))
+    }
+
+    /// An origin that is resolved, with certificates of its own if it has TLS.
+    pub(crate) fn with_texts(
+        &self,
+        resolved: ResolvedOrigin,
+        origin: &RequestOrigin,
+        texts: &PemTexts,
+    ) -> Result<ResolvedOrigin, PlanError> {
+        let host = target_of(origin).host;
+        let host = self.server_name.as_ref().unwrap_or(&host);
+        let tls = resolved.tls.map(|_| Tls::with_texts(host, &self.options, texts)).transpose()?;
+        Ok(ResolvedOrigin { tls: tls.map(|tls| self.http2.offer(tls)), ..resolved })
     }
 
     fn tls_of(&self, origin: &RequestOrigin) -> Result<Option<Tls>, PlanError> {

@@ -103,14 +103,8 @@ impl<'a> ProgramFlows<'a> {
 }
 
 impl UserFlow for ProgramFlows<'_> {
-    fn call(
-        &mut self,
-        subject: &mut CallSubject,
-        event: &FlowEvent<'_>,
-        now: Nanos,
-        buffers: CallBuffers<'_>,
-    ) -> Option<FlowNext> {
-        let CallBuffers { request, pipelined, findings, .. } = buffers;
+    fn call(&mut self, subject: &mut CallSubject, event: &FlowEvent<'_>, buffers: CallBuffers<'_>) -> Option<FlowNext> {
+        let CallBuffers { request, pipelined, findings, now, .. } = buffers;
         let step = event.step();
         findings.clear(step.unwrap_or(0));
         let mut call = ProgramCall {
@@ -136,6 +130,7 @@ impl UserFlow for ProgramFlows<'_> {
             FlowEvent::More => self.program.more(&mut call),
             FlowEvent::Stop => self.program.stop(&mut call),
             FlowEvent::Socket(event) => self.program.socket(event, &mut call),
+            FlowEvent::Message { message, .. } => self.program.message(message, &mut call),
             FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
             FlowEvent::Events { exchange, status, service } => {
                 let (head, events) = (exchange.head(), &exchange.arrived);
@@ -183,6 +178,10 @@ impl UserFlow for ProgramFlows<'_> {
         let taken = self.script_time;
         self.script_time.longest = Nanos::ZERO;
         taken
+    }
+
+    fn asks_for_connections(&self) -> bool {
+        self.plan.program.asks_for_connections()
     }
 
     fn may_read_events(&self) -> bool {
@@ -236,6 +235,11 @@ impl UserFlow for ProgramFlows<'_> {
                 Some(address) => resolver.at(&named.origin, SocketAddress::Inet(address)),
                 None => resolver.resolve(&named.origin),
             };
+            let resolved = match &named.tls {
+                Some(texts) => resolved.and_then(|resolved| resolver.with_texts(resolved, &named.origin, texts)),
+                None => resolved,
+            };
+            let resolved = resolved.map(|resolved| if named.is_for_calls { resolved.for_calls() } else { resolved });
             let resolved = resolved.map_err(|error| error.to_string())?;
             self.origins.insert(origin, (named.origin, resolved));
         }
@@ -244,6 +248,10 @@ impl UserFlow for ProgramFlows<'_> {
 
     fn tls(&self, _scenario: u32, origin: OriginId) -> Option<&Tls> {
         if origin.0 == 0 { self.target.tls.as_ref() } else { self.origins.get(&origin)?.1.tls.as_ref() }
+    }
+
+    fn is_for_calls(&self, origin: OriginId) -> bool {
+        self.origins.get(&origin).is_some_and(|(_, resolved)| resolved.is_for_calls)
     }
 
     fn origin_name(&self, _scenario: u32, origin: OriginId) -> String {
@@ -272,5 +280,6 @@ fn response(exchange: &StepExchange, status: u16, times: RequestTimes, remaining
         status => status,
     };
     let llm = exchange.observer.as_ref().map(|observer| *observer.llm_timeline());
-    ProgramResponse { status, times, head, body, remaining, llm, events: &exchange.arrived }
+    let connection = exchange.connection.as_ref();
+    ProgramResponse { status, times, head, body, remaining, llm, events: &exchange.arrived, connection }
 }

@@ -59,7 +59,6 @@ impl<'a> StepFlows<'a> {
         user: u32,
         exchange: &StepExchange,
         (status, service): (u16, Nanos),
-        at: Nanos,
         buffers: CallBuffers<'_>,
     ) -> Option<FlowNext> {
         // Most steps look at the status and the body alone.
@@ -71,10 +70,10 @@ impl<'a> StepFlows<'a> {
             || exchange.kept.has_other_charset();
         let ip = if needs_headers { self.origins.ip(self.scenario_of(user), exchange.origin) } else { String::new() };
         if !looks_at_headers {
-            return self.examine(user, exchange, (&[], &ip), (status, service), at, buffers);
+            return self.examine(user, exchange, (&[], &ip), (status, service), buffers);
         }
         with_headers(exchange.kept.head(), |headers| {
-            self.examine(user, exchange, (headers, &ip), (status, service), at, buffers)
+            self.examine(user, exchange, (headers, &ip), (status, service), buffers)
         })
     }
 
@@ -84,7 +83,6 @@ impl<'a> StepFlows<'a> {
         exchange: &StepExchange,
         (headers, ip): (&[HeaderField<'_>], &str),
         (status, service): (u16, Nanos),
-        at: Nanos,
         buffers: CallBuffers<'_>,
     ) -> Option<FlowNext> {
         let encoding = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
@@ -105,6 +103,7 @@ impl<'a> StepFlows<'a> {
             ip,
             ..ResponseView::default()
         };
+        let at = buffers.now;
         self.step(user, buffers, |flow, context| flow.response(context, &view, at))
     }
 
@@ -176,23 +175,21 @@ impl UserFlow for StepFlows<'_> {
         Some(scenario)
     }
 
-    fn call(
-        &mut self,
-        subject: &mut CallSubject,
-        event: &FlowEvent<'_>,
-        now: Nanos,
-        buffers: CallBuffers<'_>,
-    ) -> Option<FlowNext> {
-        let CallSubject { user, intended, .. } = *subject;
+    fn call(&mut self, subject: &mut CallSubject, event: &FlowEvent<'_>, buffers: CallBuffers<'_>) -> Option<FlowNext> {
+        let (CallSubject { user, intended, .. }, now) = (*subject, buffers.now);
         match event {
             FlowEvent::Begin => self.step(user, buffers, |flow, context| flow.begin(context, intended, now)),
             FlowEvent::Woken => self.step(user, buffers, |flow, context| flow.woken(context, now)),
-            FlowEvent::Stop | FlowEvent::More | FlowEvent::Events { .. } | FlowEvent::Socket(_) => None,
+            FlowEvent::Stop
+            | FlowEvent::More
+            | FlowEvent::Events { .. }
+            | FlowEvent::Socket(_)
+            | FlowEvent::Message { .. } => None,
             FlowEvent::Failed { kind, .. } => {
                 self.step(user, buffers, |flow, context| flow.failed(context, *kind, now))
             }
             FlowEvent::Response { exchange, status, times, .. } => {
-                self.response(user, exchange, (*status, times.service), now, buffers)
+                self.response(user, exchange, (*status, times.service), buffers)
             }
         }
     }

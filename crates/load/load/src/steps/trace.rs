@@ -4,6 +4,7 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_base::grpc_status::status_text;
 use weir_measure::outcome::{Outcome, RequestEnd};
+use weir_scenario::evaluate::CheckFailure;
 use weir_scenario::plan::{FlowFailure, StepVerdict};
 use weir_scenario::value::Value;
 
@@ -56,8 +57,8 @@ pub struct CaptureTrace {
 pub struct CheckTrace {
     /// Check, as it is written.
     pub text: String,
-    /// Expected and actual value, if the check does not hold.
-    pub failure: Option<(String, String)>,
+    /// Why it does not hold, if so.
+    pub failure: Option<CheckFailure>,
 }
 
 impl StepTrace {
@@ -125,9 +126,8 @@ impl StepTrace {
         let evaluated = users.flow.step_checks(step).iter().zip(0..findings.checks_evaluated);
         let evaluated = evaluated.filter(|(_, index)| findings.has_passed(*index).is_some());
         let check = |(text, index): (&String, u32)| {
-            let failure = failed.iter().find(|(of, _)| *of == index).map(|(_, failure)| failure);
-            let failure = failure.map(|failure| (failure.expected.clone(), failure.actual.clone()));
-            CheckTrace { text: text.clone(), failure }
+            let failure = failed.iter().find(|(of, _)| *of == index).map(|(_, failure)| *failure);
+            CheckTrace { text: text.clone(), failure: failure.cloned() }
         };
         let captured = users.captures(user).iter().zip(&findings.captures);
         Self {

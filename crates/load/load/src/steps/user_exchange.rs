@@ -1,11 +1,13 @@
 //! The exchange of a user's connection or stream: one only while a request is in flight.
 
 use weir_base::Nanos;
+use weir_machine::lock::lock;
 use weir_net::wire::WireRequest;
 
 use super::StepExchange;
 use crate::event_streams::{ArrivedEvents, StreamObserver};
 use crate::exchange::FlowExchange;
+use crate::grpc::OpenCallBody;
 
 /// Exchange of a step; `None` while its connection is idle.
 pub(crate) type UserExchange = Option<Box<StepExchange>>;
@@ -78,7 +80,19 @@ impl FlowExchange for UserExchange {
     }
 
     fn message_fault(&self) -> Option<&'static str> {
-        self.as_ref()?.messages?.fault()
+        let step = self.as_ref()?;
+        if step.call.as_ref().is_some_and(|call| call.reader.is_within_message()) {
+            return Some("the response ends within a message");
+        }
+        step.messages?.fault()
+    }
+
+    fn is_call_stream(&self) -> bool {
+        self.as_ref().is_some_and(|step| step.call.is_some())
+    }
+
+    fn with_call_body<T>(&self, look: impl FnOnce(&mut OpenCallBody) -> T) -> Option<T> {
+        Some(look(&mut lock(&self.as_ref()?.call.as_ref()?.body)))
     }
 
     fn prepare_again(&mut self) {

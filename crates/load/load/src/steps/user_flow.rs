@@ -22,13 +22,7 @@ pub(crate) trait UserFlow: Debug + Send {
     }
 
     /// Continues a user with an event; returns its next step, or `None` if it has nothing to do.
-    fn call(
-        &mut self,
-        subject: &mut CallSubject,
-        event: &FlowEvent<'_>,
-        now: Nanos,
-        buffers: CallBuffers<'_>,
-    ) -> Option<FlowNext>;
+    fn call(&mut self, subject: &mut CallSubject, event: &FlowEvent<'_>, buffers: CallBuffers<'_>) -> Option<FlowNext>;
 
     /// Earliest start of a user's next iteration, after one that was intended at `intended`; `NEVER` without one.
     fn next_start(&self, user: u32, intended: Nanos) -> Option<Nanos>;
@@ -91,11 +85,21 @@ pub(crate) trait UserFlow: Debug + Send {
     /// TLS of an origin whose addresses are known.
     fn tls(&self, scenario: u32, origin: OriginId) -> Option<&Tls>;
 
+    /// Whether requests to an origin whose addresses are known are calls of gRPC.
+    fn is_for_calls(&self, _origin: OriginId) -> bool {
+        false
+    }
+
     /// Origin as text.
     fn origin_name(&self, scenario: u32, origin: OriginId) -> String;
 
     /// Whether responses may be read as streams of events.
     fn may_read_events(&self) -> bool {
+        false
+    }
+
+    /// Whether users are told of the connections of responses.
+    fn asks_for_connections(&self) -> bool {
         false
     }
 
@@ -135,12 +139,13 @@ pub(crate) struct CallSubject {
     pub(crate) intended: Nanos,
 }
 
-/// Buffers for the request and the findings of a call, and the date in seconds since 1970.
+/// Buffers for the request and the findings of a call, its time, and the date in seconds since 1970.
 #[derive(Debug)]
 pub(crate) struct CallBuffers<'a> {
     pub(crate) request: &'a mut RequestBytes,
     pub(crate) pipelined: &'a mut Vec<PipelinedRequest>,
     pub(crate) findings: &'a mut StepFindings,
+    pub(crate) now: Nanos,
     pub(crate) unix_s: i64,
 }
 
@@ -162,13 +167,7 @@ impl UserFlow for EndedFlow {
         None
     }
 
-    fn call(
-        &mut self,
-        _subject: &mut CallSubject,
-        _event: &FlowEvent<'_>,
-        _now: Nanos,
-        _buffers: CallBuffers<'_>,
-    ) -> Option<FlowNext> {
+    fn call(&mut self, _: &mut CallSubject, _: &FlowEvent<'_>, _: CallBuffers<'_>) -> Option<FlowNext> {
         None
     }
 

@@ -137,13 +137,26 @@ impl<'a> UserTable<'a> {
 
     /// Takes what has happened to a socket of a user. What follows overtakes a wait; without anything it goes on.
     pub(crate) fn socket_event(&mut self, user: u32, event: &SocketEvent<'_>, at: Nanos, unix_s: i64) -> UserAction {
-        let Some(slot) = self.users.get_mut(user as usize) else { return UserAction::Wait };
-        slot.has_reached |= !matches!(event, SocketEvent::Ended { .. });
-        let action = self.follow(user, &FlowEvent::Socket(event), at, unix_s);
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            slot.has_reached |= !matches!(event, SocketEvent::Ended { .. });
+        }
+        self.side_event(user, &FlowEvent::Socket(event), at, unix_s)
+    }
+
+    /// Takes what has happened beside that which a user waits for.
+    pub(crate) fn side_event(&mut self, user: u32, event: &FlowEvent<'_>, at: Nanos, unix_s: i64) -> UserAction {
+        let action = self.follow(user, event, at, unix_s);
         if matches!(action, UserAction::Send(_)) {
             self.forget_wake(user);
         }
         action
+    }
+
+    /// Wakes a user at a time that waits for nothing else.
+    pub(crate) fn wake_at(&mut self, user: u32, at: Nanos) {
+        if self.users.get(user as usize).is_some_and(|slot| slot.wake.is_none()) {
+            self.set_wake(user, at);
+        }
     }
 
     /// Whether no user waits.
@@ -255,7 +268,7 @@ impl<'a> UserTable<'a> {
         let Some(slot) = users.get_mut(user as usize) else { return UserAction::Wait };
         let LoadUser { scenario, iteration, intended, .. } = *slot;
         let mut subject = CallSubject { user, scenario, iteration, intended };
-        let next = flow.call(&mut subject, event, now, CallBuffers { request, pipelined, findings, unix_s });
+        let next = flow.call(&mut subject, event, CallBuffers { request, pipelined, findings, now, unix_s });
         (slot.scenario, slot.intended) = (subject.scenario, subject.intended);
         match next {
             Some(next @ (FlowNext::Send(send) | FlowNext::SendBeside(send))) => {

@@ -40,9 +40,10 @@ impl<'a> MessageRenderer<'a> {
             request: &mut self.request,
             pipelined: &mut self.pipelined,
             findings: &mut self.findings,
+            now,
             unix_s: unix_s() as i64,
         };
-        if !matches!(self.flows.call(&mut subject, &FlowEvent::Begin, now, buffers), Some(FlowNext::Send(_))) {
+        if !matches!(self.flows.call(&mut subject, &FlowEvent::Begin, buffers), Some(FlowNext::Send(_))) {
             let why = self.findings.failures.first().map(ToString::to_string);
             return Err(why.unwrap_or_else(|| "the message has no text".to_owned()));
         }

@@ -25,11 +25,11 @@ impl<F: Flow> Worker<'_, F> {
         self.results.counters.set_until(update.cut_at);
         self.flow.set_until(update.cut_at);
         if matches!(self.feed, Feed::Closed(_)) {
-            let (users, connections) = plan.limits_of(&update, self.index);
+            let limits = plan.limits_of(&update, self.index);
             // Of an agent; what is not allowed fails, and is counted.
-            let _ = machine::allow_open_files((connections as u64).saturating_mul(plan.threads));
-            self.connections.set_max(connections);
-            self.flow.set_max(users);
+            let _ = machine::allow_open_files((limits.connections as u64).saturating_mul(plan.threads));
+            self.connections.set_max(limits.connections);
+            self.flow.set_max(limits.users);
         }
         self.feed.change(&update.stages, update.cut_at, self.clock.now());
     }

@@ -52,6 +52,14 @@ pub(crate) trait Flow: Sized {
         worker.connections.has_idle()
     }
 
+    /// Whether requests to an origin are calls of gRPC that a program makes.
+    fn is_for_calls(&self, _origin: Option<ScenarioOrigin>) -> bool {
+        false
+    }
+
+    /// Takes bytes of the response to a call that is a stream, by the key of its stream.
+    fn messages_arrived(_worker: &mut Worker<'_, Self>, _index: u32, _key: u32, _bytes: &[u8], _times: ReadTimes) {}
+
     /// Time of the next thing that it does by itself.
     fn next_due(worker: &Worker<'_, Self>) -> Option<Nanos>;
 

@@ -19,6 +19,15 @@ const MIN_SKIP_BYTES: u64 = 1 << 20;
 /// Maximum reads of one connection in a row, before the others and due sends have their turn.
 pub(super) const MAX_READS: usize = 16;
 
+/// Bytes of one read.
+pub(super) struct ReceivedPart {
+    /// Number of bytes in the buffer; those that the kernel discarded are not.
+    pub(super) taken: usize,
+    /// Whether the socket has nothing more for now.
+    pub(super) is_last: bool,
+    pub(super) times: ReadTimes,
+}
+
 impl<F: Flow> Worker<'_, F> {
     /// Reads a connection until it is drained.
     #[inline]
@@ -28,19 +37,13 @@ impl<F: Flow> Worker<'_, F> {
         }
         let mut buffer = std::mem::take(&mut self.reading.buffer);
         let mut reads = 0;
-        while let Some((received, taken)) = self.receive(index, &mut buffer) {
-            let now = self.clock.now();
-            if received.bytes == 0 {
-                self.closed_by_peer(index, now);
-                break;
-            }
-            let at = self.arrival(&received, now);
+        while let Some(ReceivedPart { taken, is_last, times }) = self.receive(index, &mut buffer) {
             let is_framed = self.connections.get(index).is_some_and(|slot| F::is_framed(slot));
             let open = match is_framed {
-                true => F::frames_received(self, index, &buffer[..taken], ReadTimes { at, now }),
-                false => self.process(index, &buffer[..taken], at, now),
+                true => F::frames_received(self, index, &buffer[..taken], times),
+                false => self.process(index, &buffer[..taken], times),
             };
-            if !open || (received.drained && !event.hung_up) {
+            if !open || (is_last && !event.hung_up) {
                 break;
             }
             reads += 1;
@@ -55,7 +58,7 @@ impl<F: Flow> Worker<'_, F> {
 
     /// Time when the last byte of a read has arrived.
     #[inline]
-    pub(super) fn arrival(&mut self, received: &StreamRead, now: Nanos) -> Nanos {
+    fn arrival(&mut self, received: &StreamRead, now: Nanos) -> Nanos {
         if let Some(observers) = &mut self.observers {
             observers.note_read(self.reading.wall.is_some() && received.received_at.is_some());
         }
@@ -80,9 +83,22 @@ impl<F: Flow> Worker<'_, F> {
         }
     }
 
-    /// The next bytes, and their number in the buffer; `None` when there are none for now, or the connection has ended.
+    /// The next bytes; `None` when there are none for now, or the connection has ended.
     #[inline]
-    pub(super) fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
+    pub(super) fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<ReceivedPart> {
+        let (received, taken) = self.read_socket(index, buffer)?;
+        let now = self.clock.now();
+        if received.bytes == 0 {
+            self.closed_by_peer(index, now);
+            return None;
+        }
+        let at = self.arrival(&received, now);
+        Some(ReceivedPart { taken, is_last: received.drained, times: ReadTimes { at, now } })
+    }
+
+    /// What the socket has, and its number of bytes in the buffer.
+    #[inline]
+    fn read_socket(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
         let slot = self.connections.get(index)?;
         let left = slot.decoder.remaining_body();
         let received = if left > MIN_SKIP_BYTES && slot.stream.can_skip() && !slot.exchange.looks_into_body() {
@@ -108,9 +124,9 @@ impl<F: Flow> Worker<'_, F> {
         }
     }
 
-    /// Decodes bytes that came at `at` on a connection; true if it is still open.
+    /// Decodes bytes that came on a connection; true if it is still open.
     #[inline]
-    fn process(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
+    fn process(&mut self, index: u32, mut bytes: &[u8], ReadTimes { at, now }: ReadTimes) -> bool {
         let mut has_responded = false;
         while !bytes.is_empty() {
             let Some(slot) = self.connections.get(index) else { return false };

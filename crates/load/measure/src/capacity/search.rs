@@ -212,7 +212,7 @@ impl Search {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -232,7 +232,7 @@ mod tests {
         (search.bracket(), trials)
     }
 
-    const RANGE: SearchRange = SearchRange {
+    pub(crate) const RANGE: SearchRange = SearchRange {
         start: 100.0,
         min_load: 1.0,
         max_load: 1e6,

@@ -14,17 +14,7 @@ fn failures_are_named_by_their_status_if_there_is_one() {
         for (number, status) in (0..).zip(statuses) {
             recorder.record(&Outcome {
                 number,
-                intended: Nanos::ZERO,
-                ready: Nanos::ZERO,
-                sent: Nanos::ZERO,
-                first_byte: Nanos::from_millis(10),
-                done: Nanos::from_millis(10),
-                connect: Nanos::ZERO,
-                end: RequestEnd::Response(*status),
-                bytes_in: 100,
-                body_in: 40,
-                bytes_out: 50,
-                counted_in: 0,
+                ..Outcome::new(RequestEnd::Response(*status), Nanos::ZERO, Nanos::from_millis(10))
             });
         }
         let facts = RunFacts { end: Nanos::SECOND, ..RunFacts::default() };

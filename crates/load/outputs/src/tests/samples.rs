@@ -8,6 +8,7 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_measure::outcome_counts::OutcomeCounts;
 use weir_measure::recorder::Interval;
+use weir_measure::run_script::ScriptMetric;
 use weir_measure::run_steps::StepFacts;
 use weir_measure::step_counts::StepInterval;
 use weir_measure::stream_interval::StreamInterval;
@@ -59,5 +60,20 @@ pub(crate) fn sample(number: u64) -> IntervalSample {
         is_rest: false,
         level: Some((LevelKind::Rate, 12.0)),
     };
-    IntervalSample::new(frame, &interval(), &names)
+    IntervalSample { script: script().into(), ..IntervalSample::new(frame, &interval(), &names) }
+}
+
+/// Metrics of a script: a rate, and a trend for some tags.
+fn script() -> Vec<ScriptMetric> {
+    let metric = |name: &str, kind: &str, values: &[(&str, f64)]| ScriptMetric {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        unit: "milliseconds".to_owned(),
+        custom: true,
+        values: values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+    };
+    vec![
+        metric("checks", "rate", &[("rate", 0.5)]),
+        metric("pay{step:a b}", "trend", &[("avg", 10.0), ("p(95)", 12.5)]),
+    ]
 }

@@ -143,9 +143,8 @@ impl LlmSweep {
 
     fn key_figures(&self) -> Vec<KeyFigure> {
         let per_s = |of: fn(&RunLlm) -> f64| self.points.iter().map(|point| of(&point.llm())).fold(0.0, f64::max);
-        let tokens = ValueUnit::Other("tokens/s".into());
         vec![
-            KeyFigure::new("most tokens out", per_s(|llm| llm.output_tokens_per_s), tokens),
+            KeyFigure::new("most tokens out", per_s(|llm| llm.output_tokens_per_s), ValueUnit::PerSecond),
             KeyFigure::new("most requests", per_s(|llm| llm.requests_per_s), ValueUnit::PerSecond),
         ]
     }

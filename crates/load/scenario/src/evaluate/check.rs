@@ -8,6 +8,7 @@ use super::Scope;
 use super::filter::FilterChain;
 use super::predicate::CompiledPredicate;
 use super::query::CompiledQuery;
+use super::response_needs::ResponseNeeds;
 use super::template::RenderContext;
 use super::variables::{VariableNames, VariableTable};
 use super::view::ResponseView;
@@ -59,24 +60,9 @@ impl CompiledCheck {
         })
     }
 
-    /// Whether the value is about the redirects before the response.
-    pub fn is_about_redirects(&self) -> bool {
-        self.query.is_about_redirects()
-    }
-
-    /// Whether the value is in the body.
-    pub fn needs_body(&self) -> bool {
-        self.query.needs_body()
-    }
-
-    /// Whether the value is in the headers.
-    pub fn needs_headers(&self) -> bool {
-        self.query.needs_headers()
-    }
-
-    /// Whether the value is the URL.
-    pub fn needs_url(&self) -> bool {
-        self.query.needs_url()
+    /// Parts of the response that the value is in.
+    pub fn needs(&self) -> ResponseNeeds {
+        self.query.needs()
     }
 
     /// Whether the check is about the status of the response.

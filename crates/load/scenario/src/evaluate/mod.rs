@@ -11,6 +11,7 @@ mod functions;
 mod predicate;
 mod query;
 mod regexes;
+mod response_needs;
 mod template;
 mod value_tests;
 mod variables;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use self::capture::{CaptureFailure, CompiledCapture};
 pub use self::check::{CheckFailure, CompiledCheck};
+pub use self::response_needs::ResponseNeeds;
 pub use self::template::{CompiledTemplate, RenderContext, TemplateError};
 pub use self::variables::{VariableNames, VariableSlot, VariableTable};
 pub use self::view::ResponseView;

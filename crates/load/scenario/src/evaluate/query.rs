@@ -8,6 +8,7 @@ use weir_hurl::{CookieAttribute, ParseError, PlainQuery, QueryKind, ResponseQuer
 use weir_json::JsonPath;
 
 use super::regexes::{CompiledRegex, first_group};
+use super::response_needs::ResponseNeeds;
 use super::template::CompiledTemplate;
 use super::variables::{VariableNames, VariableSlot};
 use super::view::ResponseView;
@@ -54,28 +55,20 @@ impl CompiledQuery {
         })
     }
 
-    /// Whether the value is in the body.
-    pub(super) fn needs_body(&self) -> bool {
-        use PlainQuery::{Body, Bytes, Md5, RawBytes, Sha256};
+    /// Parts of the response that the value is in.
+    pub(super) fn needs(&self) -> ResponseNeeds {
+        use PlainQuery::{Body, Bytes, Ip, Md5, RawBytes, Redirects, Sha256, Url};
+        let nothing = ResponseNeeds::default();
         match self {
-            Self::Plain(plain) => matches!(plain, Body | Bytes | Md5 | RawBytes | Sha256),
-            Self::JsonPath(_) | Self::Regex(_) | Self::XPath(_) => true,
-            Self::Header(_) | Self::Cookie(..) | Self::Variable(_) => false,
+            Self::Plain(Body | Bytes | Md5 | RawBytes | Sha256) | Self::JsonPath(_) | Self::Regex(_) => {
+                ResponseNeeds { body: true, ..nothing }
+            }
+            Self::XPath(_) => ResponseNeeds { body: true, headers: true, ..nothing },
+            Self::Header(_) | Self::Cookie(..) | Self::Plain(Ip) => ResponseNeeds { headers: true, ..nothing },
+            Self::Plain(Url) => ResponseNeeds { url: true, ..nothing },
+            Self::Plain(Redirects) => ResponseNeeds { redirects: true, ..nothing },
+            Self::Plain(_) | Self::Variable(_) => nothing,
         }
-    }
-
-    pub(super) fn is_about_redirects(&self) -> bool {
-        matches!(self, Self::Plain(PlainQuery::Redirects))
-    }
-
-    /// Whether the value is in the headers or of the connection.
-    pub(super) fn needs_headers(&self) -> bool {
-        matches!(self, Self::Header(_) | Self::Cookie(..) | Self::XPath(_) | Self::Plain(PlainQuery::Ip))
-    }
-
-    /// Whether the value is the URL.
-    pub(super) fn needs_url(&self) -> bool {
-        matches!(self, Self::Plain(PlainQuery::Url))
     }
 
     pub(super) fn is_about_status(&self) -> bool {
@@ -84,7 +77,7 @@ impl CompiledQuery {
 
     /// Value in a response; `None` if there is none.
     pub(super) fn evaluate(&self, view: &ResponseView<'_>, scope: &mut Scope<'_, '_>) -> Result<Option<Value>, String> {
-        if let (true, Some(error)) = (self.needs_body(), view.body_error) {
+        if let (true, Some(error)) = (self.needs().body, view.body_error) {
             return Err(error.to_owned());
         }
         Ok(match self {

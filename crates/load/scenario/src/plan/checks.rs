@@ -13,7 +13,7 @@ use super::findings::{FlowFailure, StepFindings};
 use super::piece::{PieceCompiler, PieceList};
 use super::place::TextBodyUse;
 use super::request_template::RenderSource;
-use crate::evaluate::{CheckFailure, CompiledCapture, CompiledCheck, ResponseView};
+use crate::evaluate::{CheckFailure, CompiledCapture, CompiledCheck, ResponseNeeds, ResponseView};
 
 /// Most characters of a body in a failure.
 const MAX_SHOWN_CHARS: usize = 200;
@@ -27,10 +27,7 @@ pub struct StepChecks {
     /// Number of checks before the captures.
     early: usize,
     captures: Vec<CompiledCapture>,
-    needs_body: bool,
-    needs_redirects: bool,
-    needs_headers: bool,
-    needs_url: bool,
+    needs: ResponseNeeds,
     /// Whether a predicate of the user's, or `HTTP *`, replaces the rule that a status below 400 is a success.
     has_own_success: bool,
 }
@@ -102,17 +99,8 @@ impl StepChecks {
                 compiled.push(assertion.to_string(), CheckKind::Assert(check));
             }
         }
-        let (checks, captures) = (&compiled.checks, &compiled.captures);
-        compiled.needs_body =
-            checks.iter().any(|check| check.kind.needs_body()) || captures.iter().any(CompiledCapture::needs_body);
-        compiled.needs_headers = checks.iter().any(|check| check.kind.needs_headers())
-            || captures.iter().any(CompiledCapture::needs_headers);
-        compiled.needs_url =
-            checks.iter().any(|check| check.kind.needs_url()) || captures.iter().any(CompiledCapture::needs_url);
-        let is_about_redirects =
-            |check: &StepCheck| matches!(&check.kind, CheckKind::Assert(check) if check.is_about_redirects());
-        compiled.needs_redirects =
-            checks.iter().any(is_about_redirects) || captures.iter().any(CompiledCapture::is_about_redirects);
+        compiled.checks.iter().for_each(|check| compiled.needs |= check.kind.needs());
+        compiled.captures.iter().for_each(|capture| compiled.needs |= capture.needs());
         compiled
     }
 
@@ -152,22 +140,22 @@ impl StepChecks {
 
     /// Whether a capture or check looks into the body; else it need not be kept.
     pub fn needs_body(&self) -> bool {
-        self.needs_body
+        self.needs.body
     }
 
     /// Whether a capture or check needs the redirects before the response.
     pub(super) fn needs_redirects(&self) -> bool {
-        self.needs_redirects
+        self.needs.redirects
     }
 
     /// Whether a capture or check needs a header; else only cookies and redirects need them.
     pub fn needs_headers(&self) -> bool {
-        self.needs_headers
+        self.needs.headers
     }
 
     /// Whether a capture or check needs the URL.
     pub(super) fn needs_url(&self) -> bool {
-        self.needs_url
+        self.needs.url
     }
 
     /// Evaluates captures and checks, as far as they depend on the ones before.
@@ -207,7 +195,7 @@ impl StepChecks {
         for check in checks {
             let index = findings.checks_evaluated;
             findings.checks_evaluated += 1;
-            if view.is_failed_call() && check.kind.needs_body() {
+            if view.is_failed_call() && check.kind.needs().body {
                 findings.skipped.push(index);
             } else if let Err(failure) = check.kind.evaluate(view, source, scratch) {
                 findings.failures.push(FlowFailure::Check(index, failure));
@@ -226,24 +214,13 @@ impl StepChecks {
 }
 
 impl CheckKind {
-    fn needs_body(&self) -> bool {
+    fn needs(&self) -> ResponseNeeds {
         match self {
-            Self::Version(_) | Self::Status(_) | Self::Header { .. } => false,
-            Self::Body(_) => true,
-            Self::Assert(check) => check.needs_body(),
+            Self::Version(_) | Self::Status(_) => ResponseNeeds::default(),
+            Self::Header { .. } => ResponseNeeds { headers: true, ..ResponseNeeds::default() },
+            Self::Body(_) => ResponseNeeds { body: true, ..ResponseNeeds::default() },
+            Self::Assert(check) => check.needs(),
         }
-    }
-
-    fn needs_headers(&self) -> bool {
-        match self {
-            Self::Header { .. } => true,
-            Self::Assert(check) => check.needs_headers(),
-            Self::Version(_) | Self::Status(_) | Self::Body(_) => false,
-        }
-    }
-
-    fn needs_url(&self) -> bool {
-        matches!(self, Self::Assert(check) if check.needs_url())
     }
 
     fn evaluate(

@@ -154,7 +154,10 @@ impl LiveSession {
         let load = self.control.as_ref().map(LoadControl::load).filter(|load| !load.is_recorded());
         // What is left at the end belongs to the time before it.
         let level = load.map(|load| (load.kind(), load.level_at(progress.elapsed.min(load.until() - Nanos(1)))));
-        self.outputs.update(progress, level, &|| plan.step_facts());
+        let is_new = progress.interval.is_some() || progress.partial.is_some();
+        let is_shown = self.outputs.has_any() || self.page.is_some();
+        let script = (is_new && is_shown).then(|| plan.measured(progress.elapsed)).flatten();
+        self.outputs.update(progress, level, &|| plan.step_facts(), script.as_ref());
         if let Some(spans) = &mut self.spans {
             spans.update(&|| plan.step_facts());
         }
@@ -170,7 +173,7 @@ impl LiveSession {
         self.stop_if_asked();
         self.draw(progress, plan);
         if let Some(page) = &self.page {
-            page.update(progress, || plan.step_facts());
+            page.update(progress, || plan.step_facts(), script.as_ref());
         }
     }
 

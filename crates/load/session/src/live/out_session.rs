@@ -10,6 +10,7 @@ use weir_command::exit;
 use weir_load::LoadPlan;
 use weir_machine::lock::lock;
 use weir_measure::RunProgress;
+use weir_measure::run_script::RunScript;
 use weir_measure::run_steps::StepFacts;
 use weir_outputs::{OutputSubject, RunEnd, RunOutputs};
 use weir_pace::live_load::LevelKind;
@@ -75,15 +76,22 @@ impl OutSession {
         }
     }
 
-    /// Takes the progress of the run, the level that is set, and the steps that are known.
+    /// Whether there is an output.
+    pub(crate) fn has_any(&self) -> bool {
+        self.outputs.is_some()
+    }
+
+    /// Takes the progress of the run, the level that is set, the steps that are known, and what a script has measured
+    /// itself so far.
     pub(crate) fn update(
         &mut self,
         progress: &RunProgress<'_>,
         level: Option<(LevelKind, f64)>,
         steps: &dyn Fn() -> Vec<StepFacts>,
+        script: Option<&RunScript>,
     ) {
         if let Some(outputs) = &mut self.outputs {
-            outputs.update(progress, level, steps);
+            outputs.update(progress, level, steps, script);
         }
     }
 

@@ -37,11 +37,11 @@ impl TraceDocument {
             .map(|capture| json!({ "name": capture.name, "value": captured(&shown_capture(&capture.name, &capture.json, mask)) }));
         let checks = trace.checks.iter().map(|check| match &check.failure {
             None => json!({ "check": mask.text(&check.text), "ok": true }),
-            Some((expected, actual)) => json!({
+            Some(failure) => json!({
                 "check": mask.text(&check.text),
                 "ok": false,
-                "expected": mask.text(expected),
-                "actual": mask.text(actual),
+                "expected": mask.text(&failure.expected),
+                "actual": mask.text(&failure.actual),
             }),
         });
         self.steps.push(json!({

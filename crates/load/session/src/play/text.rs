@@ -58,10 +58,10 @@ impl TraceText {
             let written = shown(&check.text);
             match &check.failure {
                 None => text.push_str(&format!("  {} {written}\n", self.paint(GREEN, "✓"))),
-                Some((expected, actual)) => {
+                Some(failure) => {
                     text.push_str(&format!("  {} {written}\n", self.paint(RED, "✗")));
-                    text.push_str(&format!("      expected  {}\n", shown(expected)));
-                    text.push_str(&format!("      found     {}\n", shown(actual)));
+                    text.push_str(&format!("      expected  {}\n", shown(&failure.expected)));
+                    text.push_str(&format!("      found     {}\n", shown(&failure.actual)));
                 }
             }
         }

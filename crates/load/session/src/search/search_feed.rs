@@ -51,7 +51,7 @@ impl SearchFeed {
             self.outputs.begin_run(self.clock.now() - progress.elapsed);
         }
         self.elapsed = progress.elapsed;
-        self.outputs.update(progress, (level > 0.0).then_some((self.kind, level)), &|| self.steps.clone());
+        self.outputs.update(progress, (level > 0.0).then_some((self.kind, level)), &|| self.steps.clone(), None);
         self.outputs.take_notes()
     }
 

@@ -91,6 +91,15 @@ function showParts({ parts }) {
   parts.forEach((part, i) => byId("parts").tBodies[0].rows[i].classList.toggle("bad", Boolean(part.doubt)));
 }
 
+/// Checks and metrics that a script has measured itself, since the start.
+function showScript({ checks, metrics }) {
+  const shown = { milliseconds: units.ms, bytes: units.bytes };
+  const text = (kind, unit, of, value) => of === "rate" ? (kind === "rate" ? units.fraction : units.per_s).show(value) : of === "count" && kind === "trend" ? units.count.show(value) : (shown[unit] ?? units.count).show(value);
+  fill("checks", checks.map(([name, passed, failed]) => [name, units.count.show(passed), units.count.show(failed), units.fraction.show(passed / (passed + failed))]));
+  checks.forEach(([, , failed], i) => byId("checks").tBodies[0].rows[i].classList.toggle("bad", failed > 0));
+  fill("script", metrics.map(([name, kind, unit, values]) => [name, Object.entries(values).map(([of, value]) => `${of} ${text(kind, unit, of, value)}`).join(", ")]), 1);
+}
+
 function showState() {
   const { load, hello, isLost, isOver } = page;
   if (!load || isOver) return;
@@ -105,6 +114,7 @@ function showState() {
   byId("progress").hidden = load.until_s === null;
   byId("progress").value = load.until_s ? Math.min(1, elapsed / load.until_s) : 0;
   showParts(load);
+  if (load.script) showScript(load.script);
   fill("events", load.marks.map(([at, , , sentence]) => [units.s.show(at), sentence]), 1);
   load.marks.forEach(([, isBad], i) => byId("events").tBodies[0].rows[i].classList.toggle("bad", isBad));
   byId("changes-section").hidden = !load.changes.length;

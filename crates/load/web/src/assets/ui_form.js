@@ -3,6 +3,7 @@
 const LOADS = [["rate", "open loop, requests/s"], ["stages", "open loop, stages"], ["users", "closed loop, users"], ["connections", "closed loop, connections"]];
 const MAIN = ["scenario", "duration", "warmup", "method", "header", "body", "slo"];
 const HINTS = { rate: "50", stages: "0-200/30s,200/1m", users: "10", connections: "50", duration: "10s", slo: "p99<200ms", header: "Name: value", warmup: "0s", method: "GET" };
+const WORDS = { slo: "objectives", warmup: "warm-up", scenario: "scenario or script", header: "headers" };
 const form = { fields: new Map(), isBuilt: false, preview: 0, timer: null };
 
 function showForm() {
@@ -51,7 +52,7 @@ function optionField(option) {
     input = choices ? element("select", { id }, ...choices.map(([value, words]) => element("option", { value }, words)))
       : isLong ? element("textarea", { id, rows: option.is_long ? 2 : 1, spellcheck: "false" }) : element("input", { id, type: "text", spellcheck: "false" });
     if (!choices) input.placeholder = HINTS[name] ?? option.value;
-    shown = field(name, input, (option.help ?? "") + (option.is_repeatable ? " (one per line)" : ""));
+    shown = field(WORDS[name] ?? name, input, (option.help ?? "") + (option.is_repeatable ? " (one per line)" : ""));
     if (option.is_file || option.is_long) shown.append(uploadField(option, input));
     if (option.is_optional) {
       const on = element("input", { id: `${id}-on`, type: "checkbox" });

@@ -12,8 +12,15 @@ function placeNow() {
   return known.includes(name) && (name !== "new" || ui.mayStart) ? [name, ...rest] : ["live"];
 }
 
+/// Chooses the form for an address without a view where there is no run to see.
+function land() {
+  const [, name] = location.hash.slice(1).split("/");
+  if (!name && ui.mayStart && ui.state?.state === "none") history.replaceState(null, "", place("new"));
+}
+
 /// Shows the view of the address.
 function showPlace() {
+  land();
   const [name, ...rest] = placeNow();
   const isDocument = name === "run" || name === "compare";
   byId("live").hidden = name !== "live" || !page.hello;

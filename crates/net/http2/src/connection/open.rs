@@ -24,7 +24,8 @@ impl StreamId {
 pub struct StreamRequest<'a> {
     /// Head as HTTP/1.1, the empty line included.
     pub head: &'a [u8],
-    /// Length of the body in bytes, which [`ClientConnection::send_body`] sends.
+    /// Length of the body in bytes, which [`ClientConnection::send_body`] sends; [`Self::OPEN_ENDED`] if it is not known
+    /// yet.
     pub body_length: u64,
     /// Key of the caller, which all events of the stream have.
     pub key: u32,
@@ -32,6 +33,12 @@ pub struct StreamRequest<'a> {
     pub template: u32,
     /// Whether the response's head is wanted as text.
     pub wants_head: bool,
+}
+
+impl StreamRequest<'_> {
+    /// Length of a body that is written while the stream is open, up to
+    /// [`ClientConnection::finish_body`].
+    pub const OPEN_ENDED: u64 = u64::MAX;
 }
 
 /// Reason why a stream cannot be opened; nothing has changed then.

@@ -72,6 +72,38 @@ impl ClientConnection {
         sent
     }
 
+    /// Takes a stream out of the queue whose body has no further bytes yet. [`Self::resume_body`], or more of its
+    /// window, brings it back.
+    pub fn pause_body(&mut self, stream: StreamId) {
+        if let Some(open) = self.streams.get_mut(stream.number())
+            && std::mem::take(&mut open.is_queued)
+        {
+            self.bodies.retain(|queued| *queued != stream.number());
+        }
+    }
+
+    /// Brings a stream back into the queue whose body goes on.
+    pub fn resume_body(&mut self, stream: StreamId) {
+        self.requeue(stream.number());
+    }
+
+    /// Ends the body of a stream that was opened without a length, behind `length` bytes in all: at once if they are
+    /// sent, and otherwise with the last of them.
+    pub fn finish_body(&mut self, stream: StreamId, length: u64) {
+        let number = stream.number();
+        let Some(open) = self.streams.get_mut(number) else { return };
+        let was_left = open.body_left > 0;
+        open.body_left = length.saturating_sub(open.body_sent);
+        if open.body_left > 0 {
+            return self.requeue(number);
+        }
+        self.pause_body(stream);
+        if was_left {
+            FrameHeader::new(FrameKind::Data, FrameFlags::END_STREAM, number, 0).write(self.output.bytes());
+            self.budget.earn();
+        }
+    }
+
     /// Moves a stream to the end of the queue, if it has to be in it.
     fn requeue(&mut self, number: u32) {
         let Some(stream) = self.streams.get_mut(number) else { return };
@@ -87,6 +119,50 @@ impl ClientConnection {
         stream.is_queued = stream.body_left > 0 && stream.send_window.available() > 0;
         if stream.is_queued {
             self.bodies.push_back(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ClientSettings, StreamRequest};
+    use super::*;
+
+    /// Header of a DATA frame of the first stream.
+    fn data(length: u8, is_end: bool) -> [u8; 9] {
+        [0, 0, length, 0, u8::from(is_end), 0, 0, 0, 1]
+    }
+
+    #[test]
+    fn a_body_without_a_length_waits_for_more_and_ends_where_it_is_told() {
+        for last in [&b""[..], b"xyz"] {
+            let mut connection = ClientConnection::new(&ClientSettings::default());
+            let head = b"POST /a HTTP/1.1\r\nHost: x\r\n\r\n";
+            let body_length = StreamRequest::OPEN_ENDED;
+            let request = StreamRequest { head, body_length, key: 1, template: 0, wants_head: false };
+            let stream = connection.open(&request).expect("the first stream");
+            let other = connection.open(&StreamRequest { body_length: 3, key: 2, ..request }).expect("the second one");
+            let next = |connection: &mut ClientConnection| connection.next_body().map(|body| (body.key, body.sent));
+            assert_eq!(next(&mut connection), Some((1, 0)));
+            connection.pause_body(stream);
+            // Others have their turn.
+            assert_eq!(next(&mut connection), Some((2, 0)));
+            assert_eq!((connection.send_body(other, b"abc"), next(&mut connection)), (3, None));
+            connection.resume_body(stream);
+            assert_eq!(next(&mut connection), Some((1, 0)));
+            connection.advance(connection.output().len());
+            assert_eq!(connection.send_body(stream, b"hello"), 5);
+            assert_eq!(connection.output(), [&data(5, false)[..], b"hello"].concat());
+            assert_eq!(next(&mut connection), Some((1, 5)));
+            connection.pause_body(stream);
+            connection.advance(connection.output().len());
+            connection.finish_body(stream, 5 + last.len() as u64);
+            if !last.is_empty() {
+                assert_eq!(next(&mut connection), Some((1, 5)));
+                assert_eq!(connection.send_body(stream, last), last.len());
+            }
+            assert_eq!(connection.output(), [&data(last.len() as u8, true)[..], last].concat());
+            assert_eq!(next(&mut connection), None);
         }
     }
 }

@@ -196,18 +196,7 @@ fn http2_without_tls_by_prior_knowledge() {
             assert!(status == 200 || status == 404, "{status} {}", body.len());
         }
         let body = Bytes::from(vec![b'y'; 1_000_000]);
-        let (method, headers) = (Method::POST, HeaderMap::new());
-        let out = OutgoingRequest {
-            method: &method,
-            target: "/echo",
-            headers: &headers,
-            extra_headers: &[],
-            body: OutgoingBody::Bytes(body.clone()),
-            upgrade: false,
-            wire: WireOptions::default(),
-        };
-        let answer = client.send(&to, out).await.unwrap();
-        assert_eq!(whole(answer).await.unwrap(), (200, body));
+        assert_eq!(echoed(&client, &to, body.clone()).await, (200, body));
         let counts = client.counts();
         assert_eq!((counts.open, counts.connected, counts.reused), (1, 1, 3));
     });

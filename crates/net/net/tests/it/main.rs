@@ -57,10 +57,19 @@ async fn send(
     method: Method,
     body: OutgoingBody,
 ) -> Result<Response<IncomingBody>, SendError> {
+    send_to_path(client, to, (method, "/x?y"), body).await
+}
+
+async fn send_to_path(
+    client: &Client,
+    to: &Arc<Origin>,
+    (method, target): (Method, &str),
+    body: OutgoingBody,
+) -> Result<Response<IncomingBody>, SendError> {
     let headers = HeaderMap::new();
     let request = OutgoingRequest {
         method: &method,
-        target: "/x?y",
+        target,
         headers: &headers,
         extra_headers: &[],
         body,
@@ -77,6 +86,12 @@ async fn whole(mut answer: Response<IncomingBody>) -> Result<(u16, Bytes), SendE
         None => answer.into_body().collect().await?.to_bytes(),
     };
     Ok((status, bytes))
+}
+
+/// Response of `/echo` to a body.
+async fn echoed(client: &Client, to: &Arc<Origin>, body: Bytes) -> (u16, Bytes) {
+    let answer = send_to_path(client, to, (Method::POST, "/echo"), OutgoingBody::Bytes(body)).await.unwrap();
+    whole(answer).await.unwrap()
 }
 
 async fn get(client: &Client, to: &Arc<Origin>) -> Result<(u16, Bytes), SendError> {

@@ -159,18 +159,7 @@ fn a_good_response_may_begin_before_its_request_has_ended() {
     run(async |client| {
         let to = super::origin(&echo.url(), &weir_net::client::ConnectOptions::default());
         let body: Bytes = (0..8_000_000_u32).map(|k| (k % 253) as u8).collect();
-        let (method, headers) = (Method::POST, HeaderMap::new());
-        let request = OutgoingRequest {
-            method: &method,
-            target: "/echo",
-            headers: &headers,
-            extra_headers: &[],
-            body: OutgoingBody::Bytes(body.clone()),
-            upgrade: false,
-            wire: WireOptions::default(),
-        };
-        let answer = client.send(&to, request).await.unwrap();
-        let (status, got) = whole(answer).await.unwrap();
+        let (status, got) = echoed(&client, &to, body.clone()).await;
         assert!(status == 200 && got == body, "{status}, {} bytes", got.len());
         assert_eq!(client.counts().idle, 1);
     });

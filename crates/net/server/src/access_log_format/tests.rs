@@ -12,15 +12,19 @@ fn line(format: &str, values: &LogValues<'_>) -> String {
     String::from_utf8(line).unwrap()
 }
 
-const VALUES: LogValues<'_> = LogValues {
-    time_s: 1_786_529_472.25,
-    duration_s: 0.012_34,
+const REQUEST: LoggedRequest<'_> = LoggedRequest {
     client: "192.0.2.1:4711",
     method: "GET",
     target: "/a?b=\"c\"",
     version: "HTTP/1.1",
     status: Some(200),
     bytes: 17,
+};
+
+const VALUES: LogValues<'_> = LogValues {
+    time_s: 1_786_529_472.25,
+    duration_s: 0.012_34,
+    request: REQUEST,
     route: Some("/{*rest}"),
     caller: Some("tenant \"a\""),
     tls: Some(("TLSv1.3", Some("api.test"), None)),
@@ -43,11 +47,19 @@ fn templates_have_variables() {
         "$time_iso8601 ${request_time}s $ssl_protocol $ssl_server_name $ssl_client_s_dn $route $remote_port $msec";
     let expected = "2026-08-12T10:11:12+00:00 0.012s TLSv1.3 api.test - /{*rest} 4711 1786529472.250\n";
     assert_eq!(line(text, &VALUES), expected);
-    let gone = LogValues { status: None, client: "unix:", tls: None, route: None, ..VALUES };
+    let gone = LogValues {
+        request: LoggedRequest { status: None, client: "unix:", ..REQUEST },
+        tls: None,
+        route: None,
+        ..VALUES
+    };
     assert_eq!(line("$remote_addr $remote_port $status $ssl_protocol $route", &gone), "unix: - 499 - -\n");
     assert_eq!(line("$caller", &VALUES), "tenant \\x22a\\x22\n");
     assert_eq!(line("$caller", &LogValues { caller: None, ..VALUES }), "-\n");
-    assert_eq!(line("$remote_addr", &LogValues { client: "[::1]:80", ..VALUES }), "::1\n");
+    assert_eq!(
+        line("$remote_addr", &LogValues { request: LoggedRequest { client: "[::1]:80", ..REQUEST }, ..VALUES }),
+        "::1\n"
+    );
     let twice = AccessLogFormat::parse("$http_x_a $http_host $http_x_a").unwrap();
     assert_eq!(twice.headers(), ["x-a", "host"]);
     for wrong in ["clf", "$", "$nothing", "$http_", "${status", "$status\nx"] {

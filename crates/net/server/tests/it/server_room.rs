@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the test's clock is not the server's")]
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,8 +12,8 @@ use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use weir_base::Nanos;
 use weir_server::{
-    self as server, Options, RequestBody, RequestContext, ResponseBody, RunningServer, ServerError, Service,
-    ServiceReply, Timer,
+    self as server, Options, RequestBody, RequestContext, ResponseBody, RunningServer, ServerError, ServiceReply,
+    StatelessService,
 };
 use weir_testing::{Raw, until};
 
@@ -39,14 +39,8 @@ impl Drop for UntilDone {
     }
 }
 
-impl Service for Scripted {
-    type Local = ();
-
-    fn init_thread(&self, _: &Timer) -> io::Result<()> {
-        Ok(())
-    }
-
-    async fn handle(&self, (): &(), request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
+impl StatelessService for Scripted {
+    async fn handle(&self, request: Request<RequestBody>, context: &RequestContext) -> ServiceReply {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let mut pending = UntilDone(Some(Arc::clone(&self.given_up)));
         let text = match request.uri().path() {

@@ -71,6 +71,15 @@ struct SharedKey {
     free_at: Nanos,
 }
 
+/// Request to the store with its reply, and the end of the leases that the reply grants.
+#[derive(Clone, Copy, Debug)]
+struct LeaseExchange<'a> {
+    now: Nanos,
+    until: Nanos,
+    request: &'a LeaseRequest,
+    reply: LeaseReply<'a>,
+}
+
 /// A sender's leases. Pure: instants are arguments, requests and replies are values.
 #[derive(Clone, Debug)]
 pub struct KeyLeases {
@@ -237,7 +246,8 @@ impl KeyLeases {
         self.expire_leases(now, actions);
         // From before the request, not from the reply: the store's lease ends later.
         let until = self.requested_at.unwrap_or_default() + (self.lease_duration - Nanos(self.lease_duration.0 / 10));
-        self.apply_renewals(now, until, request, reply, actions);
+        let exchange = LeaseExchange { now, until, request, reply };
+        self.apply_renewals(exchange, actions);
         for (number, token) in &request.release {
             if let Some(key) = self.keys.get_mut(*number)
                 && key.lease == (LeaseState::Released { token: *token })
@@ -245,7 +255,7 @@ impl KeyLeases {
                 key.lease = LeaseState::NotHeld;
             }
         }
-        self.apply_acquisitions(now, until, request, reply, actions);
+        self.apply_acquisitions(exchange, actions);
         self.apply_table(now, reply.table);
         for (number, _) in request.acquire.iter().zip(reply.acquired).filter(|(_, token)| token.is_none()) {
             // The table has no owner, but the store did not grant the key: retry later.
@@ -266,14 +276,8 @@ impl KeyLeases {
     }
 
     /// Extends the renewed leases to `until`, and drops those that were not renewed.
-    fn apply_renewals(
-        &mut self,
-        now: Nanos,
-        until: Nanos,
-        request: &LeaseRequest,
-        reply: LeaseReply<'_>,
-        actions: &mut Vec<LeaseAction>,
-    ) {
+    fn apply_renewals(&mut self, exchange: LeaseExchange<'_>, actions: &mut Vec<LeaseAction>) {
+        let LeaseExchange { now, until, request, reply } = exchange;
         for ((number, token, expired), renewed) in request.renew.iter().zip(reply.renewed) {
             let Some(key) = self.keys.get_mut(*number) else { continue };
             match key.lease {
@@ -306,14 +310,8 @@ impl KeyLeases {
     }
 
     /// Holds the acquired keys until `until`; a lease that has expired already is returned.
-    fn apply_acquisitions(
-        &mut self,
-        now: Nanos,
-        until: Nanos,
-        request: &LeaseRequest,
-        reply: LeaseReply<'_>,
-        actions: &mut Vec<LeaseAction>,
-    ) {
+    fn apply_acquisitions(&mut self, exchange: LeaseExchange<'_>, actions: &mut Vec<LeaseAction>) {
+        let LeaseExchange { now, until, request, reply } = exchange;
         for (index, (number, token)) in request.acquire.iter().zip(reply.acquired).enumerate() {
             let Some(key) = self.keys.get_mut(*number) else { continue };
             if let Some(token) = *token

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::task::{LocalSet, yield_now};
 
-use super::{JobError, PoolJob, PoolOverflow, ThreadPool};
+use super::{JobError, JobFuture, PoolHandle, PoolJob, PoolOverflow, ThreadPool};
 use weir_base::rng::SeededRng;
 use weir_machine::lock::lock;
 
@@ -84,6 +84,15 @@ impl GatedJob {
     }
 }
 
+/// A job that has a thread until it is told to end.
+async fn hold_a_thread(handle: &PoolHandle<TestJob>) -> (JobFuture<'_, TestJob>, Sender<()>) {
+    let gated = GatedJob::default();
+    let (task, open) = gated.task();
+    let submitted = handle.submit(task);
+    until(|| gated.has_started()).await;
+    (submitted, open)
+}
+
 #[test]
 fn jobs_start_in_order_of_submission() {
     for room in [1, 3, 20, usize::MAX] {
@@ -91,10 +100,7 @@ fn jobs_start_in_order_of_submission() {
         let order = Arc::new(Mutex::new(Vec::new()));
         on_an_event_loop(async {
             let handle = pool.handle();
-            let gated = GatedJob::default();
-            let (first, open) = gated.task();
-            let first = handle.submit(first);
-            until(|| gated.has_started()).await;
+            let (first, open) = hold_a_thread(&handle).await;
             let submitted: Vec<_> = (0..500)
                 .map(|n| {
                     let order = Arc::clone(&order);
@@ -119,12 +125,9 @@ fn jobs_start_in_order_of_submission() {
 fn jobs_wait_in_front_of_a_full_queue() {
     let pool = ThreadPool::new(1, 5, PoolOverflow::Wait).unwrap();
     let shared = Arc::clone(&pool.shared);
-    let gated = GatedJob::default();
     on_an_event_loop(async {
         let handle = pool.handle();
-        let (first, open) = gated.task();
-        let first = handle.submit(first);
-        until(|| gated.has_started()).await;
+        let (first, open) = hold_a_thread(&handle).await;
         let others: Vec<_> = (0..30).map(|n| handle.submit(brief(move || n))).collect();
         assert_eq!(lock(&shared.state).lengths(), (5, 25));
         open.send(()).unwrap();
@@ -239,10 +242,7 @@ fn a_cancelled_job_is_not_started() {
     };
     on_an_event_loop(async {
         let handle = pool.handle();
-        let gated = GatedJob::default();
-        let (first, open) = gated.task();
-        let first = handle.submit(first);
-        until(|| gated.has_started()).await;
+        let (first, open) = hold_a_thread(&handle).await;
         let mut submitted: Vec<_> = (0..6).map(|n| Some(handle.submit(counting(n)))).collect();
         // Cancels two in the queue and one in front of it; others move up.
         assert_eq!(lock(&pool.shared.state).lengths(), (2, 4));
@@ -266,15 +266,11 @@ fn a_late_result_does_not_reach_a_reused_slot() {
     let pool = ThreadPool::new(2, 9, PoolOverflow::Wait).unwrap();
     on_an_event_loop(async {
         let handle = pool.handle();
-        let (late, next) = (GatedJob::default(), GatedJob::default());
-        let (task, open_late) = late.task();
-        let submitted = handle.submit(task);
-        until(|| late.has_started()).await;
+        let (submitted, open_late) = hold_a_thread(&handle).await;
         drop(submitted);
         // Reuses the slot of the dropped future.
-        let (task, open_next) = next.task();
-        let mut submitted = Box::pin(handle.submit(task));
-        until(|| next.has_started()).await;
+        let (submitted, open_next) = hold_a_thread(&handle).await;
+        let mut submitted = Box::pin(submitted);
         open_late.send(()).unwrap();
         until(|| lock(&pool.shared.state).completed == 1).await;
         yield_now().await;

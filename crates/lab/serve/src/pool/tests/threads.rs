@@ -28,16 +28,11 @@ fn a_brief_job_needs_no_thread_if_one_is_free() {
                 0
             })
         };
-        let gates = [GatedJob::default(), GatedJob::default()];
-        let (first, open_first) = gates[0].task();
-        let first = handle.submit(first);
-        until(|| gates[0].has_started()).await;
+        let (first, open_first) = hold_a_thread(&handle).await;
         assert_eq!(handle.submit(task()).await, Ok(0));
         assert_eq!(*where_it_ran.lock().unwrap(), Some(here));
         // Without a free thread it queues.
-        let (second, open_second) = gates[1].task();
-        let second = handle.submit(second);
-        until(|| gates[1].has_started()).await;
+        let (second, open_second) = hold_a_thread(&handle).await;
         *where_it_ran.lock().unwrap() = None;
         let third = handle.submit(task());
         assert_eq!(*where_it_ran.lock().unwrap(), None);
@@ -55,10 +50,7 @@ fn a_full_queue_rejects_with_overflow_reject() {
     let pool = ThreadPool::new(1, 2, PoolOverflow::Reject).unwrap();
     on_an_event_loop(async {
         let handle = pool.handle();
-        let gated = GatedJob::default();
-        let (first, open) = gated.task();
-        let first = handle.submit(first);
-        until(|| gated.has_started()).await;
+        let (first, open) = hold_a_thread(&handle).await;
         let waiting = [handle.submit(long(|| 2)), handle.submit(brief(|| 2))];
         assert_eq!(handle.submit(long(|| 3)).await, Err(JobError::Rejected));
         assert_eq!(handle.submit(brief(|| 3)).await, Err(JobError::Rejected));

@@ -35,8 +35,7 @@ impl<F: Flow> Worker<'_, F> {
     pub(in crate::worker) fn write_streams(&mut self, index: u32) {
         let now = self.clock.now();
         // A head that is observed is wanted as well.
-        let is_called = self.shared.plan.grpc.is_some();
-        let knows_server = self.results.counters.counts().server.is_some() && self.observers.is_none() && !is_called;
+        let knows_server = self.results.counters.counts().server.is_some() && self.observers.is_none();
         let requests = &self.shared.plan.requests;
         let Some(slot) = self.connections.get(index) else { return };
         let is_open = match slot.phase {
@@ -52,6 +51,7 @@ impl<F: Flow> Worker<'_, F> {
         };
         let Some(streams) = &mut slot.streams else { return };
         streams.is_dirty = false;
+        let knows_server = knows_server && !streams.has_calls;
         let written = streams.write(&mut slot.stream, requests, (is_open, knows_server), now);
         let is_spent = streams.protocol.is_spent() && !streams.is_retired && streams.protocol.failure().is_none();
         let unsendable = streams.take_unsendable();

@@ -98,6 +98,11 @@ impl<F: Flow> Worker<'_, F> {
             return self.fail(index, FailureKind::Tls, &|| "the service does not offer HTTP/2 (ALPN)".into());
         }
         let Some(slot) = self.connections.get(index) else { return };
+        let origin = slot.origin;
+        if self.flow.is_for_calls(origin) {
+            return self.fail(index, FailureKind::Tls, &|| "the service does not offer HTTP/2 (ALPN)".into());
+        }
+        let Some(slot) = self.connections.get(index) else { return };
         let Some(origin) = slot.origin else {
             let why = "the service has chosen HTTP/1.1 for a connection, after HTTP/2 for others";
             return self.fail(index, FailureKind::Protocol, &|| why.into());

@@ -8,7 +8,7 @@ mod placing;
 use std::collections::VecDeque;
 
 pub(super) use self::placing::MovedRequest;
-use super::receive::MAX_READS;
+use super::receive::{MAX_READS, ReceivedPart};
 use super::{Flow, Worker};
 use crate::connection::ConnectionPhase;
 use crate::exchange::FlowExchange;
@@ -64,19 +64,13 @@ impl<F: Flow> Worker<'_, F> {
         let key = self.connections.key(index);
         let mut buffer = std::mem::take(&mut self.reading.buffer);
         let mut reads = 0;
-        while let Some((received, taken)) = self.receive(index, &mut buffer) {
-            let now = self.clock.now();
-            if received.bytes == 0 {
-                self.closed_by_peer(index, now);
-                break;
-            }
-            let at = self.arrival(&received, now);
-            if !self.process_streams(index, key, &buffer[..taken], at, now) {
+        while let Some(ReceivedPart { taken, is_last, times }) = self.receive(index, &mut buffer) {
+            if !self.process_streams(index, key, &buffer[..taken], times) {
                 break;
             }
             reads += 1;
             let has_others = self.streams_of(index).is_some_and(|streams| streams.len() > 1);
-            if received.drained && !event.hung_up && (!has_others || reads >= MAX_DRAINED_READS) {
+            if is_last && !event.hung_up && (!has_others || reads >= MAX_DRAINED_READS) {
                 break;
             }
             if reads >= MAX_READS {
@@ -89,8 +83,8 @@ impl<F: Flow> Worker<'_, F> {
         self.settle_streams(index, key, self.clock.now());
     }
 
-    /// Takes bytes that came at `at` on a connection with streams; true if it is still open.
-    fn process_streams(&mut self, index: u32, key: u64, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
+    /// Takes bytes that came on a connection with streams; true if it is still open.
+    fn process_streams(&mut self, index: u32, key: u64, mut bytes: &[u8], ReadTimes { at, now }: ReadTimes) -> bool {
         if let Some(streams) = self.streams_of(index) {
             streams.received = now;
         }
@@ -123,7 +117,11 @@ impl<F: Flow> Worker<'_, F> {
             }
             Event::Data { key, bytes } => {
                 let streams = self.connections.get(index).and_then(|slot| slot.streams.as_mut());
-                if let Some(kept) = streams.and_then(|streams| streams.get(key)?.inner.kept()) {
+                let Some(exchange) = streams.and_then(|streams| streams.get(key)) else { return };
+                if exchange.inner.is_call_stream() {
+                    return F::messages_arrived(self, index, key, bytes, ReadTimes { at, now });
+                }
+                if let Some(kept) = exchange.inner.kept() {
                     kept.body(bytes);
                 }
             }
@@ -187,9 +185,9 @@ impl<F: Flow> Worker<'_, F> {
 
     /// Takes a whole response.
     pub(super) fn stream_ended(&mut self, index: u32, key: u32, totals: &ResponseTotals, at: Nanos, now: Nanos) {
-        let status = match &self.shared.plan.grpc {
-            None => Ok(totals.status),
-            Some(_) => self.call_ended(index, key, totals),
+        let status = match self.streams_of(index).is_some_and(|streams| streams.has_calls) {
+            false => Ok(totals.status),
+            true => self.call_ended(index, key, totals),
         };
         let Some(slot) = self.connections.get(index) else { return };
         let Some(exchange) = slot.streams.as_mut().and_then(|streams| streams.take(key)) else { return };
@@ -217,11 +215,11 @@ impl<F: Flow> Worker<'_, F> {
     fn stream_reset(&mut self, index: u32, key: u32, reset: &StreamReset, now: Nanos) {
         let Some(slot) = self.connections.get(index) else { return };
         let Some(streams) = &mut slot.streams else { return };
-        let is_going_away = streams.protocol.is_going_away();
+        let (is_going_away, has_calls) = (streams.protocol.is_going_away(), streams.has_calls);
         let Some(mut exchange) = streams.take(key) else { return };
         let origin = slot.origin;
         self.note_unused(index, now);
-        if reset.is_unprocessed && is_going_away && exchange.resends < MAX_RESENDS {
+        if reset.is_unprocessed && is_going_away && exchange.resends < MAX_RESENDS && exchange.may_restart() {
             self.results.counters.counts().http2.resent += 1;
             exchange.reset(now);
             self.streams.moved.push_back(MovedRequest { exchange, origin });
@@ -231,7 +229,7 @@ impl<F: Flow> Worker<'_, F> {
         self.results.counters.counts().http2.record_error(code.name());
         let plan = self.shared.plan;
         let timeout = exchange.inner.timeout().unwrap_or(plan.timeout);
-        let is_at_deadline = plan.grpc.is_some() && now - exchange.flight.sent >= timeout;
+        let is_at_deadline = has_calls && now - exchange.flight.sent >= timeout;
         let (kind, why) = match (reset.side, reset.reason) {
             (ResetSide::Client, reason) => {
                 let reason = reason.unwrap_or("the response is malformed");
@@ -269,7 +267,7 @@ impl<F: Flow> Worker<'_, F> {
     }
 
     /// Notes that a connection is without requests, if it is.
-    fn note_unused(&mut self, index: u32, now: Nanos) {
+    pub(in crate::worker) fn note_unused(&mut self, index: u32, now: Nanos) {
         let Some(slot) = self.connections.get(index) else { return };
         if slot.is_unused() {
             slot.idle_since = Some(now);

@@ -5,6 +5,7 @@ use super::super::flow::ScenarioOrigin;
 use super::super::{Flow, Worker};
 use super::MAX_RESENDS;
 use crate::connection::ConnectionPhase;
+use crate::exchange::FlowExchange as _;
 use crate::http2::{ConnectionStreams, StreamExchange, StreamGroup};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -23,6 +24,7 @@ impl<F: Flow> Worker<'_, F> {
         if let Some(slot) = self.connections.get(index)
             && let Some(streams) = &mut slot.streams
         {
+            exchange.inner.with_call_body(|body| body.connection = Some(index));
             streams.push(exchange);
             slot.idle_since = None;
         }
@@ -145,8 +147,15 @@ impl<F: Flow> Worker<'_, F> {
         let Some(http2) = &self.shared.http2 else { return };
         let Some(slot) = self.connections.get(index) else { return };
         let is_tls = self.flow.tls(slot.origin, self.shared.tls.as_ref()).is_some();
-        if http2.applies(is_tls) {
-            slot.streams = Some(Box::new(ConnectionStreams::new(&http2.settings(is_tls), http2.streams, None)));
+        let is_for_calls = self.flow.is_for_calls(slot.origin);
+        if is_for_calls || http2.applies(is_tls) {
+            let (settings, max_streams) = match is_for_calls {
+                true => http2.of_user_calls(is_tls),
+                false => (http2.settings(is_tls), http2.streams),
+            };
+            let mut streams = Box::new(ConnectionStreams::new(&settings, max_streams, None));
+            streams.has_calls = is_for_calls || self.shared.plan.grpc.is_some();
+            slot.streams = Some(streams);
             self.bind(index, group);
         }
     }
@@ -155,6 +164,8 @@ impl<F: Flow> Worker<'_, F> {
     pub(in crate::worker) fn group_for(&self, user: u32, origin: Option<ScenarioOrigin>) -> Option<StreamGroup> {
         match (&self.feed, origin) {
             (Feed::Open(_), None) => None,
+            // A user's client of gRPC has a connection of its own.
+            (_, Some(_)) if self.flow.is_for_calls(origin) => Some(StreamGroup { origin, number: user }),
             _ => Some(StreamGroup { origin, ..self.group_of(user) }),
         }
     }

@@ -79,6 +79,7 @@ impl Worker<'_, UserRequests<'_>> {
     /// Ends the waits of all users: the run is over.
     pub(super) fn cut_iterations(&mut self, now: Nanos) {
         self.flow.sockets.cut();
+        self.cut_calls(now);
         let counts = self.results.counters.counts();
         let unsent = self.flow.table.cut(|scenario| counts.scenario(scenario).cut += 1);
         self.results.counters.give_up(unsent, now);

@@ -1,5 +1,6 @@
 //! Users: each plays iterations of compiled steps, or of a program, and goes on with what its responses lead to.
 
+mod call_streams;
 mod held_record;
 mod iterations;
 mod lent_results;
@@ -16,6 +17,7 @@ mod tracing;
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 
+use self::call_streams::CallStreams;
 use self::held_record::HeldRecord;
 use self::program_streams::ProgramStreams;
 use self::sockets::UserSockets;
@@ -59,8 +61,12 @@ pub(crate) struct UserRequests<'a> {
     streams: ProgramStreams,
     /// Connections of WebSocket that users of a program hold.
     sockets: UserSockets,
+    /// Calls of gRPC of a program that are streams.
+    calls: CallStreams,
     /// Sends of several requests on streams.
     split_sends: SplitSends,
+    /// Whether users are told of the connections of responses.
+    asks_for_connections: bool,
     /// In place of the others while they are lent; only with calls of a program that may block.
     spare_counters: Option<Box<WorkerCounters>>,
 }
@@ -75,6 +81,7 @@ impl<'a> UserRequests<'a> {
     ) -> Self {
         let plan = shared.plan;
         Self {
+            asks_for_connections: table.flow.asks_for_connections(),
             table,
             held: HashMap::new(),
             is_stopped: false,
@@ -84,6 +91,7 @@ impl<'a> UserRequests<'a> {
             unix_s: 0,
             streams: ProgramStreams::default(),
             sockets: UserSockets::new(plan.seed, index),
+            calls: CallStreams::default(),
             split_sends: SplitSends::default(),
             spare_counters: (!shared.control.calls.is_empty()).then(|| WorkerCounters::of(plan)),
         }
@@ -101,6 +109,14 @@ impl Flow for UserRequests<'_> {
 
     fn may_read_events(&self) -> bool {
         self.table.flow.may_read_events()
+    }
+
+    fn is_for_calls(&self, origin: Option<ScenarioOrigin>) -> bool {
+        origin.is_some_and(|(_, origin)| self.table.flow.is_for_calls(origin))
+    }
+
+    fn messages_arrived(worker: &mut Worker<'_, Self>, index: u32, key: u32, bytes: &[u8], times: ReadTimes) {
+        worker.pass_messages(index, key, bytes, times);
     }
 
     fn next_due(worker: &Worker<'_, Self>) -> Option<Nanos> {
@@ -228,13 +244,17 @@ impl Flow for UserRequests<'_> {
 
     fn stream_responded(
         worker: &mut Worker<'_, Self>,
-        _index: u32,
+        index: u32,
         exchange: StreamExchange<UserExchange>,
         answer: &DecodedResponse,
         ReadTimes { at, now }: ReadTimes,
     ) {
         let StreamExchange { flight, user, inner, bytes_out, .. } = exchange;
-        let Some(step) = inner else { return };
+        worker.flow.calls.end(user, &inner);
+        let Some(mut step) = inner else { return };
+        if worker.flow.asks_for_connections {
+            step.connection = worker.connections.get(index).map(LoadConnection::facts);
+        }
         let timeout = step.timeout.unwrap_or(worker.shared.plan.timeout);
         let outcome = flight.completed(answer, at, bytes_out as usize, timeout);
         let left = worker.flow.split_sends.end_request(user);
@@ -251,6 +271,7 @@ impl Flow for UserRequests<'_> {
         now: Nanos,
     ) -> bool {
         let StreamExchange { flight, user, inner, bytes_out, .. } = exchange;
+        worker.flow.calls.end(user, &inner);
         let Some(mut step) = inner else { return false };
         let outcome = flight.failed(kind, now, bytes_out as usize);
         step.reset_code = code;

@@ -17,6 +17,9 @@ use weir_scenario::plan::OriginId;
 impl Worker<'_, UserRequests<'_>> {
     /// Sends the request of the table on the user's connection, or on a new one.
     pub(super) fn send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
+        if send.keeps == KeptParts::Messages {
+            self.flow.calls.begin(send.user, send.key);
+        }
         if self.shared.http2.is_some() && self.uses_streams(send.scenario, send.origin) {
             return self.send_on_stream(send, now);
         }
@@ -112,8 +115,10 @@ impl Worker<'_, UserRequests<'_>> {
         if let Some(codec) = scenario.and_then(|scenario| scenario.codec.as_ref()) {
             step.begin_call(codec);
         }
-        if send.keeps == KeptParts::Events {
-            step.pass_events();
+        match send.keeps {
+            KeptParts::Events => step.pass_events(),
+            KeptParts::Messages => step.call = Some(self.flow.calls.stream(send.user, send.key)),
+            _ => {}
         }
         step.is_shown = self.flow.trace.is_some();
         step.span = send.context.map(|context| Box::new(RequestSpan::of(context, &step.request)));
@@ -131,6 +136,7 @@ impl Worker<'_, UserRequests<'_>> {
     pub(super) fn uses_streams(&mut self, scenario: u32, origin: OriginId) -> bool {
         let Some(http2) = &self.shared.http2 else { return false };
         let is_tls = match self.flow.table.flow.address(scenario, origin) {
+            Ok(address) if address.is_for_calls => return true,
             Ok(address) => address.tls.is_some(),
             Err(_) => return false,
         };

@@ -8,7 +8,7 @@ use super::UserRequests;
 use super::socket_records::UPGRADED;
 use super::sockets::{CLOSE_TIMEOUT, socket_in};
 use crate::connection::ConnectionPhase;
-use crate::flight::{Flight, ReadTimes};
+use crate::flight::{Flight, ReadTimes, ReceivedBytes};
 use crate::program::{SocketEnd, SocketEvent};
 use crate::steps::StepExchange;
 use crate::websocket::UserSocket;
@@ -128,7 +128,7 @@ impl Worker<'_, UserRequests<'_>> {
             Received::Message(message) => {
                 self.socket_counts().messages_received += 1;
                 if let Some(reply) = awaited.take() {
-                    let bytes = (message.wire_bytes, message.data.len() as u64);
+                    let bytes = ReceivedBytes { wire: message.wire_bytes, body: message.data.len() as u64 };
                     self.record_reply(user, &reply, Ok(bytes), message.data, (at, now));
                 } else {
                     let counts = self.results.counters.counts();

@@ -2,7 +2,7 @@
 
 use super::super::Worker;
 use super::UserRequests;
-use crate::flight::ReadTimes;
+use crate::flight::{ReadTimes, ReceivedBytes};
 use crate::program::KeptParts;
 use crate::steps::StepExchange;
 use crate::websocket::AwaitedReply;
@@ -54,29 +54,23 @@ impl Worker<'_, UserRequests<'_>> {
         &mut self,
         user: u32,
         awaited: &AwaitedReply,
-        reply: Result<(u64, u64), FailureKind>,
+        reply: Result<ReceivedBytes, FailureKind>,
         content: &[u8],
         (at, now): (Nanos, Nanos),
     ) {
         let number = self.flow.table.iteration_of(user);
         let done = at.max(awaited.sent);
-        let (end, (bytes_in, body_in)) = match reply {
-            Ok(bytes) => (RequestEnd::Response(UPGRADED), bytes),
-            Err(kind) => (RequestEnd::Failed(kind), (0, 0)),
+        let (end, received) = match reply {
+            Ok(received) => (RequestEnd::Response(UPGRADED), received),
+            Err(kind) => (RequestEnd::Failed(kind), ReceivedBytes::default()),
         };
         let outcome = Outcome {
             number,
-            intended: awaited.intended,
-            ready: awaited.intended,
             sent: awaited.sent,
-            first_byte: done,
-            done,
-            connect: Nanos::ZERO,
-            end,
-            bytes_in,
-            body_in,
+            bytes_in: received.wire,
+            body_in: received.body,
             bytes_out: awaited.bytes,
-            counted_in: 0,
+            ..Outcome::new(end, awaited.intended, done)
         };
         self.results.counters.begin(awaited.intended, now);
         if self.flow.trace.is_none() {

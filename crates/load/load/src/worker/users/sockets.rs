@@ -123,6 +123,7 @@ impl Worker<'_, UserRequests<'_>> {
                 }
             }
             SocketCommand::Close { socket, code, reason } => self.close_socket(user, socket, (code, &reason), now),
+            SocketCommand::Call(command) => self.run_call_command(user, &command, now),
         }
     }
 

@@ -28,7 +28,10 @@ impl Worker<'_, UserRequests<'_>> {
         let timeout = self.shared.plan.timeout;
         let Some(slot) = self.connections.get(index) else { return };
         let (user, origin, pipelined) = (slot.user, slot.origin, slot.flights.len());
-        let Some(exchange) = slot.exchange.take() else { return };
+        let Some(mut exchange) = slot.exchange.take() else { return };
+        if self.flow.asks_for_connections {
+            exchange.connection = Some(slot.facts());
+        }
         let length = exchange.length_of(flight.request);
         let outcome = flight.completed(answer, at, length, exchange.timeout.unwrap_or(timeout));
         let elsewhere = self.flow.split_sends.end_request(user);

@@ -1,7 +1,7 @@
 //! Connections that only listen: each is a request, and what it receives is a stream of events.
 
 use super::{WebSocketMessages, Worker};
-use crate::flight::ReadTimes;
+use crate::flight::{ReadTimes, ReceivedBytes};
 use crate::websocket::HeardMessages;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -10,7 +10,7 @@ use weir_websocket::close_code::CloseCode;
 
 impl Worker<'_, WebSocketMessages<'_>> {
     /// Takes a message that a listening connection has received; false if the connection has ended with it.
-    pub(super) fn hear(&mut self, index: u32, (wire, body): (u64, u64), ReadTimes { at, now }: ReadTimes) -> bool {
+    pub(super) fn hear(&mut self, index: u32, received: ReceivedBytes, ReadTimes { at, now }: ReadTimes) -> bool {
         let Self { flow, connections, results, .. } = self;
         let (Some(options), Some(slot)) = (flow.plan.listens, connections.get(index)) else { return true };
         let (Some(heard), Some(flight)) = (slot.exchange.heard.as_deref_mut(), slot.flights.front_mut()) else {
@@ -20,10 +20,10 @@ impl Worker<'_, WebSocketMessages<'_>> {
         let intended = flight.intended;
         flight.first_byte.get_or_insert(heard.timeline.first_byte.unwrap_or(at));
         let gap = heard.timeline.record_event(at);
-        (heard.wire, heard.body) = (heard.wire + wire, heard.body + body);
+        (heard.wire, heard.body) = (heard.wire + received.wire, heard.body + received.body);
         let is_last = options.max_events.is_some_and(|most| heard.timeline.events >= most);
         // A connection may listen for hours: each interval has what came in it.
-        results.counters.record_arrived(wire);
+        results.counters.record_arrived(received.wire);
         let sinks = results.counters.stream_sinks(&options, intended);
         sinks.interval.record_event(gap);
         if gap.is_none() {
@@ -31,7 +31,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
         }
         if sinks.window.contains(at) {
             sinks.streams.events_in_window += 1;
-            sinks.streams.bytes_in_window += body;
+            sinks.streams.bytes_in_window += received.body;
         }
         if let Some(gap) = gap.filter(|_| sinks.is_counted) {
             sinks.streams.record_gap(gap);

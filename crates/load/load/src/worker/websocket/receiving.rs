@@ -1,7 +1,7 @@
 //! Frames to replies, pongs and closes.
 
 use super::{WebSocketMessages, Worker};
-use crate::flight::ReadTimes;
+use crate::flight::{ReadTimes, ReceivedBytes};
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 use weir_websocket::close_code::CloseCode;
@@ -11,8 +11,8 @@ use weir_websocket::violation::Violation;
 
 /// What has been received, without its content.
 enum Arrived {
-    /// A message: bytes of its frames, and of its content, and the key that it repeats.
-    Message(u64, u64, Option<u64>),
+    /// A message: its size, and the key that it repeats.
+    Message(ReceivedBytes, Option<u64>),
     Ping,
     Pong,
     /// A close frame: its code, and why.
@@ -38,7 +38,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
                 Ok(None) => break,
                 Ok(Some(Received::Message(message))) => {
                     let key = flow.plan.reply.as_ref().and_then(|query| query.key(message.data));
-                    Arrived::Message(message.wire_bytes, message.data.len() as u64, key)
+                    Arrived::Message(ReceivedBytes { wire: message.wire_bytes, body: message.data.len() as u64 }, key)
                 }
                 Ok(Some(Received::Ping(payload))) => {
                     // A peer that pings and reads nothing gets none.
@@ -53,12 +53,12 @@ impl Worker<'_, WebSocketMessages<'_>> {
             };
             match arrived {
                 Arrived::Message(..) if self.take_first_reply(index, now) => {}
-                Arrived::Message(wire, body, _) if self.flow.plan.listens.is_some() => {
-                    if !self.hear(index, (wire, body), times) {
+                Arrived::Message(received, _) if self.flow.plan.listens.is_some() => {
+                    if !self.hear(index, received, times) {
                         return false;
                     }
                 }
-                Arrived::Message(wire, body, key) => has_replied |= self.reply_arrived(index, (wire, body), key, times),
+                Arrived::Message(received, key) => has_replied |= self.reply_arrived(index, received, key, times),
                 Arrived::Ping => {
                     self.websocket_counts().pings += 1;
                     self.write_out(index, now);
@@ -96,7 +96,7 @@ impl Worker<'_, WebSocketMessages<'_>> {
     fn reply_arrived(
         &mut self,
         index: u32,
-        (wire, body): (u64, u64),
+        ReceivedBytes { wire, body }: ReceivedBytes,
         key: Option<u64>,
         ReadTimes { at, now }: ReadTimes,
     ) -> bool {

@@ -1,5 +1,6 @@
 //! Simulation of the whole search on services whose capacity is known by construction.
 
+use crate::capacity::search::tests::RANGE;
 use crate::capacity::search::{Bracket, Search, SearchRange, Trial, TrialResult};
 use crate::capacity::step::{CapacityStep, StepLength};
 use crate::recorder::Interval;
@@ -92,16 +93,7 @@ impl Service {
     fn find(self, seed: u64) -> (Bracket, u64) {
         // Another start for each seed, so that other loads are tried.
         let start = 100.0 * (1.0 + seed as f64 * 0.618 % 1.0);
-        let range = SearchRange {
-            start,
-            min_load: 1.0,
-            max_load: 1e6,
-            precision: 0.03,
-            integer: false,
-            min_gap: 1.0,
-            step_s: 30.0,
-        };
-        let mut search = Search::new(range);
+        let mut search = Search::new(SearchRange { start, ..RANGE });
         let mut seconds = 0;
         while let Some(trial) = search.next() {
             let (end, sustained, took) = self.step(trial, seed * 1000 + seconds);

@@ -9,18 +9,13 @@ use super::*;
 
 fn outcome(ns: u64, end: RequestEnd) -> Outcome {
     Outcome {
-        number: 0,
-        intended: Nanos::ZERO,
-        ready: Nanos::ZERO,
         sent: Nanos(ns / 3),
         first_byte: Nanos(ns / 2),
-        done: Nanos(ns),
         connect: Nanos(ns / 7),
-        end,
         bytes_in: 300,
         body_in: ns % 3,
         bytes_out: 90,
-        counted_in: 0,
+        ..Outcome::new(end, Nanos::ZERO, Nanos(ns))
     }
 }
 

@@ -18,20 +18,7 @@ use weir_base::failure::FailureKind;
 
 /// Outcome at the time 0.
 fn outcome(end: RequestEnd) -> Outcome {
-    Outcome {
-        number: 0,
-        intended: Nanos::ZERO,
-        ready: Nanos::ZERO,
-        sent: Nanos::ZERO,
-        first_byte: Nanos::ZERO,
-        done: Nanos::ZERO,
-        connect: Nanos::ZERO,
-        end,
-        bytes_in: 1,
-        body_in: 1,
-        bytes_out: 1,
-        counted_in: 0,
-    }
+    Outcome { bytes_in: 1, body_in: 1, bytes_out: 1, ..Outcome::new(end, Nanos::ZERO, Nanos::ZERO) }
 }
 
 /// A run with these requests: response time in microseconds, and end.
@@ -135,19 +122,9 @@ fn an_upper_bound_on_times_or_errors_demands_something_of_a_load() {
 /// A run of a scenario with two steps: 100 successes of 10 ms and, of the second, `failed` failures.
 fn run_of_steps(failed: u64) -> Run {
     let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
-    let outcome = |status: u16, passed: bool, ms: u64| Outcome {
-        number: 0,
-        intended: Nanos::ZERO,
-        ready: Nanos::ZERO,
-        sent: Nanos::ZERO,
-        first_byte: Nanos::from_millis(ms),
-        done: Nanos::from_millis(ms),
-        connect: Nanos::ZERO,
-        end: RequestEnd::Checked { status, passed },
-        bytes_in: 1,
-        body_in: 1,
-        bytes_out: 1,
-        counted_in: 0,
+    let outcome = |status: u16, passed: bool, ms: u64| {
+        let done = Nanos::from_millis(ms);
+        Outcome { first_byte: done, done, ..outcome(RequestEnd::Checked { status, passed }) }
     };
     let mut steps = vec![StepCounts::default(), StepCounts::default()];
     for (index, ms) in [(0, 10), (1, 40)] {

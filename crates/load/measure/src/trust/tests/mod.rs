@@ -14,21 +14,7 @@ use weir_base::Nanos;
 use weir_base::failure::FailureKind;
 
 fn outcome(response_ms: u64, late_us: u64, end: RequestEnd) -> Outcome {
-    let done = Nanos::from_millis(response_ms);
-    Outcome {
-        number: 0,
-        intended: Nanos::ZERO,
-        ready: Nanos::ZERO,
-        sent: Nanos(late_us * 1000),
-        first_byte: done,
-        done,
-        connect: Nanos::ZERO,
-        end,
-        bytes_in: 1,
-        body_in: 1,
-        bytes_out: 1,
-        counted_in: 0,
-    }
+    Outcome { sent: Nanos(late_us * 1000), ..Outcome::new(end, Nanos::ZERO, Nanos::from_millis(response_ms)) }
 }
 
 fn counts(n: u64, response_ms: u64, late_us: u64) -> Counts {
@@ -154,7 +140,11 @@ fn the_remedy_for_lateness_depends_on_its_cause() {
     assert!(remedy(LoadModel::Open, false, 0.02).contains("--spin"));
     assert!(remedy(LoadModel::Open, false, 0.8).contains("Lower the rate"));
     assert!(!remedy(LoadModel::Open, true, 1.0).contains("--spin"));
-    assert!(remedy(LoadModel::Closed, false, 0.02).contains("-c"));
+    assert!(remedy(LoadModel::Closed, false, 0.02).contains("connections (-c) or users (--users)"));
+    // A script that has no step yet: it has users, and no -c that its reader gave.
+    let script = Counts { script_utilization: 0.01, ..late.clone() };
+    let words = reasons(&Evidence { model: LoadModel::Closed, ..evidence(&script) }).join(" ");
+    assert!(words.contains("Use fewer users (--users)") && !words.contains("-c"), "{words}");
 }
 
 #[test]

@@ -190,9 +190,8 @@ fn key_figures(run: &Run) -> Vec<KeyFigure> {
     };
     let mut all = vec![rate, KeyFigure::new("requests", run.requests.total as f64, ValueUnit::Count), failed];
     if let Some(llm) = run.llm.as_ref().filter(|llm| llm.chunks > 0) {
-        let tokens = ValueUnit::Other("tokens/s".into());
         if llm.with_usage > 0 {
-            all.push(KeyFigure::new("output tokens", llm.output_tokens_per_s, tokens));
+            all.push(KeyFigure::new("output tokens", llm.output_tokens_per_s, ValueUnit::PerSecond));
         }
         let times = [
             ("TTFT", llm.ttft_ms.p50, "p50"),

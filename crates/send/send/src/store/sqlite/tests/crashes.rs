@@ -182,21 +182,22 @@ proptest! {
     }
 }
 
+/// A claim of so many jobs of the usual lane.
+fn claim_of(max_jobs: usize) -> ClaimRequest {
+    ClaimRequest {
+        now: UnixMs(1),
+        lease_duration: Nanos::NEVER,
+        lanes: vec![LaneClaim { lane: JobLane::default(), max_jobs }],
+        max_bytes: u64::MAX,
+        marks_sent: false,
+    }
+}
+
 #[test]
 fn marks_of_another_session_than_the_stores_last_prove_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("jobs.db"), folder.path().join("copy.db"));
-    let claim = |store: &SqliteStore| {
-        let wants = vec![LaneClaim { lane: JobLane::default(), max_jobs: 1 }];
-        let claim = ClaimRequest {
-            now: UnixMs(1),
-            lease_duration: Nanos::NEVER,
-            lanes: wants,
-            max_bytes: u64::MAX,
-            marks_sent: false,
-        };
-        store.claim(claim).wait().unwrap().jobs.remove(0).0
-    };
+    let claim = |store: &SqliteStore| store.claim(claim_of(1)).wait().unwrap().jobs.remove(0).0;
     let store = SqliteStore::open(&path, &Options::default()).unwrap();
     store.submit(vec![Job::default(); 2]).wait().unwrap();
     store.start_sending(UnixMs(1)).unwrap();
@@ -222,15 +223,7 @@ fn a_file_of_marks_that_cannot_be_written_to_has_the_store_itself_take_them() {
     let store = open();
     store.submit(vec![Job::default(); 2]).wait().unwrap();
     store.start_sending(UnixMs(1)).unwrap();
-    let wants = vec![LaneClaim { lane: JobLane::default(), max_jobs: 2 }];
-    let claim = ClaimRequest {
-        now: UnixMs(1),
-        lease_duration: Nanos::NEVER,
-        lanes: wants,
-        max_bytes: u64::MAX,
-        marks_sent: false,
-    };
-    let claimed = store.claim(claim).wait().unwrap().jobs;
+    let claimed = store.claim(claim_of(2)).wait().unwrap().jobs;
     assert!(!store.marks_at_once());
     assert_eq!(store.mark_sent(&[claimed[0].0], UnixMs(2)), [claimed[0].0]);
     drop(store);
