@@ -33,9 +33,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Option<Read>, Head
         if found.is_none() {
             let before = partial.len();
             partial.extend_from_slice(piece);
-            let Some((head, length)) = ParsedHead::parse(&partial, LIMITS, &mut HeadFields::default())? else {
-                continue;
-            };
+            let Some((head, length)) = ParsedHead::parse(&partial, LIMITS, &mut HeadFields::default())? else { continue };
             assert!(length > before && length <= partial.len());
             (found, rest, used) = (Some(head), &piece[length - before..], length);
         }
@@ -96,8 +94,7 @@ crate::target!(|data: &[u8]| {
     let Some(Some(request)) = whole else { return };
     assert!(request.used <= stream.len());
     let text = request.head.chars().map(|c| c as u8).collect::<Vec<u8>>();
-    let Ok(Some((again, length))) =
-        ParsedHead::parse(&text, HeadLimits { bytes: 1 << 20, ..LIMITS }, &mut HeadFields::default())
+    let Ok(Some((again, length))) = ParsedHead::parse(&text, HeadLimits { bytes: 1 << 20, ..LIMITS }, &mut HeadFields::default())
     else {
         // A target is written in a normal form, which may be longer than the limit.
         return;

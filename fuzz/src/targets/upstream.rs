@@ -74,8 +74,7 @@ fn read_with<'a>(mut heads: HeadParser, pieces: impl Iterator<Item = &'a [u8]>) 
 
 crate::target!(|data: &[u8]| {
     let Some((&options, rest)) = data.split_first() else { return };
-    let context =
-        ResponseContext { is_head: options & 1 == 1, upgrade: options & 2 == 2, keeps_head: options & 4 == 4 };
+    let context = ResponseContext { is_head: options & 1 == 1, upgrade: options & 2 == 2, keeps_head: options & 4 == 4 };
     let Some((sizes, stream)) = rest.split_at_checked(1 + usize::from(options >> 2 & 7)) else { return };
     let whole = read(iter::once(stream), context);
     assert_eq!(read(pieces(stream, sizes), context), whole, "cut");

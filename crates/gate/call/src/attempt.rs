@@ -41,7 +41,7 @@ pub(super) enum AttemptOutcome {
 
 /// Outcome of an attempt, and its time.
 #[derive(Debug)]
-pub(super) struct EndedAttempt {
+pub(super) struct ConcludedAttempt {
     pub(super) outcome: AttemptOutcome,
     pub(super) at: Nanos,
 }
@@ -50,7 +50,7 @@ fn failed_outcome(failure: AttemptFailure, cause: impl Into<AttemptCause>) -> At
     AttemptOutcome::Failure { failure, cause: Some(cause.into()), retry_after: None, response: None }
 }
 
-impl EndedAttempt {
+impl ConcludedAttempt {
     /// Outcome of an attempt that was cancelled before it began.
     pub(super) fn cancelled(timer: &Timer) -> Self {
         failed_outcome(AttemptFailure::Kind(FailureKind::Closed), "cancelled").at(timer.now())
@@ -72,7 +72,7 @@ pub(super) struct LaunchedAttempt<'a> {
 }
 
 /// Sends an attempt and evaluates its response.
-pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> EndedAttempt {
+pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> ConcludedAttempt {
     let LaunchedAttempt { client, timer, headers, request, body, extra_headers, mut host_permit, fault } = launched;
     if let Some(fault) = fault {
         let failure = AttemptFailure::Kind(FailureKind::Request);
@@ -114,7 +114,7 @@ async fn evaluate_response(
     timer: &Timer,
     may_wait: bool,
     mut host_permit: HostPermit,
-) -> EndedAttempt {
+) -> ConcludedAttempt {
     let success = &request.plan.success;
     let (head, mut body) = response.into_parts();
     let passed = body.take_passed_fields();
@@ -210,8 +210,8 @@ async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
 }
 
 impl AttemptOutcome {
-    fn at(self, at: Nanos) -> EndedAttempt {
-        EndedAttempt { outcome: self, at }
+    fn at(self, at: Nanos) -> ConcludedAttempt {
+        ConcludedAttempt { outcome: self, at }
     }
 
     fn from_response(verdict: Result<(), AttemptFailure>, response: UpstreamResponse) -> Self {

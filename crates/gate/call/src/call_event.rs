@@ -1,6 +1,6 @@
 //! What a call in flight waits for.
 
-use super::attempt::EndedAttempt;
+use super::attempt::ConcludedAttempt;
 use super::attempt_rate::SlotResult;
 
 /// Event of a call in flight.
@@ -10,7 +10,7 @@ pub(super) enum CallEvent {
     /// Time has passed.
     Tick,
     /// An attempt has ended.
-    Ended(u32, EndedAttempt),
+    Ended(u32, ConcludedAttempt),
     /// It is the turn of the retry of this attempt, with its slot.
     Turn(u32, SlotResult),
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use super::admission::CallAdmission;
-use super::attempt::{EndedAttempt, attempt};
+use super::attempt::{ConcludedAttempt, attempt};
 use super::attempt_log::CallTrace;
 use super::call_event::CallEvent;
 use super::call_start::CallStart;
@@ -173,11 +173,11 @@ impl CallEngine {
         // would cost as much as all decisions about it. Nearly all calls have exactly one attempt.
         let (first_attempt, to_launch) = (FirstAttempt::default(), Cell::new(None));
         let mut first = pin!(async {
-            let Some(launched) = to_launch.take() else { return EndedAttempt::cancelled(self.timer()) };
+            let Some(launched) = to_launch.take() else { return ConcludedAttempt::cancelled(self.timer()) };
             let mut first = pin!(attempt(launched));
             poll_fn(|cx| {
                 if first_attempt.is_cancelled() {
-                    Poll::Ready(EndedAttempt::cancelled(self.timer()))
+                    Poll::Ready(ConcludedAttempt::cancelled(self.timer()))
                 } else {
                     first.as_mut().poll(cx)
                 }

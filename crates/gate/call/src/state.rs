@@ -1,7 +1,7 @@
 //! A call in flight: launches and ends the attempts that [`HedgedCall`] decides on.
 
 use super::admission::{BudgetWithPermits, CallAdmission};
-use super::attempt::{AttemptOutcome, EndedAttempt, LaunchedAttempt};
+use super::attempt::{AttemptOutcome, ConcludedAttempt, LaunchedAttempt};
 use super::attempt_log::{AttemptStatus, CallTrace};
 use super::attempt_rate::SlotFuture;
 use super::call_event::CallEvent;
@@ -166,7 +166,7 @@ impl<'a> CallState<'a> {
                 self.slots.turn(slot);
                 Event::Turn(attempt)
             }
-            CallEvent::Ended(attempt, EndedAttempt { outcome: Success(response), .. }) => {
+            CallEvent::Ended(attempt, ConcludedAttempt { outcome: Success(response), .. }) => {
                 self.slots.responded(attempt, &response.head);
                 if attempt == 0 {
                     self.request.plan.upstream.record_latency(now, now - self.call_trace.launch_of(0));
@@ -177,7 +177,7 @@ impl<'a> CallState<'a> {
             }
             CallEvent::Ended(
                 attempt,
-                EndedAttempt { outcome: Failure { failure, cause, retry_after, response }, .. },
+                ConcludedAttempt { outcome: Failure { failure, cause, retry_after, response }, .. },
             ) => {
                 match &response {
                     Some(response) => self.slots.responded(attempt, &response.head),

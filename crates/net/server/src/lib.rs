@@ -7,7 +7,7 @@
 //!   [`ListenAddress`], [`ListenerOptions`]: where it listens, on sockets of its own or of `systemd`
 //! - [`Handover`], [`NextProcess`]: sockets that one process passes on to the next
 //! - `event_loop`: one thread; `thread_context`: the state that its connections share; `framing`: checks of a request's
-//!   framing; `request_log`, `request_info`, `open_requests`, `response_times`: records of requests
+//!   framing; `request_log`, `request_info`, `open_requests`, `response_histogram`: records of requests
 //! - `connection`, `connection_state`: one connection, from the system's socket (`accepted_socket`) over timeouts
 //!   (`socket`) and what comes before HTTP (`opening`: [`ProxyHeader`], [`tls`]) to the bytes of HTTP
 //!   (`served_stream`); `http2`, `stream_progress`, `budgeted_stream`: HTTP/2; `http1` (with [`ParsedHead`]): requests and responses of HTTP/1.x
@@ -44,7 +44,7 @@ mod request_body;
 mod request_context;
 mod request_info;
 mod request_log;
-mod response_times;
+mod response_histogram;
 mod running_server;
 mod served_stream;
 mod server_state;

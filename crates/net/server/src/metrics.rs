@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::response_times::ResponseTimes;
+use super::response_histogram::ResponseHistogram;
 use weir_base::Nanos;
 use weir_machine::lock::lock;
 
@@ -20,7 +20,7 @@ pub(super) struct ServerMetrics {
     requests: Family<[(&'static str, String); 1], Counter>,
     /// The counters of statuses 100 to 599, each looked up once.
     by_status: Vec<OnceLock<Counter>>,
-    response_times: ResponseTimes,
+    response_times: ResponseHistogram,
     pub(super) sent_bytes: Counter<u64, AtomicU64>,
     pub(super) connections: Counter,
     /// Lines of the access log that were not written.
@@ -51,7 +51,7 @@ impl ServerMetrics {
             registry: Mutex::default(),
             requests: Family::default(),
             by_status: (100..600).map(|_| OnceLock::new()).collect(),
-            response_times: ResponseTimes::default(),
+            response_times: ResponseHistogram::default(),
             sent_bytes: Counter::default(),
             connections: Counter::default(),
             access_log_dropped: Counter::default(),

@@ -16,15 +16,15 @@ const BOUNDS: usize = 18;
 
 /// A histogram; clones are the same one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ResponseTimes(Arc<ResponseTimeCounts>);
+pub(super) struct ResponseHistogram(Arc<ResponseHistogramCounts>);
 
 #[derive(Debug, Default)]
-struct ResponseTimeCounts {
+struct ResponseHistogramCounts {
     buckets: [AtomicU64; BOUNDS + 1],
     sum_ns: AtomicU64,
 }
 
-impl ResponseTimes {
+impl ResponseHistogram {
     /// Adds a time.
     pub(super) fn record(&self, took: Nanos) {
         self.0.buckets[bucket(took)].fetch_add(1, Relaxed);
@@ -38,7 +38,7 @@ fn bucket(took: Nanos) -> usize {
     (times_first.next_power_of_two().trailing_zeros() as usize).min(BOUNDS)
 }
 
-impl EncodeMetric for ResponseTimes {
+impl EncodeMetric for ResponseHistogram {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         let bound = |index| match index {
             BOUNDS => f64::INFINITY,
@@ -79,7 +79,7 @@ mod tests {
         fn it_reads_as_the_librarys_own_histogram(
             times in proptest::collection::vec(prop_oneof![0..2_000_000_u64, 0..30_000_000_000_u64], 0..60),
         ) {
-            let (ours, theirs) = (ResponseTimes::default(), Histogram::new(exponential_buckets(1e-4, 2.0, 18)));
+            let (ours, theirs) = (ResponseHistogram::default(), Histogram::new(exponential_buckets(1e-4, 2.0, 18)));
             for ns in &times {
                 ours.record(Nanos(*ns));
                 theirs.observe(Nanos(*ns).as_secs_f64());
