@@ -19,7 +19,9 @@ from typing import Any
 
 import naming
 import programs
-from naming import ROOT, parse
+from naming import ROOT
+
+from website.commands import parse
 
 FILE = ROOT / "python" / "tests" / "contract.txt"
 

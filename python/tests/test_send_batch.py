@@ -29,7 +29,7 @@ os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 pytestmark = [pytest.mark.wide, pytest.mark.filterwarnings("ignore")]
 
 MESSAGES = [{"role": "user", "content": "hello"}]
-OPENAI_BODIES = {
+OPENAI_BODIES: dict[str, tuple[dict[str, Any], Any]] = {
     "/v1/chat/completions": ({"messages": MESSAGES, "max_tokens": 4}, ChatCompletion),
     "/v1/completions": ({"prompt": "hello", "max_tokens": 4}, Completion),
     "/v1/responses": ({"input": "hello", "max_output_tokens": 4}, Response),
@@ -57,7 +57,7 @@ def test_lines_of_an_openai_batch_are_read_by_the_types_of_openai(mix: str, tmp_
             "custom_id": f"j{number}",
             "method": "POST",
             "url": path,
-            "body": {"model": "weir-llm"} | OPENAI_BODIES[path][0],
+            "body": {"model": "weir-llm", **OPENAI_BODIES[path][0]},
         }
         for number, path in enumerate(paths)
     ]
@@ -74,7 +74,7 @@ def test_lines_of_an_openai_batch_are_read_by_the_types_of_openai(mix: str, tmp_
     output, errors = lines(tmp_path / "out.jsonl"), lines(tmp_path / "out.jsonl.errors")
     assert code == 1
     assert summary["done"] == len(output)
-    assert sorted(line["custom_id"] for line in output + errors) == sorted(job["custom_id"] for job in jobs)
+    assert sorted(line["custom_id"] for line in output + errors) == sorted(str(job["custom_id"]) for job in jobs)
     assert len({line["id"] for line in output + errors}) == len(jobs)
     for line in output:
         assert set(line) == {"id", "custom_id", "response", "error"}
@@ -121,10 +121,10 @@ def test_lines_of_an_anthropic_batch_are_read_by_the_types_of_anthropic(mix: str
         )
     assert code == 1
     results = [MessageBatchIndividualResponse.model_validate(line) for line in lines(tmp_path / "out.jsonl")]
-    assert sorted(result.custom_id for result in results) == sorted(job["custom_id"] for job in jobs)
+    assert sorted(result.custom_id for result in results) == sorted(str(job["custom_id"]) for job in jobs)
     kinds: dict[str, int] = {}
     for result in results:
-        kind = result.result.type
+        kind: str = result.result.type
         if result.result.type == "succeeded":
             assert result.result.message.content[0].type == "text"
             assert result.result.message.usage.output_tokens == 4
@@ -142,8 +142,7 @@ def test_a_batch_goes_as_fast_as_the_server_allows_and_no_job_fails_for_its_limi
         {"custom_id": f"j{number}", "params": {"model": "weir-llm", "max_tokens": 4, "messages": MESSAGES}}
         for number in range(40)
     ]
-    limits = {"requests_per_minute": 1200}
-    with weir.serve("llm", prefill="1ms", decode="1ms", slots=64, seed=3, **limits) as model:
+    with weir.serve("llm", prefill="1ms", decode="1ms", slots=64, seed=3, requests_per_minute=1200) as model:
         code, summary = send(tmp_path, "anthropic-batch", jobs, "--url", model.url)
     assert (code, summary["done"]) == (0, 40)
     assert not (tmp_path / "out.jsonl.errors").exists()

@@ -81,10 +81,8 @@ impl BaselineBounds {
         // One call may fail in a second of few.
         let allowed = self.failed_fraction * ended + (FAILED_SLACK * ended).max(1.0);
         let too_slow = |q: f64, max: f64| second.quantile_ms(q).is_some_and(|ms| ms > max);
-        !is_more(second.failed as f64, allowed)
-            && !(second.good == 0 && second.failed > 0)
-            && !too_slow(0.5, self.max_p50_ms)
-            && !too_slow(0.9, self.max_p90_ms)
+        let fails = is_more(second.failed as f64, allowed) || (second.good == 0 && second.failed > 0);
+        !(fails || too_slow(0.5, self.max_p50_ms) || too_slow(0.9, self.max_p90_ms))
     }
 
     /// Number of seconds that are not within the bounds.
