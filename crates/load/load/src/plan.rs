@@ -187,7 +187,7 @@ impl LoadPlan {
         }
         let weights: Vec<f64> = requests.iter().map(|r| r.weight).collect();
         let target = Target { url: options.grpc.shown_url(target.url), ..target };
-        let origin = ResolvedOrigin { addresses: addresses.into(), tls };
+        let origin = ResolvedOrigin::new(addresses.into(), tls);
         let base = LoadFrame::of(options)?.plan(options, target, origin, position)?;
         let preconnects = base.keep_alive && matches!(base.pacing, Pacing::Closed(_)) && options.has_connections();
         Self {

@@ -36,7 +36,7 @@ impl LoadFrame {
         self,
         options: &Options,
         target: Target,
-        ResolvedOrigin { addresses, tls }: ResolvedOrigin,
+        ResolvedOrigin { addresses, tls, .. }: ResolvedOrigin,
         position: AgentPosition,
     ) -> Result<LoadPlan, PlanError> {
         let shard = Shard::WHOLE.split(position.index, position.count);
