@@ -30,7 +30,7 @@ pub(super) fn export<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> 
 }
 
 /// Arguments of a request: `(method, url, body, headers, options)`, of which the last two may be left out.
-struct RawRequest<'js> {
+struct SendArguments<'js> {
     method: String,
     url: String,
     body: Value<'js>,
@@ -40,7 +40,7 @@ struct RawRequest<'js> {
 
 type RequestParams<'js> = (String, String, Value<'js>, Opt<Option<Array<'js>>>, Opt<Option<Object<'js>>>);
 
-impl<'js> FromParam<'js> for RawRequest<'js> {
+impl<'js> FromParam<'js> for SendArguments<'js> {
     fn param_requirement() -> ParamRequirement {
         RequestParams::param_requirements()
     }
@@ -52,7 +52,7 @@ impl<'js> FromParam<'js> for RawRequest<'js> {
 }
 
 /// Sends a request and waits for its end.
-fn send<'js>(ctx: Ctx<'js>, arguments: RawRequest<'js>) -> Result<Array<'js>> {
+fn send<'js>(ctx: Ctx<'js>, arguments: SendArguments<'js>) -> Result<Array<'js>> {
     let key = send_later(ctx.clone(), arguments)?;
     let user = user_of(&ctx)?;
     loop {
@@ -65,9 +65,9 @@ fn send<'js>(ctx: Ctx<'js>, arguments: RawRequest<'js>) -> Result<Array<'js>> {
 }
 
 /// Adds a request that is sent as soon as the script waits; returns its key.
-fn send_later<'js>(ctx: Ctx<'js>, arguments: RawRequest<'js>) -> Result<u32> {
+fn send_later<'js>(ctx: Ctx<'js>, arguments: SendArguments<'js>) -> Result<u32> {
     let user = user_of(&ctx)?;
-    let RawRequest { method, url, body, headers, options } = arguments;
+    let SendArguments { method, url, body, headers, options } = arguments;
     let request = request_of(&ctx, &user, (method.into(), &url), body_bytes(&body), headers, options)?;
     Ok(user.exchanges.borrow_mut().add(request))
 }
