@@ -17,7 +17,7 @@ use weir_net::client::{
 use weir_net::tls::{Tls, TlsOptions};
 use weir_server::RunningServer;
 
-use super::{get, hello, httpbin, origin, run, until, until_nothing_is_open, whole};
+use super::{echoed, get, hello, httpbin, origin, run, until, until_nothing_is_open, whole};
 use weir_testing::{Authority, Reply, Server, Weir};
 
 fn trusting(authority: &Authority) -> Arc<ClientConfig> {

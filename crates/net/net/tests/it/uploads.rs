@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, Full};
 use weir_base::failure::FailureKind;
 use weir_net::client::{OutgoingBody, OutgoingRequest, WireOptions};
 
-use super::{get, hello, httpbin, run, send, to, whole};
+use super::{echoed, get, hello, httpbin, run, send, to, whole};
 use weir_testing::{Reply, Server};
 
 /// A body with pieces one by one, which then ends or stays pending.
