@@ -46,7 +46,7 @@ pub(crate) struct K6Options {
     /// Hosts that nothing is sent to, as `host` or `*.domain`.
     pub(crate) blocked_hosts: Vec<String>,
     /// Certificates by hosts, as `host` or `*.domain`; those of no host are for all.
-    pub(crate) tls_auth: Vec<(Vec<String>, Arc<PemTexts>)>,
+    pub(crate) tls_auth: Vec<ClientCertificate>,
     /// Most requests of `http.batch` at a time, and those to one host.
     pub(crate) batch: usize,
     pub(crate) batch_per_host: usize,
@@ -119,7 +119,7 @@ impl K6Options {
     /// Certificates of a client for a host, if it has any.
     pub(crate) fn certificates(&self, host: &str) -> Option<Arc<PemTexts>> {
         let is_for = |domains: &[String]| domains.is_empty() || domains.iter().any(|pattern| is_host(pattern, host));
-        self.tls_auth.iter().find(|(domains, _)| is_for(domains)).map(|(_, texts)| Arc::clone(texts))
+        self.tls_auth.iter().find(|it| is_for(&it.domains)).map(|it| Arc::clone(&it.texts))
     }
 
     /// Values of metrics that are kept: in all, and for what thresholds select.
@@ -184,6 +184,14 @@ impl K6Options {
     }
 }
 
+/// Certificate of a client, and the hosts that it is for.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientCertificate {
+    /// Names or `*.domain`; for all hosts if there are none.
+    domains: Vec<String>,
+    texts: Arc<PemTexts>,
+}
+
 /// Whether a host is that of a pattern: `host`, or `*.domain`.
 pub(crate) fn is_host(pattern: &str, host: &str) -> bool {
     match pattern.strip_prefix("*.") {
@@ -193,7 +201,7 @@ pub(crate) fn is_host(pattern: &str, host: &str) -> bool {
 }
 
 /// Certificates of clients: `[{ domains: ['*.example.com'], cert: 'PEM', key: 'PEM' }]`.
-fn read_tls_auth(value: &Value) -> Result<Vec<(Vec<String>, Arc<PemTexts>)>, String> {
+fn read_tls_auth(value: &Value) -> Result<Vec<ClientCertificate>, String> {
     let entries = match value {
         Value::Null => &[][..],
         Value::Array(entries) => entries,
@@ -213,7 +221,7 @@ fn read_tls_auth(value: &Value) -> Result<Vec<(Vec<String>, Arc<PemTexts>)>, Str
         }
         let texts = PemTexts { cacerts: Vec::new(), cert, key };
         check(&texts)?;
-        all.push((domains, Arc::new(texts)));
+        all.push(ClientCertificate { domains, texts: Arc::new(texts) });
     }
     Ok(all)
 }

@@ -76,7 +76,7 @@ fn dependencies(
     let mut delay = Nanos::ZERO;
     for part in delays.into_iter().flatten() {
         let nanos = part.nanos(MS_NS).and_then(|ns| u64::try_from(ns).ok());
-        delay = delay + Nanos(nanos.ok_or_else(|| TraceLineError::Broken("a time that is out of range".to_owned()))?);
+        delay += Nanos(nanos.ok_or_else(|| TraceLineError::Broken("a time that is out of range".to_owned()))?);
     }
     let wait = |name: &NameHash| TraceDependency { request: name.0, trigger: TurnTrigger::End, delay };
     Ok(requests.iter().map(wait).collect())
