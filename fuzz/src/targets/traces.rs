@@ -31,7 +31,8 @@ crate::target!(|input: &[u8]| {
         let turn = TraceTurn {
             number,
             session: record.session,
-            delay: Nanos::ZERO,
+            after: Box::default(),
+            not_before: Nanos::ZERO,
             input_tokens: record.input_tokens,
             output_tokens: record.output_tokens,
             prompt: record.prompt,

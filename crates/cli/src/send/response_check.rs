@@ -35,7 +35,8 @@ impl AssertCheck {
         if let Some((name, _)) = names.iter().next() {
             return Err(format!("--check has the variable '{{{{{name}}}}}', and weir send has no variables"));
         }
-        if let Some((text, _)) = checks.iter().find(|(_, check)| check.is_about_redirects() || check.needs_url()) {
+        let follows = |check: &CompiledCheck| check.needs().redirects || check.needs().url;
+        if let Some((text, _)) = checks.iter().find(|(_, check)| follows(check)) {
             return Err(format!("--check '{text}': weir send follows no redirects; check the status, headers or body"));
         }
         let variables = VariableTable::new(&names);

@@ -303,8 +303,11 @@ fn lines_of_agents_have_what_they_wait_for() {
     assert_eq!(old.start, TraceStart::Delay(Nanos::ZERO));
 }
 
+/// Turn that is waited for, whether for its end, and the time after that.
+type Wait = (usize, bool, u64);
+
 /// Session whose turns wait for earlier ones.
-fn session(turns: &[(u64, Vec<(usize, bool, u64)>)]) -> TraceSession {
+fn session(turns: &[(u64, Vec<Wait>)]) -> TraceSession {
     let mut all = turns.iter().enumerate().map(|(number, (not_before, after))| TraceTurn {
         after: after
             .iter()
