@@ -9,30 +9,23 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import footprint
+from harness import footprint, proxies
 from harness.generators import Load, read_weir, read_wrk
 from harness.process import Finished, run
-from harness.proxies import (
-    CADDY,
-    CADDY_POLICED,
-    ENVOY,
-    ENVOY_POLICED,
-    HAPROXY,
-    HAPROXY_POLICED,
-    NGINX,
-    NGINX_POLICED,
-    PLAIN,
-    POLICED,
-    gateway,
-)
 from harness.servers import PAGE, Nginx, Server, StartError, nginx
 from harness.trial import Bench, Trial, rounds, shown
 
 DIRECT = "no gateway"
-PROXIES = (NGINX, HAPROXY, CADDY, ENVOY, PLAIN)
-WITH_POLICIES = (NGINX_POLICED, HAPROXY_POLICED, CADDY_POLICED, ENVOY_POLICED, POLICED)
+PROXIES = (proxies.NGINX, proxies.HAPROXY, proxies.CADDY, proxies.ENVOY, proxies.PLAIN)
+WITH_POLICIES = (
+    proxies.NGINX_POLICED,
+    proxies.HAPROXY_POLICED,
+    proxies.CADDY_POLICED,
+    proxies.ENVOY_POLICED,
+    proxies.POLICED,
+)
 #: Gateways in open loops: all plain ones, and with policies those that have the same ones.
-EVEN = (DIRECT, *PROXIES, ENVOY_POLICED, POLICED)
+EVEN = (DIRECT, *PROXIES, proxies.ENVOY_POLICED, proxies.POLICED)
 CONNECTIONS = 100
 CLOSED = f"closed loop, {CONNECTIONS} connections"
 RATES = (5_000, 10_000)
@@ -75,7 +68,7 @@ def measure(bench: Bench) -> list[Trial]:
         servers: dict[str, Server] = {DIRECT: upstream}
         for name in (*PROXIES, *WITH_POLICIES):
             try:
-                servers[name] = stack.enter_context(gateway(name, bench.programs, alone, upstream))
+                servers[name] = stack.enter_context(proxies.gateway(name, bench.programs, alone, upstream))
             except StartError as why:
                 trials.append(_empty(CLOSED, name, 0, str(why)))
                 _say(trials[-1])

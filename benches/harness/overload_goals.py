@@ -5,18 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import overload, results
-from harness.overload import (
-    AFTER_MS,
-    BARE,
-    CAPACITY,
-    COST,
-    DEADLINE_MS,
-    GUARDED,
-    REJECTING,
-    REJECTIONS,
-    SMART,
-    times_case,
-)
 from harness.results import Section
 from harness.smart import LOADS, load_case
 from harness.verdict import UNKNOWN, Goal, at_least, at_most
@@ -34,30 +22,32 @@ def judge(section: Section) -> Iterator[Goal]:
         yield from _open(section, times)
     for load in LOADS:
         case = load_case(*load)
-        yield _in_time(section, case, SMART)
-        yield _quickly(section, case, SMART)
-    rate = section.median(REJECTIONS, REJECTING, results.noted("responses_per_core_s"))
+        yield _in_time(section, case, overload.SMART)
+        yield _quickly(section, case, overload.SMART)
+    rate = section.median(overload.REJECTIONS, overload.REJECTING, results.noted("responses_per_core_s"))
     yield at_least(f"at least {PER_CORE_S:,} rejections/s per core", rate, PER_CORE_S, "{:,.0f}/s")
-    cost = section.ratio(COST, GUARDED, BARE, results.noted("cpu_us"))
+    cost = section.ratio(overload.COST, overload.GUARDED, overload.BARE, results.noted("cpu_us"))
     yield at_most(f"at most {COSTS - 1:.0%} more CPU per request at normal load", cost, COSTS, "{:.3f} x")
 
 
 def _open(section: Section, times: float) -> Iterator[Goal]:
-    case = times_case(times)
-    good = section.median(case, GUARDED, results.noted("good_per_s"))
-    share = None if good is None else good / (min(times, 1.0) * CAPACITY)
+    case = overload.times_case(times)
+    good = section.median(case, overload.GUARDED, results.noted("good_per_s"))
+    share = None if good is None else good / (min(times, 1.0) * overload.CAPACITY)
     yield at_least(f"{case}: goodput at least {FLAT:.0%} of load or capacity", share, FLAT, "{:.1%}")
-    yield _in_time(section, case, GUARDED)
+    yield _in_time(section, case, overload.GUARDED)
     if times > 1:
-        yield _quickly(section, case, GUARDED)
+        yield _quickly(section, case, overload.GUARDED)
 
 
 def _in_time(section: Section, case: str, name: str) -> Goal:
     found = section.median(case, name, results.noted("good_p999_ms"))
-    promise = f"{case}: accepted responses by T + {AFTER_MS} ms at p99.9"
+    promise = f"{case}: accepted responses by T + {overload.AFTER_MS} ms at p99.9"
     if found is None:
         return Goal(promise, "", UNKNOWN)
-    return at_most(promise, found, DEADLINE_MS + AFTER_MS, f"T {found - DEADLINE_MS:+.0f} ms")
+    return at_most(
+        promise, found, overload.DEADLINE_MS + overload.AFTER_MS, f"T {found - overload.DEADLINE_MS:+.0f} ms"
+    )
 
 
 def _quickly(section: Section, case: str, name: str) -> Goal:

@@ -12,8 +12,12 @@ const REFLECT: &str = "const client = new Client();\n\
 
 /// Runs a script against an address; returns what it printed, and the run if there was one.
 fn play(address: &str, script: &str, args: &[&str]) -> (Output, Option<Run>) {
-    let folder = Weir::new();
-    folder.write("users.js", format!("{HEAD}{script}"));
+    play_in(&Weir::new(), address, &format!("{HEAD}{script}"), args)
+}
+
+/// The same of a whole script, in this folder.
+pub(crate) fn play_in(folder: &Weir, address: &str, script: &str, args: &[&str]) -> (Output, Option<Run>) {
+    folder.write("users.js", script);
     std::fs::create_dir(folder.path("protos")).unwrap();
     folder.write("protos/test.proto", PROTO);
     let host = format!("HOST={address}");

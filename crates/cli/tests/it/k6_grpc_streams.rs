@@ -1,6 +1,7 @@
 //! Calls of gRPC that are streams, by scripts of k6, and requests of HTTP beside them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use crate::k6_grpc::play_in;
 use weir_measure::Run;
 use weir_testing::{Output, Serving, Weir};
 
@@ -10,13 +11,7 @@ const HEAD: &str = "import grpc, { Client, Stream } from 'k6/net/grpc';\nimport 
 
 /// Runs a script against an address; returns what it printed, and the run if there was one.
 fn play(address: &str, script: &str, args: &[&str]) -> (Output, Option<Run>) {
-    let folder = Weir::new();
-    folder.write("users.js", format!("{HEAD}{script}"));
-    let host = format!("HOST={address}");
-    let flags = ["load", "-q", "-s", "users.js", "-e", &host, "-o", "run.json"];
-    let output = folder.run(&[&flags, args].concat());
-    let run = if folder.path("run.json").exists() { folder.read("run.json") } else { String::new() };
-    (output, Run::from_json(&run).ok())
+    play_in(&Weir::new(), address, &format!("{HEAD}{script}"), args)
 }
 
 const ONCE: [&str; 4] = ["-c", "1", "-n", "1"];

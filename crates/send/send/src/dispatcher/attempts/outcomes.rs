@@ -120,17 +120,15 @@ impl Outcomes {
         }
         let at = wall_ms();
         let (state, reason) = (State::Expired, "expired before it could be sent".to_owned());
-        let attempts = entry.status.attempts;
-        let (cause, last_attempt, body) = (None, None, Bytes::new());
         self.finish_job(Box::new(FinishedJob {
+            attempts: entry.status.attempts,
             entry,
             state,
             reason,
-            cause,
+            cause: None,
             ended_at: at,
-            last_attempt,
-            body,
-            attempts,
+            last_attempt: None,
+            body: Bytes::new(),
         }));
     }
 
