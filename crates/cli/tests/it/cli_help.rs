@@ -122,13 +122,13 @@ fn help_of_a_flag_is_short() {
 /// First words of the texts of flags and commands: verbs, in the imperative.
 const VERBS: [&str; 8] = [
     "accept add allow append apply assume begin block break busy-wait change check close compare compress",
-    "connect continue count dead-letter delay delete deliver disable double end evaluate exclude exit",
+    "connect continue count dead-letter delay delete deliver disable disturb double end evaluate exclude exit",
     "expire explain export fail fill find follow forward generate give hedge hold ignore imitate",
     "import include keep label let limit list listen load log look make mask match measure multiply offer",
     "open overwrite pack pass pause ping play present print put queue read record redirect reject remove",
     "repeat replace replay report request requeue require retry run save search seed select send serve",
     "set share show shuffle simulate skip slow space speed spend split stall start stop stream support",
-    "take time trace track trust turn use validate vary wait weight write",
+    "take test time trace track trust turn use validate vary wait weight write",
 ];
 
 #[test]

@@ -91,7 +91,7 @@ fn a_long_stream_keeps_its_order_and_reads_while_it_writes() {
 
 #[test]
 fn requests_of_http_and_calls_are_of_one_script() {
-    let (shop, grpc) = (Serving::start(&["body"]), Serving::start(&["grpc"]));
+    let (shop, grpc) = (Serving::start(&["httpbin"]), Serving::start(&["grpc"]));
     let script = "export default () => {\nbegin();\n\
         const page = http.get(`http://${__ENV.SHOP}/`);\n\
         const call = client.invoke(`${TEST}/Echo`, { text: 'a' });\n\

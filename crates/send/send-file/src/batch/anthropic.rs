@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::ending::{Ending, NoResponse, body_text, object_body};
+use super::ending::{Ending, MissingResponse, body_text, object_body};
 use weir_send::FinishedJob;
 
 #[derive(Debug, Serialize)]
@@ -94,9 +94,9 @@ pub(super) fn write_line(ended: &FinishedJob, to: &mut Vec<u8>) {
         Ending::FailedCheck(_, check) => errored("api_error", check.into(), request_id),
         Ending::Failed(kind) => {
             let of_kind = match kind {
-                NoResponse::Timeout => "timeout_error",
-                NoResponse::InvalidRequest => "invalid_request_error",
-                NoResponse::Connection | NoResponse::MaybeSent => "api_error",
+                MissingResponse::Timeout => "timeout_error",
+                MissingResponse::InvalidRequest => "invalid_request_error",
+                MissingResponse::Connection | MissingResponse::MaybeSent => "api_error",
             };
             errored(of_kind, ended.failure().unwrap_or_default().into(), request_id)
         }

@@ -23,7 +23,7 @@ pub(super) enum Ending<'a> {
     /// Status of success, and a content that failed this check.
     FailedCheck(u16, &'a str),
     /// No response, for this kind of reason.
-    Failed(NoResponse),
+    Failed(MissingResponse),
     /// Not executed within its time to live.
     Expired,
     /// Given up with its host, and never sent.
@@ -32,7 +32,7 @@ pub(super) enum Ending<'a> {
 
 /// Kind of the reason why there is no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoResponse {
+pub(super) enum MissingResponse {
     /// The timeout of the request.
     Timeout,
     /// A connection that broke, or what came was no response.
@@ -55,17 +55,17 @@ impl<'a> Ending<'a> {
             (_, None) => match ended.cause {
                 Some(DispatchFailure::HostDown) => Self::Canceled,
                 Some(DispatchFailure::Expired) => Self::Expired,
-                Some(DispatchFailure::MaybeSent) => Self::Failed(NoResponse::MaybeSent),
+                Some(DispatchFailure::MaybeSent) => Self::Failed(MissingResponse::MaybeSent),
                 Some(DispatchFailure::NoResponse(FailureKind::Timeout | FailureKind::Stalled)) => {
-                    Self::Failed(NoResponse::Timeout)
+                    Self::Failed(MissingResponse::Timeout)
                 }
                 Some(DispatchFailure::NoResponse(FailureKind::Request) | DispatchFailure::TooHeavy) | None => {
-                    Self::Failed(NoResponse::InvalidRequest)
+                    Self::Failed(MissingResponse::InvalidRequest)
                 }
                 // What was never sent costs no attempt, so that only giving up ends it.
                 Some(DispatchFailure::NoResponse(kind)) if kind.is_unsent() => Self::Canceled,
                 Some(DispatchFailure::NoResponse(_) | DispatchFailure::Response(_)) => {
-                    Self::Failed(NoResponse::Connection)
+                    Self::Failed(MissingResponse::Connection)
                 }
             },
         }

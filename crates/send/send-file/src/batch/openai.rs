@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::ending::{Ending, NoResponse, body_text, object_body};
+use super::ending::{Ending, MissingResponse, body_text, object_body};
 use weir_send::FinishedJob;
 use weir_send::api_key::fingerprint;
 
@@ -66,12 +66,12 @@ pub(super) fn write_line(ended: &FinishedJob, to: &mut Vec<u8>) -> bool {
 }
 
 /// Machine-readable code of a request without a response; the first is of the provider.
-const fn code(kind: NoResponse) -> &'static str {
+const fn code(kind: MissingResponse) -> &'static str {
     match kind {
-        NoResponse::Timeout => "request_timeout",
-        NoResponse::Connection => "connection_error",
-        NoResponse::InvalidRequest => "invalid_request",
-        NoResponse::MaybeSent => "maybe_sent",
+        MissingResponse::Timeout => "request_timeout",
+        MissingResponse::Connection => "connection_error",
+        MissingResponse::InvalidRequest => "invalid_request",
+        MissingResponse::MaybeSent => "maybe_sent",
     }
 }
 

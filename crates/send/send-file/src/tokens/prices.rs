@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::usage::TokenUsage;
+use super::usage::PricedTokens;
 
 /// Prices of models.
 #[derive(Clone, Debug, Default)]
@@ -88,12 +88,12 @@ impl ModelPrice {
     }
 
     /// Whether the prices hold for a response with this usage.
-    pub(super) const fn covers(&self, usage: &TokenUsage) -> bool {
+    pub(super) const fn covers(&self, usage: &PricedTokens) -> bool {
         usage.input() <= self.max_input
     }
 
     /// Cost of tokens, in USD.
-    pub(super) fn cost(&self, usage: &TokenUsage) -> f64 {
+    pub(super) fn cost(&self, usage: &PricedTokens) -> f64 {
         let parts = [
             (usage.uncached, self.input),
             (usage.cache_read, self.cache_read),
@@ -126,13 +126,13 @@ mod tests {
     #[test]
     fn tokens_cost_what_their_kind_does() {
         let prices = TokenPrices::read(PRICES).unwrap();
-        let usage = TokenUsage { uncached: 1000, cache_read: 4000, cache_write: 500, output: 100 };
+        let usage = PricedTokens { uncached: 1000, cache_read: 4000, cache_write: 500, output: 100 };
         let cost = prices.of_model("m").unwrap().cost(&usage);
         assert!((cost - (0.002 + 0.002 + 0.001 + 0.0008)).abs() < 1e-12, "{cost}");
         let long = prices.of_model("long").unwrap();
-        assert!(!long.covers(&TokenUsage { uncached: 128_000, ..usage }));
-        assert!(long.covers(&TokenUsage { uncached: 123_500, ..usage }));
-        assert!(prices.of_model("embed").unwrap().cost(&TokenUsage { output: 0, ..usage }) > 0.0);
+        assert!(!long.covers(&PricedTokens { uncached: 128_000, ..usage }));
+        assert!(long.covers(&PricedTokens { uncached: 123_500, ..usage }));
+        assert!(prices.of_model("embed").unwrap().cost(&PricedTokens { output: 0, ..usage }) > 0.0);
     }
 
     #[test]

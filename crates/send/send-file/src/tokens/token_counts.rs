@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::prices::TokenPrices;
-use super::usage::TokenUsage;
+use super::usage::PricedTokens;
 use weir_base::number_text::count;
 
 /// Maximum number of models; those of further ones are counted together, without a price.
@@ -23,10 +23,10 @@ pub(crate) struct TokenCounts {
 #[derive(Clone, Copy, Debug, Default)]
 struct ModelTokens {
     responses: u64,
-    usage: TokenUsage,
+    usage: PricedTokens,
     /// Of these, those with a price.
     priced_responses: u64,
-    priced: TokenUsage,
+    priced: PricedTokens,
 }
 
 impl TokenCounts {
@@ -36,7 +36,7 @@ impl TokenCounts {
 
     /// Counts a response, if it has usage.
     pub(crate) fn record(&mut self, body: &[u8]) {
-        let Some((model, usage)) = TokenUsage::of_response(body) else { return };
+        let Some((model, usage)) = PricedTokens::of_response(body) else { return };
         let is_full = self.models.len() >= MAX_MODELS && !self.models.contains_key(&model);
         let model = if is_full { OTHER_MODELS.to_owned() } else { model };
         let price = self.prices.as_ref().and_then(|prices| prices.of_model(&model));

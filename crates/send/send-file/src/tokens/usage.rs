@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 /// Tokens of one response, or sums of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TokenUsage {
+pub(super) struct PricedTokens {
     /// Tokens of prompts that were not cached.
     pub(super) uncached: u64,
     /// Tokens of prompts that were read from a cache.
@@ -42,7 +42,7 @@ struct TokenDetails {
     cached_tokens: Option<u64>,
 }
 
-impl TokenUsage {
+impl PricedTokens {
     /// Model and usage of a response; None without usage.
     pub(super) fn of_response(body: &[u8]) -> Option<(String, Self)> {
         let parsed: UsageBody<'_> = serde_json::from_slice(body).ok()?;
@@ -96,7 +96,7 @@ mod tests {
 
     fn usage(text: &str) -> Option<[u64; 4]> {
         let body = format!(r#"{{"model":"m","usage":{text}}}"#);
-        let (model, usage) = TokenUsage::of_response(body.as_bytes())?;
+        let (model, usage) = PricedTokens::of_response(body.as_bytes())?;
         assert_eq!(model, "m");
         Some([usage.uncached, usage.cache_read, usage.cache_write, usage.output])
     }
@@ -121,6 +121,6 @@ mod tests {
         for text in ["null", "{}", r#"{"total_tokens":3}"#, r#"{"prompt_tokens":-1}"#, r#"{"prompt_tokens":"3"}"#] {
             assert_eq!(usage(text), None, "{text}");
         }
-        assert!(TokenUsage::of_response(b"<html>").is_none());
+        assert!(PricedTokens::of_response(b"<html>").is_none());
     }
 }
