@@ -67,7 +67,7 @@ pub(crate) fn no_response(reason: &str) -> PyErr {
 /// A failed call, by its outcome: a `ResponseHandle`.
 pub(crate) fn call<'py>(py: Python<'py>, response: impl IntoPyObject<'py>) -> PyErr {
     static FAILURE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let error = FAILURE.import(py, "weir._response", "failure").and_then(|failure| failure.call1((response,)));
+    let error = FAILURE.import(py, "weir._call_failure", "failure").and_then(|failure| failure.call1((response,)));
     error.map_or_else(|error| error, PyErr::from_value)
 }
 

@@ -352,7 +352,8 @@ impl ThreadProgram for PythonThread {
     }
 
     fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {
-        Some(ProgramOrigin { origin: self.origins.get(origin)?.clone(), address: None, is_for_calls: false, tls: None })
+        let is_for_calls = self.program.makes_calls;
+        Some(ProgramOrigin { origin: self.origins.get(origin)?.clone(), address: None, is_for_calls, tls: None })
     }
 
     fn next_start(&self, user: u32) -> Option<Nanos> {
