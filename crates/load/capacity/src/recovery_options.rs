@@ -44,7 +44,7 @@ pub enum RecoveryTrigger {
     Command(String),
 }
 
-/// Length of the stretches that are compared, as a fraction of the observation.
+/// Length of the periods that are compared, as a fraction of the observation.
 const STABLE_DIVISOR: u64 = 3;
 const STABLE_RANGE_S: (u64, u64) = (3, 60);
 /// Maximum time of a command.

@@ -69,7 +69,7 @@ struct ParsedBatchResult<'a> {
 }
 
 impl ParsedResult<'_> {
-    /// Form of the line; None if it is no result.
+    /// Form of the line; None for other lines.
     fn form(&self) -> Option<ResultsForm> {
         match (&self.custom_id, &self.result) {
             (Some(_), Some(_)) => Some(ResultsForm::AnthropicBatch),

@@ -46,7 +46,7 @@ impl K6Thread {
         let took = now - user.began;
         let values = [(BuiltIn::IterationDuration as usize, took.0 as f64 / 1e6), (BuiltIn::Iterations as usize, 1.0)];
         let state = Rc::clone(&user.state);
-        // Functions around the load are no iterations.
+        // Functions around the load do not count as iterations.
         let count = if state.script.group.is_empty() { 2 } else { 1 };
         state.metrics.add_all(&values[..count], &|name: &str, value: &str| state.has_tag(&[], name, value));
         user.end_iteration();

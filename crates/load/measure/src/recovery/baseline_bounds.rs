@@ -1,11 +1,11 @@
 //! What is normal for a service: bounds from the seconds before a trigger.
 //!
 //! Seconds differ by themselves, more so the closer the load is to the capacity. The bounds are wide enough for that, and
-//! a single second outside of them means nothing: judged are stretches.
+//! a single second outside of them means nothing: judged are periods.
 
 use super::recovery_second::RecoverySecond;
 
-/// Fraction of the calls of the baseline that a stretch has to serve.
+/// Fraction of the calls of the baseline that a period has to serve.
 const SERVED_FRACTION: f64 = 0.9;
 /// Standard deviations of a random number of calls that are taken for chance.
 const CHANCE_DEVIATIONS: f64 = 3.0;
@@ -90,7 +90,7 @@ impl BaselineBounds {
         seconds.iter().filter(|second| !self.is_normal(second)).count()
     }
 
-    /// Whether a stretch is within the bounds from its first second on, and as a whole.
+    /// Whether a period is within the bounds from its first second on, and as a whole.
     pub fn is_stable(&self, seconds: &[RecoverySecond]) -> bool {
         let (good, failed) = totals(seconds);
         let allowed = (self.failed_fraction + FAILED_SLACK) * (good + failed);
@@ -100,19 +100,19 @@ impl BaselineBounds {
             && self.serves(seconds)
     }
 
-    /// Whether a stretch has as many good calls as the baseline, for what was offered.
+    /// Whether a period has as many good calls as the baseline, for what was offered.
     pub fn serves(&self, seconds: &[RecoverySecond]) -> bool {
         let offered: f64 = seconds.iter().map(|second| second.offered_per_s).sum();
         !is_less(totals(seconds).0, SERVED_FRACTION * self.good_fraction * offered)
     }
 }
 
-/// Number of seconds of a stretch that may be outside of the bounds.
+/// Number of seconds of a period that may be outside of the bounds.
 pub(super) fn allowed_outliers(seconds: usize) -> usize {
     (seconds / SECONDS_PER_OUTLIER).max(1)
 }
 
-/// Good and failed calls of a stretch.
+/// Good and failed calls of a period.
 pub(super) fn totals(seconds: &[RecoverySecond]) -> (f64, f64) {
     let sum = |count: fn(&RecoverySecond) -> u64| seconds.iter().map(count).sum::<u64>() as f64;
     (sum(|second| second.good), sum(|second| second.failed))

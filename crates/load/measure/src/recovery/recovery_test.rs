@@ -6,7 +6,7 @@
 //!                                 back? then end   \__________/  back?
 //! ```
 //!
-//! Seconds go in, and what the load does next comes out. The test ends with the first stretch that is as the baseline.
+//! Seconds go in, and what the load does next comes out. The test ends with the first period that is as the baseline.
 
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ pub struct RecoveryRules {
     pub baseline_s: usize,
     /// Trigger.
     pub trigger: TriggerLength,
-    /// Length of a stretch as the baseline that is a recovery; at least 3.
+    /// Length of a period as the baseline that is a recovery; at least 3.
     pub stable_s: usize,
     /// Maximum length of the observation and of the return; four times that while a queue drains, and twice that for the
     /// rest.
@@ -105,7 +105,7 @@ pub struct RestFinding {
     /// Length of the rest, in seconds.
     pub duration_s: usize,
     /// Whether it was as before when the load had come back.
-    pub came_back: bool,
+    pub recovered: bool,
     /// Seconds from the return of the load until it was as before; none if it was not.
     pub recovery_s: Option<usize>,
 }
@@ -115,7 +115,7 @@ pub struct RestFinding {
 pub struct RecoveryFinding {
     /// Verdict.
     pub verdict: RecoveryVerdict,
-    /// Seconds from the end of the trigger to the first stretch as before; none without one.
+    /// Seconds from the end of the trigger to the first period as before; none without one.
     pub recovery_s: Option<usize>,
     /// What happened without load; none if the load was not taken away.
     pub rest: Option<RestFinding>,
@@ -215,7 +215,7 @@ impl RecoveryTest {
             return self.end(verdict, Some(from), None, why);
         }
         let limit = self.rules.observe_s.max(self.rules.stable_s);
-        // A stretch that has begun is not cut off.
+        // A period that has begun is not cut off.
         let goes_on = self.is_draining(observed, &bounds) || observed.last().is_some_and(|last| bounds.is_normal(last));
         let is_over = length >= limit && !(length < DRAIN_FACTOR * limit && goes_on);
         if is_over { self.enter(RecoveryPhase::Rest, RecoveryAction::Rest) } else { RecoveryAction::Continue }
@@ -231,7 +231,7 @@ impl RecoveryTest {
             return self.enter(RecoveryPhase::Return, RecoveryAction::Resume);
         }
         if length >= REST_FACTOR * self.rules.observe_s.max(CALM_SECONDS) {
-            return self.end_unrecovered(Some(RestFinding { duration_s: length, came_back: false, recovery_s: None }));
+            return self.end_unrecovered(Some(RestFinding { duration_s: length, recovered: false, recovery_s: None }));
         }
         RecoveryAction::Continue
     }
@@ -242,19 +242,19 @@ impl RecoveryTest {
         let returned = self.seconds_of(RecoveryPhase::Return).get(1..).unwrap_or_default();
         let recovery_s = self.stable_from(returned);
         if recovery_s.is_some() || length > self.rules.observe_s.max(self.rules.stable_s) {
-            let came_back = recovery_s.is_some();
-            return self.end_unrecovered(Some(RestFinding { duration_s, came_back, recovery_s }));
+            let recovered = recovery_s.is_some();
+            return self.end_unrecovered(Some(RestFinding { duration_s, recovered, recovery_s }));
         }
         RecoveryAction::Continue
     }
 
-    /// First second of a stretch as the baseline.
+    /// First second of a period as the baseline.
     fn stable_from(&self, seconds: &[RecoverySecond]) -> Option<usize> {
         let bounds = self.bounds?;
-        seconds.windows(self.rules.stable_s.max(1)).position(|stretch| bounds.is_stable(stretch))
+        seconds.windows(self.rules.stable_s.max(1)).position(|period| bounds.is_stable(period))
     }
 
-    /// Whether the last stretch served the load, and ever faster.
+    /// Whether the last period served the load, and ever faster.
     fn is_draining(&self, observed: &[RecoverySecond], bounds: &BaselineBounds) -> bool {
         let tail = self.tail(observed);
         let medians: Vec<f64> = tail.iter().filter_map(|second| second.quantile_ms(0.5)).collect();

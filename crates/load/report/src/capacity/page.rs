@@ -216,7 +216,7 @@ fn method(report: &CapacityReport) -> Section {
                   when all objectives are met with statistical confidence and the backlog does not grow; it fails as \
                   soon as one is missed. The lower bound is the highest load that passed, less what may have been chance.";
     let test = "The load was the same before and after the trigger, in one run, and its clients gave up and retried as real \
-                ones do. A service has recovered at the first stretch in which calls are as good and as fast as before \
+                ones do. A service has recovered at the first period in which calls are as good and as fast as before \
                 the trigger; one second may be outside of the bounds in five.";
     let text = match (has_search(report), &report.recovery) {
         (true, None) => format!("{loads} {search}"),

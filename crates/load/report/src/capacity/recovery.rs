@@ -210,10 +210,10 @@ mod tests {
             headline(&metastable),
             "metastable at 80.0/s: did not come back within 4 s after a spike to 240/s for 2s"
         );
-        let rest_of = |came_back: bool| {
+        let rest_of = |recovered: bool| {
             let rest = metastable.rest.map(|rest| weir_measure::recovery::RestFinding {
-                came_back,
-                recovery_s: rest.recovery_s.filter(|_| came_back),
+                recovered,
+                recovery_s: rest.recovery_s.filter(|_| recovered),
                 ..rest
             });
             rest_words(&RecoveryReport { rest, ..metastable.clone() })

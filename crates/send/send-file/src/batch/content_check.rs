@@ -1,4 +1,4 @@
-//! Check of responses by the form of their results: what is no result counts as a failed attempt, and is asked again.
+//! Check of responses by the form of their results: what has another form counts as a failed attempt, and is asked again.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -122,10 +122,10 @@ fn a_response_in_another_form_becomes_an_error_of_the_providers() {
 #[test]
 fn what_had_no_response_lands_where_the_provider_puts_it() {
     let timeout = (no_response(FailureKind::Timeout), Some(Err("timed out")));
-    let refused = (no_response(FailureKind::Connect), Some(Err("connection refused")));
+    let unreachable = (no_response(FailureKind::Connect), Some(Err("connection refused")));
     for (state, (cause, outcome), code, result) in [
         (State::DeadLettered, timeout, "request_timeout", "timeout_error"),
-        (State::DeadLettered, refused, "batch_cancelled", "canceled"),
+        (State::DeadLettered, unreachable, "batch_cancelled", "canceled"),
         (State::DeadLettered, (no_response(FailureKind::Reset), Some(Err("reset"))), "connection_error", "api_error"),
         (
             State::DeadLettered,
@@ -136,7 +136,7 @@ fn what_had_no_response_lands_where_the_provider_puts_it() {
         (State::DeadLettered, (None, None), "invalid_request", "invalid_request_error"),
         (State::DeadLettered, (Some(DispatchFailure::TooHeavy), None), "invalid_request", "invalid_request_error"),
         (State::DeadLettered, (Some(DispatchFailure::MaybeSent), None), "maybe_sent", "api_error"),
-        (State::DeadLettered, (Some(DispatchFailure::HostDown), refused.1), "batch_cancelled", "canceled"),
+        (State::DeadLettered, (Some(DispatchFailure::HostDown), unreachable.1), "batch_cancelled", "canceled"),
         (State::DeadLettered, (Some(DispatchFailure::HostDown), None), "batch_cancelled", "canceled"),
         (State::Expired, timeout, "batch_expired", "expired"),
         (State::Expired, (None, None), "batch_expired", "expired"),

@@ -173,7 +173,7 @@ fn a_metastable_service_comes_back_when_its_load_is_taken_away() {
     let found = test.finding("not reached");
     assert_eq!(found.verdict, RecoveryVerdict::Metastable, "{found:?}");
     let rest = found.rest.unwrap();
-    assert!(rest.came_back && rest.recovery_s.is_some_and(|s| s <= 2), "{rest:?}");
+    assert!(rest.recovered && rest.recovery_s.is_some_and(|s| s <= 2), "{rest:?}");
     // What has piled up: up to 15 s by the spike, and half a request for each that is served, for 20 s.
     assert!((8..38).contains(&rest.duration_s), "{rest:?}");
     assert!(found.reason.contains(" of 75 calls per second succeeded in the last 10 s, with "), "{}", found.reason);
@@ -201,7 +201,7 @@ fn a_service_that_stays_slower_is_degraded() {
     });
     let found = test.finding("not reached");
     assert_eq!(found.verdict, RecoveryVerdict::Degraded, "{found:?}");
-    assert_eq!(found.rest.map(|rest| rest.came_back), Some(false));
+    assert_eq!(found.rest.map(|rest| rest.recovered), Some(false));
     assert!(found.reason.starts_with("all of the load is served, with a median of "), "{}", found.reason);
 }
 

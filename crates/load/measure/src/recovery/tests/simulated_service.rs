@@ -78,7 +78,7 @@ pub(super) struct SimulatedService {
     number: u64,
     events: BinaryHeap<TimedEvent>,
     calls: Vec<SimulatedCall>,
-    /// Requests that wait, with those that nobody waits for any longer.
+    /// Requests that wait, with those whose callers have left.
     queue: VecDeque<(usize, u64)>,
     busy: usize,
     seen: Interval,
@@ -100,7 +100,7 @@ impl SimulatedService {
         }
     }
 
-    /// The next second, with so many calls per second at random.
+    /// The next second, with this many calls per second at random.
     pub(super) fn second(&mut self, level: f64) -> RecoverySecond {
         let (from, until) = (self.now, self.now + 1.0);
         let mut at = from + self.rng.exponential() / level;
@@ -146,7 +146,7 @@ impl SimulatedService {
         self.serve();
     }
 
-    /// Gives free slots to the requests that have waited longest, whoever still waits for them.
+    /// Gives free slots to the requests that have waited longest, also to those whose callers have left.
     fn serve(&mut self) {
         while self.busy < self.model.slots {
             let Some((call, attempt)) = self.queue.pop_front() else { return };

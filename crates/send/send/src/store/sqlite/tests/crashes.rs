@@ -182,7 +182,7 @@ proptest! {
     }
 }
 
-/// A claim of so many jobs of the usual lane.
+/// A claim of this many jobs of the usual lane.
 fn claim_of(max_jobs: usize) -> ClaimRequest {
     ClaimRequest {
         now: UnixMs(1),
