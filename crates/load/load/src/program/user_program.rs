@@ -165,7 +165,8 @@ pub trait ThreadProgram: fmt::Debug + Send {
         queue.close();
     }
 
-    /// Origin that a send has named; called once for each.
+    /// Origin that a send has named; called once for each. Origin 0 is that of the load: it is asked for whether its
+    /// requests are calls.
     fn origin(&self, _origin: OriginId) -> Option<ProgramOrigin> {
         None
     }
