@@ -56,7 +56,7 @@ fn send_to(exchange: &Serving, weir: &Weir) -> Running {
     send(weir, &url, &["--keys-file", "keys.txt", "--limit", LIMIT, "--delay-bound", "400ms", "--ordered"])
 }
 
-/// A sender of so many jobs that has begun.
+/// A sender of this many jobs that has begun.
 fn sending(exchange: &Serving, count: usize) -> (Weir, Running) {
     let weir = Weir::new();
     jobs(&weir, count);
