@@ -5,7 +5,6 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::agents::Coordinator;
-use weir::load::program::UserProgram;
 use weir::load::{LoadPlan, setup};
 use weir::measure::RunProgress;
 
@@ -43,12 +42,7 @@ pub(crate) fn load(
         let script = script.map(|script| OpenedScript(Arc::new(script)));
         if let Some(script) = script.as_ref().filter(|_| options.program.is_none()) {
             let program = script.shared(&plan, &options).map_err(|why| errors::flags(&why))?;
-            let makes_calls = program.makes_calls();
             plan = plan.driven_by(Arc::new(program), &options).map_err(|e| errors::plan(&e))?;
-            // All hosts of its users are of gRPC.
-            if makes_calls {
-                plan.target.url = plan.target.url.replacen("http", "grpc", 1);
-            }
         }
         if let Some(k6) = &mut k6 {
             plan = k6.prepare(&options, plan)?;

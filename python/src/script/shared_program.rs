@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pyo3::prelude::*;
-use weir::load::program::{ProgramThread, ThreadProgram, UserProgram};
+use weir::load::program::{ProgramCalls, ProgramThread, ThreadProgram, UserProgram};
 use weir::measure::run_steps::StepFacts;
 use weir::scenario::plan::OriginTable;
 
@@ -30,8 +30,8 @@ impl UserProgram for SharedProgram {
         true
     }
 
-    fn makes_calls(&self) -> bool {
-        self.0.makes_calls
+    fn calls(&self) -> ProgramCalls {
+        if self.0.makes_calls { ProgramCalls::Always } else { ProgramCalls::Never }
     }
 
     fn sockets_per_user(&self) -> u64 {

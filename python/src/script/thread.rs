@@ -352,8 +352,7 @@ impl ThreadProgram for PythonThread {
     }
 
     fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {
-        let is_for_calls = self.program.makes_calls;
-        Some(ProgramOrigin { origin: self.origins.get(origin)?.clone(), address: None, is_for_calls, tls: None })
+        Some(ProgramOrigin { origin: self.origins.get(origin)?.clone(), address: None, is_for_calls: false, tls: None })
     }
 
     fn next_start(&self, user: u32) -> Option<Nanos> {

@@ -160,12 +160,7 @@ impl PythonLoad {
             return self.script.coordinate(plan.users).map(|()| plan.of_script(&self.options.path));
         }
         let program = self.script.program(&plan, options)?;
-        let makes_calls = program.makes_calls();
-        let mut plan = plan.driven_by(program, options).map_err(|error| error.to_string())?;
-        // All hosts of its users are of gRPC.
-        if makes_calls {
-            plan.target.url = plan.target.url.replacen("http", "grpc", 1);
-        }
+        let plan = plan.driven_by(program, options).map_err(|error| error.to_string())?;
         Ok(plan.of_script(&self.options.path))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use weir_base::Nanos;
-use weir_load::program::{ProgramThread, StepNames, ThreadProgram, UserProgram};
+use weir_load::program::{ProgramCalls, ProgramThread, StepNames, ThreadProgram, UserProgram};
 use weir_machine::lock::{lock, try_lock};
 use weir_machine::max_connections;
 use weir_measure::run_script::RunScript;
@@ -342,8 +342,8 @@ impl UserProgram for K6Program {
         if has_sockets { MAX_SOCKETS as u64 } else { 0 }
     }
 
-    fn makes_calls(&self) -> bool {
-        self.script.makes_calls()
+    fn calls(&self) -> ProgramCalls {
+        if self.script.makes_calls() { ProgramCalls::ByOrigin } else { ProgramCalls::Never }
     }
 
     fn measured(&self, elapsed: Nanos) -> Option<RunScript> {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::requests::{authorization, read_body};
 use super::run_length::RunLength;
 use super::{LoadPlan, Pacing, PlanError};
+use crate::grpc::GrpcCalls;
 use crate::http2::Http2Plan;
 use crate::options::Options;
-use crate::program::{ProgramThread, RemoteProgram, UserProgram};
+use crate::program::{ProgramCalls, ProgramThread, RemoteProgram, UserProgram};
 use crate::steps::{
     OriginResolver, ProgramFlows, ProgramPlan, ResolvedOrigin, StepFlows, UserFlow, UserTable, distinct,
 };
@@ -27,7 +28,10 @@ impl LoadPlan {
     /// If TLS cannot be configured.
     pub fn driven_by(self, program: Arc<dyn UserProgram>, options: &Options) -> Result<Self, PlanError> {
         let per_user = program.connections_per_user().max(1);
-        let of_calls = program.makes_calls().then(Http2Plan::of_calls_alone);
+        let calls = program.calls();
+        let are_calls = calls == ProgramCalls::Always;
+        let of_calls = |target: Target| Target { url: target.url.replacen("http", "grpc", 1), ..target };
+        let http2 = self.http2.map(|http2| Http2Plan { shares_users: true, ..http2 }.for_calls(are_calls));
         let until = RunLength::of(options)?.of_iterations(&self.pacing);
         Ok(Self {
             users: self.connections,
@@ -36,7 +40,9 @@ impl LoadPlan {
             // A user opens its connections itself, when the program first needs them.
             preconnect: 0,
             requests: Vec::new(),
-            http2: self.http2.map(|http2| Http2Plan { shares_users: true, ..http2 }).or(of_calls),
+            http2: http2.or_else(|| (calls == ProgramCalls::ByOrigin).then(Http2Plan::of_calls_alone)),
+            grpc: if are_calls { Some(GrpcCalls::of(None)) } else { self.grpc },
+            target: if are_calls { of_calls(self.target) } else { self.target },
             program: Some(ProgramPlan {
                 program,
                 resolver: OriginResolver::new(options)?,

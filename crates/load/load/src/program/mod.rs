@@ -39,7 +39,8 @@ pub use self::script_path::{is_javascript, is_python, is_script, take_script};
 pub use self::socket::{SocketCommand, SocketEnd, SocketEvent, SocketId, SocketMessage, SocketOpening};
 pub use self::step_names::StepNames;
 pub use self::user_program::{
-    ProgramCall, ProgramOrigin, ProgramResponse, ProgramThread, RequestTimes, StreamPart, ThreadProgram, UserProgram,
+    ProgramCall, ProgramCalls, ProgramOrigin, ProgramResponse, ProgramThread, RequestTimes, StreamPart, ThreadProgram,
+    UserProgram,
 };
 pub use self::user_shape::UserShape;
 pub use crate::event_streams::{ArrivedEvent, ArrivedEvents};

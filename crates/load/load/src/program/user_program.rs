@@ -41,9 +41,9 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether requests of it may be calls of gRPC: those to an origin [for calls](ProgramOrigin::is_for_calls).
-    fn makes_calls(&self) -> bool {
-        false
+    /// Which of its requests are calls of gRPC.
+    fn calls(&self) -> ProgramCalls {
+        ProgramCalls::Never
     }
 
     /// What it has measured itself so far, as the result will have it; `None` of most programs.
@@ -165,11 +165,21 @@ pub trait ThreadProgram: fmt::Debug + Send {
         queue.close();
     }
 
-    /// Origin that a send has named; called once for each. Origin 0 is that of the load: it is asked for whether its
-    /// requests are calls.
+    /// Origin that a send has named; called once for each.
     fn origin(&self, _origin: OriginId) -> Option<ProgramOrigin> {
         None
     }
+}
+
+/// Which requests of a program are calls of gRPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramCalls {
+    /// None.
+    Never,
+    /// Those to an origin [for calls](ProgramOrigin::is_for_calls), each user of which has a connection of its own.
+    ByOrigin,
+    /// All of them: connections are those of the load.
+    Always,
 }
 
 /// Destination of a program's requests.

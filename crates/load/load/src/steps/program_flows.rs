@@ -68,8 +68,6 @@ impl<'a> ProgramFlows<'a> {
         target: ResolvedOrigin,
         target_name: String,
     ) -> Self {
-        let is_for_calls = program.origin(OriginId(0)).is_some_and(|named| named.is_for_calls);
-        let target = if is_for_calls { target.for_calls() } else { target };
         Self {
             plan,
             program,
@@ -253,8 +251,7 @@ impl UserFlow for ProgramFlows<'_> {
     }
 
     fn is_for_calls(&self, origin: OriginId) -> bool {
-        let named = || self.origins.get(&origin).is_some_and(|(_, resolved)| resolved.is_for_calls);
-        if origin.0 == 0 { self.target.is_for_calls } else { named() }
+        self.origins.get(&origin).is_some_and(|(_, resolved)| resolved.is_for_calls)
     }
 
     fn origin_name(&self, _scenario: u32, origin: OriginId) -> String {
