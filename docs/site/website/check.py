@@ -123,7 +123,7 @@ def _dead_links(site: Path, pages: dict[str, Html], page: Html) -> Iterator[str]
 
 @cache
 def _path(site: Path, folder: Path, target: str) -> str | None:
-    """Path in the site of a file that a page in this folder links to. Cached: pages of a folder share a contents list."""
+    """Path in the site of a file that a page in this folder links to. Cached: all pages share a contents list."""
     file = folder / unquote(target)
     if file.is_dir():
         file /= "index.html"
