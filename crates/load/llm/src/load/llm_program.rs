@@ -117,6 +117,10 @@ impl UserProgram for LlmProgram {
         self.0.has_turns
     }
 
+    fn has_script(&self) -> bool {
+        false
+    }
+
     fn thread(&self, thread: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {
         let inbox = match &self.0.inboxes {
             Some(inboxes) => {

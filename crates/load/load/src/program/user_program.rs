@@ -56,6 +56,11 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether its calls run a script of the user, whose time the report has: late sends may be the script's then.
+    fn has_script(&self) -> bool {
+        true
+    }
+
     /// Whether a call may wait for ever, in a function that nothing interrupts. The load then ends without it.
     fn may_block(&self) -> bool {
         false

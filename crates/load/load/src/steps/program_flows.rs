@@ -142,9 +142,11 @@ impl UserFlow for ProgramFlows<'_> {
             }
         };
         (subject.scenario, subject.intended) = (call.scenario, call.intended);
-        let took = clock::monotonic() - begun;
-        self.script_time.total += took;
-        self.script_time.longest = self.script_time.longest.max(took);
+        if self.plan.program.has_script() {
+            let took = clock::monotonic() - begun;
+            self.script_time.total += took;
+            self.script_time.longest = self.script_time.longest.max(took);
+        }
         let (call_step, is_success) = (call.step, call.is_success);
         self.held_as = call.held_as;
         if let FlowEvent::Failed { kind, .. } = event {
