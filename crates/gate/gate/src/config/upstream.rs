@@ -268,7 +268,7 @@ fn certificates(table: &DocumentTable<'_>) -> (TlsOptions, Option<String>) {
         Some(name.to_owned())
     });
     table.check_unknown_keys();
-    let options = TlsOptions { cacert, cert, key, insecure };
+    let options = TlsOptions { cacert, cert, key, insecure, ..TlsOptions::default() };
     if unreadable {
         return (options, server_name);
     }
