@@ -65,8 +65,8 @@ fn users_that_never_end_are_cut_off_and_others_go_on() {
     for (harm, place) in [
         ("for (;;) Math.sqrt(2);", Some("users.js:7")),
         ("const f = () => Promise.resolve().then(f); await f();", None),
-        ("for (;;) await null;", Some("users.js:7")),
-        ("for (;;) { try { for (;;) {} } catch { continue; } }", Some("users.js:7")),
+        ("for (;;) await null;", None),
+        ("for (;;) { try { for (;;) Math.sqrt(2); } catch { continue; } }", Some("users.js:7")),
         ("const f = function* () { for (;;) yield 1; }; for (const one of f()) one;", None),
         ("[...new Array(1e4).keys()].sort(() => { for (;;) {} });", None),
         ("/^(a+)+$/.test('a'.repeat(40) + 'b');", None),

