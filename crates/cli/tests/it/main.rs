@@ -59,6 +59,7 @@ mod k6_sockets;
 mod listen_names;
 mod llm;
 mod llm_capacity;
+mod llm_clients;
 mod llm_errors;
 mod llm_result;
 mod llm_sessions;
