@@ -60,9 +60,7 @@ impl TokenCount {
         let whole = |drawn: f64| (drawn.round() as u64).clamp(1, Self::MAX);
         match self {
             Self::Constant(count) => count,
-            Self::Normal { mean, deviation } => {
-                whole(mean as f64 + deviation as f64 * rng.normal())
-            }
+            Self::Normal { mean, deviation } => whole(mean as f64 + deviation as f64 * rng.normal()),
             Self::Exponential { mean } => whole(mean as f64 * rng.exponential()),
             Self::Lognormal { median, p95 } => {
                 let sigma = (p95 as f64 / median as f64).ln() / NORMAL_P95;
@@ -81,9 +79,8 @@ impl FromStr for TokenCount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!("invalid number of tokens '{text}'; write e.g. 550, 550+-150, 400..700 or lognormal 500 2000")
-        };
+        let wrong =
+            || format!("invalid number of tokens '{text}'; write e.g. 550, 550+-150, 400..700 or lognormal 500 2000");
         let count = |part: &str| units::count(part.trim()).ok().filter(|n| *n <= Self::MAX).ok_or_else(wrong);
         let at_least_one = |n: u64| if n == 0 { Err(wrong()) } else { Ok(n) };
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -173,9 +170,19 @@ mod tests {
 
     #[test]
     fn what_is_no_distribution_is_an_error() {
-        for wrong in ["", "0", "exponential", "exponential 0", "exponential 1 2", "lognormal 5", "lognormal 5 4", "pareto 5 5",
-            "pareto 0 5", "normal 5 4", "5 4"]
-        {
+        for wrong in [
+            "",
+            "0",
+            "exponential",
+            "exponential 0",
+            "exponential 1 2",
+            "lognormal 5",
+            "lognormal 5 4",
+            "pareto 5 5",
+            "pareto 0 5",
+            "normal 5 4",
+            "5 4",
+        ] {
             let why = wrong.parse::<TokenCount>().expect_err(wrong);
             assert!(why.starts_with(&format!("invalid number of tokens '{wrong}'")), "{why}");
         }

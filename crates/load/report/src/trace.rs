@@ -3,8 +3,8 @@
 use super::ansi::AnsiPaint;
 use super::number_format::{count, ms_like, rate, truncate, wrap};
 use super::replay::{plural, time};
-use weir_measure::Run;
 use weir_histogram::percentiles::Percentiles;
+use weir_measure::Run;
 use weir_measure::run_trace::{RunTrace, TracedClient};
 
 /// Columns of a label.

@@ -54,12 +54,18 @@ impl ClientMix {
         let mut clients: Vec<LoadClient> = Vec::with_capacity(nodes.len());
         for (at, node) in nodes.iter().enumerate() {
             if at == Self::MAX_CLIENTS {
-                node.error(format!("more than {at} clients"), "put those that are alike together, with the sum of their rates");
+                node.error(
+                    format!("more than {at} clients"),
+                    "put those that are alike together, with the sum of their rates",
+                );
                 break;
             }
             let Some(client) = client(node, at) else { continue };
             if clients.iter().any(|other| other.name == client.name) {
-                node.error(format!("a second client with the name {:?}", client.name), r#"give it another one, name = "...""#);
+                node.error(
+                    format!("a second client with the name {:?}", client.name),
+                    r#"give it another one, name = "...""#,
+                );
             }
             clients.push(client);
         }

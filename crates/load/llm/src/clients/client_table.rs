@@ -22,7 +22,8 @@ const MAX_PREFIX: u64 = 1_000_000;
 /// Maximum characters of a name.
 const MAX_NAME: usize = 64;
 /// Remedy of a number of tokens.
-const TOKENS: &str = r#"write e.g. 550, "400..700", "lognormal 500 2000" (median, p95), "exponential 300" or "pareto 50 900""#;
+const TOKENS: &str =
+    r#"write e.g. 550, "400..700", "lognormal 500 2000" (median, p95), "exponential 300" or "pareto 50 900""#;
 
 /// Reads the client number `at` of a file; `None`, with an error, if it is none.
 pub(super) fn client(node: &DocumentNode<'_>, at: usize) -> Option<LoadClient> {
@@ -33,7 +34,10 @@ pub(super) fn client(node: &DocumentNode<'_>, at: usize) -> Option<LoadClient> {
     let turns = table.get("turns");
     let conversations = table.get("conversations").and_then(|node| fraction(&node));
     if let (Some(turns), None) = (&turns, conversations) {
-        turns.error("turns without conversations", r#"write the share of sessions with several turns, conversations = "30%""#);
+        turns.error(
+            "turns without conversations",
+            r#"write the share of sessions with several turns, conversations = "30%""#,
+        );
     }
     let client = LoadClient {
         name,
@@ -80,7 +84,8 @@ fn stages(table: &DocumentTable<'_>) -> Vec<LoadStage> {
         (Some(rate), None) => rate,
         (None, Some(stages)) => stages,
         (Some(_), Some(_)) => {
-            table.error("rate and stages cannot be combined", r#"keep one; a rate over time is stages = "0-8/1m,8/5m""#);
+            table
+                .error("rate and stages cannot be combined", r#"keep one; a rate over time is stages = "0-8/1m,8/5m""#);
             Vec::new()
         }
         (None, None) => {
@@ -104,7 +109,8 @@ fn arrivals(table: &DocumentTable<'_>) -> Arrivals {
         }
         (Some("constant"), None) => return Arrivals::Constant,
         (Some("gamma" | "weibull"), None) => {
-            table.error("arrivals in bursts without cv", "write the standard deviation of gaps by their mean, cv = 2.5");
+            table
+                .error("arrivals in bursts without cv", "write the standard deviation of gaps by their mean, cv = 2.5");
             return Arrivals::Poisson;
         }
         (_, None) => return Arrivals::Poisson,

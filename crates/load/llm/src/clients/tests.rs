@@ -17,8 +17,7 @@ fn mix(text: &str) -> ClientMix {
 
 #[test]
 fn a_client_has_the_values_of_its_table_and_defaults() {
-    let read = mix(
-        r#"
+    let read = mix(r#"
         [[client]]
         name = "chat"
         stages = "0-8/1m,8/5m"
@@ -33,8 +32,7 @@ fn a_client_has_the_values_of_its_table_and_defaults() {
         [[client]]
         rate = "30/m"
         input_tokens = 9
-        "#,
-    );
+        "#);
     let stage = |from_per_s, to_per_s, s| LoadStage { from_per_s, to_per_s, length: Nanos::from_secs(s) };
     let chat = LoadClient {
         name: "chat".to_owned(),
@@ -74,7 +72,10 @@ fn each_mistake_is_a_line_with_its_place() {
         ("[[client]]\nrate = 1\nconversations = 2\n", "invalid fraction 2; write e.g. \"30%\""),
         ("[[client]]\nrate = 1\nturns = 3\n", "turns without conversations; write the share"),
         ("[[client]]\nrate = 1\nthink = \"soon\"\n", "invalid think time 'soon'"),
-        ("[[client]]\nrate = 1\n[[client]]\nrate = 1\nname = \"client 1\"\n", "a second client with the name \"client 1\""),
+        (
+            "[[client]]\nrate = 1\n[[client]]\nrate = 1\nname = \"client 1\"\n",
+            "a second client with the name \"client 1\"",
+        ),
         ("[[client]]\nrate = 1\nratio = 2\n", "unknown key"),
         ("[[client]]\nrate = 1\nname = \"\"\n", "invalid name \"\"; write 1 to 64 characters"),
         ("[load]\nrate = 1\n", "unknown key"),
@@ -211,8 +212,7 @@ proptest! {
 
 #[test]
 fn the_share_of_conversations_the_turns_and_the_rates_are_those_that_are_asked_for() {
-    let mix = mix(
-        r#"
+    let mix = mix(r#"
         [[client]]
         name = "talks"
         stages = "10/100s,40/100s"
@@ -222,8 +222,7 @@ fn the_share_of_conversations_the_turns_and_the_rates_are_those_that_are_asked_f
         [[client]]
         name = "asks"
         rate = 5
-        "#,
-    );
+        "#);
     let all: Vec<_> = sessions_until(&mix, 3, Nanos::from_secs(200));
     let count = |client: u32, from: u64, to: u64| {
         let within = |at: &Nanos| (Nanos::from_secs(from)..Nanos::from_secs(to)).contains(at);

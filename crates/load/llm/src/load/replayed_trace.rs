@@ -1,7 +1,7 @@
 //! Trace of a load: its reader, and what it has read.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::client_times::ClientTimes;
@@ -67,8 +67,7 @@ impl ReplayedTrace {
         let (thread, primed) = FeederThread::new("trace");
         let (batches, inboxes) = ArrivalBatches::new(threads, primed);
         let (format, has_turns, clients) = (source.format(), source.has_turns(), source.clients());
-        let client_times =
-            (!clients.is_empty()).then(|| Arc::new(Mutex::new(ClientTimes::new(clients.len(), warmup))));
+        let client_times = (!clients.is_empty()).then(|| Arc::new(Mutex::new(ClientTimes::new(clients.len(), warmup))));
         let rate = (source.sampled_rate() * pace.speed).clamp(RATES.0, RATES.1);
         let feeder = TraceFeeder { source, pace, progress: Arc::clone(&progress), batches, last: Nanos::ZERO };
         let own = Self {
