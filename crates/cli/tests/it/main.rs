@@ -61,6 +61,7 @@ mod k6_transport;
 mod listen_names;
 mod llm;
 mod llm_capacity;
+mod llm_clients;
 mod llm_errors;
 mod llm_result;
 mod llm_sessions;
