@@ -173,7 +173,8 @@ fn versions_and_cipher_suites_are_those_that_openssl_sees() {
         output.stderr.lines().next().unwrap_or_default().to_owned()
     };
     // As OpenSSL names the suite, then as its registered name is.
-    let suite = |keys: &str| format!("ECDHE-{keys}-CHACHA20-POLY1305 tls1.2 TLS_ECDHE_{keys}_WITH_CHACHA20_POLY1305_SHA256");
+    let suite =
+        |keys: &str| format!("ECDHE-{keys}-CHACHA20-POLY1305 tls1.2 TLS_ECDHE_{keys}_WITH_CHACHA20_POLY1305_SHA256");
     for (options, expected) in [
         ("{ tlsVersion: http.TLS_1_3 }", "TLSv1.3 TLS_AES_256_GCM_SHA384 tls1.3 TLS_AES_256_GCM_SHA384".to_owned()),
         (
@@ -197,8 +198,14 @@ fn versions_and_cipher_suites_are_those_that_openssl_sees() {
 fn options_that_weir_does_not_have_are_named_before_anything_is_sent() {
     let server = Server::hello();
     for (options, reason) in [
-        ("{ tlsVersion: http.TLS_1_1 }", "options.tlsVersion: 'tls1.1' is not supported; weir has 'tls1.2' and 'tls1.3'"),
-        ("{ tlsCipherSuites: ['TLS_RSA_WITH_RC4_128_SHA'] }", "no cipher suite 'TLS_RSA_WITH_RC4_128_SHA'; choose TLS_"),
+        (
+            "{ tlsVersion: http.TLS_1_1 }",
+            "options.tlsVersion: 'tls1.1' is not supported; weir has 'tls1.2' and 'tls1.3'",
+        ),
+        (
+            "{ tlsCipherSuites: ['TLS_RSA_WITH_RC4_128_SHA'] }",
+            "no cipher suite 'TLS_RSA_WITH_RC4_128_SHA'; choose TLS_",
+        ),
         ("{ dns: { select: 'last' } }", "invalid options.dns.select 'last'"),
         ("{ rps: -1 }", "invalid options.rps -1"),
         ("{ localIPs: '127.0.0.1' }", "options.localIPs is not supported"),
@@ -281,8 +288,10 @@ fn a_name_is_looked_up_again_when_its_time_is_over() {
     let (first, second) = two_services().expect("a port");
     let folder = Weir::new();
     folder.write("hosts", "127.0.0.1 shop.test\n");
-    folder.write("users.js", script(
-        "export const options = { noConnectionReuse: true, dns: { ttl: '0' } };
+    folder.write(
+        "users.js",
+        script(
+            "export const options = { noConnectionReuse: true, dns: { ttl: '0' } };
         export default () => {
           console.log(http.get(HOST).body);
           for (let at = 0; at < 3000; at += 1) {
@@ -290,7 +299,8 @@ fn a_name_is_looked_up_again_when_its_time_is_over() {
             sleep(0.02);
           }
         };",
-    ));
+        ),
+    );
     let host = format!("HOST=http://shop.test:{}/", first.port());
     let args = ["load", "-q", "-s", "users.js", "-e", &host, "-c", "1", "-n", "1"];
     let mut command = Serving::command_with_hosts(&folder, &args);
@@ -324,9 +334,13 @@ fn requests_and_responses_are_in_the_log_on_demand() {
         );
         let (output, _) = play(&server, &script(&body), &ONCE);
         let log = &output.stderr;
-        let parts = ["Request:\nPOST /away HTTP/1.1\n", "X-A: b\n", "Response:\nHTTP/1.1 302 Found\n", "Location: /home\n"];
+        let parts =
+            ["Request:\nPOST /away HTTP/1.1\n", "X-A: b\n", "Response:\nHTTP/1.1 302 Found\n", "Location: /home\n"];
         assert!(parts.iter().all(|part| log.contains(part)), "{log}");
-        assert!(log.contains("Request:\nGET /home HTTP/1.1\n") && log.contains("Response:\nHTTP/1.1 200 Said\n"), "{log}");
+        assert!(
+            log.contains("Request:\nGET /home HTTP/1.1\n") && log.contains("Response:\nHTTP/1.1 200 Said\n"),
+            "{log}"
+        );
         assert_eq!((log.contains("\n\nsent\n"), log.contains("\n\na body\n")), (has_bodies, has_bodies), "{log}");
     }
 }
@@ -356,7 +370,8 @@ fn secrets_are_sent_and_shown_nowhere() {
     assert!(report.contains("with ***"), "{report}");
     // One iteration, shown whole; and variables as a source.
     let host = format!("HOST={}", server.url(""));
-    let flags = ["run", "users.js", "-v", "-e", &host, "-e", "K6_SECRET_SOURCE=env=SHOP_", "-e", "SHOP_token=k9-of-variables"];
+    let flags =
+        ["run", "users.js", "-v", "-e", &host, "-e", "K6_SECRET_SOURCE=env=SHOP_", "-e", "SHOP_token=k9-of-variables"];
     let output = folder.run(&flags);
     assert!(output.stdout.contains("***") && !format!("{output:?}").contains("k9-of-variables"), "{output:?}");
     assert!(server.seen().iter().any(|seen| seen.header("x-custom") == Some("k9-of-variables")));
