@@ -1,7 +1,6 @@
 //! The reply to a call: the upstream's response as a route changes it, or one of the gateway's own.
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
-use http_body_util::BodyExt;
 
 use super::headers;
 use super::local_responses;
@@ -27,7 +26,7 @@ impl RoutedRequest<'_> {
         };
         let body = body.unwrap_or_else(|body| body);
         head.version = Version::HTTP_11;
-        Response::from_parts(head, server_body(body).with_passed_fields(passed)).into()
+        Response::from_parts(head, self.server_body(body).with_passed_fields(passed)).into()
     }
 
     /// The reply to a request that switches to another protocol.
@@ -76,16 +75,9 @@ impl RoutedRequest<'_> {
                 headers::remove_content_headers(head.status, &mut head.headers);
                 self.edit_response(&mut head.headers);
                 head.version = Version::HTTP_11;
-                Response::from_parts(head, server_body(body).with_passed_fields(passed))
+                Response::from_parts(head, self.server_body(body).with_passed_fields(passed))
             }
             None => self.error_format.format(local_responses::no_response(&call_trace)),
         }
-    }
-}
-
-fn server_body(body: CallBody) -> ResponseBody {
-    match body {
-        CallBody::Buffered(bytes) => bytes.into(),
-        CallBody::Streaming(_) => ResponseBody::from_stream(body.map_err(Into::into)),
     }
 }

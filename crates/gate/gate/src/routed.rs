@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
 use http_body::Body as _;
 
 use super::call_spans::CallSpanFacts;
+use super::culprit_guard::RequestUse;
 use super::forwarding::set_forwarded;
 use super::gate_route::GateRoute;
 use super::headers;
@@ -49,6 +50,8 @@ pub(super) struct RoutedRequest<'a> {
     pub(super) context: &'a RequestContext,
     pub(super) tracer: Option<&'a Tracer>,
     pub(super) error_format: ErrorFormat,
+    /// Culprits of its upstream, and its use of a slot.
+    pub(super) slot_use: RequestUse<'a>,
 }
 
 impl RoutedRequest<'_> {
@@ -77,8 +80,12 @@ impl RoutedRequest<'_> {
             });
         self.context.set_progress(Some(&self.route.label), "reading_body");
         let spread = self.engine.spread();
+        let shed_early = || {
+            let of_culprit = self.shed_culprit_early(priority);
+            of_culprit.or_else(|| self.engine.shed_early(self.plan, priority, spread, deadline))
+        };
         if !body.is_end_stream()
-            && let Some(failed) = self.engine.shed_early(self.plan, priority, spread, deadline)
+            && let Some(failed) = shed_early()
         {
             return self.reject(parts, &headers, failed);
         }
@@ -86,6 +93,9 @@ impl RoutedRequest<'_> {
             Ok(read) => read,
             Err(response) => return self.error_format.format(response).into(),
         };
+        if let Err(failed) = self.begin_use(priority) {
+            return self.reject(parts, &headers, failed);
+        }
         let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));
         if traced.is_some() {
             headers.remove("traceparent");
@@ -190,7 +200,9 @@ impl RoutedRequest<'_> {
     /// Counts a rejection of the caller, and adds what logs show of it.
     fn note_rejection(&self, ended: &mut Result<CallResponse, CallFailure>) {
         let Err(CallFailure { reason: CallFailureReason::Rejected(why), call_trace, .. }) = ended else { return };
-        self.route.caller_policy.record_rejected(self.engine.timer().now(), self.caller, why.reason);
+        let now = self.engine.timer().now();
+        self.slot_use.rejected(now, self.caller, why.reason);
+        self.route.caller_policy.record_rejected(now, self.caller, why.reason);
         if self.context.is_logged() || self.call_logger.is_some() || self.tracer.is_some() {
             call_trace.rejected_call = Some(self.caller.rejected_call(&self.route.label));
         }

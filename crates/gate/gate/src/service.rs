@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 
 use super::caller::CallerVerdict;
 use super::config_cell::{CachedRuntime, ConfigCell};
+use super::culprit_guard::RequestUse;
 use super::distributed_limits::DistributedLimits;
 use super::gate_route::RouteSide;
 use super::headers;
@@ -195,7 +196,7 @@ impl server::Service for Service {
         };
         let (seed, peer) = (self.options.seed, context.peer().ip());
         let side = route.side_chooser.choose(&headers, peer, &route.proxies, seed, || local.random_bits());
-        let RouteSide { plan, hash_by, .. } = &route.sides[side.index];
+        let RouteSide { plan, hash_by, culprits, .. } = &route.sides[side.index];
         let key = hash_by.as_ref().and_then(|by| key_source::key(by, &headers, peer, &route.proxies, seed));
         let client = tls.and_then(|tls| tls.client.as_ref());
         let caller = route.caller_policy.caller(&headers, &captures, peer, client);
@@ -218,6 +219,7 @@ impl server::Service for Service {
             context,
             tracer: local.tracer.as_ref(),
             error_format,
+            slot_use: RequestUse::new(culprits.as_ref()),
         };
         let CallerVerdict { priority, rejection, .. } = verdict;
         if let Some(rejection) = rejection {

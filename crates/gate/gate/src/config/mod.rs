@@ -5,6 +5,7 @@ mod caller;
 mod client_headers;
 mod cluster;
 mod condition;
+mod culprits;
 mod difference;
 mod file;
 mod forwarding_headers;
@@ -69,6 +70,7 @@ use weir_resilience::admission::AdmissionConfig;
 use weir_resilience::policy::Policy;
 use weir_resilience::ratelimit::per_caller::CallerRule;
 use weir_resilience::upstream::circuit_breaker::BreakerRule;
+use weir_resilience::culprits::CulpritRule;
 use weir_resilience::upstream::client_throttle::ThrottleRule;
 use weir_resilience::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir_retry::deadline::DeadlineFormat;
@@ -163,6 +165,8 @@ pub struct UpstreamConfig {
     pub breaker: Option<BreakerRule>,
     /// Adaptive throttling; None for none.
     pub throttle: Option<ThrottleRule>,
+    /// Definition of culprits that are shed first; None for none.
+    pub culprits: Option<CulpritRule>,
     /// Idle keep-alive timeout of connections.
     pub idle_timeout: Nanos,
     /// Certificates and their verification.
