@@ -1,10 +1,12 @@
 //! Reader of a response's body over HTTP/1.1.
 
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
+use tokio_util::io::poll_read_buf;
 
 use super::body_drain::BodyDrain;
 use super::client_state::ClientState;
@@ -90,11 +92,11 @@ impl BodyReader {
             Some(remaining) if remaining >= LARGE_BODY_BYTES => {
                 // One more byte than needed: a read that does not fill its buffer shows that nothing more is there.
                 let room = usize::try_from(remaining).unwrap_or(READ_CHUNK_BYTES).min(READ_CHUNK_BYTES) + 1;
-                let mut data = BytesMut::zeroed(room);
-                let Poll::Ready(n) = socket.poll_read_into(cx, &mut data) else {
+                let mut data = BytesMut::with_capacity(room).limit(room);
+                let Poll::Ready(n) = poll_read_buf(Pin::new(socket), cx, &mut data) else {
                     return poll_progress(cx, self.progress.as_ref(), &mut self.upload);
                 };
-                let n = n.map_err(read)?;
+                let (n, mut data) = (n.map_err(read)?, data.into_inner());
                 let used = self.body.consume(n);
                 data.truncate(used);
                 (DecodedBody { used, data: data.freeze(), trailers: None }, n, n == room)
