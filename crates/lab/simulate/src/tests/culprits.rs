@@ -169,8 +169,7 @@ fn without_culprits_all_scenarios_are_as_without_the_decision() {
     for name in scenario::names().filter(|name| !SLOW_SCENARIOS.contains(name) && !HEAVY_SCENARIOS.contains(name)) {
         let scenario = scenario::by_name(name).expect(name);
         let [without, with] = [SimulatedLimiter::Auto, SimulatedLimiter::Culprits].map(|of| run(&scenario, &of).scored);
-        let figures =
-            |of: &crate::metrics::PhaseMetrics| (of.goodput_per_s, of.rejected, of.p99_ms, of.goodput_by_priority);
+        let figures = |of: &PhaseMetrics| (of.goodput_per_s, of.rejected, of.p99_ms, of.goodput_by_priority);
         assert_eq!(figures(&without), figures(&with), "{name}");
     }
 }
