@@ -1,5 +1,6 @@
-//! Scripts of k6 on their way to hosts: times of connections, TLS, names, rates, secrets and what the log shows.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+//! Scripts of k6 on their way to hosts: times of connections, TLS, names, rates, and what the log shows.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,22 +15,22 @@ use weir_testing::{Authority, Http2Reply, Http2Service, Output, Reply, Seen, Ser
 use super::k6_scripts::play;
 use super::name_addresses::run_with_hosts;
 
-const ONCE: [&str; 4] = ["-c", "1", "-n", "1"];
+pub(crate) const ONCE: [&str; 4] = ["-c", "1", "-n", "1"];
 const HEAD: &str = "import http from 'k6/http';\nimport { check, sleep } from 'k6';\nconst HOST = __ENV.HOST;\n";
 
-fn script(body: &str) -> String {
+pub(crate) fn script(body: &str) -> String {
     format!("{HEAD}{body}")
 }
 
 /// Names of checks that have failed, and the number of those that have passed.
-fn checks(run: &Run) -> (Vec<String>, u64) {
+pub(crate) fn checks(run: &Run) -> (Vec<String>, u64) {
     let checks = &run.script.as_ref().unwrap().checks;
     let failed = checks.iter().filter(|check| check.failed > 0).map(|check| check.name.clone());
     (failed.collect(), checks.iter().map(|check| check.passed).sum())
 }
 
 /// Plays a script in a folder against a URL; the certificate of its authority is in the folder.
-fn play_in(folder: &Weir, url: &str, script: &str, args: &[&str]) -> (Output, Run) {
+pub(crate) fn play_in(folder: &Weir, url: &str, script: &str, args: &[&str]) -> (Output, Run) {
     folder.write("users.js", script);
     let host = format!("HOST={url}");
     let flags = ["load", "-q", "-s", "users.js", "-e", &host, "-o", "run.json"];
@@ -343,57 +344,6 @@ fn requests_and_responses_are_in_the_log_on_demand() {
         );
         assert_eq!((log.contains("\n\nsent\n"), log.contains("\n\na body\n")), (has_bodies, has_bodies), "{log}");
     }
-}
-
-#[test]
-fn secrets_are_sent_and_shown_nowhere() {
-    let server = Server::start(|seen: &Seen| Reply::ok(seen.header("x-custom").unwrap_or_default()));
-    let folder = Weir::new();
-    folder.write("shop.env", "# of the shop\ntoken=k9-very-secret\n");
-    let body = script(
-        "import secrets from 'k6/secrets';
-        export default async () => {
-          const token = await secrets.get('token');
-          const r = http.get(`${HOST}/${token}`, { headers: { 'X-Custom': token } });
-          check(r, { sent: () => r.body.length === 14 });
-          console.log(`log: ${token} ${r.body} ${(await secrets.source('default').get('token')) === token}`);
-          throw new Error(`with ${token}`);
-        };",
-    );
-    let source = ["-e", "K6_SECRET_SOURCE=file=shop.env"];
-    let (output, run) = play_in(&folder, &server.url(""), &body, &[&source[..], &ONCE].concat());
-    assert_eq!(checks(&run), (vec![], 1), "{output:?}");
-    assert!(server.seen()[0].line().contains("/k9-very-secret "));
-    assert!(output.stderr.contains("log: *** *** true"), "{output:?}");
-    let report = folder.read("run.json");
-    assert!(!format!("{output:?}{report}").contains("k9-very-secret"), "{output:?}{report}");
-    assert!(report.contains("with ***"), "{report}");
-    // One iteration, shown whole; and variables as a source.
-    let host = format!("HOST={}", server.url(""));
-    let flags =
-        ["run", "users.js", "-v", "-e", &host, "-e", "K6_SECRET_SOURCE=env=SHOP_", "-e", "SHOP_token=k9-of-variables"];
-    let output = folder.run(&flags);
-    assert!(output.stdout.contains("***") && !format!("{output:?}").contains("k9-of-variables"), "{output:?}");
-    assert!(server.seen().iter().any(|seen| seen.header("x-custom") == Some("k9-of-variables")));
-}
-
-#[test]
-fn sources_of_secrets_that_are_not_there_are_one_line() {
-    let server = Server::hello();
-    let body = "export default async () => {};";
-    for (source, reason) in [
-        ("file=none.env", "K6_SECRET_SOURCE: cannot read 'none.env'"),
-        ("url=config=a.json", "K6_SECRET_SOURCE: 'url' is not supported"),
-        ("vault", "no secret source 'vault'; choose file=FILE"),
-    ] {
-        let folder = Weir::new();
-        folder.write("users.js", script(body));
-        let source = format!("K6_SECRET_SOURCE={source}");
-        let output = folder.run(&["load", "-s", "users.js", "-e", &format!("HOST={}", server.url("")), "-e", &source]);
-        assert_eq!((output.code, output.one_line().contains(reason)), (2, true), "{output:?}");
-    }
-    let output = Weir::new().run(&["load", "-s", "users.js", "--secret-source", "file=a"]);
-    assert!(output.stderr.contains("-e K6_SECRET_SOURCE=file=FILE"), "{output:?}");
 }
 
 #[test]
