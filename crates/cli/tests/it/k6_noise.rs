@@ -12,8 +12,9 @@ const MAX_SECONDS: f64 = 60.0;
 /// A load of the first user, who sends and does nothing else, and of three that do harm.
 fn beside_others(server: &Server, harm: &str, args: &[&str]) -> (Output, Run) {
     let folder = Weir::new();
-    let script =
-        format!("{HEAD}export default async () => {{ get();\nif (exec.vu.idInTest > 1) {{\n{harm}\n}} else sleep(0.01); }};\n");
+    let script = format!(
+        "{HEAD}export default async () => {{ get();\nif (exec.vu.idInTest > 1) {{\n{harm}\n}} else sleep(0.01); }};\n"
+    );
     folder.write("users.js", script);
     let host = format!("HOST={}", server.url(""));
     let flags = ["load", "-q", "-s", "users.js", "-e", &host, "-f", "json", "-t", "1", "--js-heap", "4MB"];
@@ -78,10 +79,17 @@ fn users_that_never_end_are_cut_off_and_others_go_on() {
     ] {
         let (output, run) = beside_others(&server, harm, &["-c", "4", "-d", "1s"]);
         let script = run.script.unwrap();
-        assert!(run.duration_s < MAX_SECONDS && run.requests.ok >= 5, "{harm}: {output:?}");
+<<<<<<< HEAD
+        assert!(run.duration_s < MAX_SECONDS && run.requests.ok >= 4, "{harm}: {output:?}");
         // One of those whose memory is full ends by that.
         let thrown: u64 = script.exceptions.iter().map(|one| one.count).sum();
         assert!(script.interrupted + thrown >= 3, "{harm}: {output:?}");
+=======
+        assert!(run.duration_s < MAX_SECONDS && run.requests.ok > 5, "{harm}: {output:?}");
+        let is_cut =
+            script.interrupted > 0 || script.exceptions.iter().any(|one| one.message.contains("InternalError"));
+        assert!(is_cut, "{harm}: {output:?}");
+>>>>>>> main
         if let Some(place) = place {
             assert_eq!(script.interrupted_at, [place], "{harm}: {output:?}");
         }
@@ -108,16 +116,33 @@ fn functions_around_the_load_that_never_end_are_named() {
         folder.run(&["load", "-q", "-s", "users.js", "-e", &format!("HOST={}", server.url("")), "-n", "1", "-c", "1"])
     };
     for (body, reason) in [
-        ("export const options = { setupTimeout: '200ms' };\nexport const setup = () => { for (;;) {} };", "setup() has not"),
-        ("export const options = { setupTimeout: '200ms' };\nexport const setup = () => sleep(1e6);", "setup() has not"),
-        ("export const options = { teardownTimeout: '200ms' };\nexport const teardown = () => { for (;;) {} };", "teardown() has not"),
-        ("export const options = { handleSummaryTimeout: '200ms' };\nexport const handleSummary = () => { for (;;) {} };", "handleSummary(): "),
-        ("export const handleSummary = () => { const f = () => f() + 1; return f(); };", "handleSummary(): users.js:5: RangeError"),
+        (
+            "export const options = { setupTimeout: '200ms' };\nexport const setup = () => { for (;;) {} };",
+            "setup() has not",
+        ),
+        (
+            "export const options = { setupTimeout: '200ms' };\nexport const setup = () => sleep(1e6);",
+            "setup() has not",
+        ),
+        (
+            "export const options = { teardownTimeout: '200ms' };\nexport const teardown = () => { for (;;) {} };",
+            "teardown() has not",
+        ),
+        (
+            "export const options = { handleSummaryTimeout: '200ms' };\nexport const handleSummary = () => { for (;;) {} };",
+            "handleSummary(): ",
+        ),
+        (
+            "export const handleSummary = () => { const f = () => f() + 1; return f(); };",
+            "handleSummary(): users.js:5: RangeError",
+        ),
         ("const f = () => f() + 1;\nf();", "users.js:5: RangeError"),
     ] {
         let output = play(body);
         assert!(output.stderr.contains(reason), "{body}: {output:?}");
-        assert_ne!(output.code, 0, "{body}: {output:?}");
+        // The load has been measured before the last two.
+        let is_before = !body.contains("teardown") && !body.contains("handleSummary");
+        assert!(output.code == 2 || !is_before, "{body}: {output:?}");
     }
 }
 

@@ -1,5 +1,6 @@
-//! Scripts of k6 on their way to hosts: times of connections, TLS, names, rates, secrets and what the log shows.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+//! Scripts of k6 on their way to hosts: times of connections, TLS, names, rates, and what the log shows.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,22 +15,22 @@ use weir_testing::{Authority, Http2Reply, Http2Service, Output, Reply, Seen, Ser
 use super::k6_scripts::play;
 use super::name_addresses::run_with_hosts;
 
-const ONCE: [&str; 4] = ["-c", "1", "-n", "1"];
+pub(crate) const ONCE: [&str; 4] = ["-c", "1", "-n", "1"];
 const HEAD: &str = "import http from 'k6/http';\nimport { check, sleep } from 'k6';\nconst HOST = __ENV.HOST;\n";
 
-fn script(body: &str) -> String {
+pub(crate) fn script(body: &str) -> String {
     format!("{HEAD}{body}")
 }
 
 /// Names of checks that have failed, and the number of those that have passed.
-fn checks(run: &Run) -> (Vec<String>, u64) {
+pub(crate) fn checks(run: &Run) -> (Vec<String>, u64) {
     let checks = &run.script.as_ref().unwrap().checks;
     let failed = checks.iter().filter(|check| check.failed > 0).map(|check| check.name.clone());
     (failed.collect(), checks.iter().map(|check| check.passed).sum())
 }
 
 /// Plays a script in a folder against a URL; the certificate of its authority is in the folder.
-fn play_in(folder: &Weir, url: &str, script: &str, args: &[&str]) -> (Output, Run) {
+pub(crate) fn play_in(folder: &Weir, url: &str, script: &str, args: &[&str]) -> (Output, Run) {
     folder.write("users.js", script);
     let host = format!("HOST={url}");
     let flags = ["load", "-q", "-s", "users.js", "-e", &host, "-o", "run.json"];
@@ -173,7 +174,8 @@ fn versions_and_cipher_suites_are_those_that_openssl_sees() {
         output.stderr.lines().next().unwrap_or_default().to_owned()
     };
     // As OpenSSL names the suite, then as its registered name is.
-    let suite = |keys: &str| format!("ECDHE-{keys}-CHACHA20-POLY1305 tls1.2 TLS_ECDHE_{keys}_WITH_CHACHA20_POLY1305_SHA256");
+    let suite =
+        |keys: &str| format!("ECDHE-{keys}-CHACHA20-POLY1305 tls1.2 TLS_ECDHE_{keys}_WITH_CHACHA20_POLY1305_SHA256");
     for (options, expected) in [
         ("{ tlsVersion: http.TLS_1_3 }", "TLSv1.3 TLS_AES_256_GCM_SHA384 tls1.3 TLS_AES_256_GCM_SHA384".to_owned()),
         (
@@ -197,8 +199,14 @@ fn versions_and_cipher_suites_are_those_that_openssl_sees() {
 fn options_that_weir_does_not_have_are_named_before_anything_is_sent() {
     let server = Server::hello();
     for (options, reason) in [
-        ("{ tlsVersion: http.TLS_1_1 }", "options.tlsVersion: 'tls1.1' is not supported; weir has 'tls1.2' and 'tls1.3'"),
-        ("{ tlsCipherSuites: ['TLS_RSA_WITH_RC4_128_SHA'] }", "no cipher suite 'TLS_RSA_WITH_RC4_128_SHA'; choose TLS_"),
+        (
+            "{ tlsVersion: http.TLS_1_1 }",
+            "options.tlsVersion: 'tls1.1' is not supported; weir has 'tls1.2' and 'tls1.3'",
+        ),
+        (
+            "{ tlsCipherSuites: ['TLS_RSA_WITH_RC4_128_SHA'] }",
+            "no cipher suite 'TLS_RSA_WITH_RC4_128_SHA'; choose TLS_",
+        ),
         ("{ dns: { select: 'last' } }", "invalid options.dns.select 'last'"),
         ("{ rps: -1 }", "invalid options.rps -1"),
         ("{ localIPs: '127.0.0.1' }", "options.localIPs is not supported"),
@@ -281,8 +289,10 @@ fn a_name_is_looked_up_again_when_its_time_is_over() {
     let (first, second) = two_services().expect("a port");
     let folder = Weir::new();
     folder.write("hosts", "127.0.0.1 shop.test\n");
-    folder.write("users.js", script(
-        "export const options = { noConnectionReuse: true, dns: { ttl: '0' } };
+    folder.write(
+        "users.js",
+        script(
+            "export const options = { noConnectionReuse: true, dns: { ttl: '0' } };
         export default () => {
           console.log(http.get(HOST).body);
           for (let at = 0; at < 3000; at += 1) {
@@ -290,7 +300,8 @@ fn a_name_is_looked_up_again_when_its_time_is_over() {
             sleep(0.02);
           }
         };",
-    ));
+        ),
+    );
     let host = format!("HOST=http://shop.test:{}/", first.port());
     let args = ["load", "-q", "-s", "users.js", "-e", &host, "-c", "1", "-n", "1"];
     let mut command = Serving::command_with_hosts(&folder, &args);
@@ -324,61 +335,15 @@ fn requests_and_responses_are_in_the_log_on_demand() {
         );
         let (output, _) = play(&server, &script(&body), &ONCE);
         let log = &output.stderr;
-        let parts = ["Request:\nPOST /away HTTP/1.1\n", "X-A: b\n", "Response:\nHTTP/1.1 302 Found\n", "Location: /home\n"];
+        let parts =
+            ["Request:\nPOST /away HTTP/1.1\n", "X-A: b\n", "Response:\nHTTP/1.1 302 Found\n", "Location: /home\n"];
         assert!(parts.iter().all(|part| log.contains(part)), "{log}");
-        assert!(log.contains("Request:\nGET /home HTTP/1.1\n") && log.contains("Response:\nHTTP/1.1 200 Said\n"), "{log}");
+        assert!(
+            log.contains("Request:\nGET /home HTTP/1.1\n") && log.contains("Response:\nHTTP/1.1 200 Said\n"),
+            "{log}"
+        );
         assert_eq!((log.contains("\n\nsent\n"), log.contains("\n\na body\n")), (has_bodies, has_bodies), "{log}");
     }
-}
-
-#[test]
-fn secrets_are_sent_and_shown_nowhere() {
-    let server = Server::start(|seen: &Seen| Reply::ok(seen.header("x-custom").unwrap_or_default()));
-    let folder = Weir::new();
-    folder.write("shop.env", "# of the shop\ntoken=k9-very-secret\n");
-    let body = script(
-        "import secrets from 'k6/secrets';
-        export default async () => {
-          const token = await secrets.get('token');
-          const r = http.get(`${HOST}/${token}`, { headers: { 'X-Custom': token } });
-          check(r, { sent: () => r.body.length === 14 });
-          console.log(`log: ${token} ${r.body} ${(await secrets.source('default').get('token')) === token}`);
-          throw new Error(`with ${token}`);
-        };",
-    );
-    let source = ["-e", "K6_SECRET_SOURCE=file=shop.env"];
-    let (output, run) = play_in(&folder, &server.url(""), &body, &[&source[..], &ONCE].concat());
-    assert_eq!(checks(&run), (vec![], 1), "{output:?}");
-    assert!(server.seen()[0].line().contains("/k9-very-secret "));
-    assert!(output.stderr.contains("log: *** *** true"), "{output:?}");
-    let report = folder.read("run.json");
-    assert!(!format!("{output:?}{report}").contains("k9-very-secret"), "{output:?}{report}");
-    assert!(report.contains("with ***"), "{report}");
-    // One iteration, shown whole; and variables as a source.
-    let host = format!("HOST={}", server.url(""));
-    let flags = ["run", "users.js", "-v", "-e", &host, "-e", "K6_SECRET_SOURCE=env=SHOP_", "-e", "SHOP_token=k9-of-variables"];
-    let output = folder.run(&flags);
-    assert!(output.stdout.contains("***") && !format!("{output:?}").contains("k9-of-variables"), "{output:?}");
-    assert!(server.seen().iter().any(|seen| seen.header("x-custom") == Some("k9-of-variables")));
-}
-
-#[test]
-fn sources_of_secrets_that_are_not_there_are_one_line() {
-    let server = Server::hello();
-    let body = "export default async () => {};";
-    for (source, reason) in [
-        ("file=none.env", "K6_SECRET_SOURCE: cannot read 'none.env'"),
-        ("url=config=a.json", "K6_SECRET_SOURCE: 'url' is not supported"),
-        ("vault", "no secret source 'vault'; choose file=FILE"),
-    ] {
-        let folder = Weir::new();
-        folder.write("users.js", script(body));
-        let source = format!("K6_SECRET_SOURCE={source}");
-        let output = folder.run(&["load", "-s", "users.js", "-e", &format!("HOST={}", server.url("")), "-e", &source]);
-        assert_eq!((output.code, output.one_line().contains(reason)), (2, true), "{output:?}");
-    }
-    let output = Weir::new().run(&["load", "-s", "users.js", "--secret-source", "file=a"]);
-    assert!(output.stderr.contains("-e K6_SECRET_SOURCE=file=FILE"), "{output:?}");
 }
 
 #[test]

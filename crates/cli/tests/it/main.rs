@@ -56,6 +56,7 @@ mod k6_noise;
 mod k6_outputs;
 mod k6_responses;
 mod k6_scripts;
+mod k6_secrets;
 mod k6_sockets;
 mod k6_transport;
 mod listen_names;

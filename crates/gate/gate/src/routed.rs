@@ -93,7 +93,7 @@ impl RoutedRequest<'_> {
             Ok(read) => read,
             Err(response) => return self.error_format.format(response).into(),
         };
-        if let Err(failed) = self.begin_use(priority) {
+        if let Some(failed) = self.begin_use(priority) {
             return self.reject(parts, &headers, failed);
         }
         let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));

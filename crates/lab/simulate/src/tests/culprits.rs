@@ -2,9 +2,9 @@
 //! are none.
 
 use super::acceptance::{HEAVY_SCENARIOS, SLOW_SCENARIOS};
+use crate::metrics::PhaseMetrics;
 use crate::scenario::{self, heavy, heavy_work};
 use crate::world::{CallerKind, KindWork, RetryModel, StallModel, StallTarget};
-use crate::metrics::PhaseMetrics;
 use crate::{Scenario, SimulatedLimiter, SimulationReport, run};
 use weir_base::Nanos;
 use weir_resilience::admission::Priority;
@@ -117,8 +117,14 @@ fn stalls_of_a_healthy_services_host_cost_no_call() {
             let (from, to) = (Nanos::from_secs(20), Nanos::from_secs(100));
             scenario.stalls =
                 vec![StallModel { target, period: ms(200), regular: true, length: (ms(20), ms(20)), from, to }];
-            let [without, with] = [SimulatedLimiter::Auto, SimulatedLimiter::Culprits].map(|of| run(&scenario, &of).scored);
-            assert!(with.rejected <= without.rejected, "{target:?}, seed {seed}: {:?} {:?}", without.rejected, with.rejected);
+            let [without, with] =
+                [SimulatedLimiter::Auto, SimulatedLimiter::Culprits].map(|of| run(&scenario, &of).scored);
+            assert!(
+                with.rejected <= without.rejected,
+                "{target:?}, seed {seed}: {:?} {:?}",
+                without.rejected,
+                with.rejected
+            );
         }
     }
 }
@@ -163,7 +169,7 @@ fn without_culprits_all_scenarios_are_as_without_the_decision() {
     for name in scenario::names().filter(|name| !SLOW_SCENARIOS.contains(name) && !HEAVY_SCENARIOS.contains(name)) {
         let scenario = scenario::by_name(name).expect(name);
         let [without, with] = [SimulatedLimiter::Auto, SimulatedLimiter::Culprits].map(|of| run(&scenario, &of).scored);
-        let figures = |of: &crate::metrics::PhaseMetrics| (of.goodput_per_s, of.rejected, of.p99_ms, of.goodput_by_priority);
+        let figures = |of: &PhaseMetrics| (of.goodput_per_s, of.rejected, of.p99_ms, of.goodput_by_priority);
         assert_eq!(figures(&without), figures(&with), "{name}");
     }
 }

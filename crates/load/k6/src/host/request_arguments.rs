@@ -341,7 +341,8 @@ mod tests {
 
     /// Body that Node decodes, as hexadecimal digits; `None` without Node.
     fn of_node(encoded: &[u8], call: &str) -> Option<String> {
-        let program = format!("process.stdout.write(require('zlib').{call}(require('fs').readFileSync(0)).toString('hex'))");
+        let program =
+            format!("process.stdout.write(require('zlib').{call}(require('fs').readFileSync(0)).toString('hex'))");
         let command = Command::new("node").args(["-e", &program]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut node = command.ok()?;
         node.stdin.take().expect("piped").write_all(encoded).expect("written");

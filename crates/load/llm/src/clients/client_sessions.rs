@@ -7,7 +7,7 @@ use super::client_arrivals::{ClientArrival, ClientArrivals};
 use super::client_mix::ClientMix;
 use super::load_client::LoadClient;
 use crate::random_prompts::stream;
-use crate::trace::{TextPiece, TracePrompt, TraceSession, TraceTurn, TurnDependency, TurnTrigger, name_hash};
+use crate::trace::{PromptPiece, TracePrompt, TraceSession, TraceTurn, TurnDependency, TurnTrigger, name_hash};
 
 /// Stream of random numbers that a client's sessions are made from.
 const SESSION_SALT: u64 = 0x6c6c_6d0c;
@@ -43,7 +43,7 @@ impl ClientSessions {
         let name = rng.bits();
         let mut pieces = Vec::new();
         if client.prefix_tokens > 0 {
-            pieces.push(TextPiece { name: name_hash(&client.name), tokens: client.prefix_tokens });
+            pieces.push(PromptPiece { name: name_hash(&client.name), tokens: client.prefix_tokens });
         }
         let mut turns = Vec::new();
         for number in 0..turn_count(client, &mut rng) {
@@ -52,8 +52,8 @@ impl ClientSessions {
             let before = u32::try_from(number).ok().and_then(|number| number.checked_sub(1));
             let after = before.map(|turn| TurnDependency { turn, trigger: TurnTrigger::End, delay });
             // The piece of a turn begins with the words of the turn, whatever its length.
-            let own = TextPiece { name: name.wrapping_add(number), tokens: input };
-            let prompt: Box<[TextPiece]> = pieces.iter().copied().chain([own]).collect();
+            let own = PromptPiece { name: name.wrapping_add(number), tokens: input };
+            let prompt: Box<[PromptPiece]> = pieces.iter().copied().chain([own]).collect();
             turns.push(TraceTurn {
                 number: self.requests,
                 session: Some(name),
@@ -64,7 +64,7 @@ impl ClientSessions {
                 prompt: TracePrompt::Pieces(prompt),
             });
             self.requests += 1;
-            pieces.push(TextPiece { tokens: input + output, ..own });
+            pieces.push(PromptPiece { tokens: input + output, ..own });
         }
         let mut turns = turns.into_iter();
         let client = u32::try_from(arrival.client).ok()?;

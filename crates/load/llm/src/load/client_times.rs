@@ -11,12 +11,12 @@ use weir_measure::run_trace::TracedClient;
 pub(super) struct ClientTimes {
     /// End of the warm-up.
     from: Nanos,
-    clients: Vec<ResponseTimes>,
+    clients: Vec<ClientResponseTimes>,
 }
 
 /// Times of responses.
 #[derive(Clone, Debug, Default)]
-struct ResponseTimes {
+struct ClientResponseTimes {
     responses: u64,
     ttft: Histogram,
     tpot: Histogram,
@@ -26,7 +26,7 @@ struct ResponseTimes {
 impl ClientTimes {
     /// None yet, of this number of clients, in a run whose warm-up ends at `from`.
     pub(super) fn new(clients: usize, from: Nanos) -> Self {
-        Self { from, clients: vec![ResponseTimes::default(); clients] }
+        Self { from, clients: vec![ClientResponseTimes::default(); clients] }
     }
 
     /// Records a successful response, which ended at `done`, to a request of a session.

@@ -36,5 +36,5 @@ pub use self::session_play::{PlayStep, SessionPlay};
 pub use self::trace_format::TraceFormat;
 pub use self::trace_line_error::TraceLineError;
 pub use self::trace_lines::TraceLines;
-pub use self::trace_record::{TextPiece, TraceDependency, TracePrompt, TraceRecord, TraceStart, TurnTrigger};
+pub use self::trace_record::{PromptPiece, TraceDependency, TracePrompt, TraceRecord, TraceStart, TurnTrigger};
 pub use self::trace_session::{TraceSession, TraceTurn, TurnDependency};

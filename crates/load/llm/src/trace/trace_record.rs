@@ -68,14 +68,14 @@ pub enum TracePrompt {
         tokens: u64,
     },
     /// Pieces, in order, which have all tokens of the prompt.
-    Pieces(Box<[TextPiece]>),
+    Pieces(Box<[PromptPiece]>),
     /// Text, as content of a JSON string.
     Text(Box<[u8]>),
 }
 
 /// Piece of a prompt: equal names and tokens are equal text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextPiece {
+pub struct PromptPiece {
     /// Name.
     pub name: u64,
     /// Tokens.
