@@ -18,11 +18,7 @@ function count(value, fallback) {
 function deferred() {
   const made = {};
   made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
-<<<<<<< HEAD
   // Nothing may await it.
-=======
-  // A promise that nothing awaits is not an error.
->>>>>>> main
   made.promise.catch(() => {});
   return made;
 }
