@@ -297,7 +297,7 @@ fn decrypt(tls: &mut ClientConnection, mut received: &[u8], buffer: &mut [u8]) -
         tls.read_tls(&mut received)?;
         let state = tls.process_new_packets().map_err(invalid_data);
         // A peer may say that it has ended, and leave the socket open until the other side has said it, too.
-        let has_closed = state.as_ref().is_ok_and(|state| state.peer_has_closed());
+        let has_closed = state.as_ref().is_ok_and(rustls::IoState::peer_has_closed);
         let valid = state.map(drop);
         // What came before an error counts.
         let taken = take_plaintext(tls, &mut buffer[filled..]);
