@@ -146,20 +146,17 @@ impl RoutedRequest<'_> {
         Some(self.reject_culprit(of, now, priority, rejection))
     }
 
-    /// Counts the call as one at its upstream.
-    ///
-    /// # Errors
-    /// The failure of a culprit's call.
-    pub(super) fn begin_use(&self, priority: Priority) -> Result<(), CallFailure> {
-        let (Some(of), Some(permits)) = (self.slot_use.culprits, self.plan.upstream.permits()) else { return Ok(()) };
+    /// Counts the call as one at its upstream; returns its failure if it is a culprit's that may not begin.
+    pub(super) fn begin_use(&self, priority: Priority) -> Option<CallFailure> {
+        let (of, permits) = (self.slot_use.culprits?, self.plan.upstream.permits()?);
         let (now, origin) = (self.engine.timer().now(), of.origin(self.caller));
         let arrived = lock(&of.guard.state).culprits.arrive(now, permits.slots().limit(), origin);
         if let Err(rejection) = arrived {
-            return Err(self.reject_culprit(of, now, priority, rejection));
+            return Some(self.reject_culprit(of, now, priority, rejection));
         }
         let (guard, clock) = (Arc::clone(&of.guard), self.engine.timer().clock());
         self.slot_use.slot_use.set(Some(SlotUse { guard, origin, clock, end: UseEnd::Ended }));
-        Ok(())
+        None
     }
 
     fn reject_culprit(&self, of: &RouteCulprits, now: Nanos, priority: Priority, rejection: Rejection) -> CallFailure {
