@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri
 use super::caller::{CallerPolicy, CallerPolicyConfig};
 use super::cluster_hash::cluster_hash;
 use super::config::{
-    CallWeight, ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, ForwardingHeaders, HostRule, KeySource,
-    LocalResponse, Proxies, RateTerms, RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
+    CallWeight, ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, ForwardingHeaders, HostRule,
+    KeySource, LocalResponse, Proxies, RateTerms, RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
 };
 use super::culprit_guard::RouteCulprits;
 use super::forwarding_names::has_same_spelling;

@@ -53,8 +53,8 @@ mod routing;
 mod runtime;
 mod service;
 mod side_choice;
-mod tracing;
 mod token_limit;
+mod tracing;
 mod trailer_filter;
 
 use std::fmt;

@@ -197,9 +197,9 @@ impl Collector for GateMetrics {
         let found = culprits.iter().map(|(labels, found)| gauge(labels.clone(), found.len() as f64));
         let help = "Routes and callers that take the time of all others, and have a limit for it";
         encode_family(e, MetricType::Gauge, "gate_culprits", help, found)?;
-        let slots = culprits.iter().map(|(labels, found)| {
-            gauge(labels.clone(), found.iter().map(|culprit| f64::from(culprit.limit)).sum())
-        });
+        let slots = culprits
+            .iter()
+            .map(|(labels, found)| gauge(labels.clone(), found.iter().map(|culprit| f64::from(culprit.limit)).sum()));
         encode_family(e, MetricType::Gauge, "gate_culprit_slots", "Slots that culprits may hold together", slots)?;
         let open = all.iter().filter_map(|(name, one)| {
             let state = match one.upstream.breaker_state(now)? {

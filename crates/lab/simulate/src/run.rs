@@ -191,7 +191,11 @@ impl<'a> Simulation<'a> {
         let deadline = call.deadline;
         let gate = &mut self.gates[call.gate as usize];
         let before = gate.queued();
-        let decision = gate.arrive(self.now, GateArrival { id, call: &call.arrival(), origin: call.origin }, &mut self.waiter_decisions);
+        let decision = gate.arrive(
+            self.now,
+            GateArrival { id, call: &call.arrival(), origin: call.origin },
+            &mut self.waiter_decisions,
+        );
         self.queued = self.queued + gate.queued() - before;
         self.apply_waiter_decisions();
         match decision {

@@ -13,9 +13,9 @@ mod noise;
 
 #[cfg(test)]
 pub(super) use heavy::{heavy, heavy_work};
+use heavy::{heavy_caller, heavy_route};
 #[cfg(test)]
 pub(super) use noise::mixed;
-use heavy::{heavy_caller, heavy_route};
 use noise::{callers_leave, gate_stalls, recovery, short_deadlines, upstream_stalls};
 
 /// Default deadline of callers as a multiple of the unloaded p99.
@@ -68,8 +68,16 @@ const SCENARIOS: [ScenarioEntry; 24] = [
     ),
     ("callers-leave", "as short-deadlines, but these callers send no deadline and disconnect", callers_leave),
     ("recovery", "half of the capacity; the upstream is 50 times slower for 2 s", recovery),
-    ("heavy-route", "a route with 2% of the calls takes 60% of the time, and all together 1.5 times the capacity", heavy_route),
-    ("heavy-caller", "one of 41 callers takes 60% of the time with 2% of the calls, which claim to be critical", heavy_caller),
+    (
+        "heavy-route",
+        "a route with 2% of the calls takes 60% of the time, and all together 1.5 times the capacity",
+        heavy_route,
+    ),
+    (
+        "heavy-caller",
+        "one of 41 callers takes 60% of the time with 2% of the calls, which claim to be critical",
+        heavy_caller,
+    ),
 ];
 
 /// Names of all scenarios.

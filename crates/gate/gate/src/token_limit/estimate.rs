@@ -188,7 +188,8 @@ mod tests {
     }
 
     fn value() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), "[ -~é日]{0,40}".prop_map(Value::from)];
+        let leaf =
+            prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), "[ -~é日]{0,40}".prop_map(Value::from)];
         leaf.prop_recursive(4, 40, 5, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),

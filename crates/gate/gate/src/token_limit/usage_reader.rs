@@ -172,7 +172,9 @@ mod tests {
     fn text_of_a_model_is_no_usage() {
         let text = json!({"content": "{\"usage\":{\"total_tokens\":1}}", "type": "usage", "a": ["usage", {"b": 1}]});
         assert_eq!(total(&[text.to_string().as_bytes()]), None);
-        for broken in ["{\"usage\":{\"total_tokens\":", "\"usage\":{}", "\"usage\":{\"total_tokens\":-1}", "\"usage\":7"] {
+        for broken in
+            ["{\"usage\":{\"total_tokens\":", "\"usage\":{}", "\"usage\":{\"total_tokens\":-1}", "\"usage\":7"]
+        {
             assert_eq!(total(&[broken.as_bytes()]), None, "{broken}");
         }
         let long = format!("\"usage\":{{\"x\":\"{}\",\"total_tokens\":5}}", "x".repeat(MAX_OBJECT_BYTES));
@@ -183,7 +185,8 @@ mod tests {
 
     /// A body with the key at some places, and any text beside it.
     fn body() -> impl Strategy<Value = (Value, Option<u64>)> {
-        let text = prop_oneof!["[ -~]{0,30}", Just("\"usage\":{\"total_tokens\":9}".to_owned()), Just("usage".to_owned())];
+        let text =
+            prop_oneof!["[ -~]{0,30}", Just("\"usage\":{\"total_tokens\":9}".to_owned()), Just("usage".to_owned())];
         (prop::collection::vec(text, 0..6), prop::option::of(0_u64..1_000_000)).prop_map(|(texts, total)| {
             let mut body = json!({"choices": texts, "usages": 1});
             if let Some(total) = total {

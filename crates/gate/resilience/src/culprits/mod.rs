@@ -230,7 +230,8 @@ impl Culprits {
         for at in 0..self.limited.len() {
             let (earlier, rest) = self.limited.split_at_mut(at);
             let group = rest[0].culprit.group;
-            let own = rows.iter().filter(|row| row.is_in(&group) && !earlier.iter().any(|of| row.is_in(&of.culprit.group)));
+            let own =
+                rows.iter().filter(|row| row.is_in(&group) && !earlier.iter().any(|of| row.is_in(&of.culprit.group)));
             rest[0].culprit.in_flight = own.map(|row| row.in_flight).sum();
         }
     }

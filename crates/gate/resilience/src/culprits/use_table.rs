@@ -190,8 +190,7 @@ impl UseTable {
             UseRow { route, caller, in_flight, slots: slot_s / seconds, recent, arrived, started }
         };
         let known = self.origins.values().filter(|of| !of.is_nothing());
-        let mut rows: Vec<UseRow> =
-            known.map(|of| row(of, of.origin.route, Some(of.origin.caller))).collect();
+        let mut rows: Vec<UseRow> = known.map(|of| row(of, of.origin.route, Some(of.origin.caller))).collect();
         let mut others: BTreeMap<u64, UseRow> =
             self.routes.iter().map(|(route, of)| (*route, row(of, *route, None))).collect();
         for of in &rows {

@@ -92,9 +92,9 @@ impl SimulatedGate for Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_resilience::culprits::CallOrigin;
     use crate::gate::SimulatedOutcome;
     use weir_resilience::admission::{CallArrival, Priority};
+    use weir_resilience::culprits::CallOrigin;
 
     const CALL: CallArrival =
         CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0, connection: None };

@@ -66,7 +66,8 @@ impl Simulation<'_> {
             let service = self.scenario.upstream.service.at(&self.service_rng, call.rng_index());
             // During a stall no service starts.
             let stalled = self.upstream_stalled_until - self.now;
-            let took = stalled + Nanos::from_secs_f64(service.as_secs_f64() * factor * self.replicas[index].slowdown_factor);
+            let took =
+                stalled + Nanos::from_secs_f64(service.as_secs_f64() * factor * self.replicas[index].slowdown_factor);
             call.upstream_stalled = self.upstream_stalled;
             self.events.push(Reverse((self.now + took, id, call.serial, Kind::ServiceDone)));
         }

@@ -22,14 +22,18 @@ pub(crate) fn heavy(mut scenario: Scenario, work: KindWork) -> Scenario {
         work: KindWork { routes: 1, ..KindWork::default() },
     };
     let patient = Nanos::from_secs(20);
-    scenario.callers.kinds = vec![light, CallerKind { weight: 0.02, deadline_range: (patient, patient), work, ..light }];
+    scenario.callers.kinds =
+        vec![light, CallerKind { weight: 0.02, deadline_range: (patient, patient), work, ..light }];
     let mut scenario = scenario.with_phase("all", 0.6122, 0.6122, Nanos::from_secs(120));
     let phase = |name: &str, from, to| ScenarioPhase { name: name.to_owned(), from, to };
     let (from, until) = HEAVY_DURING;
     // The last heavy calls take 6 s.
     let after = until + Nanos::from_secs(10);
-    scenario.phases =
-        vec![phase("before", scenario.warmup, from), phase("heavy", from, until), phase("after", after, scenario.length())];
+    scenario.phases = vec![
+        phase("before", scenario.warmup, from),
+        phase("heavy", from, until),
+        phase("after", after, scenario.length()),
+    ];
     scenario
 }
 

@@ -2,7 +2,8 @@
 
 use super::default_deadline;
 use crate::world::{
-    CallerKind, ChangeEffect, DeadlineSignal, KindWork, Scenario, ScenarioPhase, StallModel, StallTarget, UpstreamChange,
+    CallerKind, ChangeEffect, DeadlineSignal, KindWork, Scenario, ScenarioPhase, StallModel, StallTarget,
+    UpstreamChange,
 };
 use weir_base::Nanos;
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What few heavy calls cost the others, without and with the decision about culprits, and what that costs where there
 //! are none.
 
+use crate::metrics::PhaseMetrics;
 use crate::scenario::{self, heavy, heavy_work};
 use crate::world::{CallerKind, KindWork, RetryModel, StallModel, StallTarget};
-use crate::metrics::PhaseMetrics;
 use crate::{Scenario, SimulatedLimiter, SimulationReport, run};
 use weir_base::Nanos;
 use weir_resilience::admission::Priority;
@@ -106,7 +106,8 @@ fn a_healthy_service_with_heavy_callers_is_as_without() {
         // 26 of 50 slots; and 37, where the limiter itself rejects a few.
         for (fraction, more) in [(0.35, 0.0), (0.5, 0.0005)] {
             let scenario = part(fraction, seed);
-            let [without, with] = [SimulatedLimiter::Auto, SimulatedLimiter::Culprits].map(|of| run(&scenario, &of).scored);
+            let [without, with] =
+                [SimulatedLimiter::Auto, SimulatedLimiter::Culprits].map(|of| run(&scenario, &of).scored);
             let (rejected, known) = (with.rejected.expect("calls"), without.rejected.expect("calls"));
             assert!(rejected <= known + more, "{fraction}, seed {seed}: {known} {rejected}");
         }
@@ -118,7 +119,8 @@ fn stalls_of_a_healthy_services_host_cost_no_call() {
     for target in [StallTarget::Upstream, StallTarget::Gates] {
         let mut scenario = part(0.35, 1);
         let (from, to) = (Nanos::from_secs(20), Nanos::from_secs(100));
-        scenario.stalls = vec![StallModel { target, period: ms(200), regular: true, length: (ms(20), ms(20)), from, to }];
+        scenario.stalls =
+            vec![StallModel { target, period: ms(200), regular: true, length: (ms(20), ms(20)), from, to }];
         let [without, with] = [SimulatedLimiter::Auto, SimulatedLimiter::Culprits].map(|of| run(&scenario, &of).scored);
         assert!(with.rejected <= without.rejected, "{target:?}: {:?} {:?}", without.rejected, with.rejected);
     }

@@ -301,7 +301,10 @@ mod tests {
         assert_eq!(callers.correct(Nanos::ZERO, 1, 4, 30).tokens, 0);
         // Twenty that were not there, and one.
         assert_eq!(callers.allows(Nanos::ZERO, 1, 1), Err(Nanos::from_millis(2100)));
-        assert_eq!(callers.correct(Nanos::ZERO, 1, 30, 0), BucketState { capacity: 10, tokens: 10, full_in: Nanos::ZERO });
+        assert_eq!(
+            callers.correct(Nanos::ZERO, 1, 30, 0),
+            BucketState { capacity: 10, tokens: 10, full_in: Nanos::ZERO }
+        );
         let mut shared = CallerLimiter::shared(CallerRule::new(10, Nanos::SECOND), 5);
         shared.set_fractions(Nanos::ZERO, Fraction::WHOLE, std::iter::empty());
         assert_eq!(shared.allows(Nanos::ZERO, 1, 10), Ok(()));
