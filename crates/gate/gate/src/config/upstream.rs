@@ -271,12 +271,12 @@ fn certificates(table: &DocumentTable<'_>) -> (TlsOptions, Option<String>) {
         Some(name.to_owned())
     });
     table.check_unknown_keys();
-    let options = TlsOptions { cacert, cert, key, insecure };
+    let options = TlsOptions { cacert, cert, key, insecure, ..TlsOptions::default() };
     if unreadable {
         return (options, server_name);
     }
     match Tls::shared(&options) {
-        Ok(_) | Err(TlsError::Name(_) | TlsError::Text(..)) => {}
+        Ok(_) | Err(TlsError::Name(_) | TlsError::Text(..) | TlsError::Suite(..)) => {}
         Err(TlsError::IncompletePair) => table.error("cert and cert_key belong together", "give both"),
         Err(TlsError::Mismatch(why)) => table.error(format!("cert and cert_key do not match: {why}"), ""),
         Err(TlsError::File(_, path, why)) => table.error(format!("{}: {why}", path.display()), "give a PEM file"),

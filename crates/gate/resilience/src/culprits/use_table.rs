@@ -202,7 +202,7 @@ impl UseTable {
                 rest.started = (rest.started - of.started).max(0.0);
             }
         }
-        // What is left of rounding is nobody's.
+        // What rounding leaves over belongs to no row.
         rows.extend(others.into_values().filter(|of| of.slots * seconds >= MIN_USE || of.arrived >= MIN_USE));
         rows
     }
