@@ -6,7 +6,7 @@
 //! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
 //!   with calls, `local_route`: one without; `routed`: a request on its route, `call_reply`: its reply; `caller`, `route_caller`, `key_source`,
 //!   `side_choice`, `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `forwarding_names`, `client_certificate`, `json_merge`,
-//!   `local_responses`, `culprit_guard`: their parts
+//!   `local_responses`, `culprit_guard`, `token_limit`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
@@ -53,6 +53,7 @@ mod routing;
 mod runtime;
 mod service;
 mod side_choice;
+mod token_limit;
 mod tracing;
 mod trailer_filter;
 

@@ -15,6 +15,7 @@ use super::gate_route::GateRoute;
 use super::headers;
 use super::local_responses::{self, ErrorFormat};
 use super::route_caller::RouteCaller;
+use super::token_limit::RequestTokens;
 use super::tracing::{TracedCall, Tracer};
 use super::trailer_filter::TrailerFilter;
 use weir_base::Nanos;
@@ -44,7 +45,9 @@ pub(super) struct RoutedRequest<'a> {
     /// Key by which the upstream chooses a host, with consistent hashing.
     pub(super) key: Option<u64>,
     /// The caller's bucket of its rate limit, if responses report it.
-    pub(super) bucket: Option<BucketState>,
+    pub(super) bucket: Cell<Option<BucketState>>,
+    /// Tokens of a language model that the call has taken.
+    pub(super) tokens: RequestTokens,
     /// Set-Cookie of the response, for a caller that is to keep its side.
     pub(super) set_cookie: Option<HeaderValue>,
     pub(super) context: &'a RequestContext,
@@ -89,11 +92,13 @@ impl RoutedRequest<'_> {
         {
             return self.reject(parts, &headers, failed);
         }
+        let length = body.size_hint().exact();
         let (body, is_too_large) = match self.read_body(parts, body, deadline).await {
             Ok(read) => read,
             Err(response) => return self.error_format.format(response).into(),
         };
-        if let Some(failed) = self.begin_use(priority) {
+        let charged = self.charge_tokens(&body, length, priority);
+        if let Some(failed) = charged.or_else(|| self.begin_use(priority)) {
             return self.reject(parts, &headers, failed);
         }
         let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));
@@ -187,8 +192,8 @@ impl RoutedRequest<'_> {
             Ok(response) => self.success_reply(response, upgrade),
             Err(failed) => self.failure_response(failed, is_too_large).into(),
         };
-        if let Some(bucket) = &self.bucket {
-            headers::report_bucket(&mut reply, bucket);
+        if let Some(bucket) = self.bucket.get() {
+            headers::report_bucket(&mut reply, &bucket, self.route.caller_policy.counts_tokens());
         }
         if let Some(trace) = reported {
             let status = reply.status().map(|status| status.as_u16());
@@ -202,6 +207,7 @@ impl RoutedRequest<'_> {
         let Err(CallFailure { reason: CallFailureReason::Rejected(why), call_trace, .. }) = ended else { return };
         let now = self.engine.timer().now();
         self.slot_use.rejected(now, self.caller, why.reason);
+        self.return_tokens();
         self.route.caller_policy.record_rejected(now, self.caller, why.reason);
         if self.context.is_logged() || self.call_logger.is_some() || self.tracer.is_some() {
             call_trace.rejected_call = Some(self.caller.rejected_call(&self.route.label));
@@ -327,7 +333,7 @@ impl RoutedRequest<'_> {
         if parts.version == Version::HTTP_2 {
             headers::join_cookies(headers);
         }
-        if self.plan.success.inspects_bodies() {
+        if self.plan.success.inspects_bodies() || self.route.caller_policy.counts_tokens() {
             // Bodies are checked as they are sent, uncompressed.
             headers.remove(header::ACCEPT_ENCODING);
         }

@@ -25,6 +25,7 @@ use super::metrics::GateMetrics;
 use super::routed::RoutedRequest;
 use super::routing::{RequestFacts, RouteMatch};
 use super::runtime::RuntimeAction;
+use super::token_limit::RequestTokens;
 use super::tracing::Tracer;
 use weir_base::Nanos;
 use weir_base::rng::SeededRng;
@@ -208,7 +209,8 @@ impl server::Service for Service {
         let verdict =
             route.caller_policy.check(local.engine.timer(), &headers, &caller, client, length.unwrap_or_default());
         let routed = RoutedRequest {
-            bucket: verdict.bucket,
+            bucket: Cell::new(verdict.bucket),
+            tokens: RequestTokens::default(),
             caller: &caller,
             call_logger: self.options.call_logger.as_ref(),
             engine: &local.engine,

@@ -2,5 +2,8 @@
 
 mod dns_seeds;
 mod gate_config;
+mod gate_culprits;
 mod gate_doubt;
 mod gate_otlp;
+mod gate_tokens;
+mod started;
