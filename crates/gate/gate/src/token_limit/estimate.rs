@@ -20,15 +20,15 @@ const OUTPUT_FIELDS: [&str; 3] = ["max_completion_tokens", "max_tokens", "max_ou
 
 /// Tokens that a request asks for: text, and the maximum output times the number of choices; at least 1. A body that is
 /// not JSON counts as text.
-pub(super) fn estimated_tokens(body: &[u8]) -> u64 {
-    match serde_json::from_slice::<RequestTokens>(body) {
+pub(crate) fn estimated_tokens(body: &[u8]) -> u64 {
+    match serde_json::from_slice::<AskedTokens>(body) {
         Ok(of) => of.text.saturating_add(of.output.saturating_mul(of.choices)).max(1),
         Err(_) => tokens_of_length(body.len() as u64),
     }
 }
 
 /// Tokens of a body of which only the length is known; at least 1.
-pub(super) fn tokens_of_length(bytes: u64) -> u64 {
+pub(crate) fn tokens_of_length(bytes: u64) -> u64 {
     bytes.div_ceil(ASCII_PER_TOKEN).max(1)
 }
 
@@ -42,13 +42,13 @@ fn text_tokens(text: &str) -> u64 {
     ascii.div_ceil(ASCII_PER_TOKEN) + others
 }
 
-struct RequestTokens {
+struct AskedTokens {
     text: u64,
     output: u64,
     choices: u64,
 }
 
-impl<'de> Deserialize<'de> for RequestTokens {
+impl<'de> Deserialize<'de> for AskedTokens {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(RequestVisitor)
     }
@@ -57,14 +57,14 @@ impl<'de> Deserialize<'de> for RequestTokens {
 struct RequestVisitor;
 
 impl<'de> Visitor<'de> for RequestVisitor {
-    type Value = RequestTokens;
+    type Value = AskedTokens;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a request")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RequestTokens, A::Error> {
-        let mut of = RequestTokens { text: 0, output: 0, choices: 1 };
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AskedTokens, A::Error> {
+        let mut of = AskedTokens { text: 0, output: 0, choices: 1 };
         while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
             if OUTPUT_FIELDS.contains(&&*key) {
                 of.output = of.output.max(map.next_value::<WholeNumber>()?.0.unwrap_or_default());

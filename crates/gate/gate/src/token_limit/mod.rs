@@ -10,40 +10,31 @@ mod estimate;
 mod usage_reader;
 
 use std::cell::Cell;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::StatusCode;
-use http_body::{Body, Frame, SizeHint};
 
-use self::estimate::{estimated_tokens, tokens_of_length};
-use self::usage_reader::UsageReader;
+pub(super) use self::estimate::{estimated_tokens, tokens_of_length};
+pub(super) use self::usage_reader::UsageReader;
 use super::caller::CallerPolicy;
-use super::routed::RoutedRequest;
-use weir_call::CallFailure;
 use weir_machine::clock::Clock;
-use weir_net::client::OutgoingBody;
-use weir_resilience::admission::{Priority, Rejection, RejectionReason};
 use weir_resilience::ratelimit::per_caller::BucketState;
-use weir_server::ResponseBody;
 
 /// Tokens that a call has taken, until they are corrected.
 #[derive(Default)]
 pub(super) struct RequestTokens {
-    charge: Cell<Option<TokenCharge>>,
+    pub(super) charge: Cell<Option<TokenCharge>>,
 }
 
 /// An estimate that was taken; corrected when it is dropped.
-struct TokenCharge {
-    policy: Arc<CallerPolicy>,
-    clock: Clock,
-    key: u64,
-    estimate: u64,
-    reader: UsageReader,
-    status: Option<StatusCode>,
-    is_rejected: bool,
+pub(super) struct TokenCharge {
+    pub(super) policy: Arc<CallerPolicy>,
+    pub(super) clock: Clock,
+    pub(super) key: u64,
+    pub(super) estimate: u64,
+    pub(super) reader: UsageReader,
+    pub(super) status: Option<StatusCode>,
+    pub(super) is_rejected: bool,
 }
 
 impl TokenCharge {
@@ -58,7 +49,7 @@ impl TokenCharge {
         }
     }
 
-    fn correct(&mut self) -> Option<BucketState> {
+    pub(super) fn correct(&mut self) -> Option<BucketState> {
         let used = self.used();
         let taken = std::mem::replace(&mut self.estimate, used);
         self.policy.correct(self.clock.now(), self.key, taken, used)
@@ -70,100 +61,5 @@ impl Drop for TokenCharge {
         if self.used() != self.estimate {
             self.correct();
         }
-    }
-}
-
-impl RoutedRequest<'_> {
-    /// Takes the tokens that the request asks for, if the route's rate limit is one of tokens; returns the failure of a
-    /// call whose caller has too few.
-    pub(super) fn charge_tokens(
-        &self,
-        body: &OutgoingBody,
-        length: Option<u64>,
-        priority: Priority,
-    ) -> Option<CallFailure> {
-        let policy = &self.route.caller_policy;
-        if !policy.counts_tokens() {
-            return None;
-        }
-        let estimate = match body {
-            OutgoingBody::Bytes(bytes) => estimated_tokens(bytes),
-            _ => tokens_of_length(length.unwrap_or_default()),
-        };
-        let now = self.engine.timer().now();
-        let (key, admitted, bucket) = policy.charge(now, self.caller, estimate);
-        self.bucket.set(bucket);
-        if let Err(retry_after) = admitted {
-            let rejection = Rejection { reason: RejectionReason::RateLimited, retry_after };
-            return Some(self.engine.reject(self.plan, priority, now, rejection));
-        }
-        let charge = TokenCharge {
-            policy: Arc::clone(policy),
-            clock: self.engine.timer().clock(),
-            key,
-            estimate,
-            reader: UsageReader::default(),
-            status: None,
-            is_rejected: false,
-        };
-        self.tokens.charge.set(Some(charge));
-        None
-    }
-
-    /// Notes that the call was rejected after it was charged.
-    pub(super) fn return_tokens(&self) {
-        if let Some(mut charge) = self.tokens.charge.take() {
-            charge.is_rejected = true;
-            self.report_corrected(&mut charge);
-        }
-    }
-
-    /// Corrects the charge by a response: at once if its body is there, otherwise at its end.
-    pub(super) fn count_tokens(&self, status: StatusCode, body: ResponseBody) -> ResponseBody {
-        let Some(mut charge) = self.tokens.charge.take() else { return body };
-        charge.status = Some(status);
-        if let Some(bytes) = body.as_bytes() {
-            charge.reader.read(bytes);
-            self.report_corrected(&mut charge);
-            return body;
-        }
-        ResponseBody::from_stream(CountedBody { body, charge: Some(charge) })
-    }
-
-    fn report_corrected(&self, charge: &mut TokenCharge) {
-        if let Some(bucket) = charge.correct().filter(|_| self.bucket.get().is_some()) {
-            self.bucket.set(Some(bucket));
-        }
-    }
-}
-
-/// Body of a response whose tokens are counted as it passes.
-struct CountedBody {
-    body: ResponseBody,
-    charge: Option<TokenCharge>,
-}
-
-impl Body for CountedBody {
-    type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        match (&polled, &mut self.charge) {
-            (Poll::Ready(Some(Ok(frame))), Some(charge)) => {
-                frame.data_ref().into_iter().for_each(|data| charge.reader.read(data));
-            }
-            (Poll::Pending, _) | (_, None) => {}
-            _ => self.charge = None,
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

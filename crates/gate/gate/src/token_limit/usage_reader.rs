@@ -12,7 +12,7 @@ const MAX_OBJECT_BYTES: usize = 4096;
 
 /// Tokens of a response so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct TokenUsage {
+struct ReportedUsage {
     input: Option<u64>,
     output: Option<u64>,
     total: Option<u64>,
@@ -42,21 +42,21 @@ struct ObjectText {
 
 /// Reader of one response.
 #[derive(Debug, Default)]
-pub(super) struct UsageReader {
+pub(crate) struct UsageReader {
     place: Place,
-    usage: TokenUsage,
+    usage: ReportedUsage,
 }
 
 impl UsageReader {
     /// Tokens of input and output, if the response has said so.
-    pub(super) fn total(&self) -> Option<u64> {
-        let TokenUsage { input, output, total } = self.usage;
+    pub(crate) fn total(&self) -> Option<u64> {
+        let ReportedUsage { input, output, total } = self.usage;
         let sum = input.is_some() || output.is_some();
         total.or_else(|| sum.then(|| input.unwrap_or_default().saturating_add(output.unwrap_or_default())))
     }
 
     /// Reads on.
-    pub(super) fn read(&mut self, bytes: &[u8]) {
+    pub(crate) fn read(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
             if matches!(self.place, Place::Elsewhere) {
@@ -122,7 +122,7 @@ impl ObjectText {
     }
 }
 
-impl TokenUsage {
+impl ReportedUsage {
     /// Adds what an object says. Later objects of a stream have larger counts, or other ones.
     fn add(&mut self, fields: &Map<String, Value>) {
         let number = |key: &str| fields.get(key).and_then(Value::as_u64);
