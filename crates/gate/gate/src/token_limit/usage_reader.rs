@@ -127,7 +127,7 @@ impl ReportedUsage {
     fn add(&mut self, fields: &Map<String, Value>) {
         let number = |key: &str| fields.get(key).and_then(Value::as_u64);
         let input = number("prompt_tokens").or_else(|| {
-            // What is written to a cache is no part of Anthropic's input.
+            // Anthropic does not count what is written to a cache as input.
             let written = number("cache_creation_input_tokens").unwrap_or_default();
             number("input_tokens").map(|input| input.saturating_add(written))
         });
