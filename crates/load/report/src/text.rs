@@ -238,7 +238,7 @@ fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let heading = heading(paint);
     let failed = failed.map(|times| format!("{:<15}{}", "of failures", cells(&times, &times)));
     if run.requests.ok == 0 {
-        let why = if run.needs_no_requests() { "the script has sent none" } else { "no request succeeded" };
+        let why = if run.needs_no_requests() { "the script sent none" } else { "no request succeeded" };
         let none = format!("no response times: {why}");
         return [none].into_iter().chain(failed.into_iter().flat_map(|row| [heading.clone(), row])).collect();
     }

@@ -50,9 +50,9 @@ impl PriorityFairnessRule {
     pub fn fault(&self) -> Option<(String, String)> {
         let Self { window, slack, min_claims: floor, entries } = *self;
         if window == Nanos::ZERO {
-            Some((format!("a window of {window} remembers nothing"), "make it longer, e.g. 10s".into()))
+            Some((format!("a window of {window} is too short"), "make it longer, e.g. 10s".into()))
         } else if !(slack >= 1.0 && slack.is_finite()) {
-            let what = format!("a slack of {slack} would take from callers what is theirs");
+            let what = format!("a slack of {slack} would cut callers below their share");
             Some((what, "make it 1 at least".into()))
         } else if !(floor >= 0.0 && floor.is_finite()) {
             Some((format!("a floor of {floor} is not possible"), "make it 0 at least, e.g. 5".into()))
@@ -344,8 +344,8 @@ mod tests {
         assert_eq!(
             errors,
             [
-                "a window of 0ns remembers nothing; make it longer, e.g. 10s",
-                "a slack of 0.5 would take from callers what is theirs; make it 1 at least",
+                "a window of 0ns is too short; make it longer, e.g. 10s",
+                "a slack of 0.5 would cut callers below their share; make it 1 at least",
                 "a floor of -1 is not possible; make it 0 at least, e.g. 5",
                 "0 callers cannot be remembered; make it 1 at least and 262144 at most, e.g. 4096",
             ]

@@ -119,10 +119,10 @@ impl fmt::Display for UnclearReason {
         match self {
             Self::NoFigures => f.write_str("no figures on one side"),
             Self::OneRun => f.write_str("one run"),
-            Self::TooFew => write!(f, "not enough repeats to tell: at least {MIN_RUNS} per side"),
-            Self::TooNoisy(Some(runs)) => write!(f, "not enough repeats to tell: about {runs} per side would"),
+            Self::TooFew => write!(f, "too few runs: at least {MIN_RUNS} per side"),
+            Self::TooNoisy(Some(runs)) => write!(f, "about {runs} runs per side would tell"),
             Self::TooNoisy(None) => {
-                f.write_str("not enough repeats to tell: the effect is about the smallest one that matters")
+                f.write_str("the change is about the smallest one that matters")
             }
             Self::Failures => f.write_str("more of its requests fail"),
             Self::StepFailures => f.write_str("more of the requests or checks of a step fail"),

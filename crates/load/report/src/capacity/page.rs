@@ -44,10 +44,10 @@ fn verdict(report: &CapacityReport) -> PageVerdict {
     let words = capitalized(&bracket(report));
     let mut points = Vec::new();
     if report.interrupted {
-        points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: the bounds are those so far."));
+        points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: these are the bounds so far."));
     }
     if report.lost_agent.is_some() {
-        points.push(VerdictPoint::new(Tone::Doubt, "An agent was lost: the bounds are those so far."));
+        points.push(VerdictPoint::new(Tone::Doubt, "An agent was lost: these are the bounds so far."));
     }
     let why = match report.limited_by {
         Bottleneck::Service => VerdictPoint::new(Tone::Plain, format!("Reason: {}", report.reason)),
@@ -214,10 +214,10 @@ fn method(report: &CapacityReport) -> Section {
     };
     let search = "Loads were doubled until one failed, then the interval between the bounds was halved. A load passes \
                   when all objectives are met with statistical confidence and the backlog does not grow; it fails as \
-                  soon as one is missed. The lower bound is the highest load that passed, less what may have been chance.";
+                  soon as one is missed. The lower bound is the highest load that passed, less its margin of error.";
     let test = "The load was the same before and after the trigger, in one run, and its clients gave up and retried as real \
                 ones do. A service has recovered at the first period in which calls are as good and as fast as before \
-                the trigger; one second may be outside of the bounds in five.";
+                the trigger; one second in five may be outside of the bounds.";
     let text = match (has_search(report), &report.recovery) {
         (true, None) => format!("{loads} {search}"),
         (true, Some(_)) => format!("{loads} {search} {test}"),

@@ -88,7 +88,7 @@ impl LlmSweep {
                 self.points.iter().max_by(|a, b| a.llm().output_tokens_per_s.total_cmp(&b.llm().output_tokens_per_s));
             return best.map_or_else(String::new, |point| {
                 let tokens = rate(point.llm().output_tokens_per_s);
-                format!("most tokens: {tokens}/s out at {} {}", self.flag, point.value)
+                format!("highest output: {tokens} tokens/s at {} {}", self.flag, point.value)
             });
         }
         let is_good = |point: &&LlmSweepPoint| point.good_fraction().is_some_and(|good| good >= GOOD_FRACTION);
@@ -100,7 +100,7 @@ impl LlmSweep {
                 format!("{words}: met at all values, up to {} {}", self.flag, point.value)
             }
             Some(point) => format!("{words}: met up to {} {}", self.flag, point.value),
-            None => format!("{words}: not met, also at {} {}", self.flag, self.points.first().map_or(0.0, |p| p.value)),
+            None => format!("{words}: not met, even at {} {}", self.flag, self.points.first().map_or(0.0, |p| p.value)),
         }
     }
 

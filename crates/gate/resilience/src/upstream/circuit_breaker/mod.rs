@@ -65,18 +65,18 @@ impl BreakerRule {
             probes,
         } = self;
         let (what, remedy) = if *window == Nanos::ZERO {
-            (format!("a window of {window} holds no calls"), "make it longer than an attempt may take, e.g. 10s".into())
+            (format!("a window of {window} is too short"), "make it longer than an attempt may take, e.g. 10s".into())
         } else if *least == 0 {
-            ("a share of 0 calls is none".into(), "make least 1 at least, e.g. 40".into())
+            ("min_calls is 0".into(), "make it at least 1, e.g. 40".into())
         } else if !(*share > 0.0 && *share <= 1.0) {
-            (format!("a share of {share} is not possible"), "make it above 0 and 1 at most, e.g. 0.8".into())
+            (format!("a failure threshold of {share} is not possible"), "make it above 0 and 1 at most, e.g. 0.8".into())
         } else if *rest == Nanos::ZERO {
-            (format!("a rest of {rest} is none"), "make it longer, e.g. 1s".into())
+            (format!("an open_time of {rest} is too short"), "make it longer, e.g. 1s".into())
         } else if longest_rest < rest {
-            let what = format!("the longest rest ({longest_rest}) is shorter than the first ({rest})");
+            let what = format!("max_open_time ({longest_rest}) is shorter than open_time ({rest})");
             (what, format!("make it {rest} at least"))
         } else if *probes == 0 {
-            ("without probes it never closes again".into(), "make it 1 at least".into())
+            ("without probes the circuit never closes again".into(), "make it 1 at least".into())
         } else {
             return None;
         };

@@ -81,7 +81,7 @@ fn the_verdict_of_a_sweep_is_the_load_below_the_first_that_misses() {
     let objectives = "ttft:150ms tpot:12ms for 99% of requests";
     assert_eq!(finding(&[1.0, 2.0, 4.0]), format!("{objectives}: met up to rate 2"));
     assert_eq!(finding(&[1.0, 2.0]), format!("{objectives}: met at all values, up to rate 2"));
-    assert_eq!(finding(&[4.0]), format!("{objectives}: not met, also at rate 4"));
+    assert_eq!(finding(&[4.0]), format!("{objectives}: not met, even at rate 4"));
 }
 
 #[test]
