@@ -9,7 +9,7 @@ use super::sample::MetricSample;
 use weir_base::rng::SeededRng;
 
 /// Minimum number of runs per side for a verdict: two differences have hardly a variance.
-const MIN_RUNS: usize = 3;
+pub const MIN_RUNS: usize = 3;
 /// Maximum number of runs that a verdict proposes.
 const MAX_PROPOSED_RUNS: f64 = 1000.0;
 

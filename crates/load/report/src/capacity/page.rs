@@ -114,7 +114,7 @@ fn plots(report: &CapacityReport) -> Section {
     let loads = || tried.iter().map(|tried| tried.load);
     let x = || {
         let name = if report.model == LoadModel::Open { "offered" } else { "users" };
-        ChartAxis::new(name, unit(report.model)).scaled(AxisScale::fitting(loads()))
+        ChartAxis::new(name, unit(report.model)).scaled(AxisScale::fitting(loads())).marking(loads())
     };
     // Inconclusive steps, and those that were limited by weir itself.
     let untrusted: Vec<usize> = tried

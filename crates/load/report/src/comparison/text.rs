@@ -1,5 +1,6 @@
 //! Comparison as text, within 80 columns.
 
+use super::advice::advice;
 use super::doubts::doubts;
 use super::phrases::{change, figure, finding, interval, overall, rule};
 use super::{ComparedPair, ComparedSide, ComparedStep, MetricVerdict, OverallFinding, RunComparison};
@@ -17,6 +18,7 @@ pub fn render(comparison: &RunComparison, color: bool) -> String {
     for pair in &comparison.pairs {
         blocks.push(table(pair, comparison.confidence, paint));
         blocks.push(steps(pair, comparison.confidence, paint));
+        blocks.push(advice(pair, comparison).iter().flat_map(|words| wrap("to decide ", words)).collect());
     }
     blocks.push(wrap("", &rule(comparison)).iter().map(|line| paint.dim(line)).collect());
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
