@@ -69,9 +69,10 @@ pub(super) fn reject_file(text: &str, command: &str) -> Result<(), String> {
     let is_name = !is_domain && !text.contains(['/', ':', '?']);
     match kind(text) {
         Some((_, kind)) if is_name || Path::new(text).is_file() => Err(error(text, kind, "a URL", command)),
-        None if Path::new(text).is_file() => {
-            Err(format!("'{}' is a file, not a URL; 'weir help from' lists the commands for files", text.escape_debug()))
-        }
+        None if Path::new(text).is_file() => Err(format!(
+            "'{}' is a file, not a URL; 'weir help from' lists the commands for files",
+            text.escape_debug()
+        )),
         _ => Ok(()),
     }
 }

@@ -55,11 +55,12 @@ fn a_file_in_the_place_of_a_url_is_told_apart_and_its_command_named() {
         (["load", "a.log"], "'a.log' is an access log, not a URL; write weir replay a.log --target http://HOST:PORT"),
         (["load", "c.json"], "write weir load -s c.json for a collection, weir report c.json for a saved run"),
         (["load", "jobs.jsonl"], "write weir send jobs.jsonl for jobs"),
-        (["replay", "k.js"], "'k.js' is a k6 script, not an access log; write weir load -s k.js"),
     ] {
         let line = rejected(&args);
         assert!(line.contains(words), "{args:?}: {line}");
     }
+    let line = rejected(&["replay", "k.js", "--dry-run"]);
+    assert!(line.contains("'k.js' is a k6 script, not an access log; write weir load -s k.js"), "{line}");
     // Names of domains are files only where there is one.
     let weir = Weir::new();
     for (name, words) in [("l.py", "a Python script"), ("login.sh", "a file of curl commands"), ("notes", "a file")] {

@@ -286,7 +286,7 @@ fn late_by_script(e: &Evidence<'_>) -> Option<String> {
     let is_long = e.counts.lateness.quantile(0.99).is_some_and(|late| longest > Nanos::ZERO && longest.0 >= late.0 / 2);
     (is_long || fraction >= MAIN_SCRIPT_FRACTION).then(|| {
         format!(
-            "They waited for the script: its calls took up to {longest} each, and {:.0}% of its thread's time. \
+            "Requests waited for the script: its calls took up to {longest} each, and {:.0}% of its thread's time. \
              {SCRIPT_REMEDY}",
             fraction * 100.0
         )

@@ -42,7 +42,10 @@ impl ThrottleRule {
     pub fn validation_error(&self) -> Option<(String, String)> {
         let Self { k, window, max_fraction: most, .. } = self;
         if !(*k >= 1.0 && k.is_finite()) {
-            Some((format!("a k of {k} would drop calls that the upstream accepts"), "make it 1 at least, e.g. 2".into()))
+            Some((
+                format!("a k of {k} would drop calls that the upstream accepts"),
+                "make it 1 at least, e.g. 2".into(),
+            ))
         } else if *window == Nanos::ZERO {
             Some((format!("a window of {window} is too short"), "make it longer, e.g. 30s".into()))
         } else if !(0.0..1.0).contains(most) {

@@ -121,9 +121,7 @@ impl fmt::Display for UnclearReason {
             Self::OneRun => f.write_str("one run"),
             Self::TooFew => write!(f, "too few runs: at least {MIN_RUNS} per side"),
             Self::TooNoisy(Some(runs)) => write!(f, "about {runs} runs per side would tell"),
-            Self::TooNoisy(None) => {
-                f.write_str("the change is about the smallest one that matters")
-            }
+            Self::TooNoisy(None) => f.write_str("the change is about the smallest one that matters"),
             Self::Failures => f.write_str("more of its requests fail"),
             Self::StepFailures => f.write_str("more of the requests or checks of a step fail"),
             Self::Untrusted => f.write_str("too many of its runs are not trusted"),

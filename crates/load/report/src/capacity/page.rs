@@ -114,7 +114,7 @@ fn plots(report: &CapacityReport) -> Section {
     let loads = || tried.iter().map(|tried| tried.load);
     let x = || {
         let name = if report.model == LoadModel::Open { "offered" } else { "users" };
-        ChartAxis::new(name, unit(report.model)).scaled(AxisScale::fitting(loads())).marking(loads())
+        ChartAxis::new(name, unit(report.model)).scaled(AxisScale::fitting(loads())).marking(loads().map(three_digits))
     };
     // Inconclusive steps, and those that were limited by weir itself.
     let untrusted: Vec<usize> = tried
@@ -147,6 +147,12 @@ fn plots(report: &CapacityReport) -> Section {
     let words = "Each point is a load level. Hollow: inconclusive, or limited by weir itself.";
     let charts = [response, throughput, cores].into_iter().filter(|chart| !chart.is_empty()).map(Block::Chart);
     Section::new("Load levels", [Block::Text(words.into())].into_iter().chain(charts).collect())
+}
+
+/// A load to three digits, as a label of an axis.
+fn three_digits(load: f64) -> f64 {
+    let digit = 10_f64.powf(load.max(1.0).log10().floor() - 2.0);
+    (load / digit).round() * digit
 }
 
 /// Curve of the scalability law up to twice the highest number of users.

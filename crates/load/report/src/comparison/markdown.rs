@@ -34,7 +34,8 @@ pub fn render(comparison: &RunComparison) -> String {
         let plural = if runs == 1 { "" } else { "s" };
         lines.push(format!("- {}: `{}`, {runs} run{plural} of {tool}", side.letter, code(&side.name)));
     }
-    lines.extend(doubts(&comparison.sides).iter().map(|doubt| format!("- **not trusted**: {}", cell(doubt))));
+    let doubts = doubts(&comparison.sides);
+    lines.extend(doubts.iter().map(|(grade, doubt)| format!("- **{grade}**: {}", cell(doubt))));
     lines.extend(comparison.notes.iter().map(|note| format!("- {}", cell(note))));
     lines.push(format!("- {}", rule(comparison)));
     lines.join("\n") + "\n"

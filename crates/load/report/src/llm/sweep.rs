@@ -109,12 +109,15 @@ impl LlmSweep {
     fn finding(&self) -> String {
         let objectives = self.points.first().map(|point| point.llm().objectives).unwrap_or_default();
         if objectives.is_empty() {
-            let best =
-                self.points.iter().max_by(|a, b| a.llm().output_tokens_per_s.total_cmp(&b.llm().output_tokens_per_s));
-            return best.map_or_else(String::new, |point| {
-                let tokens = rate(point.llm().output_tokens_per_s);
-                format!("highest output: {tokens} tokens/s at {} {}", self.flag, point.value)
-            });
+            let with_tokens = self.points.iter().filter(|point| point.llm().output_tokens_per_s > 0.0);
+            let best = with_tokens.max_by(|a, b| a.llm().output_tokens_per_s.total_cmp(&b.llm().output_tokens_per_s));
+            return best.map_or_else(
+                || "no run has tokens".to_owned(),
+                |point| {
+                    let tokens = rate(point.llm().output_tokens_per_s);
+                    format!("highest output: {tokens} tokens/s at {} {}", self.flag, point.value)
+                },
+            );
         }
         let is_good = |point: &&LlmSweepPoint| point.good_fraction().is_some_and(|good| good >= GOOD_FRACTION);
         // The highest value below the first one that is not good: a good one above that was luck.
@@ -196,8 +199,9 @@ impl LlmSweep {
         let names = points.iter().map(|(value, _)| value.to_string());
         let x = ChartAxis::new("tokens out per second", ValueUnit::Other("tokens/s".into()));
         let y = ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale);
-        let mut chart =
-            Chart::new(title, x, y).line(line("p50", |times| times.p50)).line(line("p99", |times| times.p99).labelled(names));
+        let mut chart = Chart::new(title, x, y)
+            .line(line("p50", |times| times.p50))
+            .line(line("p99", |times| times.p99).labelled(names));
         let level = |limit: Nanos| ChartLevel { at: limit.as_millis_f64(), name: "objective".to_owned() };
         chart.levels.extend(limit.map(level));
         chart

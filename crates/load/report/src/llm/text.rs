@@ -106,7 +106,9 @@ fn notices(llm: &RunLlm) -> Vec<String> {
     let mut words = Vec::new();
     let without_usage = llm.requests.saturating_sub(llm.with_usage);
     if llm.requests > 0 && llm.with_usage == 0 {
-        words.push("no usage from the server: chunks are counted instead, which may hold several tokens; no TPOT".to_owned());
+        words.push(
+            "no usage from the server: chunks are counted instead, which may hold several tokens; no TPOT".to_owned(),
+        );
     } else if without_usage > 0 {
         words.push(format!("{} responses without usage: their tokens are not counted", count(without_usage)));
     }

@@ -308,7 +308,10 @@ mod tests {
         };
         assert_eq!(names(&[(0.0, 50.0), (100.0, 50.0)], &["one", "two"]), [true, true]);
         // Two share a place: above it and below it; the third has none.
-        assert_eq!(names(&[(0.0, 50.0), (50.0, 50.0), (50.1, 50.0), (50.2, 50.0)], &["a", "b", "c", "d"]), [true, true, true, false]);
+        assert_eq!(
+            names(&[(0.0, 50.0), (50.0, 50.0), (50.1, 50.0), (50.2, 50.0)], &["a", "b", "c", "d"]),
+            [true, true, true, false]
+        );
         // At the upper edge there is room below.
         assert_eq!(names(&[(0.0, 0.0), (50.0, 100.0)], &["low", "high"]), [true, true]);
     }

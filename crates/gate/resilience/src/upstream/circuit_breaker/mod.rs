@@ -69,7 +69,10 @@ impl BreakerRule {
         } else if *least == 0 {
             ("min_calls is 0".into(), "make it at least 1, e.g. 40".into())
         } else if !(*share > 0.0 && *share <= 1.0) {
-            (format!("a failure threshold of {share} is not possible"), "make it above 0 and 1 at most, e.g. 0.8".into())
+            (
+                format!("a failure threshold of {share} is not possible"),
+                "make it above 0 and 1 at most, e.g. 0.8".into(),
+            )
         } else if *rest == Nanos::ZERO {
             (format!("an open_time of {rest} is too short"), "make it longer, e.g. 1s".into())
         } else if longest_rest < rest {

@@ -166,7 +166,7 @@ fn a_script_that_is_the_limit_is_named() {
     assert_eq!(of_script(idle), "");
     let late =
         Counts { longest_script_call: Nanos::from_millis(40), script_utilization: 0.1, ..counts(1000, 10, 2500) };
-    let words = "They waited for the script: its calls took up to 40ms each, and 10% of its thread's time.";
+    let words = "Requests waited for the script: its calls took up to 40ms each, and 10% of its thread's time.";
     assert!(of_script(late.clone()).contains(words), "{}", of_script(late.clone()));
     let quick = Counts { longest_script_call: Nanos(90_000), ..late };
     assert!(!of_script(quick).contains("script"), "weir itself was woken up late");

@@ -56,7 +56,8 @@ fn inconclusive_rows_come_with_what_would_decide_them() {
     let few = "all rows: make at least 3 runs per side, in turns, each with --out into the folder of its side";
     assert_eq!(once, [few]);
     let noisy = [1.0, 1.3, 0.8, 1.2];
-    let noisy = compare(&[side("old", &noisy, 0.0, 100.0), side("new", &noisy.map(|level| level * level), 40.0, 100.0)]);
+    let noisy =
+        compare(&[side("old", &noisy, 0.0, 100.0), side("new", &noisy.map(|level| level * level), 40.0, 100.0)]);
     let words = super::advice::advice(&noisy.pairs[0], &noisy);
     let verdict = &noisy.pairs[0].verdicts[0].verdict;
     let Finding::Unclear(UnclearReason::TooNoisy(runs)) = verdict.finding else { panic!("{verdict:?}") };
