@@ -219,7 +219,7 @@ mod tests {
             rest_words(&RecoveryReport { rest, ..metastable.clone() })
         };
         assert!(rest_of(true).starts_with("it recovered: back to normal 0 s after "));
-        assert!(rest_of(false).ends_with("and not with the load as before"));
+        assert!(rest_of(false).ends_with("but not at the load before"));
     }
 
     fn rest_words(tested: &RecoveryReport) -> String {

@@ -97,7 +97,7 @@ fn times_to_first_token_are_distorted_by_late_sends_beyond_a_hundredth_and_a_wak
     assert_eq!([judged(100_000, 1_000), judged(1_000, 55)], [Vec::<String>::new(), Vec::new()]);
     for (ttft_us, late_us) in [(100_000, 1_100), (1_000, 65)] {
         let found = judged(ttft_us, late_us);
-        assert!(found.len() == 1 && found[0].contains("own part of the time to first token"), "{found:?}");
+        assert!(found.len() == 1 && found[0].contains("of the median time to first token"), "{found:?}");
     }
 }
 
