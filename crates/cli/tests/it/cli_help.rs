@@ -202,6 +202,12 @@ fn one_group_of_the_flags_is_shown_by_its_name() {
     let closed = help_about(&["load", "--help", "closed"]);
     assert!(closed.contains("--connections") && closed.contains("--loops") && !closed.contains("--proto"), "{closed}");
     assert_eq!(help_about(&["load", "--help", "stream"]), help_about(&["load", "--help", "Streams"]));
+    let whole = help_about(&["--help"]);
+    let line = whole.lines().find_map(|line| line.trim_start().strip_prefix("weir load --help ")).unwrap();
+    let (sample, topics) = line.split_once(" print one group of the options: ").unwrap();
+    for topic in topics.split(", ").filter(|topic| *topic != "...").chain([sample.trim()]) {
+        help_about(&["load", "--help", topic]);
+    }
     // A URL that was there before is no topic.
     assert_eq!(help_about(&["load", "--help", "http://localhost:1/"]), help(&["load"]));
     let unknown = Weir::new().run(&["load", "--help", "coffee"]);
