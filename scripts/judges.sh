@@ -1,5 +1,5 @@
 # Programs that judge weir in `make soak`: those whose files are imported, which play the same files, and others of gRPC and
-# WebSocket. A part of setup.sh, which has from_npm, has, pip, say and the stamps; a test without its program is skipped.
+# WebSocket. A part of setup.sh, which has from_npm, has, add, say and the stamps; a test without its program is skipped.
 
 from_go() { # FOLDER MODULE@VERSION...
     local folder=$1 module
@@ -23,7 +23,7 @@ judges() {
     local wsproto=wsproto==1.3.2
     if ! is_done wsproto "$wsproto"; then
         say "installing $wsproto"
-        pip install "$wsproto" && stamp wsproto "$wsproto"
+        add "$wsproto" && stamp wsproto "$wsproto"
     fi
     local jmeter=us.abstracta.jmeter:jmeter-java-dsl:1.29.1
     from_npm newman newman@6.2.2
