@@ -252,7 +252,7 @@ impl LoadArgs {
         Ok(())
     }
 
-    /// What is printed of a single iteration.
+    /// Output of a single iteration.
     fn play_output(&self) -> PlayOutput {
         PlayOutput {
             detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },

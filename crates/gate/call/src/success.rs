@@ -1,6 +1,7 @@
 //! Conditions of a successful response: status, headers and body.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,8 +19,8 @@ use weir_retry::policy::AttemptFailure;
 /// Conditions of a successful response.
 #[derive(Clone, Debug)]
 pub struct Success {
-    /// Statuses of success, as inclusive ranges.
-    pub statuses: Vec<(u16, u16)>,
+    /// Ranges of the statuses of success.
+    pub statuses: Vec<RangeInclusive<u16>>,
     /// Headers that must be present, with these values.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether the body must be JSON. Of a response to HEAD, and of a 304, only the head counts.
@@ -82,7 +83,7 @@ impl Default for Success {
     /// All statuses but 408, 429 and 5xx.
     fn default() -> Self {
         Self {
-            statuses: vec![(100, 407), (409, 428), (430, 499)],
+            statuses: vec![100..=407, 409..=428, 430..=499],
             headers: Vec::new(),
             json: false,
             schema: None,
@@ -119,7 +120,7 @@ impl Success {
     /// Checks the head of a response.
     pub(super) fn check_head(&self, head: &Parts) -> Result<(), AttemptFailure> {
         let status = head.status.as_u16();
-        if !self.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status)) {
+        if !self.statuses.iter().any(|range| range.contains(&status)) {
             return Err(AttemptFailure::Status(status));
         }
         let has = |(name, value): &(HeaderName, HeaderValue)| head.headers.get_all(name).iter().any(|v| v == value);

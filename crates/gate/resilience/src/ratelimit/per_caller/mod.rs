@@ -19,6 +19,7 @@ mod shared;
 
 use self::shared::SharedBuckets;
 use weir_base::Nanos;
+use weir_base::fault::Fault;
 use weir_base::set_cache::SetCache;
 use weir_limits::fraction::Fraction;
 use weir_limits::models::token_bucket::Refill;
@@ -46,19 +47,19 @@ impl CallerRule {
         Self { limit, per, burst: limit, entries: 1 << 16 }
     }
 
-    /// First invalid field, in words, and its remedy; `None` if the rule is valid.
-    pub fn fault(&self) -> Option<(String, String)> {
+    /// Fault of the first invalid field; `None` if the rule is valid.
+    pub fn fault(&self) -> Option<Fault> {
         let Self { limit, per, burst, entries } = *self;
         if let Err(what) = LimitWindow::new(LimitModel::TokenBucket, limit, per) {
-            Some((what, "write it as e.g. 100/1s".into()))
+            Some(Fault::new(what, "write it as e.g. 100/1s"))
         } else if !(1..=LimitWindow::MAX_LIMIT).contains(&burst) {
-            Some((
+            Some(Fault::new(
                 format!("a burst of {burst} is not possible"),
                 format!("make it 1 at least and {} at most", LimitWindow::MAX_LIMIT),
             ))
         } else if !(1..=Self::MAX_ENTRIES).contains(&entries) {
             let what = format!("{entries} callers cannot be remembered");
-            Some((what, format!("make it 1 at least and {} at most, e.g. 65536", Self::MAX_ENTRIES)))
+            Some(Fault::new(what, format!("make it 1 at least and {} at most, e.g. 65536", Self::MAX_ENTRIES)))
         } else {
             None
         }
@@ -280,8 +281,7 @@ mod tests {
             CallerRule { burst: 0, ..rule },
             CallerRule { entries: 0, ..rule },
         ];
-        let errors =
-            faults.map(|rule| rule.fault().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+        let errors = faults.map(|rule| rule.fault().map(|fault| fault.to_string()).unwrap_or_default());
         assert_eq!(
             errors,
             [
