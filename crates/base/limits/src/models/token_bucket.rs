@@ -21,8 +21,7 @@ pub struct Refill {
 impl Refill {
     /// Tokens that a bucket lacks, rounded up.
     pub fn used(&self, full: u128, now: Nanos) -> u64 {
-        let used = full.saturating_sub(self.scaled(now)).div_ceil(u128::from(self.per.0));
-        u64::try_from(used).unwrap_or(u64::MAX)
+        full.saturating_sub(self.scaled(now)).div_ceil(u128::from(self.per.0)) as u64
     }
 
     /// The first instant at which this weight, at most the capacity, is available.
@@ -46,16 +45,13 @@ impl Refill {
     }
 
     /// State of a bucket that becomes another fraction of the same limit and keeps its tokens, as far as they fit, in
-    /// place of its fullness, or what it owes.
+    /// place of its fullness.
     pub fn convert(&self, to: &Self, full: u128, now: Nanos) -> u128 {
-        let per = u128::from(self.per.0.max(1));
-        let (holds, lacked) = (times(self.capacity, self.per.0), full.saturating_sub(self.scaled(now)));
         // In 65,536ths of a token, rounded down.
-        let parts = |of: u128| {
-            (of / per).saturating_mul(1 << Fraction::BITS).saturating_add((of % per) * (1 << Fraction::BITS) / per)
-        };
-        let (tokens, owed) = (parts(holds.saturating_sub(lacked)), parts(lacked.saturating_sub(holds)));
-        let lacks = (u128::from(to.capacity) << Fraction::BITS).saturating_sub(tokens).saturating_add(owed);
+        let per = u128::from(self.per.0.max(1));
+        let there = times(self.capacity, self.per.0).saturating_sub(full.saturating_sub(self.scaled(now)));
+        let tokens = (there / per).saturating_mul(1 << Fraction::BITS) + (there % per) * (1 << Fraction::BITS) / per;
+        let lacks = (u128::from(to.capacity) << Fraction::BITS).saturating_sub(tokens);
         to.scaled(now).saturating_add(lacks.saturating_mul(u128::from(to.per.0)).div_ceil(1 << Fraction::BITS))
     }
 

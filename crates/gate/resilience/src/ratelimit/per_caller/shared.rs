@@ -204,14 +204,14 @@ impl SharedBuckets {
                         }
                     };
                     let refill = self.whole.fraction(portion);
-                    OwnBucket { fraction: portion, refill, full_at: from.convert(&refill, was, now), requested_weight }
+                    OwnBucket { fraction: portion, refill, full_at: convert(&from, &refill, was, now), requested_weight }
                 }
             };
             self.own_buckets.insert(key, own_bucket);
         }
         for (key, own_bucket) in before {
             *full.get_or_insert(self.cache_key(key), |full| *full) =
-                own_bucket.refill.convert(&to, own_bucket.full_at, now);
+                convert(&own_bucket.refill, &to, own_bucket.full_at, now);
         }
         (self.default_fraction, self.refill) = (usual, to);
         let mut debtors = std::mem::take(&mut self.debtors);
@@ -222,6 +222,15 @@ impl SharedBuckets {
         self.debtors = debtors;
         to
     }
+}
+
+/// State of a bucket that becomes another one of the same limit and keeps its tokens, or what it owes.
+fn convert(from: &Refill, to: &Refill, full: u128, now: Nanos) -> u128 {
+    let per = u128::from(from.per.0.max(1));
+    let owed = full.saturating_sub(from.empty_at(now));
+    // In 65,536ths of a token, rounded down.
+    let parts = ((owed / per) << Fraction::BITS) + ((owed % per) << Fraction::BITS) / per;
+    from.convert(to, full, now).saturating_add(parts.saturating_mul(u128::from(to.per.0)) >> Fraction::BITS)
 }
 
 #[cfg(test)]
