@@ -204,7 +204,12 @@ impl SharedBuckets {
                         }
                     };
                     let refill = self.whole.fraction(portion);
-                    OwnBucket { fraction: portion, refill, full_at: convert(&from, &refill, was, now), requested_weight }
+                    OwnBucket {
+                        fraction: portion,
+                        refill,
+                        full_at: convert(&from, &refill, was, now),
+                        requested_weight,
+                    }
                 }
             };
             self.own_buckets.insert(key, own_bucket);
