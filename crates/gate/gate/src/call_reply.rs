@@ -60,9 +60,9 @@ impl RoutedRequest<'_> {
         match reason {
             CallFailureReason::DeadlineExceeded => return self.error_format.format(self.route.deadline_response()),
             CallFailureReason::Rejected(rejection) => {
-                return self.error_format.format(self.route.rejection_response(rejection));
+                return self.error_format.format(self.route.rejection_response(rejection, || self.too_many_tokens()));
             }
-            CallFailureReason::AllFailed => {}
+            CallFailureReason::AllFailed => self.note_no_response(),
         }
         if let Some(max) = self.route.limits.max_body_bytes.filter(|_| is_too_large) {
             return self.error_format.format(body_too_large(max));

@@ -131,6 +131,11 @@ impl CallerPolicy {
         self.caller_limiter.is_some() && self.config.rate_terms.weight == CallWeight::ModelTokens
     }
 
+    /// Size of a caller's bucket.
+    pub(super) fn burst(&self) -> Option<u64> {
+        self.config.rate.map(|rule| rule.burst)
+    }
+
     /// Takes tokens of a language model: the caller's key, whether it has that many, or after which time, and its
     /// bucket, if responses report it.
     pub(super) fn charge(

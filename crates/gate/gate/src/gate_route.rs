@@ -240,12 +240,18 @@ impl GateRoute {
         self.response_rule.failed.as_ref().map(LocalResponse::response)
     }
 
-    /// The response to a rejected call.
-    pub(super) fn rejection_response(&self, rejection: Rejection) -> Response<ResponseBody> {
+    /// The response to a rejected call, with the route's body, or one that says more.
+    pub(super) fn rejection_response(
+        &self,
+        rejection: Rejection,
+        details: impl FnOnce() -> Option<ResponseBody>,
+    ) -> Response<ResponseBody> {
         let mut response = local_responses::rejected(rejection);
         if let Some(own) = &self.response_rule.rejected {
             *response.body_mut() = ResponseBody::from(own.body.clone());
             response.headers_mut().insert(header::CONTENT_TYPE, own.content_type.clone());
+        } else if let Some(body) = details() {
+            *response.body_mut() = body;
         }
         response
     }

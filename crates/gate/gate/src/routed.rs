@@ -291,7 +291,8 @@ impl RoutedRequest<'_> {
             return Ok((OutgoingBody::Empty, None));
         }
         // A body of unknown length may go on while the response comes.
-        let is_buffered = body.size_hint().exact().is_some() || self.route.is_retryable(&parts.method);
+        let is_counted = self.route.caller_policy.counts_tokens();
+        let is_buffered = is_counted || body.size_hint().exact().is_some() || self.route.is_retryable(&parts.method);
         let max_bytes = if is_buffered { self.route.buffer } else { 0 };
         let prefix = tokio::select! {
             biased;

@@ -5,5 +5,6 @@ mod gate_config;
 mod gate_culprits;
 mod gate_doubt;
 mod gate_otlp;
+mod gate_share_tokens;
 mod gate_tokens;
 mod started;
