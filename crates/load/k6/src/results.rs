@@ -104,7 +104,8 @@ fn values(sink: &Sink, options: &K6Options, seconds: f64) -> BTreeMap<String, f6
         Sink::Rate { .. } => vec!["rate"],
         Sink::Trend(_) => options.trend_stats.iter().map(String::as_str).collect(),
     };
-    let value = |name: &str| Some((name.to_owned(), statistic(name)?.of(sink, seconds)?));
+    // JSON has no infinite numbers, as sums of very large ones are.
+    let value = |name: &str| Some((name.to_owned(), statistic(name)?.of(sink, seconds)?.clamp(f64::MIN, f64::MAX)));
     let mut values: BTreeMap<String, f64> = named.into_iter().filter_map(value).collect();
     if let Sink::Rate { passed, all } = sink {
         values.insert("passes".to_owned(), *passed as f64);
