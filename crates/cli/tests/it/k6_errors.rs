@@ -130,6 +130,19 @@ fn exceptions_end_their_iteration_and_are_counted_with_their_place() {
 }
 
 #[test]
+fn exceptions_whose_messages_all_differ_are_counted_whole() {
+    let server = Server::hello();
+    let body = "import exec from 'k6/execution';
+    export default () => { get(); throw new Error(`number ${exec.scenario.iterationInTest}`); };";
+    for agents in [&[][..], &["--on", "local", "--agents", "2"]] {
+        let (output, run) = measured(&server, &script(body), &[&["-c", "4", "-n", "100"], agents].concat());
+        let exceptions = run.script.unwrap().exceptions;
+        assert_eq!(exceptions.iter().map(|it| it.count).sum::<u64>(), 100, "{exceptions:?} {output:?}");
+        assert!(exceptions.len() <= 41, "{exceptions:?}");
+    }
+}
+
+#[test]
 fn memory_of_a_script_is_bounded() {
     let server = Server::hello();
     let body = "export default () => { get(); const all = []; for (;;) all.push(new Array(1000).fill(0)); };";

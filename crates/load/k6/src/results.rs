@@ -52,7 +52,9 @@ pub(crate) fn results(
         passed: check.counts.passed,
         failed: check.counts.failed,
     });
-    let exceptions = notes.exceptions.iter();
+    let others = Some(("others, each with a message of its own".to_owned(), notes.other_exceptions()));
+    let others = others.filter(|(_, count)| *count > 0);
+    let exceptions = notes.exceptions.iter().chain(&others);
     RunScript {
         checks: checks.collect(),
         metrics: metrics(plan, sums, options, seconds),
@@ -160,4 +162,15 @@ pub(crate) fn shown(value: f64, facts: &MetricFacts, statistic: Statistic) -> St
 fn rounded(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_without_bounds_stay_numbers_of_json() {
+        let values = values(&Sink::Counter(f64::INFINITY), &K6Options::none(), 1.0);
+        assert_eq!((values["count"], values["rate"]), (f64::MAX, f64::MAX));
+    }
 }
