@@ -30,10 +30,10 @@ def is_left_out(file: Path, chosen: str) -> bool:
     if re.search(r"[()]|\bor\b", chosen):
         return False
     text = file.read_text("utf-8")
-    refused = set(re.findall(r"\bnot (\w+)", chosen))
-    asked = set(re.findall(r"\w+", chosen)) - refused - {"and", "not"}
+    excluded = set(re.findall(r"\bnot (\w+)", chosen))
+    asked = set(re.findall(r"\w+", chosen)) - excluded - {"and", "not"}
     of_all = re.findall(r"^pytestmark = (\[.*?\]|[^\n]*)$", text, re.M | re.S)
-    if refused & set(re.findall(r"pytest\.mark\.(\w+)", " ".join(of_all))):
+    if excluded & set(re.findall(r"pytest\.mark\.(\w+)", " ".join(of_all))):
         return True
     # What needs the browser is wide.
     words = {name: rf"\b{name}\b" for name in asked} | ({"wide": r"\b(?:wide|browser)\b"} if "wide" in asked else {})
