@@ -155,6 +155,7 @@ pub(super) fn run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
+    asked.request_args.reject_file("load")?;
     asked.read_rate(messages)?;
     let is_read = asked.format == ReportFormat::Json || asked.file_args.clone().into_options().has_stdout();
     if is_read && host.is_some() {

@@ -138,7 +138,7 @@ fn a_script_without_requests_is_measured_by_its_own_metrics() {
       export const options = { thresholds: { own: ['count>3'] } };\nexport default () => own.add(1);";
     let (output, run) = play(&server, script, &["-c", "1", "-n", "5"]);
     assert_eq!((output.code, run.trust.ok, run.requests.total), (0, true, 0), "{output:?}");
-    assert!(output.stdout.contains("the script has sent none"), "{output:?}");
+    assert!(output.stdout.contains("the script sent none"), "{output:?}");
     let (output, _) = play(&server, script, &["-c", "1", "-n", "2"]);
     assert_eq!(output.code, 1, "{output:?}");
 }

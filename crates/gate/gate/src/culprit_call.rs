@@ -67,7 +67,7 @@ impl RoutedRequest<'_> {
         };
         let Culprit { limit, service_time, .. } = culprit;
         let time = Nanos::from_millis(service_time.0 / Nanos::MILLI.0);
-        Some(format!("{subject} takes the time of all others: {limit} slots at most, its calls take {time} on average"))
+        Some(format!("{subject} crowds out all others: limited to {limit} slots; its calls take {time} on average"))
     }
 
     /// The body of a response, which uses a slot to its end.
