@@ -16,9 +16,7 @@ impl RoutedRequest<'_> {
         if let Some(protocol) = upgrade.filter(|_| head.status == StatusCode::SWITCHING_PROTOCOLS) {
             return self.switch_reply(head.headers, body, protocol);
         }
-        headers::remove_hop_by_hop(&mut head.headers);
-        headers::remove_content_headers(head.status, &mut head.headers);
-        self.edit_response(&mut head.headers);
+        self.edit_response(head.status, &mut head.headers);
         let body = match self.route.merge() {
             Some(merge) => body.map_buffered(|bytes| merge.apply(bytes)).inspect(|_| {
                 head.headers.remove(header::CONTENT_LENGTH);
@@ -34,11 +32,9 @@ impl RoutedRequest<'_> {
     fn switch_reply(&self, mut headers: HeaderMap, body: CallBody, protocol: &HeaderValue) -> ServiceReply {
         let Some(tunnel) = body.into_upgraded() else {
             let response = local_responses::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols");
-            return self.error_format.format(response).into();
+            return self.decision.error_format.format(response).into();
         };
-        headers::remove_hop_by_hop(&mut headers);
-        headers::remove_content_headers(StatusCode::SWITCHING_PROTOCOLS, &mut headers);
-        self.edit_response(&mut headers);
+        self.edit_response(StatusCode::SWITCHING_PROTOCOLS, &mut headers);
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
         headers.insert(header::UPGRADE, protocol.clone());
         let mut switch = Response::new(ResponseBody::empty());
@@ -47,10 +43,13 @@ impl RoutedRequest<'_> {
         ServiceReply::Upgrade(switch, Box::new(tunnel))
     }
 
-    /// The route's changes to an upstream's response, and the cookie of the caller's side.
-    fn edit_response(&self, headers: &mut HeaderMap) {
+    /// Turns the headers of an upstream's response into the caller's: without those of the connection, with the route's
+    /// changes and the cookie of the caller's side.
+    pub(super) fn edit_response(&self, status: StatusCode, headers: &mut HeaderMap) {
+        headers::remove_hop_by_hop(headers);
+        headers::remove_content_headers(status, headers);
         self.route.rewrite_response(headers);
-        if let Some(cookie) = &self.set_cookie {
+        if let Some(cookie) = &self.decision.side.set_cookie {
             headers.append(header::SET_COOKIE, cookie.clone());
         }
     }
@@ -58,27 +57,27 @@ impl RoutedRequest<'_> {
     pub(super) fn failure_response(&self, failed: CallFailure, is_too_large: bool) -> Response<ResponseBody> {
         let CallFailure { reason, last_response, call_trace } = failed;
         match reason {
-            CallFailureReason::DeadlineExceeded => return self.error_format.format(self.route.deadline_response()),
+            CallFailureReason::DeadlineExceeded => {
+                return self.decision.error_format.format(self.route.deadline_response());
+            }
             CallFailureReason::Rejected(rejection) => {
-                return self.error_format.format(self.route.rejection_response(rejection));
+                return self.decision.error_format.format(self.route.rejection_response(rejection));
             }
             CallFailureReason::AllFailed => {}
         }
         if let Some(max) = self.route.limits.max_body_bytes.filter(|_| is_too_large) {
-            return self.error_format.format(body_too_large(max));
+            return self.decision.error_format.format(body_too_large(max));
         }
         if let Some(own) = local_responses::bad_request(&call_trace).or_else(|| self.route.failure_response()) {
-            return self.error_format.format(own);
+            return self.decision.error_format.format(own);
         }
         match last_response {
             Some(UpstreamResponse { mut head, passed, body }) => {
-                headers::remove_hop_by_hop(&mut head.headers);
-                headers::remove_content_headers(head.status, &mut head.headers);
-                self.edit_response(&mut head.headers);
+                self.edit_response(head.status, &mut head.headers);
                 head.version = Version::HTTP_11;
                 Response::from_parts(head, server_body(body).with_passed_fields(passed))
             }
-            None => self.error_format.format(local_responses::no_response(&call_trace)),
+            None => self.decision.error_format.format(local_responses::no_response(&call_trace)),
         }
     }
 }

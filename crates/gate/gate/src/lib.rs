@@ -3,8 +3,9 @@
 //! - [`config`]: the configuration, as data; `runtime`: the runtime made from it; `config_cell`: the current one,
 //!   replaced by reloads
 //! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
-//! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
-//!   with calls, `local_route`: one without; `routed`: a request on its route, `call_reply`: its reply; `caller`, `route_caller`, `key_source`,
+//! - `service`: a request from routing to reply; `decision`: what its head decides; `routing`: the most specific route that
+//!   matches; `gate_route`: a route with calls, `local_route`: one without; `routed`: a request on its route,
+//!   `sent_request`: as it is sent, `direct`: without a future, `call_reply`: its reply; `caller`, `route_caller`, `key_source`,
 //!   `side_choice`, `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `forwarding_names`, `client_certificate`, `json_merge`,
 //!   `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
@@ -27,6 +28,8 @@ mod cluster_hash;
 mod condition_watch;
 pub mod config;
 mod config_cell;
+mod decision;
+mod direct;
 mod distributed_limit;
 mod distributed_limits;
 pub mod dns;
@@ -50,6 +53,7 @@ mod route_caller;
 mod routed;
 mod routing;
 mod runtime;
+mod sent_request;
 mod service;
 mod side_choice;
 mod tracing;
@@ -86,6 +90,8 @@ pub struct Options {
     pub otlp: Option<OtlpOptions>,
     /// Seed of retry backoff jitter, and of the hashes by which callers keep their upstreams and hosts.
     pub seed: u64,
+    /// Whether each call is a future, also where a value would do: for comparison.
+    pub has_no_direct_calls: bool,
 }
 
 /// Export of traces to an OpenTelemetry collector, as OTLP over HTTP.

@@ -14,15 +14,16 @@ use super::stream_progress::StreamProgress;
 use weir_net::wire::PassedFields;
 
 /// Body of a request, read as the service asks for it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RequestBody {
     source: Source,
     /// Fields of the head beside its map.
     passed: PassedFields,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Source {
+    #[default]
     Empty,
     Http1(Http1Body),
     Http2(Http2Body),

@@ -23,7 +23,7 @@ use weir_base::Nanos;
 use weir_machine::timer::{Sleep, Timer};
 
 /// Server's side of a request for its service: connection, timer, deadlines and log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RequestContext {
     pub(super) accounting: Rc<RequestAccounting>,
     pub(super) timer: Timer,
