@@ -73,7 +73,7 @@ impl CallEngine {
         body: &OutgoingBody,
     ) -> Option<DirectCall> {
         debug_assert!(std::ptr::eq(&**plan, request.plan), "the plan is the request's");
-        let is_plain = !request.upgrade && request.trace.is_none() && !plan.success.inspects_bodies();
+        let is_plain = !request.upgrade && request.trace.is_none() && plan.success.is_of_head();
         let body = match body {
             OutgoingBody::Empty => OutgoingBody::Empty,
             OutgoingBody::Bytes(bytes) => OutgoingBody::Bytes(bytes.clone()),

@@ -110,6 +110,11 @@ impl Success {
         self.json || self.schema.is_some()
     }
 
+    /// Whether success depends on the head alone, of a response that has come whole.
+    pub(super) fn is_of_head(&self) -> bool {
+        !self.inspects_bodies() && !self.require_complete && self.complete_bytes == 0
+    }
+
     /// Whether success depends on the whole body, of this length if it is known.
     pub(super) fn needs_body(&self, length: Option<u64>) -> bool {
         self.require_complete || self.inspects_bodies() || length.is_some_and(|length| length <= self.complete_bytes)

@@ -1,16 +1,38 @@
 //! The reply to a call: the upstream's response as a route changes it, or one of the gateway's own.
 
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
+use http_body::Body as _;
 use http_body_util::BodyExt;
 
 use super::headers;
 use super::local_responses;
 use super::request_limits::body_too_large;
 use super::routed::RoutedRequest;
+use super::sent_request::CallTerms;
 use weir_call::{CallBody, CallFailure, CallFailureReason, CallResponse, UpstreamResponse};
-use weir_server::{ResponseBody, ServiceReply};
+use weir_server::{RequestBody, ResponseBody, ServiceReply};
 
 impl RoutedRequest<'_> {
+    /// The reply to a request whose body is not wanted: it is too large, or its call would be rejected anyway.
+    pub(super) fn early_reply(
+        &self,
+        parts: &Parts,
+        headers: &HeaderMap,
+        body: &RequestBody,
+        terms: CallTerms,
+    ) -> Option<ServiceReply> {
+        if let Some(too_large) = self.route.limits.check_body(body.size_hint().lower()) {
+            return Some(self.own(too_large));
+        }
+        if body.is_end_stream() {
+            return None;
+        }
+        let priority = self.decision.verdict.priority;
+        let failed = self.engine.shed_early(self.plan, priority, terms.spread, terms.deadline)?;
+        Some(self.reject(parts, headers, failed))
+    }
+
     pub(super) fn success_reply(&self, response: CallResponse, upgrade: Option<&HeaderValue>) -> ServiceReply {
         let CallResponse { mut head, passed, body, .. } = response;
         if let Some(protocol) = upgrade.filter(|_| head.status == StatusCode::SWITCHING_PROTOCOLS) {

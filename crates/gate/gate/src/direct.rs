@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Request};
 
@@ -20,10 +21,15 @@ use weir_net::client::OutgoingBody;
 use weir_net::wire::PassedFields;
 use weir_server::{DirectReply, DirectRequest, RequestBody, RequestContext, ServiceReply, WholeResponse};
 
-/// A request whose call may have begun.
+/// A request whose call has begun.
 struct DirectForward {
     /// Dropped first: the call ends before what it is about.
-    call: Option<Box<DirectCall>>,
+    call: DirectCall,
+    sent: OwnedRequest,
+}
+
+/// A request on its route, with all that its call needs.
+struct OwnedRequest {
     engine: CallEngine,
     runtime: Arc<GateRuntime>,
     decision: RouteDecision,
@@ -31,10 +37,11 @@ struct DirectForward {
     parts: Parts,
     headers: HeaderMap,
     passed: PassedFields,
+    body: Bytes,
     terms: CallTerms,
 }
 
-/// Decides about a request without a body, and begins its call.
+/// Decides about a request of which nothing is still to come, and begins its call.
 pub(super) fn begin(
     service: &Service,
     local: &GateThread,
@@ -42,7 +49,7 @@ pub(super) fn begin(
     request: Request<RequestBody>,
     context: &RequestContext,
 ) -> DirectReply {
-    let (parts, mut headers, mut passed, body) = split(request, &runtime);
+    let (parts, mut headers, mut passed, mut body) = split(request, &runtime);
     let decision = match service.decide(local, &runtime, (&parts, &headers, &passed), &body, context) {
         Ok(decision) => decision,
         Err(reply) => return DirectReply::Ready(reply),
@@ -52,27 +59,37 @@ pub(super) fn begin(
         return DirectReply::Ready(routed.reject(&parts, &headers, failed));
     }
     let terms = routed.terms(&headers);
+    if let Some(reply) = routed.early_reply(&parts, &headers, &body, terms) {
+        return DirectReply::Ready(reply);
+    }
+    let engine = local.engine.clone();
+    let Some(whole) = routed.take_body(&mut body) else {
+        let context = context.clone();
+        // It is longer than what is kept for another attempt.
+        return DirectReply::Future(Box::pin(async move {
+            let routed = RoutedRequest::new(&engine, &runtime, &decision, &context, Reports::default());
+            routed.forward(&parts, (headers, passed), body, terms).await
+        }));
+    };
     routed.sanitize_headers(&parts, (&mut headers, &mut passed), terms, None);
     let sent = SentRequest::plain(&parts, headers, passed, terms);
-    routed.begin_call(&sent, &OutgoingBody::Empty);
-    let call = local.engine.begin_direct(routed.plan, &routed.call_request(&sent), &OutgoingBody::Empty);
+    let outgoing = outgoing(&whole);
+    routed.begin_call(&sent, &outgoing);
+    let call = engine.begin_direct(routed.plan, &routed.call_request(&sent), &outgoing);
     let SentRequest { headers, passed, .. } = sent;
-    let (engine, context) = (local.engine.clone(), context.clone());
-    let call = call.map(Box::new);
-    DirectReply::Pending(Box::new(DirectForward {
-        call,
-        engine,
-        runtime,
-        decision,
-        context,
-        parts,
-        headers,
-        passed,
-        terms,
-    }))
+    let context = context.clone();
+    let sent = OwnedRequest { engine, runtime, decision, context, parts, headers, passed, body: whole, terms };
+    match call {
+        Some(call) => DirectReply::Pending(Box::new(DirectForward { call, sent })),
+        None => DirectReply::Future(Box::pin(sent.call(None))),
+    }
 }
 
-impl DirectForward {
+fn outgoing(body: &Bytes) -> OutgoingBody {
+    if body.is_empty() { OutgoingBody::Empty } else { OutgoingBody::Bytes(body.clone()) }
+}
+
+impl OwnedRequest {
     fn routed(&self) -> RoutedRequest<'_> {
         RoutedRequest::new(&self.engine, &self.runtime, &self.decision, &self.context, Reports::default())
     }
@@ -90,22 +107,25 @@ impl DirectForward {
         self.engine.client().recycle_passed_fields(std::mem::take(&mut self.passed));
         WholeResponse { status: head.status, headers: head.headers, passed: head.passed, body }
     }
+
+    /// Makes the call, or goes on with it.
+    async fn call(self, begun: Option<Box<DirectCall>>) -> ServiceReply {
+        let Self { engine, runtime, decision, context, parts, headers, passed, body, terms } = self;
+        let routed = RoutedRequest::new(&engine, &runtime, &decision, &context, Reports::default());
+        let sent = SentRequest::plain(&parts, headers, passed, terms);
+        routed.call(sent, outgoing(&body), None, begun).await
+    }
 }
 
 impl DirectRequest for DirectForward {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<WholeResponse>> {
-        let Some(call) = &mut self.call else { return Poll::Ready(None) };
-        let response = ready!(call.poll(cx));
-        Poll::Ready(response.map(|response| self.reply(response)))
+        let response = ready!(self.call.poll(cx));
+        Poll::Ready(response.map(|response| self.sent.reply(response)))
     }
 
     fn into_future(self: Box<Self>) -> BoxedFuture<'static, ServiceReply> {
-        Box::pin(async move {
-            let Self { call, engine, runtime, decision, context, parts, headers, passed, terms } = *self;
-            let routed = RoutedRequest::new(&engine, &runtime, &decision, &context, Reports::default());
-            let sent = SentRequest::plain(&parts, headers, passed, terms);
-            routed.call(sent, OutgoingBody::Empty, None, call).await
-        })
+        let Self { call, sent } = *self;
+        Box::pin(sent.call(Some(Box::new(call))))
     }
 }
 

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
 use http_body::Body as _;
@@ -62,7 +63,7 @@ impl<'a> RoutedRequest<'a> {
     }
 
     /// A response of the gateway's own.
-    fn own(&self, response: Response<ResponseBody>) -> ServiceReply {
+    pub(super) fn own(&self, response: Response<ResponseBody>) -> ServiceReply {
         self.decision.error_format.format(response).into()
     }
 
@@ -71,18 +72,9 @@ impl<'a> RoutedRequest<'a> {
         parts: &Parts,
         (mut headers, mut passed): (HeaderMap, PassedFields),
         body: RequestBody,
+        terms: CallTerms,
     ) -> ServiceReply {
-        if let Some(too_large) = self.route.limits.check_body(body.size_hint().lower()) {
-            return self.own(too_large);
-        }
         let upgrade = self.route.upgrade(parts, &headers, !body.is_end_stream());
-        let terms = self.terms(&headers);
-        let priority = self.decision.verdict.priority;
-        if !body.is_end_stream()
-            && let Some(failed) = self.engine.shed_early(self.plan, priority, terms.spread, terms.deadline)
-        {
-            return self.reject(parts, &headers, failed);
-        }
         let (body, is_too_large) = match self.read_body(parts, body, terms.deadline).await {
             Ok(read) => read,
             Err(response) => return self.own(response),
@@ -95,6 +87,14 @@ impl<'a> RoutedRequest<'a> {
         let sent = SentRequest { parts, headers, passed, terms, upgrade, traced };
         self.begin_call(&sent, &body);
         self.call(sent, body, is_too_large, None).await
+    }
+
+    /// Takes a body of which nothing is still to come, if the request may be sent again with it.
+    pub(super) fn take_body(&self, body: &mut RequestBody) -> Option<Bytes> {
+        if body.size_hint().lower() > self.route.buffer as u64 {
+            return None;
+        }
+        self.context.take_whole_body(body)
     }
 
     /// Deadline and order of the call.

@@ -146,7 +146,11 @@ impl server::Service for Service {
         if let Some(failed) = routed.rejection() {
             return routed.reject(&parts, &headers, failed);
         }
-        routed.forward(&parts, (headers, passed), body).await
+        let terms = routed.terms(&headers);
+        if let Some(reply) = routed.early_reply(&parts, &headers, &body, terms) {
+            return reply;
+        }
+        routed.forward(&parts, (headers, passed), body, terms).await
     }
 }
 

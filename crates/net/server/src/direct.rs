@@ -21,12 +21,13 @@ pub trait DirectRequest: fmt::Debug {
 }
 
 /// What a service makes of a request at once.
-#[derive(Debug)]
 pub enum DirectReply {
     /// Its reply.
     Ready(ServiceReply),
     /// A request in flight.
     Pending(Box<dyn DirectRequest>),
+    /// A future after all.
+    Future(BoxedFuture<'static, ServiceReply>),
 }
 
 /// A response whose body is there.
@@ -40,4 +41,14 @@ pub struct WholeResponse {
     pub passed: PassedFields,
     /// The body.
     pub body: Bytes,
+}
+
+impl fmt::Debug for DirectReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready(reply) => f.debug_tuple("Ready").field(reply).finish(),
+            Self::Pending(request) => f.debug_tuple("Pending").field(request).finish(),
+            Self::Future(_) => f.write_str("Future"),
+        }
+    }
 }

@@ -118,8 +118,8 @@ pub trait Service: Send + Sync + 'static {
         context: &RequestContext,
     ) -> impl Future<Output = ServiceReply>;
 
-    /// Handles a request over HTTP/1.1 whose body is there or has none, without a future; None leaves it to
-    /// [`Self::handle`]. A service that handles it takes head and body out of it.
+    /// Handles a request over HTTP/1 of which nothing is still to come, without a future; None leaves it to
+    /// [`Self::handle`]. A service that handles it takes it as a whole.
     fn direct(
         &self,
         _local: &Self::Local,

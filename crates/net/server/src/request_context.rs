@@ -171,6 +171,14 @@ impl RequestContext {
         self.connection.hang().await
     }
 
+    /// Takes a request's body of which nothing is still to come, as of every request that the service handles
+    /// [without a future](super::Service::direct). None leaves it as it is.
+    pub fn take_whole_body(&self, body: &mut RequestBody) -> Option<Bytes> {
+        let whole = body.take_whole()?;
+        self.connection.set_unread_body(false);
+        Some(whole)
+    }
+
     /// Reads a request's body of at most `most` bytes.
     ///
     /// # Errors

@@ -155,14 +155,14 @@ impl<S: Service> ThreadContext<S> {
         }
     }
 
-    /// Offers a request without a body to the service, to be handled without a future.
+    /// Offers a request to the service, to be handled without a future, if nothing of it is still to come.
     pub(super) fn offer(
         &self,
         watch: &Rc<ConnectionState>,
         opened: &OpenedRequest,
         request: &mut Request<RequestBody>,
     ) -> Option<DirectReply> {
-        if !opened.whole || opened.own_response.is_some() {
+        if !request.body().is_whole() || opened.own_response.is_some() {
             return None;
         }
         let context = RequestContext::new(&self.accounting, &self.timer, watch, &opened.record);

@@ -2,5 +2,6 @@
 
 mod dns_seeds;
 mod gate_config;
+mod gate_direct;
 mod gate_doubt;
 mod gate_otlp;

@@ -18,15 +18,17 @@ pub(super) async fn respond<S: Service>(
     mut opened: OpenedRequest,
     direct: DirectReply,
 ) -> Option<Reply> {
-    let mut request = match direct {
+    let mut future = match direct {
         DirectReply::Ready(reply) => return home.conclude(watch, opened, reply).ok().map(Reply::Any),
-        DirectReply::Pending(request) => request,
+        DirectReply::Future(future) => future,
+        DirectReply::Pending(mut request) => {
+            if let Some(mut response) = until_client_leaves(stream, |cx| request.poll(cx)).await? {
+                home.conclude_head(watch, &mut opened, response.status, &mut response.headers);
+                return Some(Reply::Whole(response, opened.record));
+            }
+            request.into_future()
+        }
     };
-    if let Some(mut response) = until_client_leaves(stream, |cx| request.poll(cx)).await? {
-        home.conclude_head(watch, &mut opened, response.status, &mut response.headers);
-        return Some(Reply::Whole(response, opened.record));
-    }
-    let mut future = request.into_future();
     let reply = until_client_leaves(stream, |cx| future.as_mut().poll(cx)).await?;
     home.conclude(watch, opened, reply).ok().map(Reply::Any)
 }

@@ -138,8 +138,11 @@ async fn handle_requests<S: Service>(
         let mut rules = FramingRules::of(request.method(), request.version());
         rules.takes_trailers = takes_trailers;
         let has_body = stream.borrow().has_body();
-        let body = has_body.then(|| Http1Body::new(Rc::clone(stream)));
-        let mut request = request.map(|()| RequestBody::http1(body, passed));
+        let whole = if has_body { stream.borrow_mut().take_whole_body() } else { None };
+        let mut request = request.map(|()| match whole {
+            Some(body) => RequestBody::whole(body, passed),
+            None => RequestBody::http1(has_body.then(|| Http1Body::new(Rc::clone(stream))), passed),
+        });
         let opened = home.open(watch, None, &request);
         let reply = match home.offer(watch, &opened, &mut request) {
             Some(direct) => direct::respond(home, watch, stream, opened, direct).await,
