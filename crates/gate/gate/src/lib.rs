@@ -90,8 +90,8 @@ pub struct Options {
     pub otlp: Option<OtlpOptions>,
     /// Seed of retry backoff jitter, and of the hashes by which callers keep their upstreams and hosts.
     pub seed: u64,
-    /// Whether each call is a future, also where a value would do: for comparison.
-    pub has_no_direct_calls: bool,
+    /// Whether a call is a value as long as that does, and not a future.
+    pub has_direct_calls: bool,
 }
 
 /// Export of traces to an OpenTelemetry collector, as OTLP over HTTP.

@@ -111,19 +111,19 @@ impl server::Service for Service {
         of_upstreams.chain(of_routes).any(|permits| permits.crowds_out_others(now, connection))
     }
 
+    fn has_direct(&self) -> bool {
+        // Reports need the story of a call.
+        self.options.has_direct_calls && self.options.call_logger.is_none() && self.span_sender.is_none()
+    }
+
     fn direct(
         &self,
         local: &GateThread,
         request: &mut Request<RequestBody>,
         context: &RequestContext,
     ) -> Option<DirectReply> {
-        // Reports need the story of a call, and a tunnel its connection.
-        let needs_future = self.options.has_no_direct_calls
-            || self.options.call_logger.is_some()
-            || local.tracer.is_some()
-            || context.is_logged()
-            || has_field(request.headers(), &header::UPGRADE);
-        if needs_future {
+        // An access log may have the story, too, and a tunnel needs its connection.
+        if context.is_logged() || has_field(request.headers(), &header::UPGRADE) {
             return None;
         }
         let runtime = local.runtime.get(&self.config_cell);

@@ -118,6 +118,11 @@ pub trait Service: Send + Sync + 'static {
         context: &RequestContext,
     ) -> impl Future<Output = ServiceReply>;
 
+    /// Whether [`Self::direct`] is called.
+    fn has_direct(&self) -> bool {
+        false
+    }
+
     /// Handles a request over HTTP/1 of which nothing is still to come, without a future; None leaves it to
     /// [`Self::handle`]. A service that handles it takes it as a whole.
     fn direct(

@@ -162,7 +162,7 @@ impl<S: Service> ThreadContext<S> {
         opened: &OpenedRequest,
         request: &mut Request<RequestBody>,
     ) -> Option<DirectReply> {
-        if !request.body().is_whole() || opened.own_response.is_some() {
+        if !self.service.has_direct() || !request.body().is_whole() || opened.own_response.is_some() {
             return None;
         }
         let context = RequestContext::new(&self.accounting, &self.timer, watch, &opened.record);

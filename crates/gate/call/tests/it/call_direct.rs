@@ -122,7 +122,7 @@ fn a_hedge_that_is_due_has_the_first_attempt_go_on() {
     let held = weir_testing::Gate::default();
     let gate = held.clone();
     let server = Server::start(move |seen| match seen.number {
-        1 => Reply::ok("late").wait_for(&gate),
+        1 => Reply::default().wait_for(&gate).send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate"),
         _ => Reply::ok("hello"),
     });
     let stages = vec![HedgeStage { after: StageTrigger::Time(ms(1)), on_failure: false, attempts: 1 }];

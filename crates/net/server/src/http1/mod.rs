@@ -138,7 +138,8 @@ async fn handle_requests<S: Service>(
         let mut rules = FramingRules::of(request.method(), request.version());
         rules.takes_trailers = takes_trailers;
         let has_body = stream.borrow().has_body();
-        let whole = if has_body { stream.borrow_mut().take_whole_body() } else { None };
+        let takes_whole = has_body && home.service.has_direct();
+        let whole = if takes_whole { stream.borrow_mut().take_whole_body() } else { None };
         let mut request = request.map(|()| match whole {
             Some(body) => RequestBody::whole(body, passed),
             None => RequestBody::http1(has_body.then(|| Http1Body::new(Rc::clone(stream))), passed),
