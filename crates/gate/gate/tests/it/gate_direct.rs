@@ -228,7 +228,7 @@ fn compare(policy: &Policy, cases: u32) {
     });
     compared.unwrap_or_else(|failed| panic!("{failed}"));
     // A call is counted when its caller has its response.
-    let is_idle = |side: &Side| side.counts().iter().all(|line| !line.contains("_in_flight") || line.ends_with(" 0"));
+    let is_idle = |side: &Side| side.counts().iter().all(|line| !line.contains("_in_flight") || line.ends_with(" 0.0"));
     until("all calls are over", PATIENCE, || is_idle(&value) && is_idle(&future));
     assert_eq!(value.counts(), future.counts());
 }
