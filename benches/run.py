@@ -1,7 +1,7 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|grpc|streams|websocket|llm|watched|serve|
-                           gate|client|smart|overload|harm|send|delivery|limiter|shared|verdicts|agents|all|page]
+    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|grpc|streams|websocket|llm|traces|watched|
+                           serve|gate|client|smart|overload|harm|send|delivery|limiter|shared|verdicts|agents|all|page]
                            [--quick] [--pairs 5] [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
@@ -43,6 +43,7 @@ from harness import (
     sharing,
     smart,
     streams,
+    traces,
     truth,
     verdicts,
     watched,
@@ -63,6 +64,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "streams": streams.measure,
     "websocket": websocket.measure,
     "llm": llm.measure,
+    "traces": traces.measure,
     "watched": watched.measure,
     "serve": served.measure,
     "gate": gated.measure,

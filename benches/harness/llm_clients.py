@@ -60,7 +60,7 @@ def clients(programs: Programs) -> dict[str, Client]:
         (folder / "prompts.txt").write_text("".join(PROMPT.format(n) + "\n" for n in range(PROMPTS)))
         _tokenizer(folder)
         return [
-            *_OFFLINE,
+            *OFFLINE,
             str(programs[GUIDELLM]),
             "run",
             "--backend",
@@ -81,16 +81,9 @@ def clients(programs: Programs) -> dict[str, Client]:
     def aiperf(load: Load, folder: Path) -> list[str]:
         prompts = (json.dumps({"text": PROMPT.format(n)}) + "\n" for n in range(PROMPTS))
         (folder / "prompts.jsonl").write_text("".join(prompts))
-        # It takes a tokenizer by its name among those that were downloaded, and not by its folder.
-        revision = "0" * 40
-        snapshot = folder / "hub" / "models--weir--words" / "snapshots" / revision
-        snapshot.mkdir(parents=True)
-        _tokenizer(snapshot)
-        named = folder / "hub" / "models--weir--words" / "refs"
-        named.mkdir()
-        (named / "main").write_text(revision)
+        _tokenizer(downloaded(folder))
         return [
-            *_OFFLINE,
+            *OFFLINE,
             f"HF_HOME={folder}",
             str(programs[AIPERF]),
             "profile",
@@ -126,7 +119,21 @@ def clients(programs: Programs) -> dict[str, Client]:
     return {name: client for name, client in every.items() if name in programs}
 
 
-_OFFLINE = ["env", "HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1"]
+OFFLINE = ["env", "HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1"]
+
+
+def downloaded(folder: Path) -> Path:
+    """Return the folder of a tokenizer `weir/words`, as if it had been downloaded into this cache.
+
+    AIPerf takes a tokenizer by its name among those that were, and not by its folder.
+    """
+    revision = "0" * 40
+    snapshot = folder / "hub" / "models--weir--words" / "snapshots" / revision
+    snapshot.mkdir(parents=True)
+    named = folder / "hub" / "models--weir--words" / "refs"
+    named.mkdir()
+    (named / "main").write_text(revision)
+    return snapshot
 
 
 def _tokenizer(folder: Path) -> None:

@@ -24,6 +24,12 @@ def write(section: Section) -> Iterator[str]:
         f" {section.plan['delay_s']} s per run, rounds: {section.plan['slow_rounds']}. TTFT is from the send, so that"
         " the record knows it; TPOT is (last chunk - first) / (tokens - 1), which guidellm and AIPerf call ITL."
     )
+    yield (
+        "TTFT of a client is longer than the record's by two waits at the server that the record does not have: a"
+        " request waits in the socket until the server's event loop reads it, and a token until it is written. They"
+        " grow with the number of requests and tokens that are due together. The packets of the loopback tell them from"
+        " what the client adds: [whose part it is](../design/streams.md#whose-part-of-ttft)."
+    )
     header = ["client", "TTFT p50", "record", "TTFT p99", "record", "TPOT p50", "record", "TPOT p99", "record"]
     for streams in llm.CASES:
         case = llm.case(streams)

@@ -16,6 +16,8 @@ class Plan:
     fast_s: int = 5
     freeze_s: int = 20
     delay_s: int = 10
+    trace_s: int = 30
+    trace_rounds: int = 3  # of clients that replay a trace
     memory_s: int = 10
     long_s: int = 600
     scenario_s: int = 10
@@ -67,6 +69,8 @@ class Plan:
                 fast_s=1,
                 freeze_s=10,
                 delay_s=3,
+                trace_s=5,
+                trace_rounds=1,
                 memory_s=3,
                 long_s=60,
                 scenario_s=3,
@@ -102,5 +106,5 @@ class Plan:
             )
         if not pairs:
             return plan
-        fewer = {name: min(pairs, getattr(plan, name)) for name in ("slow_rounds", "harm_rounds")}
+        fewer = {name: min(pairs, getattr(plan, name)) for name in ("slow_rounds", "harm_rounds", "trace_rounds")}
         return replace(plan, pairs=pairs, **fewer)

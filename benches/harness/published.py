@@ -27,8 +27,8 @@ PARTS = {"truth": ROOT / "benches" / "readme-truth.md.j2", "figures": ROOT / "be
 #: Order of the list.
 ORDER = (
     "closed", "open", "truth", "memory", "scenario", "scripts", "http2", "grpc", "streams", "websocket", "llm",
-    "watched", "serve", "gate", "client", "smart", "overload", "harm", "send", "delivery", "limiter", "shared",
-    "verdicts", "agents",
+    "traces", "watched", "serve", "gate", "client", "smart", "overload", "harm", "send", "delivery", "limiter",
+    "shared", "verdicts", "agents",
 )  # fmt: skip
 
 INTRODUCTION = """\

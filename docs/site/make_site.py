@@ -92,9 +92,10 @@ def build(weir: str, out: Path, work: Path) -> int:
     for name in schemas.names(ROOT):
         shutil.copyfile(ROOT / "docs" / "schema" / name, out / name)
     beside.write(out, pages, sections, ABOUT)
-    faults = list(check.faults(out))
+    read = check.read(out)
+    faults = list(check.faults(out, read))
     print(*faults, sep="\n", end="\n" if faults else "", file=sys.stderr)
-    heaviest = max((check.weight(out, page), page.path) for page in check.read(out).values())
+    heaviest = max((check.weight(out, page), page.path) for page in read.values())
     print(
         f"{len(pages)} pages in {os.path.relpath(out)}/index.html; the heaviest is {heaviest[1]}: {heaviest[0]:,} bytes"
     )

@@ -12,7 +12,7 @@ use weir::load::grpc::GrpcOptions;
 use weir::load::http2::{Http2Options, Http2Preference};
 use weir::load::program::{CollectionInput, ProgramOptions, ScriptOptions, is_javascript};
 use weir::measure::slo::Slo;
-use weir::net::tls::TlsOptions;
+use weir::net::tls::{TlsOffer, TlsOptions};
 use weir::pace::live_load::LevelKind;
 use weir::pace::notation;
 use weir::pace::schedule::{Arrivals, LoadStage};
@@ -59,6 +59,7 @@ impl LoadRequest {
         };
         let websocket = websocket_options(&form)?;
         let mut options = Options {
+            address_rules: None,
             url: form.take("url")?,
             scenarios: form.take::<Vec<ScenarioArg>>("scenario")?.into_iter().map(|scenario| scenario.0).collect(),
             request_scenario: form
@@ -124,6 +125,7 @@ pub(crate) fn http2_options(form: &PythonArgs<'_>) -> PyResult<Http2Options> {
 /// Certificates of connections; `key`: name of the argument that has the private key.
 pub(crate) fn tls_options(form: &PythonArgs<'_>, key: &str) -> PyResult<TlsOptions> {
     Ok(TlsOptions {
+        offer: TlsOffer::default(),
         cacert: form.take("cacert")?,
         cert: form.take("cert")?,
         key: form.take(key)?,

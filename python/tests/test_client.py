@@ -266,6 +266,20 @@ def test_an_argument_of_httpx_that_a_client_has_not_names_what_it_has(
         assert str(caught.value).startswith(f"weir.{client.__name__}: ")
 
 
+@pytest.mark.parametrize("client", [weir.Client, weir.AsyncClient])
+@pytest.mark.parametrize("name", ["timeout", "send", "stream", "handle_request"])
+def test_an_sdk_that_gets_a_client_of_weir_as_one_of_httpx_is_told_of_the_transport(client: Any, name: str) -> None:
+    transport = client.__name__.replace("Client", "Transport")
+    with pytest.raises(
+        AttributeError, match=rf"use httpx2\.{client.__name__}\(transport=weir\.httpx2\.{transport}\("
+    ) as caught:
+        getattr(client(), name)
+    assert str(caught.value).startswith(f"weir.{client.__name__} has no attribute '{name}'")
+    assert not hasattr(client(), name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'nosuch'$"):
+        _ = client().nosuch
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

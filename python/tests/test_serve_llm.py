@@ -81,6 +81,9 @@ def test_completions_responses_embeddings_and_models(model: weir.Service) -> Non
         assert kinds.count("response.output_text.delta") == TOKENS
         assert final.usage is not None
         assert (final.usage.output_tokens, len(final.output_text.split(" "))) == (TOKENS, TOKENS)
+        # Members that the SDK's type requires: nothing is cached.
+        details = final.usage.input_tokens_details
+        assert (details.cached_tokens, details.cache_write_tokens) == (0, 0)
 
         vectors = client.embeddings.create(model="weir-llm", input=["a", "b"])
         again = client.embeddings.create(model="weir-llm", input="a", encoding_format="float")

@@ -37,7 +37,7 @@ def test_the_checks_find_dead_links_foreign_hosts_and_heavy_pages(website: Modul
         "@import url(https://fonts.example/f.css); a { background: url(data:image/png;base64,) }"
     )
     (tmp_path / "p.png").write_bytes(b"")
-    found = "\n".join(check.faults(tmp_path))
+    found = "\n".join(check.faults(tmp_path, check.read(tmp_path)))
     assert "b.html#not has an anchor that is not there" in found
     assert "c.html leads nowhere" in found
     assert "loads https://cdn.example/x.js from another host" in found

@@ -53,7 +53,7 @@ _NAMES = {
             "Agent Bytes CheckResult Connections Change Changes EndReason FailureSample Http2 Interval Iterations "
             "Llm LlmPoint Manifest Objective Percentiles PointTimes Rate Replay ReplayedTrace Requests Responses "
             "Run ScenarioResult Script ScriptCheck ScriptException ScriptMetric StepInterval StepResult "
-            "StreamPoint Streams Target Trust WebSocketPoint WebSockets"
+            "StreamPoint Streams Target TracedClient Trust WebSocketPoint WebSockets"
         ),
         "_scenario": "Scenario Step",
         "_sender": "Sender",

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict
 from weakref import WeakSet
 
 from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._errors import UsageError
 from weir._headers import Headers, HeaderTypes, shown_name
-from weir._httpx_arguments import check_httpx_types, unknown_argument
+from weir._httpx_arguments import check_httpx_types, unknown_argument, unknown_attribute
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._request import Params, basic, body_of, is_absolute, target_of, without_secrets
 from weir._shared_budget import SharedBudget
@@ -157,6 +157,11 @@ class BaseClient:
         self._prepared: dict[tuple[str, str], _weir.RequestHandle] = {}
         self._closed = False
         _clients.add(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise unknown_attribute(f"weir.{type(self).__name__}", name)
 
     @property
     def base_url(self) -> str:

@@ -1,11 +1,11 @@
-"""Arguments of httpx that clients have not, and what they have for them."""
+"""Arguments and attributes of httpx that clients have not, and what they have for them."""
 
 from __future__ import annotations
 
 from os import PathLike
 from typing import Any
 
-__all__ = ["check_httpx_types", "unknown_argument"]
+__all__ = ["check_httpx_types", "unknown_argument", "unknown_attribute"]
 
 _NO_COOKIES = "cookies are not kept; give headers={'Cookie': 'name=value'}"
 _NO_PROXY = "there are no proxies"
@@ -42,6 +42,43 @@ _OF_CALLS = {
     "verify": "it is an argument of the client",
     "cert": "it is an argument of the client",
 }
+
+
+_ATTRIBUTES = frozenset(
+    {
+        "auth",
+        "build_request",
+        "cookies",
+        "event_hooks",
+        "follow_redirects",
+        "handle_async_request",
+        "handle_request",
+        "max_redirects",
+        "params",
+        "send",
+        "stream",
+        "timeout",
+        "trust_env",
+    }
+)
+"""Attributes by which SDKs and httpx itself use a client of httpx, or a transport."""
+
+
+def unknown_attribute(owner: str, name: str) -> AttributeError:
+    """Make the error of an attribute that does not exist; for those of httpx, such as SDKs use, with what to use.
+
+    Returns:
+        The error.
+    """
+    error = AttributeError(f"{owner} has no attribute {name!r}")
+    if name not in _ATTRIBUTES:
+        return error
+    transport = "AsyncTransport" if "Async" in owner else "Transport"
+    client = transport.replace("Transport", "Client")
+    return AttributeError(
+        f"{error}: it is not a client of httpx; for an SDK, or code on httpx, use httpx2.{client}(transport="
+        f"weir.httpx2.{transport}(...)), or the same of weir.httpx"
+    )
 
 
 def unknown_argument(owner: str, given: dict[str, Any], *, of_call: bool = False) -> TypeError:

@@ -43,7 +43,7 @@ def llm(
     replies: Literal["dataset", "server", None] = None,
     trace: _Path | None = None,
     trace_format: Literal[
-        "mooncake", "agentic", "bailian", "dynamo", "otel", "sharegpt", "burstgpt", "azure", None
+        "mooncake", "agentic", "bailian", "dynamo", "otel", "sharegpt", "burstgpt", "azure", "clients", None
     ] = None,
     trace_duration: Time | None = None,
     trace_block: int | None = None,
@@ -98,7 +98,8 @@ def llm(
         ignore_eos: Responses have as many tokens as they may (vLLM, SGLang).
         headers: Names and values. They replace default headers of the same name; an empty value removes one.
         dataset: File of prompts or conversations, or ``"random"`` for random words.
-        input_tokens: Words of a random prompt: ``550``, ``"550+-150"`` or ``"400..700"`` (default ``"550+-150"``).
+        input_tokens: Words of a random prompt: ``550``, ``"550+-150"``, ``"400..700"`` or
+            ``"lognormal 500 2000"`` (default ``"550+-150"``).
         output_tokens: Maximum tokens of a response. Default: the file's; random: ``"150+-10"``.
         prefix_tokens: Random words in front of each prompt, which prompts share (default 0).
         prefixes: Number of different prefixes, in turn (default 1).
@@ -106,7 +107,8 @@ def llm(
         turns: Maximum turns of a conversation. Default: all; random: 1.
         think: Think time between turns: ``"5s"``, ``"5s..20s"``, ``"exponential 8s"``. Default: the file's, or 0.
         replies: Whose replies the next turn repeats (default ``"dataset"``, where the file has them).
-        trace: Trace whose requests are replayed at their times, in place of prompts and a rate: `docs/llm/traces.md`.
+        trace: Trace whose requests are replayed at their times, in place of prompts and a rate (`docs/llm/traces.md`),
+            or clients whose sessions are made up (`docs/llm/clients.md`).
         trace_format: Format of the trace. Default: by its first line.
         trace_duration: Length of the trace's part that is replayed. Default: all.
         trace_block: Tokens of a block with one hash. Default: the format's.

@@ -44,7 +44,7 @@ from weir._run_steps import (
     StepResult,
 )
 from weir._run_streams import Llm, Streams
-from weir._run_trace import ReplayedTrace
+from weir._run_trace import ReplayedTrace, TracedClient
 from weir._run_websocket import WebSockets
 
 __all__ = [
@@ -81,6 +81,7 @@ __all__ = [
     "StreamPoint",
     "Streams",
     "Target",
+    "TracedClient",
     "Trust",
     "WebSocketPoint",
     "WebSockets",

@@ -43,7 +43,7 @@ pub(super) struct CertificateArgs {
 impl CertificateArgs {
     /// Options of TLS with these; `insecure` skips the verification.
     pub(super) fn into_options(self, insecure: bool) -> TlsOptions {
-        TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure }
+        TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure, ..TlsOptions::default() }
     }
 }
 

@@ -22,7 +22,7 @@ const ALWAYS_PRINTED: &str = "leave it out; percentiles are always printed";
 
 /// Flags of ab, wrk, wrk2, hey, oha, bombardier, vegeta, k6, Locust, JMeter and autocannon,
 /// and of load generators for language models.
-const FOREIGN_FLAGS: [ForeignFlag; 56] = [
+const FOREIGN_FLAGS: [ForeignFlag; 57] = [
     foreign("-R", "wrk2", "--rate"),
     foreign("-L", "wrk2", ALWAYS_PRINTED),
     foreign("--latency", "wrk", ALWAYS_PRINTED),
@@ -52,6 +52,7 @@ const FOREIGN_FLAGS: [ForeignFlag; 56] = [
     foreign("--stage", "k6", "--stages"),
     foreign("--iterations", "k6", "--requests"),
     foreign("--rps", "k6", "--rate"),
+    foreign("--secret-source", "k6", "-e K6_SECRET_SOURCE=file=FILE"),
     foreign("--no-connection-reuse", "k6", "--no-keepalive"),
     foreign("--insecure-skip-tls-verify", "k6", "--insecure"),
     foreign("--spawn-rate", "Locust", "--ramp-up TIME"),

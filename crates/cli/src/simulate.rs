@@ -22,7 +22,7 @@ pub(super) struct SimulateArgs {
         value_name = "LIMITER|all",
         value_delimiter = ',',
         default_value = "auto",
-        help = "run auto, static[:N], aimd, vegas, gradient2, envoy, codel, none; repeatable"
+        help = "run auto, culprits, static[:N], aimd, vegas, gradient2, envoy, codel, none; repeatable"
     )]
     limiters: Vec<String>,
     /// seed all random choices [default: 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -83,9 +84,8 @@ def read(site: Path) -> dict[str, Html]:
     return pages
 
 
-def faults(site: Path) -> Iterator[str]:
-    """Yield each fault of a built site, one line each."""
-    pages = read(site)
+def faults(site: Path, pages: dict[str, Html]) -> Iterator[str]:
+    """Yield each fault of a built site with these pages, one line each."""
     for page in pages.values():
         yield from _dead_links(site, pages, page)
         yield from (f"{page.path}: loads {address} from another host" for address in page.loaded if _host(address))
@@ -108,19 +108,27 @@ def weight(site: Path, page: Html) -> int:
 
 
 def _dead_links(site: Path, pages: dict[str, Html], page: Html) -> Iterator[str]:
-    for target in [*page.links, *page.loaded]:
+    for target in dict.fromkeys([*page.links, *page.loaded]):
         parts = urlsplit(target)
         if parts.scheme or parts.netloc:
             continue
-        file = _file(site, page.path, target)
-        if file.is_dir():
-            file /= "index.html"
-        if not file.is_file() or not file.resolve().is_relative_to(site.resolve()):
+        path = _path(site.resolve(), (site / page.path).parent, parts.path) if parts.path else page.path
+        if path is None:
             yield f"{page.path}: the link {target} leads nowhere"
             continue
-        other = pages.get(file.resolve().relative_to(site.resolve()).as_posix())
+        other = pages.get(path)
         if parts.fragment and other and unquote(parts.fragment) not in other.ids:
             yield f"{page.path}: the link {target} has an anchor that is not there"
+
+
+@cache
+def _path(site: Path, folder: Path, target: str) -> str | None:
+    """Path in the site of a file that a page in this folder links to. Cached: all pages share a contents list."""
+    file = folder / unquote(target)
+    if file.is_dir():
+        file /= "index.html"
+    file = file.resolve()
+    return file.relative_to(site).as_posix() if file.is_file() and file.is_relative_to(site) else None
 
 
 def _file(site: Path, place: str, target: str) -> Path:

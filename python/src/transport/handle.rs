@@ -1,6 +1,5 @@
 //! A call with streamed bodies, for Python.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -227,7 +226,10 @@ impl StreamedCallHandle {
 }
 
 /// Pieces in one object, which costs less than one for each.
-fn joined<'py>(py: Python<'py>, pieces: &VecDeque<Bytes>) -> PyResult<Bound<'py, PyBytes>> {
+fn joined<'py>(py: Python<'py>, pieces: &[Bytes]) -> PyResult<Bound<'py, PyBytes>> {
+    if let [piece] = pieces {
+        return Ok(PyBytes::new(py, piece));
+    }
     PyBytes::new_with(py, pieces.iter().map(Bytes::len).sum(), |room| {
         let mut rest = room;
         for piece in pieces {

@@ -23,6 +23,9 @@ use crate::client::kin;
 /// Most bytes of a response that are received ahead of their reader.
 const MAX_AHEAD_BYTES: usize = 512 * 1024;
 
+/// Most bytes of pieces that Python gets as one. Larger ones would be new memory from the system each time.
+const MAX_JOINED_BYTES: usize = 64 * 1024;
+
 /// One call in flight.
 pub(crate) struct StreamedCall {
     /// Process that made it: a child of a fork must not lock it.
@@ -92,7 +95,7 @@ impl From<CallBodyError> for BodyFailure {
 /// What comes next of a response's body.
 pub(crate) enum NextChunk {
     /// All that has come, at least one.
-    Data(VecDeque<Bytes>),
+    Data(Vec<Bytes>),
     End,
     Failed(BodyFailure),
     /// It has not come yet.
@@ -229,9 +232,8 @@ impl StreamedCall {
     pub(crate) fn next_chunk(&self, arm: bool) -> NextChunk {
         let mut state = self.state();
         if !state.chunks.is_empty() {
-            let chunks = std::mem::take(&mut state.chunks);
-            state.chunk_bytes = 0;
-            let waker = state.room.take();
+            let chunks = state.take_chunks();
+            let waker = if state.chunk_bytes <= MAX_AHEAD_BYTES / 2 { state.room.take() } else { None };
             drop(state);
             if let Some(waker) = waker {
                 waker.wake();
@@ -251,6 +253,18 @@ impl StreamedCall {
 }
 
 impl StreamedCallState {
+    /// Takes a piece, and those behind it as far as they are small.
+    fn take_chunks(&mut self) -> Vec<Bytes> {
+        let mut bytes = 0;
+        let taken = self.chunks.iter().position(|chunk| {
+            bytes += chunk.len();
+            bytes > MAX_JOINED_BYTES
+        });
+        let chunks: Vec<Bytes> = self.chunks.drain(..taken.unwrap_or(self.chunks.len()).max(1)).collect();
+        self.chunk_bytes -= chunks.iter().map(Bytes::len).sum::<usize>();
+        chunks
+    }
+
     /// Marks that Python waits for a change.
     pub(crate) fn await_change(&mut self) {
         self.is_awaited = true;

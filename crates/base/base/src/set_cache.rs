@@ -35,6 +35,13 @@ impl<V: Copy + Default> SetCache<V> {
         Some(&self.values[set][way])
     }
 
+    /// The key's value, mutable, if it is in the cache.
+    pub fn get_mut(&mut self, key: u64) -> Option<&mut V> {
+        let set = (key as usize) & (self.keys.len() - 1);
+        let way = self.keys[set].iter().position(|of| *of == key)?;
+        Some(&mut self.values[set][way])
+    }
+
     /// The key's value; a new key evicts the entry of its set with the lowest worth.
     pub fn get_or_insert<W: PartialOrd>(&mut self, key: u64, worth: impl Fn(&V) -> W) -> &mut V {
         let set = (key as usize) & (self.keys.len() - 1);

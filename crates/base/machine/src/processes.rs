@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::system;
 
@@ -142,6 +142,14 @@ pub fn kill_all(family: impl Fn() -> Vec<ProcessStat>) {
         fresh.into_iter().for_each(|pid| signal(pid, Signal::STOP));
     }
     halted.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+}
+
+/// Kills a program that leads a process group, with that group and, where they can be found, its other descendants.
+pub fn kill_tree(program: u32) {
+    kill_all(|| descendants(program));
+    if let Some(group) = i32::try_from(program).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) struct PolicyArgs {
     /// time out each attempt after TIME [default: none]
     #[arg(long, value_name = "TIME", value_parser = positive_duration, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     attempt_timeout: Option<Duration>,
-    /// retry a call at most N times [default: 0]
+    /// retry N times at most: after no response, 429, 502, 503, 504 [default: 0]
     #[arg(long = "retries", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=63), conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     max_retries: Option<u32>,
     /// limit retries and hedges to a budget [default: 5%+250/10s]

@@ -22,7 +22,7 @@ pub(super) struct TraceArgs {
     /// start requests by recorded times, by responses, or by free users
     #[arg(long, value_name = "open|sessions|closed", value_parser = str::parse::<TraceLoop>, help_heading = TRACE)]
     trace_loop: Option<TraceLoop>,
-    /// read as mooncake, agentic, bailian, dynamo, otel, sharegpt, burstgpt, azure [default: by content]
+    /// read as mooncake, agentic, bailian, dynamo, otel, sharegpt, burstgpt, azure, clients [default: by content]
     #[arg(long, value_name = "NAME", value_parser = str::parse::<TraceFormat>, help_heading = TRACE)]
     trace_format: Option<TraceFormat>,
     /// replay this much of the trace, from its first request [default: all]

@@ -132,6 +132,28 @@ fn a_command_that_fails_and_a_load_that_is_too_high_give_no_verdict() {
 }
 
 #[test]
+fn what_the_command_has_started_ends_with_the_test() {
+    let weir = Weir::new();
+    let server = Server::start(|_| Reply::ok("hello"));
+    let (started, url) = (weir.path("started"), server.url("/"));
+    // Its parent ends at once.
+    let command = format!("command:(sleep 600 & echo $! > {0}.new; mv {0}.new {0}); sleep 600", started.display());
+    let running =
+        weir.start(&["capacity", &url, "--recovery", "--load", "40", "--trigger", &command, "--step-time", "3s"]);
+    weir_testing::until("the trigger", std::time::Duration::from_secs(60), || started.exists());
+    running.interrupt();
+    running.finish();
+    let orphan: u32 = weir.read("started").trim().parse().unwrap();
+    weir_testing::until("its end", std::time::Duration::from_secs(60), || !is_running(orphan));
+}
+
+/// Whether a process is there and has not ended.
+fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
+}
+
+#[test]
 fn what_cannot_be_tested_is_one_line_and_exit_code_2() {
     for (args, words) in [
         (["http://127.0.0.1:9/", "--recovery", "--slo", "p99<1s", "--closed"].as_slice(), "--closed"),

@@ -211,6 +211,7 @@ fn bad_files_have_their_line_and_what_is_expected() {
     weir.write("none.txt", "hello\n");
     weir.write("insomnia.json", "{\"_type\": \"export\", \"__export_format\": 4, \"resources\": []}");
     weir.write("empty.bru", "get {\n  url: x\n");
+    weir.write("shop.js", "import http from 'k6/http';\nexport default () => http.get('http://localhost:8080');\n");
     for (file, expected) in [
         ("bad.har", "weir: bad.har:2: expected a JSON value, found '}'\n"),
         ("bad.jmx", "weir: bad.jmx:3: expected XML of a test plan, found "),
@@ -222,6 +223,10 @@ fn bad_files_have_their_line_and_what_is_expected() {
         (
             "insomnia.json",
             "weir: insomnia.json:1: expected a file of a known kind (curl, har, postman, openapi, http, jmx, bruno; other tools export HAR or OpenAPI), found '{",
+        ),
+        (
+            "shop.js",
+            "weir: shop.js:1: expected a file to import; this is a script of k6, which runs as it is: weir load -s shop.js, found 'import ",
         ),
         ("empty.bru", "weir: empty.bru:1: expected the end of the block get, found the end of the file\n"),
         ("gone.har", "weir: cannot read 'gone.har': No such file or directory\n"),

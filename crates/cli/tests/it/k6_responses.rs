@@ -64,7 +64,7 @@ fn what_is_wrong_in_parameters_is_named() {
         ("{ jar: {} }", "jar: not a cookie jar"),
         ("{ responseCallback: 200 }", "http.expectedStatuses()"),
         ("{ auth: 'ntlm' }", "auth: 'ntlm' is not supported"),
-        ("{ compression: 'br' }", "compression: 'br' is not supported"),
+        ("{ compression: 'lz4' }", "compression: 'lz4' is not supported; write 'gzip', 'deflate', 'br' or 'zstd'"),
         ("7", "params is not an object"),
     ] {
         let script =
@@ -84,13 +84,13 @@ fn bodies_are_compressed_as_the_parameters_say() {
     let script = "import http from 'k6/http';\nimport { check } from 'k6';\n\
       export default function () {
         const body = 'x'.repeat(10000);
-        for (const compression of ['gzip', 'deflate', 'gzip, deflate']) {
+        for (const compression of ['gzip', 'deflate', 'br', 'zstd', 'gzip, deflate', 'br,gzip']) {
           const [encoding, length] = http.post(`${__ENV.HOST}/`, body, { compression }).body.split(/ (?=[0-9]+$)/);
-          check(null, { [compression]: () => encoding === compression && Number(length) < 200 });
+          check(null, { [compression]: () => encoding === compression.replace(',gzip', ', gzip') && Number(length) < 200 });
         }
       }";
     let (output, run) = play(&server, script, &["-c", "1", "-n", "1"]);
-    assert_eq!((failed_checks(&run), run.requests.ok), (vec![], 3), "{output:?}");
+    assert_eq!((failed_checks(&run), run.requests.ok), (vec![], 6), "{output:?}");
 }
 
 #[test]

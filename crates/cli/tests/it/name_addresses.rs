@@ -10,7 +10,7 @@ use weir_testing::{Output, Running, Server, Weir, full_listener, weir_path};
 const BOTH: &str = "127.0.0.1 localhost\n::1 localhost\n";
 
 /// `weir` with this hosts file, in a namespace of mounts; none where the system does not allow one.
-fn run_with_hosts(weir: &Weir, hosts: &str, args: &[&str]) -> Option<Output> {
+pub(crate) fn run_with_hosts(weir: &Weir, hosts: &str, args: &[&str]) -> Option<Output> {
     let has_ipv6 = std::net::TcpListener::bind("[::1]:0").is_ok();
     let allows = |flags: &&str| {
         let mounts = "mount --bind /etc/hosts /etc/hosts";

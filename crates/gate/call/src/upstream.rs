@@ -225,6 +225,11 @@ impl Upstream {
         self.changes.take()
     }
 
+    /// Passes on a change that its user has seen, for [`Self::take_changes`].
+    pub fn note_change(&self, change: UpstreamEvent) {
+        self.changes.push(change);
+    }
+
     /// Passes on the changes of a table.
     fn note_changes(&self, now: Nanos, table: &mut HostTable, cause: impl FnOnce() -> String) {
         if !self.changes.is_read() {

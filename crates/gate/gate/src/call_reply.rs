@@ -3,7 +3,6 @@
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
 use http_body::Body as _;
-use http_body_util::BodyExt;
 
 use super::headers;
 use super::local_responses;
@@ -29,7 +28,9 @@ impl RoutedRequest<'_> {
             return None;
         }
         let priority = self.decision.verdict.priority;
-        let failed = self.engine.shed_early(self.plan, priority, terms.spread, terms.deadline)?;
+        let of_culprit = self.shed_culprit_early(priority);
+        let failed =
+            of_culprit.or_else(|| self.engine.shed_early(self.plan, priority, terms.spread, terms.deadline))?;
         Some(self.reject(parts, headers, failed))
     }
 
@@ -47,7 +48,7 @@ impl RoutedRequest<'_> {
         };
         let body = body.unwrap_or_else(|body| body);
         head.version = Version::HTTP_11;
-        Response::from_parts(head, server_body(body).with_passed_fields(passed)).into()
+        Response::from_parts(head, self.server_body(body).with_passed_fields(passed)).into()
     }
 
     /// The reply to a request that switches to another protocol.
@@ -97,16 +98,9 @@ impl RoutedRequest<'_> {
             Some(UpstreamResponse { mut head, passed, body }) => {
                 self.edit_response(head.status, &mut head.headers);
                 head.version = Version::HTTP_11;
-                Response::from_parts(head, server_body(body).with_passed_fields(passed))
+                Response::from_parts(head, self.server_body(body).with_passed_fields(passed))
             }
             None => self.decision.error_format.format(local_responses::no_response(&call_trace)),
         }
-    }
-}
-
-fn server_body(body: CallBody) -> ResponseBody {
-    match body {
-        CallBody::Buffered(bytes) => bytes.into(),
-        CallBody::Streaming(_) => ResponseBody::from_stream(body.map_err(Into::into)),
     }
 }

@@ -65,7 +65,6 @@ pub(super) fn begin(
     let engine = local.engine.clone();
     let Some(whole) = routed.take_body(&mut body) else {
         let context = context.clone();
-        // It is longer than what is kept for another attempt.
         return DirectReply::Future(Box::pin(async move {
             let routed = RoutedRequest::new(&engine, &runtime, &decision, &context, Reports::default());
             routed.forward(&parts, (headers, passed), body, terms).await

@@ -12,6 +12,7 @@ use super::config::{
     ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, ForwardingHeaders, HostRule, KeySource,
     LocalResponse, Proxies, RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
 };
+use super::culprit_guard::RouteCulprits;
 use super::forwarding_names::has_same_spelling;
 use super::headers;
 use super::json_merge::JsonMerge;
@@ -73,6 +74,8 @@ pub(super) struct RouteSide {
     pub(super) plan: Arc<CallPlan>,
     /// Value by which the upstream chooses a host, with consistent hashing.
     pub(super) hash_by: Option<KeySource>,
+    /// Culprits of the upstream, if it sheds them.
+    pub(super) culprits: Option<RouteCulprits>,
 }
 
 impl RouteSide {
@@ -114,7 +117,7 @@ impl GateRoute {
             let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
             plan.permits.clone_from(&permits);
             plan.deadline_headers.clone_from(&policy.deadlines_out);
-            sides.push(RouteSide { upstream: name, plan: Arc::new(plan), hash_by });
+            sides.push(RouteSide { upstream: name, plan: Arc::new(plan), hash_by, culprits: None });
         }
         if sides.is_empty() {
             return Err(format!("route {}: no upstream", route_config.path));

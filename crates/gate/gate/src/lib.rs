@@ -7,7 +7,7 @@
 //!   matches; `gate_route`: a route with calls, `local_route`: one without; `routed`: a request on its route,
 //!   `sent_request`: as it is sent, `direct`: without a future, `call_reply`: its reply; `caller`, `route_caller`, `key_source`,
 //!   `side_choice`, `mirror`, `request_limits`, `rewrite`, `headers`, `forwarding`, `forwarding_names`, `client_certificate`, `json_merge`,
-//!   `local_responses`: their parts
+//!   `local_responses`, `culprit_guard`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
@@ -28,6 +28,7 @@ mod cluster_hash;
 mod condition_watch;
 pub mod config;
 mod config_cell;
+mod culprit_guard;
 mod decision;
 mod direct;
 mod distributed_limit;

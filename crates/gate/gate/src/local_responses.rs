@@ -108,6 +108,7 @@ pub(super) fn rejected(rejection: Rejection) -> Response<ResponseBody> {
         }
         RejectionReason::CircuitOpen => (OVERLOAD, "nearly all calls to the upstream fail (circuit_open)\n"),
         RejectionReason::Throttled => (OVERLOAD, "the upstream responds 429 or 503 too often (throttled)\n"),
+        RejectionReason::Culprit => (OVERLOAD, "overload: calls like this one take the time of all others (culprit)\n"),
     };
     let mut response = Response::new(ResponseBody::from(Bytes::from_static(line.as_bytes())));
     *response.status_mut() = status;

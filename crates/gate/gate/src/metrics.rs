@@ -192,6 +192,15 @@ impl Collector for GateMetrics {
         let gradient = permits().filter_map(|(labels, it)| Some(gauge(labels, it.gradient()?)));
         let help = "Unloaded service time divided by recent service time, 0 to 1";
         encode_family(e, MetricType::Gauge, "gate_concurrency_limit_gradient", help, gradient)?;
+        let culprits = all.iter().filter_map(|(name, one)| Some((of(name), one.culprits.as_ref()?.culprits())));
+        let culprits: Vec<_> = culprits.collect();
+        let found = culprits.iter().map(|(labels, found)| gauge(labels.clone(), found.len() as f64));
+        let help = "Routes and callers that take the time of all others, and have a limit for it";
+        encode_family(e, MetricType::Gauge, "gate_culprits", help, found)?;
+        let slots = culprits
+            .iter()
+            .map(|(labels, found)| gauge(labels.clone(), found.iter().map(|culprit| f64::from(culprit.limit)).sum()));
+        encode_family(e, MetricType::Gauge, "gate_culprit_slots", "Slots that culprits may hold together", slots)?;
         let open = all.iter().filter_map(|(name, one)| {
             let state = match one.upstream.breaker_state(now)? {
                 State::Closed => 0.0,

@@ -11,9 +11,10 @@ use http_body::Body as _;
 
 use super::call_spans::CallSpanFacts;
 use super::caller::CallerVerdict;
+use super::culprit_guard::RequestUse;
 use super::decision::RouteDecision;
 use super::forwarding::set_forwarded;
-use super::gate_route::GateRoute;
+use super::gate_route::{GateRoute, RouteSide};
 use super::headers;
 use super::local_responses;
 use super::runtime::GateRuntime;
@@ -42,6 +43,8 @@ pub(super) struct RoutedRequest<'a> {
     pub(super) decision: &'a RouteDecision,
     pub(super) context: &'a RequestContext,
     reports: Reports<'a>,
+    /// Culprits of its upstream, and its use of a slot.
+    pub(super) slot_use: RequestUse<'a>,
 }
 
 impl<'a> RoutedRequest<'a> {
@@ -53,7 +56,9 @@ impl<'a> RoutedRequest<'a> {
         reports: Reports<'a>,
     ) -> Self {
         let route = &runtime.routes[decision.route];
-        Self { engine, route, plan: &route.sides[decision.side.index].plan, decision, context, reports }
+        let RouteSide { plan, culprits, .. } = &route.sides[decision.side.index];
+        let slot_use = RequestUse::new(culprits.as_ref());
+        Self { engine, route, plan, decision, context, reports, slot_use }
     }
 
     /// The failure of a call whose caller is over its rate limit.
@@ -79,6 +84,9 @@ impl<'a> RoutedRequest<'a> {
             Ok(read) => read,
             Err(response) => return self.own(response),
         };
+        if let Some(failed) = self.begin_use(self.decision.verdict.priority) {
+            return self.reject(parts, &headers, failed);
+        }
         let traced = self.reports.tracer.and_then(|tracer| tracer.begin(&headers));
         if traced.is_some() {
             headers.remove("traceparent");
@@ -89,9 +97,10 @@ impl<'a> RoutedRequest<'a> {
         self.call(sent, body, is_too_large, None).await
     }
 
-    /// Takes a body of which nothing is still to come, if the request may be sent again with it.
+    /// Takes a body of which nothing is still to come, if a value can send it: it is no longer than what is kept for
+    /// another attempt, and no culprits are counted, which is done to the end of a response.
     pub(super) fn take_body(&self, body: &mut RequestBody) -> Option<Bytes> {
-        if body.size_hint().lower() > self.route.buffer as u64 {
+        if body.size_hint().lower() > self.route.buffer as u64 || self.slot_use.counts() {
             return None;
         }
         self.context.take_whole_body(body)
@@ -226,8 +235,9 @@ impl<'a> RoutedRequest<'a> {
     /// Counts a rejection of the caller, and adds what logs show of it.
     fn note_rejection(&self, ended: &mut Result<CallResponse, CallFailure>) {
         let Err(CallFailure { reason: CallFailureReason::Rejected(why), call_trace, .. }) = ended else { return };
-        let caller = &self.decision.caller;
-        self.route.caller_policy.record_rejected(self.engine.timer().now(), caller, why.reason);
+        let (now, caller) = (self.engine.timer().now(), &self.decision.caller);
+        self.slot_use.rejected(now, caller, why.reason);
+        self.route.caller_policy.record_rejected(now, caller, why.reason);
         if self.context.is_logged() || self.reports.call_logger.is_some() || self.reports.tracer.is_some() {
             call_trace.rejected_call = Some(caller.rejected_call(&self.route.label));
         }

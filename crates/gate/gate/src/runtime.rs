@@ -10,6 +10,7 @@ use rustls::ClientConfig;
 use super::caller::CallerPolicyConfig;
 use super::cluster_hash::cluster_hash;
 use super::config::{Config, HealthCheck, HostConfig, RouteConfig, UpstreamConfig};
+use super::culprit_guard::{CulpritGuard, RouteCulprits};
 use super::distributed_limit::DistributedLimit;
 use super::gate_route::{GateRoute, RouteSide, route_name};
 use super::listener_runtime::ListenerRuntime;
@@ -86,6 +87,8 @@ struct SharedBudget {
 pub(super) struct UpstreamRuntime {
     pub(super) upstream: Arc<Upstream>,
     pub(super) health_check: Option<HealthCheck>,
+    /// Culprits among its calls, if they are shed.
+    pub(super) culprits: Option<Arc<CulpritGuard>>,
     /// TLS towards its hosts, if one of them has it.
     pub(super) tls: Option<Arc<ClientConfig>>,
     /// By host of the configuration: what connections wait for until the gateway has resolved the name itself.
@@ -169,6 +172,10 @@ impl GateRuntime {
         let mirror_upstream = route_config.mirror.as_ref().map(|mirror| find(&mirror.upstream)).transpose()?;
         let mirror_upstream = mirror_upstream.map(|found| Arc::clone(&found.upstream));
         let mut route = GateRoute::new(route_config, sides, config, now, cluster_salt)?;
+        for side in &mut route.sides {
+            let guard = find(&side.upstream)?.culprits.as_ref();
+            side.culprits = guard.map(|guard| RouteCulprits::new(Arc::clone(guard), &route.name));
+        }
         let kept_route = before.and_then(|before| before.routes.iter().find(|kept| kept.name == route.name));
         if let (Some(rule), Some(upstream)) = (&route_config.mirror, mirror_upstream) {
             let kept = kept_route.and_then(|kept| kept.mirror.as_ref());
@@ -264,6 +271,7 @@ impl UpstreamRuntime {
         Ok(Self {
             upstream: Arc::new(upstream),
             health_check: config.health_check.clone(),
+            culprits: config.culprits.map(|rule| Arc::new(CulpritGuard::new(rule, now))),
             tls,
             pending,
             config: config.clone(),

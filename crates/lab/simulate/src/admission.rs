@@ -72,7 +72,7 @@ impl SimulatedGate for WeirGate {
     }
 
     fn arrive(&mut self, now: Nanos, arrival: GateArrival<'_>, decisions: &mut Vec<WaiterDecision>) -> GateDecision {
-        let GateArrival { id, call } = arrival;
+        let GateArrival { id, call, .. } = arrival;
         if self.admission.slots().try_acquire(call.rank()) {
             return GateDecision::Run;
         }
@@ -128,7 +128,7 @@ impl SimulatedGate for WeirGate {
         }
     }
 
-    fn withdraw(&mut self, id: AttemptId) {
+    fn withdraw(&mut self, _: Nanos, id: AttemptId) {
         if let Some(ticket) = self.ticket(id) {
             self.admission.withdraw(ticket);
             self.remove(ticket);

@@ -3,6 +3,7 @@
 use super::gate::AttemptId;
 use weir_base::Nanos;
 use weir_resilience::admission::{CallArrival, Priority};
+use weir_resilience::culprits::CallOrigin;
 
 /// State of an attempt for its gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,7 @@ pub(super) struct SimulatedAttempt {
     pub(super) in_flight_at_start: u32,
     /// Index of the kind of callers.
     pub(super) kind: u8,
+    pub(super) origin: CallOrigin,
     /// Whether it belongs to the closed loop.
     pub(super) closed_loop: bool,
     /// Upstream's total stall time when its service started.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use weir_base::Nanos;
 use weir_resilience::admission::{CallArrival, Rejection};
+use weir_resilience::culprits::CallOrigin;
 
 /// Identifier of an attempt, unique among those in flight or queued.
 pub type AttemptId = u32;
@@ -15,6 +16,8 @@ pub struct GateArrival<'a> {
     pub id: AttemptId,
     /// Its call.
     pub call: &'a CallArrival,
+    /// Its route and its caller.
+    pub origin: CallOrigin,
 }
 
 /// Decision on an arrival.
@@ -70,6 +73,8 @@ pub trait SimulatedGate: fmt::Debug {
     fn paused(&mut self, _: Nanos) {}
     /// Handles an arrival.
     fn arrive(&mut self, now: Nanos, arrival: GateArrival<'_>, decisions: &mut Vec<WaiterDecision>) -> GateDecision;
+    /// Handles the end of an attempt of this origin at the upstream, before [`Self::completed`].
+    fn released(&mut self, _: Nanos, _: CallOrigin) {}
     /// Handles an attempt that ended at the upstream.
     fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion, decisions: &mut Vec<WaiterDecision>);
     /// Checks a queued attempt at the time that it was queued until; returns the next time, or none if it is decided.
@@ -77,7 +82,7 @@ pub trait SimulatedGate: fmt::Debug {
         None
     }
     /// Removes a queued attempt whose caller has given up.
-    fn withdraw(&mut self, _: AttemptId) {}
+    fn withdraw(&mut self, _: Nanos, _: AttemptId) {}
     /// Limit of attempts at the upstream; none: unlimited.
     fn limit(&self) -> Option<u32>;
     /// Attempts at the upstream.

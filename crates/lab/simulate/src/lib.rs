@@ -18,6 +18,7 @@
 
 mod admission;
 mod call;
+mod culprits;
 pub mod delivery;
 pub mod gate;
 pub mod limiter;

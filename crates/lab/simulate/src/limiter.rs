@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::Scenario;
 use super::admission::WeirGate;
+use super::culprits::CulpritGate;
 use super::gate::SimulatedGate;
 use super::peers::aimd::Aimd;
 use super::peers::codel::Codel;
@@ -19,6 +20,8 @@ use weir_resilience::admission::AdmissionConfig;
 pub enum SimulatedLimiter {
     /// weir's, with the defaults of `weir gate`.
     Auto,
+    /// weir's, with `shed_culprits`.
+    Culprits,
     /// Fixed limit over all gates; none: the initial slots of the upstream.
     Static(Option<u32>),
     /// [`super::peers::aimd`].
@@ -36,7 +39,7 @@ pub enum SimulatedLimiter {
 }
 
 impl SimulatedLimiter {
-    /// weir's limiter and its peers.
+    /// weir's limiter and its peers: all that only see calls, not their origins.
     pub const ALL: [Self; 8] = [
         Self::Auto,
         Self::Static(None),
@@ -48,7 +51,7 @@ impl SimulatedLimiter {
         Self::None,
     ];
 
-    /// Reads `auto`, `static`, `static:50`, `aimd`, `vegas`, `gradient2`, `envoy`, `codel`, `none`.
+    /// Reads `auto`, `culprits`, `static`, `static:50`, `aimd`, `vegas`, `gradient2`, `envoy`, `codel`, `none`.
     ///
     /// # Errors
     /// Expected syntax, in one line.
@@ -58,9 +61,11 @@ impl SimulatedLimiter {
             let limit = limit.parse().ok().filter(|limit| *limit > 0).ok_or_else(error)?;
             return Ok(Self::Static(Some(limit)));
         }
-        Self::ALL.into_iter().find(|limiter| limiter.to_string() == text).ok_or_else(|| {
+        let known = Self::ALL.into_iter().chain([Self::Culprits]);
+        known.into_iter().find(|limiter| limiter.to_string() == text).ok_or_else(|| {
             format!(
-                "unknown limiter '{text}'; choose auto, static, static:N, aimd, vegas, gradient2, envoy, codel, none or all"
+                "unknown limiter '{text}'; choose auto, culprits, static, static:N, aimd, vegas, gradient2, envoy, codel, \
+                 none or all"
             )
         })
     }
@@ -76,6 +81,7 @@ impl SimulatedLimiter {
         let slots = scenario.upstream.all_slots();
         match self {
             Self::Auto => Box::new(WeirGate::new(&AdmissionConfig::default())),
+            Self::Culprits => Box::new(CulpritGate::new(&AdmissionConfig::default())),
             Self::Static(limit) => with_algorithm(FixedLimit(Some(per_gate(limit.unwrap_or(slots))))),
             Self::Aimd => with_algorithm(Aimd::default()),
             Self::Vegas => with_algorithm(Vegas::new(seed)),
@@ -91,6 +97,7 @@ impl fmt::Display for SimulatedLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Auto => f.pad("auto"),
+            Self::Culprits => f.pad("culprits"),
             Self::Static(None) => f.pad("static"),
             Self::Static(Some(limit)) => f.pad(&format!("static:{limit}")),
             Self::Aimd => f.pad("aimd"),

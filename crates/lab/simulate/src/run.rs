@@ -94,6 +94,7 @@ struct Simulation<'a> {
     service_rng: SeededRng,
     retry_rng: SeededRng,
     kind_rng: SeededRng,
+    origin_rng: SeededRng,
 }
 
 impl<'a> Simulation<'a> {
@@ -138,6 +139,7 @@ impl<'a> Simulation<'a> {
             service_rng: rng(0x5e41),
             retry_rng: rng(0x4e74),
             kind_rng: rng(0x51d3),
+            origin_rng: rng(0x0419),
         }
     }
 
@@ -189,7 +191,11 @@ impl<'a> Simulation<'a> {
         let deadline = call.deadline;
         let gate = &mut self.gates[call.gate as usize];
         let before = gate.queued();
-        let decision = gate.arrive(self.now, GateArrival { id, call: &call.arrival() }, &mut self.waiter_decisions);
+        let decision = gate.arrive(
+            self.now,
+            GateArrival { id, call: &call.arrival(), origin: call.origin },
+            &mut self.waiter_decisions,
+        );
         self.queued = self.queued + gate.queued() - before;
         self.apply_waiter_decisions();
         match decision {
@@ -267,6 +273,7 @@ impl<'a> Simulation<'a> {
             lag: self.pulse.lag(call.upstream_start, self.now),
             outcome,
         };
+        gate.released(self.now, call.origin);
         gate.completed(self.now, &ended, &mut self.waiter_decisions);
         self.queued = self.queued + gate.queued() - before;
     }
@@ -283,7 +290,7 @@ impl<'a> Simulation<'a> {
             GateState::Waiting => {
                 let gate = &mut self.gates[call.gate as usize];
                 let before = gate.queued();
-                gate.withdraw(id);
+                gate.withdraw(self.now, id);
                 self.queued = self.queued + gate.queued() - before;
             }
             GateState::Running => {

@@ -8,8 +8,12 @@ use weir_base::Nanos;
 use weir_pace::schedule::{Arrivals, LoadStage};
 use weir_workload::delay::{Delay, DelayRange};
 
+mod heavy;
 mod noise;
 
+#[cfg(test)]
+pub(super) use heavy::{heavy, heavy_work};
+use heavy::{heavy_caller, heavy_route};
 #[cfg(test)]
 pub(super) use noise::mixed;
 use noise::{callers_leave, gate_stalls, recovery, short_deadlines, upstream_stalls};
@@ -20,7 +24,7 @@ const DEFAULT_DEADLINE_RATIO: f64 = 4.0;
 /// Name, description and constructor of a scenario.
 type ScenarioEntry = (&'static str, &'static str, fn(Scenario) -> Scenario);
 
-const SCENARIOS: [ScenarioEntry; 22] = [
+const SCENARIOS: [ScenarioEntry; 24] = [
     ("step-down", "1.2 times the capacity; after 40 s half of the slots are gone", step_down),
     ("step-up", "3 times the capacity; after 40 s twice as many slots", step_up),
     ("slower-service", "1.2 times the capacity; after 40 s each call takes twice as long", slower_service),
@@ -64,6 +68,16 @@ const SCENARIOS: [ScenarioEntry; 22] = [
     ),
     ("callers-leave", "as short-deadlines, but these callers send no deadline and disconnect", callers_leave),
     ("recovery", "half of the capacity; the upstream is 50 times slower for 2 s", recovery),
+    (
+        "heavy-route",
+        "a route with 2% of the calls takes 60% of the time, and all together 1.5 times the capacity",
+        heavy_route,
+    ),
+    (
+        "heavy-caller",
+        "one of 41 callers takes 60% of the time with 2% of the calls, which claim to be critical",
+        heavy_caller,
+    ),
 ];
 
 /// Names of all scenarios.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use weir_base::Nanos;
 use weir_pace::schedule::{Arrivals, LoadStage};
+use weir_resilience::admission::Priority;
 use weir_workload::delay::Delay;
 
 /// All that a run depends on, except for the limiter.
@@ -76,6 +77,39 @@ pub struct CallerKind {
     pub deadline_range: (Nanos, Nanos),
     /// Whether the gate gets the deadline.
     pub deadline_signal: DeadlineSignal,
+    /// Who the callers are, and what their calls cost.
+    pub work: KindWork,
+}
+
+/// Origins of a kind's calls, and the work that they are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KindWork {
+    /// Number of the first route.
+    pub route: u64,
+    /// Number of routes, used equally.
+    pub routes: u64,
+    /// Number of callers; 0: each call has a caller of its own, as if callers changed their names.
+    pub callers: u64,
+    /// Multiple of the upstream's service time ...
+    pub factor: f64,
+    /// ... between these times; otherwise 1.
+    pub heavy_during: (Nanos, Nanos),
+    /// Priority that the callers claim; none: drawn by weight.
+    pub priority: Option<Priority>,
+}
+
+impl Default for KindWork {
+    /// 40 callers on four routes, with calls of the usual service time.
+    fn default() -> Self {
+        Self {
+            route: 0,
+            routes: 4,
+            callers: 40,
+            factor: 1.0,
+            heavy_during: (Nanos::ZERO, Nanos::NEVER),
+            priority: None,
+        }
+    }
 }
 
 /// Way in which a gate learns of a caller's deadline.

@@ -1,5 +1,6 @@
 //! One test of recovery: the load with its trigger, in one run, so that clients go on through all phases.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -139,9 +140,9 @@ impl TestStage<'_> {
 
     fn begin_command(&mut self) {
         let RecoveryTrigger::Command(text) = &self.recovery.trigger else { return };
-        // Stdout is the report's.
+        // Stdout is the report's. A process group of its own, which ends as a whole.
         let mut shell = Command::new("sh");
-        match shell.args(["-c", text]).stdin(Stdio::null()).stdout(Stdio::null()).spawn() {
+        match shell.args(["-c", text]).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn() {
             Ok(child) => self.command = Some(child),
             Err(error) => self.abort(format!("the command '{text}' cannot run: {error}")),
         }
@@ -165,7 +166,7 @@ impl TestStage<'_> {
 
     fn stop_command(&mut self) {
         if let Some(mut child) = self.command.take() {
-            let _ = child.kill();
+            machine::processes::kill_tree(child.id());
             let _ = child.wait();
         }
     }

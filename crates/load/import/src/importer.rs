@@ -116,10 +116,12 @@ fn unknown(file: &ImportFile<'_>) -> ImportError {
         Some(line) => format!("'{}'", crate::text::one_line(line, 40)),
         None => "an empty file".to_owned(),
     };
-    ImportError {
-        file: file.name.to_owned(),
-        line: 1,
-        expected: format!("a file of a known kind ({}; other tools export HAR or OpenAPI)", names.join(", ")),
-        found,
-    }
+    let is_k6 =
+        ["from 'k6", "from \"k6", "require('k6", "require(\"k6"].iter().any(|import| file.text.contains(import));
+    let expected = if is_k6 {
+        format!("a file to import; this is a script of k6, which runs as it is: weir load -s {}", file.name)
+    } else {
+        format!("a file of a known kind ({}; other tools export HAR or OpenAPI)", names.join(", "))
+    };
+    ImportError { file: file.name.to_owned(), line: 1, expected, found }
 }

@@ -9,6 +9,7 @@ use weir_machine::clock;
 use weir_machine::lock::lock;
 use weir_measure::Run;
 use weir_measure::end_reason::EndReason;
+use weir_pace::shard::Shard;
 
 use crate::K6Load;
 use crate::init::call_once;
@@ -77,6 +78,7 @@ impl K6Load {
             keeps_result: true,
             target: None,
             is_closed: true,
+            shard: Shard::WHOLE,
         });
         let plan = plan.driven_by(Arc::<K6Program>::clone(&hook), &options).map_err(|error| error.to_string())?;
         let begun = clock::monotonic();

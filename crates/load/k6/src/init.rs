@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rquickjs::Value;
-use weir_base::Nanos;
 use weir_machine::clock;
 
 use crate::engine::failure::{ScriptFailure, caught};
@@ -17,9 +16,6 @@ use crate::host::state::{Pause, Resume};
 use crate::metrics::ThreadMetrics;
 use crate::program::life::LoadedScript;
 use crate::script::Script;
-
-/// Longest time of a function that is called once, as in k6.
-const ONCE_TIMEOUT: Nanos = Nanos(120_000_000_000);
 
 /// What the first run of a file has found.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +65,7 @@ pub(crate) fn call_once(script: &Arc<Script>, name: &'static str, json: String) 
             let function = loaded.export(name).and_then(Value::into_function);
             let function = function.ok_or_else(|| ScriptFailure::of_message(format!("no function '{name}'")))?;
             let given = caught(&ctx, ctx.json_parse(json))?;
-            state.compute.set_until(clock::monotonic() + ONCE_TIMEOUT);
+            state.compute.set_until(clock::monotonic() + state.script.options.summary_timeout);
             let value: Value<'_> = caught(&ctx, function.call((given,)))?;
             let value = match value.as_promise() {
                 Some(promise) => caught(&ctx, promise.finish())?,

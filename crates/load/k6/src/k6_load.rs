@@ -20,6 +20,7 @@ use crate::options::consolidated::{CommandLineLoad, consolidated};
 use crate::program::{K6Program, ProgramParts};
 use crate::results::{add_counts, judged, results};
 use crate::script::{ScenarioFacts, Script, ScriptFile, ScriptInput};
+use crate::secret_sources::SecretSources;
 
 /// A load of a script.
 #[derive(Debug)]
@@ -59,10 +60,14 @@ impl K6Load {
         let name = options.path.display();
         let path = path.map_err(|error| format!("cannot read the script '{name}': {error}"))?;
         let main = path.to_str().ok_or_else(|| format!("cannot read the script '{name}': its path is not UTF-8"))?;
+        let environment = environment(&options.environment);
+        let read = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let secrets = SecretSources::of(&environment, read).map_err(|why| format!("{name}: {why}"))?;
         let input = ScriptInput {
             main: main.to_owned(),
             url: options.url.clone(),
-            environment: environment(&options.environment),
+            environment,
+            secrets,
             collection_input: options.collection.json(&options.environment),
             files: ModuleFiles {
                 js_lib: options.js_lib.clone(),
@@ -124,6 +129,8 @@ impl K6Load {
         let own = &self.script.options;
         options.tls.insecure |= own.skips_tls_verification;
         options.no_keepalive |= own.no_connection_reuse;
+        options.tls.offer.clone_from(&own.tls);
+        options.address_rules = own.address_rules;
         if !has_own_load && self.has_load() {
             options.users = Some(self.users());
             options.duration = Some(Duration::from_nanos(self.until().0));
@@ -133,6 +140,11 @@ impl K6Load {
             (options.connections, options.requests) = (Some(1), Some(1));
         }
         options.script_name = Some(self.options.path.display().to_string());
+    }
+
+    /// Secrets of the script, which nothing shows.
+    pub fn secrets(&self) -> &[String] {
+        self.script.file.secrets.values()
     }
 
     fn users(&self) -> u64 {
@@ -195,16 +207,17 @@ impl K6Load {
             keeps_result: false,
             target: (!options.url.is_empty()).then(|| origin(&plan.target)),
             is_closed: matches!(plan.pacing, Pacing::Closed(_)) && !has_arrivals,
+            shard: plan.shard,
         });
         self.program = Some(Arc::clone(&program));
         // Its requests have their own methods.
-        let plan = LoadPlan { method: String::new(), ..plan };
+        let plan = LoadPlan { method: String::new(), ..plan }.masking(self.secrets());
         if role == K6Role::Coordinator {
             return Ok(plan);
         }
         let plan = plan.driven_by(program.clone(), options).map_err(|error| error.to_string())?;
         program.set_until(plan.until);
-        Ok(plan)
+        Ok(plan.masking(self.secrets()))
     }
 
     /// The script as agents open it.

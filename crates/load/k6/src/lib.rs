@@ -4,6 +4,7 @@
 //! - `modules`: the modules of k6, in JavaScript; `host`: what they reach of weir
 //! - `html`: documents and selectors; `typescript`: types of files, which become spaces
 //! - `options`: the object `options`; `metrics`: values, in all and by tags
+//! - `http_debug`: requests in the log; `secret_sources`: secrets of `k6/secrets`
 //! - `program`: the users of a load; [`K6Load`]: a load from its file to its result
 
 mod ciphers;
@@ -13,6 +14,7 @@ mod engine;
 mod hooks;
 mod host;
 mod html;
+mod http_debug;
 mod init;
 mod k6_load;
 mod metrics;
@@ -23,6 +25,7 @@ mod program;
 mod results;
 mod samples;
 mod script;
+mod secret_sources;
 mod shared_arrays;
 mod shared_channels;
 mod shared_files;

@@ -2,11 +2,11 @@
 
 use weir_base::Nanos;
 use weir_base::grpc_status::GRPC_OK;
-use weir_load::program::ConnectionFacts;
+use weir_load::program::{ConnectionFacts, RequestTimes};
 use weir_request::url::HttpUrl;
 
 use crate::host::UserState;
-use crate::host::exchange::{ExchangeTimes, ExpectedStatuses, HttpRequest};
+use crate::host::exchange::{ExpectedStatuses, HttpRequest};
 use crate::host::response_fields::{protocol, tls_version};
 use crate::metrics::registry::BuiltIn;
 
@@ -21,7 +21,7 @@ pub(crate) struct HttpSample<'a> {
     pub(crate) status: u16,
     /// Number of the failure; 0 for a success.
     pub(crate) error_code: u32,
-    pub(crate) times: ExchangeTimes,
+    pub(crate) times: RequestTimes,
     /// Head of the response; empty without one.
     pub(crate) head: &'a [u8],
     /// Connection of the response.
@@ -43,7 +43,7 @@ impl HttpSample<'_> {
     /// Records the values of a user's request.
     pub(crate) fn record(&self, user: &UserState) {
         let ms = |time: Nanos| time.0 as f64 / 1e6;
-        let ExchangeTimes { service, first_byte, connect } = self.times;
+        let RequestTimes { service, first_byte, connect, transport, handshake, sending } = self.times;
         if self.request.is_call {
             let values = [(BuiltIn::GrpcReqDuration as usize, ms(service))];
             return user.metrics.add_all(&values, &|name: &str, value: &str| self.has_tag(user, name, value));
@@ -51,12 +51,12 @@ impl HttpSample<'_> {
         let values = [
             (BuiltIn::HttpReqs as usize, 1.0),
             (BuiltIn::HttpReqDuration as usize, ms(service)),
-            (BuiltIn::HttpReqWaiting as usize, ms(first_byte)),
+            (BuiltIn::HttpReqWaiting as usize, ms(first_byte - sending)),
             (BuiltIn::HttpReqReceiving as usize, ms(service - first_byte.min(service))),
-            (BuiltIn::HttpReqConnecting as usize, ms(connect)),
+            (BuiltIn::HttpReqConnecting as usize, ms(transport)),
             (BuiltIn::HttpReqBlocked as usize, ms(connect)),
-            (BuiltIn::HttpReqSending as usize, 0.0),
-            (BuiltIn::HttpReqTlsHandshaking as usize, 0.0),
+            (BuiltIn::HttpReqSending as usize, ms(sending)),
+            (BuiltIn::HttpReqTlsHandshaking as usize, ms(handshake)),
             (BuiltIn::HttpReqFailed as usize, f64::from(u8::from(!self.is_expected()))),
         ];
         let is_judged = self.request.expected != ExpectedStatuses::Any;

@@ -15,13 +15,14 @@ use crate::metrics::MetricPlan;
 use crate::metrics::registry::MetricRegistry;
 use crate::options::K6Options;
 use crate::options::scenarios::ScenarioOptions;
+use crate::secret_sources::SecretSources;
 use crate::shared_arrays::SharedArrays;
 use crate::shared_channels::SharedChannels;
 use crate::shared_files::SharedFiles;
 use crate::shared_schemas::SharedSchemas;
 
 /// What a script is started with.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ScriptInput {
     /// Path of the file.
     pub(crate) main: String,
@@ -34,6 +35,7 @@ pub(crate) struct ScriptInput {
     pub(crate) files: ModuleFiles,
     /// Memory of a user's interpreter.
     pub(crate) heap_bytes: usize,
+    pub(crate) secrets: SecretSources,
 }
 
 /// Iterations of this process, as scripts ask for them.
@@ -59,6 +61,7 @@ pub(crate) struct ScriptFile {
     pub(crate) files: SharedFiles,
     pub(crate) schemas: SharedSchemas,
     pub(crate) channels: SharedChannels,
+    pub(crate) secrets: SecretSources,
     pub(crate) heap_bytes: usize,
     pub(crate) iterations: EndedIterations,
     /// Reason of the script why the run is a failure.
@@ -84,6 +87,7 @@ impl ScriptFile {
             files: SharedFiles::default(),
             schemas: SharedSchemas::default(),
             channels: SharedChannels::default(),
+            secrets: input.secrets,
             heap_bytes: input.heap_bytes,
             iterations: EndedIterations::default(),
             failure: Mutex::default(),
@@ -91,8 +95,9 @@ impl ScriptFile {
         }
     }
 
-    /// Writes a line of the script's log to stderr.
+    /// Writes a line of the script's log to stderr, without its secrets.
     pub(crate) fn log(&self, level: &str, text: &str) {
+        let text = self.secrets.masked(text);
         let mut logged = lock(&self.logged);
         *logged += 1;
         match *logged {

@@ -58,6 +58,11 @@ impl ConversationState {
         self.traced.as_deref_mut()
     }
 
+    /// Client of a session of a trace; none of other conversations.
+    pub(crate) fn client(&self) -> Option<u32> {
+        self.traced.as_ref().map(|play| play.session().client)
+    }
+
     /// Makes a turn of a session of a trace the one that is spoken of.
     pub fn set_turn(&mut self, turn: u32, intended: Nanos) {
         (self.turn, self.intended) = (turn as usize, intended);

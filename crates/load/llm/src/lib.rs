@@ -7,12 +7,14 @@
 //! - [`RequestBodies`]: the body of a turn, written when it is needed
 //! - [`ConversationState`]: where a conversation is, and the replies that its next turn repeats
 //! - [`load`]: edge: options of a load, and its conversations; all else is pure
-//! - [`trace`]: traces, whose requests are replayed at their times
+//! - [`trace`]: traces, whose requests are replayed at their times; [`clients`]: compositions of clients, whose
+//!   sessions are made up
 //! - [`push_reply_text`]: text of a model's response, for the next turn or to count its tokens
 //!
 //! A file is stored once, as it came; what is made of it are places in its bytes. A body is written from them when it
 //! is sent, so that a thousand requests of 50 KB need no 50 MB.
 
+pub mod clients;
 mod conversation_state;
 mod dataset;
 mod json_text;

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 use super::exchange::FlowExchange;
-use super::flight::{Flight, WriteProgress};
+use super::flight::{Flight, SetUpMilestones, WriteProgress};
 use super::http2::ConnectionStreams;
 use super::origin_addresses::ConnectAttempts;
 use super::program::ConnectionFacts;
@@ -47,6 +47,7 @@ pub(super) struct LoadConnection<X> {
     pub(super) attempts: Option<Box<ConnectAttempts>>,
     /// Start of connecting.
     pub(super) opened: Nanos,
+    pub(super) set_up: SetUpMilestones,
     /// Time since when the connection is idle, if it is.
     pub(super) idle_since: Option<Nanos>,
     /// Scenario and origin that a user's connection belongs to; `None` for requests of the plan.
@@ -73,6 +74,7 @@ impl<X: FlowExchange> LoadConnection<X> {
             user,
             attempts,
             opened,
+            set_up: SetUpMilestones::default(),
             idle_since: None,
             origin: None,
             exchange: X::default(),
@@ -122,6 +124,16 @@ impl<X: FlowExchange> LoadConnection<X> {
     #[inline]
     pub(super) fn written(&self) -> WriteProgress {
         WriteProgress { complete: self.flights.len() - self.unsent, offset: self.offset }
+    }
+
+    /// Notes that all that is written has been handed to the kernel `now`, unless TLS still has a part of it.
+    pub(super) fn note_written(&mut self, now: Nanos) {
+        if self.stream.has_pending_tls() {
+            return;
+        }
+        let complete = self.flights.len() - self.unsent;
+        let written = self.flights.range_mut(..complete).rev();
+        written.take_while(|flight| flight.written == Nanos::NEVER).for_each(|flight| flight.written = now);
     }
 
     /// Number of bytes of a request on this connection.

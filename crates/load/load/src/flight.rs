@@ -33,6 +33,31 @@ pub(crate) struct TimeoutStarts {
     pub(crate) latest: Nanos,
 }
 
+/// Parts of the time that a request waited for its connection to be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SetUpTimes {
+    /// Until the transport was there.
+    pub(crate) transport: Nanos,
+    /// Handshake of TLS; 0 without TLS.
+    pub(crate) handshake: Nanos,
+}
+
+/// Times of a connection's set-up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SetUpMilestones {
+    /// Time when the transport was there; 0 before.
+    pub(crate) connected: Nanos,
+    /// Time when the handshake of TLS had ended; 0 before, and without TLS.
+    pub(crate) secured: Nanos,
+}
+
+impl SetUpMilestones {
+    /// Parts of the set-up of which a request that came at `since` has waited.
+    pub(crate) fn since(self, since: Nanos) -> SetUpTimes {
+        SetUpTimes { transport: self.connected - since, handshake: self.secured - self.connected.max(since) }
+    }
+}
+
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
@@ -42,8 +67,12 @@ pub(crate) struct Flight {
     pub(crate) ready: Nanos,
     pub(crate) sent: Nanos,
     pub(crate) first_byte: Option<Nanos>,
-    /// Time that it waited for its connection to be made.
+    /// Time when its last byte was handed to the kernel; `NEVER` before, and where its flow does not ask.
+    pub(crate) written: Nanos,
+    /// Time that it waited for its connection to be made, ...
     pub(crate) connect: Nanos,
+    /// ... and the parts of it that are known.
+    pub(crate) set_up: SetUpTimes,
     /// Index of the plan's request, or of a step's request among those of the same send.
     pub(crate) request: u32,
 }
@@ -56,14 +85,24 @@ impl Flight {
             ready,
             sent: Nanos::NEVER,
             first_byte: None,
+            written: Nanos::NEVER,
             connect: Nanos::ZERO,
+            set_up: SetUpTimes::default(),
             request: request as u32,
         }
     }
 
     /// Request of a scenario's step, which its connection has: the `request`th of those that are sent together.
     pub(crate) fn of_step(number: u64, intended: Nanos, ready: Nanos, request: u32) -> Self {
-        Self { number, intended, ready, sent: Nanos::NEVER, first_byte: None, connect: Nanos::ZERO, request }
+        let set_up = SetUpTimes::default();
+        let (sent, written) = (Nanos::NEVER, Nanos::NEVER);
+        Self { number, intended, ready, sent, first_byte: None, written, connect: Nanos::ZERO, set_up, request }
+    }
+
+    /// Time that its bytes took to be handed to the kernel, at most until the response began; 0 if it is not known.
+    pub(crate) fn sending(&self) -> Nanos {
+        let responded = self.first_byte.unwrap_or(Nanos::NEVER);
+        if self.written == Nanos::NEVER { Nanos::ZERO } else { self.written.min(responded) - self.sent }
     }
 
     /// Start of its timeout, given when its connection was opened.
@@ -128,5 +167,36 @@ impl WriteProgress {
             Ordering::Equal => self.offset,
             Ordering::Greater => 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_waits_for_what_is_left_of_a_set_up() {
+        let parts = |connected: u64, secured: u64, since: u64| {
+            let SetUpTimes { transport, handshake } =
+                SetUpMilestones { connected: Nanos(connected), secured: Nanos(secured) }.since(Nanos(since));
+            (transport.0, handshake.0)
+        };
+        assert_eq!(parts(30, 50, 10), (20, 20));
+        assert_eq!(parts(30, 50, 40), (0, 10), "it came during the handshake");
+        assert_eq!(parts(30, 50, 60), (0, 0));
+        assert_eq!(parts(30, 0, 10), (20, 0), "without TLS");
+        assert_eq!(parts(0, 0, 10), (0, 0), "not connected");
+    }
+
+    #[test]
+    fn sending_lasts_until_the_last_byte_or_the_response() {
+        let sending = |written: Nanos, first_byte: Option<u64>| {
+            let flight = Flight { sent: Nanos(10), written, ..Flight::of_step(0, Nanos::ZERO, Nanos::ZERO, 0) };
+            Flight { first_byte: first_byte.map(Nanos), ..flight }.sending().0
+        };
+        assert_eq!(sending(Nanos(15), Some(40)), 5);
+        assert_eq!(sending(Nanos(15), None), 5);
+        assert_eq!(sending(Nanos(45), Some(40)), 30, "the kernel has the time of the first byte");
+        assert_eq!(sending(Nanos::NEVER, Some(40)), 0);
     }
 }

@@ -13,6 +13,7 @@
 //! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests;
 //!   [`request_tracing`]: traces of sampled ones
 
+pub mod address_rules;
 mod base64_bytes;
 mod connection;
 mod connections;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::address_rules::AddressRules;
 use super::base64_bytes;
 use super::event_streams::StreamOptions;
 use super::grpc::GrpcOptions;
@@ -99,6 +100,9 @@ pub struct Options {
     pub connect_to: Option<String>,
     /// Certificates and their verification.
     pub tls: TlsOptions,
+    /// Choice among the addresses of names, in place of a race; of programs alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address_rules: Option<AddressRules>,
     /// TLS server name, instead of the URL's host.
     pub sni: Option<String>,
     /// Initial time excluded from the result.

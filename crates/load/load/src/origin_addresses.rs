@@ -3,23 +3,28 @@
 use std::io;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use weir_base::Nanos;
+use weir_base::rng::SeededRng;
 use weir_net::address_race::{AddressRace, AddressRaceStep};
 use weir_net::stream::Stream;
 use weir_net::target::SocketAddress;
+
+use crate::address_rules::AddressSelection;
 
 /// Addresses of an origin in the order in which they are attempted. All copies prefer the one that connected last.
 #[derive(Clone, Debug)]
 pub struct OriginAddresses {
     all: Arc<[SocketAddress]>,
     preferred: Arc<AtomicUsize>,
+    /// Choice of one for each connection, and the number of connections so far; without one all take part in a race.
+    selection: Option<(AddressSelection, Arc<AtomicU64>)>,
 }
 
 impl From<Vec<SocketAddress>> for OriginAddresses {
     fn from(all: Vec<SocketAddress>) -> Self {
-        Self { all: all.into(), preferred: Arc::default() }
+        Self { all: all.into(), preferred: Arc::default(), selection: None }
     }
 }
 
@@ -33,6 +38,26 @@ impl OriginAddresses {
     pub fn preferred(&self) -> Option<&SocketAddress> {
         self.all.get(self.preferred.load(Ordering::Relaxed)).or(self.all.first())
     }
+
+    /// The same, of which each connection has one.
+    #[must_use]
+    pub(crate) fn selected(self, selection: AddressSelection) -> Self {
+        Self { selection: Some((selection, Arc::default())), ..self }
+    }
+
+    /// Address of the next connection, if it has no choice.
+    fn only(&self) -> Option<&SocketAddress> {
+        if let [address] = &*self.all {
+            return Some(address);
+        }
+        let (selection, connections) = self.selection.as_ref()?;
+        let number = connections.fetch_add(1, Ordering::Relaxed);
+        let random = SeededRng::new(number, Self::SELECTION_SALT).bits();
+        self.all.get(selection.index(number, random, self.all.len()))
+    }
+
+    /// Salt of the random choice of addresses.
+    const SELECTION_SALT: u64 = 0x61_6464_7273;
 
     fn race(&self) -> AddressRace {
         AddressRace::new(self.all.len(), self.preferred.load(Ordering::Relaxed))
@@ -64,7 +89,7 @@ impl ConnectAttempts {
         is_stamped: bool,
         now: Nanos,
     ) -> io::Result<(Stream, Option<Box<Self>>)> {
-        if let [address] = &*addresses.all {
+        if let Some(address) = addresses.only() {
             return Ok((Stream::connect(address, is_stamped)?, None));
         }
         let mut attempts = Box::new(Self {

@@ -2,7 +2,7 @@
 //!
 //! A schedule is a pure function of (stages, arrival process, seed). Let L(t) be the expected number of arrivals by the
 //! time t, the integral of the rate. Arrival k starts where L reaches k (`Constant`), or where it reaches the k-th
-//! point of a random process of rate 1 (`Poisson`, `Gamma`): all are one inversion of L, so a ramp needs no code of its
+//! point of a random process of rate 1 (`Poisson`, `Gamma`, `Weibull`): all are one inversion of L, so a ramp needs no code of its
 //! own, and rounding never accumulates.
 //!
 //! ```text
@@ -14,8 +14,11 @@
 //! [`Schedule::sharded`] divides the arrivals: shard i of n has the arrivals i, i+n, i+2n, ... So any number of threads
 //! and machines produces the same arrivals.
 
+mod weibull_shape;
+
 use serde::{Deserialize, Serialize};
 
+pub use self::weibull_shape::WeibullShape;
 use crate::shard::Shard;
 use weir_base::nanos::Nanos;
 use weir_base::rng::SeededRng;
@@ -84,6 +87,8 @@ pub enum Arrivals {
     Poisson,
     /// Random gaps with a gamma distribution: in bursts, or more evenly than at random.
     Gamma(Burstiness),
+    /// Random gaps with a Weibull distribution, likewise.
+    Weibull(WeibullShape),
 }
 
 impl Arrivals {
@@ -93,6 +98,7 @@ impl Arrivals {
             Self::Constant => 1.0,
             Self::Poisson => rng.exponential(),
             Self::Gamma(Burstiness(shape)) => rng.gamma(shape) / shape,
+            Self::Weibull(shape) => shape.gap(rng.exponential()),
         }
     }
 }
@@ -120,6 +126,15 @@ impl Burstiness {
                 Self::RANGE.end()
             )),
         }
+    }
+
+    /// Burstiness of gaps with this coefficient of variation: standard deviation by mean.
+    ///
+    /// # Errors
+    /// A coefficient whose shape is out of its range.
+    pub fn of_variation(cv: f64) -> Result<Self, String> {
+        let shape = 1.0 / (cv * cv);
+        Self::new(shape).map_err(|_| format!("invalid coefficient of variation {cv}; write a number from 0.01 to 10"))
     }
 
     /// Shape.
@@ -167,7 +182,7 @@ impl Schedule {
         let mut rng = SeededRng::new(seed, SCHEDULE_SALT);
         let level = match kind {
             Arrivals::Constant => 0.0,
-            Arrivals::Poisson | Arrivals::Gamma(_) => kind.gap(&mut rng),
+            Arrivals::Poisson | Arrivals::Gamma(_) | Arrivals::Weibull(_) => kind.gap(&mut rng),
         };
         Self {
             stages,
@@ -266,7 +281,9 @@ impl Schedule {
         match self.kind {
             // Not `level += 1.0`: exact up to 2^53 either way, but this says why.
             Arrivals::Constant => self.level = self.number as f64,
-            Arrivals::Poisson | Arrivals::Gamma(_) => self.level += self.kind.gap(&mut self.rng),
+            Arrivals::Poisson | Arrivals::Gamma(_) | Arrivals::Weibull(_) => {
+                self.level += self.kind.gap(&mut self.rng);
+            }
         }
     }
 }

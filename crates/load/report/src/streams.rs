@@ -44,10 +44,19 @@ pub(crate) fn times(run: &Run) -> Vec<(&'static str, &Percentiles)> {
     all.into_iter().filter(|(_, times)| times.max.is_some()).collect()
 }
 
+/// Whether sessions of a language model have several requests.
+pub(crate) fn has_sessions(run: &Run) -> bool {
+    // Each client of a composition has a step.
+    match run.trace.as_ref().filter(|trace| !trace.clients.is_empty()) {
+        Some(trace) => trace.later_turns > 0,
+        None => run.steps.len() > 1,
+    }
+}
+
 /// Times of sessions of several requests, from the first one's intended start to the last response: of a trace, or of
 /// conversations.
 pub(crate) fn session_times(run: &Run) -> Option<(&'static str, &Percentiles)> {
-    let iterations = run.iterations.as_ref().filter(|all| run.llm.is_some() && run.steps.len() > 1 && all.ok > 0)?;
+    let iterations = run.iterations.as_ref().filter(|all| run.llm.is_some() && has_sessions(run) && all.ok > 0)?;
     Some((if run.trace.is_some() { "session" } else { "conversation" }, &iterations.time_ms))
 }
 

@@ -1,12 +1,16 @@
 //! Trace of a language model in reports: what of it was sent, and what was left out.
 
-use super::number_format::{count, rate, wrap};
+use super::ansi::AnsiPaint;
+use super::number_format::{count, ms_like, rate, truncate, wrap};
 use super::replay::{plural, time};
+use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
-use weir_measure::run_trace::RunTrace;
+use weir_measure::run_trace::{RunTrace, TracedClient};
 
 /// Columns of a label.
 const LABEL_COLUMNS: usize = 13;
+/// Columns of the name of a client.
+const NAME_COLUMNS: usize = 17;
 
 /// Lines on the trace that a run has replayed.
 pub(super) fn lines(run: &Run) -> Vec<String> {
@@ -27,13 +31,11 @@ fn facts_of(trace: &RunTrace) -> Vec<(&'static str, String)> {
         0 => String::new(),
         turns => format!(", {} after a response", count(turns)),
     };
-    let whole = format!(
-        "{} of {} ({}){turns} · {}{speed}",
-        plural(trace.requests, "request"),
-        plural(trace.lines, "line"),
-        trace.format,
-        time(trace.trace_s)
-    );
+    let of = match trace.clients.len() {
+        0 => format!("{} ({})", plural(trace.lines, "line"), trace.format),
+        clients => plural(clients as u64, "client"),
+    };
+    let whole = format!("{} of {of}{turns} · {}{speed}", plural(trace.requests, "request"), time(trace.trace_s));
     let requests = trace.requests.max(1) as f64;
     let mut recorded = format!(
         "{} tokens in · {} out, per request",
@@ -43,13 +45,41 @@ fn facts_of(trace: &RunTrace) -> Vec<(&'static str, String)> {
     if trace.blocks > 0 {
         recorded += &format!(" · {} in all", plural(trace.blocks, "block"));
     }
-    let mut facts = vec![("trace", whole), ("recorded", recorded)];
+    let (what, lengths) = if trace.clients.is_empty() { ("trace", "recorded") } else { ("clients", "composed") };
+    let mut facts = vec![(what, whole), (lengths, recorded)];
     if !trace.left_out.is_empty() {
         let reasons = trace.left_out.iter().map(|(reason, n)| format!("{} {}", count(*n), described(reason)));
         facts.push(("left out", reasons.collect::<Vec<_>>().join(" · ")));
         facts.extend(trace.first_broken.iter().map(|first| ("", first.clone())));
     }
     facts
+}
+
+/// Clients of a composition, a row each.
+pub(super) fn clients(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let Some(trace) = run.trace.as_ref().filter(|trace| !trace.clients.is_empty()) else { return Vec::new() };
+    let heading = format!(
+        "{:<NAME_COLUMNS$}{:>9}{:>9}{:>8}{:>10}{:>8}{:>10}{:>8}",
+        "client", "requests", "tok in", "out", "TTFT p50", "p99", "TPOT p50", "p99"
+    );
+    [paint.dim(&heading)].into_iter().chain(trace.clients.iter().map(client_row)).collect()
+}
+
+fn client_row(client: &TracedClient) -> String {
+    let times = |times: &Percentiles| {
+        let [p50, p99] = [times.p50, times.p99].map(|time| ms_like(time, time));
+        format!("{p50:>10}{p99:>8}")
+    };
+    let each = |tokens: u64| rate(tokens as f64 / client.requests.max(1) as f64);
+    format!(
+        "{:<NAME_COLUMNS$}{:>9}{:>9}{:>8}{}{}",
+        truncate(&client.name, NAME_COLUMNS - 1),
+        count(client.requests),
+        each(client.input_tokens),
+        each(client.output_tokens),
+        times(&client.ttft_ms),
+        times(&client.tpot_ms)
+    )
 }
 
 /// Reason why requests were left out, for a person.
@@ -67,7 +97,53 @@ fn described(reason: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::number_format::TERMINAL_COLUMNS;
     use super::*;
+
+    #[test]
+    fn clients_of_a_composition_have_a_row_each() {
+        let times = |p50, p99| Percentiles { p50: Some(p50), p99: Some(p99), ..Percentiles::default() };
+        let chat = TracedClient {
+            name: "chat".into(),
+            requests: 1_200,
+            input_tokens: 1_200_000,
+            output_tokens: 240_000,
+            responses: 1_199,
+            ttft_ms: times(52.1, 85.2),
+            tpot_ms: times(10.12, 11.8),
+            ..TracedClient::default()
+        };
+        let silent = TracedClient { name: "a client with a very long name".into(), ..TracedClient::default() };
+        let trace = RunTrace {
+            format: "clients".into(),
+            speed: 1.0,
+            requests: 1_200,
+            later_turns: 30,
+            trace_s: 60.0,
+            input_tokens: 1_200_000,
+            output_tokens: 240_000,
+            clients: vec![chat, silent],
+            ..RunTrace::default()
+        };
+        let run = Run { trace: Some(trace), ..crate::tests::fixtures::language_model() };
+        assert_eq!(
+            lines(&run),
+            [
+                "clients      1,200 requests of 2 clients, 30 after a response · 60.0 s",
+                "composed     1,000 tokens in · 200 out, per request",
+            ]
+        );
+        let table = clients(&run, AnsiPaint { enabled: false });
+        assert_eq!(
+            table,
+            [
+                "client            requests   tok in     out  TTFT p50     p99  TPOT p50     p99",
+                "chat                 1,200    1,000     200    52.1ms  85.2ms    10.1ms  11.8ms",
+                "a client with a…         0        0       0         -       -         -       -",
+            ]
+        );
+        assert!(table.iter().all(|line| line.chars().count() <= TERMINAL_COLUMNS));
+    }
 
     #[test]
     fn a_trace_is_described_in_a_few_lines() {

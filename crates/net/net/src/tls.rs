@@ -1,4 +1,6 @@
-//! TLS configuration: certificates, trust and server name.
+//! TLS configuration: certificates, trust, server name, and what is offered.
+
+mod offer;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,12 +8,15 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion};
 use serde::{Deserialize, Serialize};
+
+use self::offer::OfferedTls;
+pub use self::offer::{TlsOffer, TlsVersion};
 
 /// TLS options of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +29,9 @@ pub struct TlsOptions {
     pub key: Option<PathBuf>,
     /// Whether any certificate is accepted.
     pub insecure: bool,
+    /// Versions and cipher suites.
+    #[serde(default, skip_serializing_if = "TlsOffer::is_default")]
+    pub offer: TlsOffer,
 }
 
 /// Certificates and a key as PEM texts: of connections that have their own.
@@ -52,6 +60,8 @@ pub enum TlsError {
     NoRoots(String),
     /// The host is not a valid name in a certificate.
     Name(String),
+    /// A cipher suite that there is not, and the names of those that there are.
+    Suite(String, String),
 }
 
 impl fmt::Display for TlsError {
@@ -67,6 +77,7 @@ impl fmt::Display for TlsError {
                     "this machine has no usable CA certificates ({why}); install ca-certificates, or give --cacert or -k"
                 )
             }
+            Self::Suite(name, known) => write!(f, "no cipher suite '{name}'; choose {known}"),
             Self::Name(host) => write!(f, "'{host}' cannot be the name in a certificate"),
         }
     }
@@ -95,7 +106,8 @@ impl Tls {
     /// # Errors
     /// If a text or a file has no certificate or key, or they do not fit.
     pub fn with_texts(host: &str, options: &TlsOptions, texts: &PemTexts) -> Result<Self, TlsError> {
-        let provider = Arc::new(ring::default_provider());
+        let OfferedTls { provider, versions } = options.offer.offered()?;
+        let provider = Arc::new(provider);
         let trust = match &texts.cacerts[..] {
             given @ [_, ..] if !options.insecure => {
                 let mut all = Vec::new();
@@ -116,7 +128,7 @@ impl Tls {
                 Some((certificates_of("cert", cert)?, key.map_err(|e| TlsError::Text("key", e.to_string()))?))
             }
         };
-        Self::without_resumption(host, built(trust, identity, provider)?)
+        Self::without_resumption(host, built(trust, identity, (provider, &versions))?)
     }
 
     fn without_resumption(host: &str, mut config: ClientConfig) -> Result<Self, TlsError> {
@@ -155,8 +167,9 @@ impl Tls {
 }
 
 fn configuration(options: &TlsOptions) -> Result<ClientConfig, TlsError> {
-    let provider = Arc::new(ring::default_provider());
-    built(trust_of(options, &provider)?, identity_of(options)?, provider)
+    let OfferedTls { provider, versions } = options.offer.offered()?;
+    let provider = Arc::new(provider);
+    built(trust_of(options, &provider)?, identity_of(options)?, (provider, &versions))
 }
 
 fn trust_of(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Option<CertificateTrust>, TlsError> {
@@ -186,10 +199,10 @@ type PemIdentity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 fn built(
     trust: Option<CertificateTrust>,
     identity: Option<PemIdentity>,
-    provider: Arc<CryptoProvider>,
+    (provider, versions): (Arc<CryptoProvider>, &[&'static SupportedProtocolVersion]),
 ) -> Result<ClientConfig, TlsError> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .map_err(|e| TlsError::Mismatch(e.to_string()))?;
     let builder = match trust {
         Some(trust) => {

@@ -56,7 +56,7 @@ pub(super) struct CallerConfig {
     pub(super) rate_terms: RateTerms,
 }
 
-pub(super) fn caller_config(table: &DocumentTable<'_>, captures: &[&str]) -> CallerConfig {
+pub(super) fn caller_config(table: &DocumentTable<'_>, captures: &[&str], has_culprits: bool) -> CallerConfig {
     let (fixed, from) = (table.get("priority"), table.get("priority_from"));
     let mut priority = PriorityRule::default();
     if let Some(level) = fixed.as_ref().and_then(priority_level) {
@@ -78,8 +78,11 @@ pub(super) fn caller_config(table: &DocumentTable<'_>, captures: &[&str]) -> Cal
             r#"give caller, too: "address", { header = "x-api-key" }, { path = "NAME" } or { certificate = "san" }"#,
         );
     }
-    if let (Some(node), None, None) = (&caller_node, &rate_node, &from) {
-        node.warn("caller without rate_limit and priority_from has no effect", "give one of them, too");
+    if let (Some(node), None, None, false) = (&caller_node, &rate_node, &from, has_culprits) {
+        node.warn(
+            "caller without rate_limit, priority_from and an upstream's shed_culprits has no effect",
+            "give one of them, too",
+        );
     }
     CallerConfig { priority, caller, rate, rate_terms }
 }

@@ -5,6 +5,7 @@ mod caller;
 mod client_headers;
 mod cluster;
 mod condition;
+mod culprits;
 mod difference;
 mod file;
 mod forwarding_headers;
@@ -66,6 +67,7 @@ use weir_net::path::PathRule;
 use weir_net::tls::TlsOptions;
 use weir_redis::RedisAddress;
 use weir_resilience::admission::AdmissionConfig;
+use weir_resilience::culprits::CulpritRule;
 use weir_resilience::policy::Policy;
 use weir_resilience::ratelimit::per_caller::CallerRule;
 use weir_resilience::upstream::circuit_breaker::BreakerRule;
@@ -163,6 +165,8 @@ pub struct UpstreamConfig {
     pub breaker: Option<BreakerRule>,
     /// Adaptive throttling; None for none.
     pub throttle: Option<ThrottleRule>,
+    /// Definition of culprits that are shed first; None for none.
+    pub culprits: Option<CulpritRule>,
     /// Idle keep-alive timeout of connections.
     pub idle_timeout: Nanos,
     /// Certificates and their verification.

@@ -83,6 +83,7 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         policies,
         listeners: listeners.iter().map(|it| it.name.as_str()).collect(),
         path_rule: paths,
+        has_culprits: upstreams.iter().any(|it| it.culprits.is_some()),
     };
 
     let routes = root.get("routes");

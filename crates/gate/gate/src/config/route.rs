@@ -32,6 +32,8 @@ pub(super) struct RouteScope<'n> {
     pub(super) listeners: Vec<&'n str>,
     /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
+    /// Whether an upstream sheds culprits, so that callers matter.
+    pub(super) has_culprits: bool,
 }
 
 /// A route, and its references for checks across routes.
@@ -60,7 +62,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
     let response = part("response").map_or_else(ResponseRule::default, |table| response::response_rule(&table));
     let limit = protection::route_admission(&table);
     let listeners = table.get("listeners").map(|node| listener_names(&node, &names.listeners)).unwrap_or_default();
-    let CallerConfig { priority, caller, rate, rate_terms } = caller_config(&table, &captures);
+    let CallerConfig { priority, caller, rate, rate_terms } = caller_config(&table, &captures, names.has_culprits);
     let limits = request_limits(&table);
     let upgrades = table.get("upgrades").map_or_else(upgrade::default_upgrades, |node| upgrade::upgrades(&node));
     table.check_unknown_keys();

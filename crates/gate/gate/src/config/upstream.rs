@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustls::pki_types::ServerName;
 
+use super::culprits::culprits;
 use super::key_source::key_source;
 use super::problem::suggestion;
 use super::read::{DocumentNode, DocumentTable, NamedNode};
@@ -67,6 +68,7 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     read.proxy_protocol = proxy_protocol(&table);
     read.admission = protection::upstream_admission(&table);
     read.breaker = table.get("breaker").as_ref().and_then(protection::breaker);
+    read.culprits = table.get("shed_culprits").and_then(|node| culprits(&node, read.admission.is_some()));
     if let Some(node) = table.get("throttle") {
         read.throttle = protection::throttle(&node);
     }
@@ -158,6 +160,7 @@ impl UpstreamConfig {
             admission: Some(AdmissionConfig::default()),
             breaker: None,
             throttle: Some(ThrottleRule::default()),
+            culprits: None,
             idle_timeout: Nanos::from_secs(60),
             tls: TlsOptions::default(),
             server_name: None,
@@ -268,12 +271,12 @@ fn certificates(table: &DocumentTable<'_>) -> (TlsOptions, Option<String>) {
         Some(name.to_owned())
     });
     table.check_unknown_keys();
-    let options = TlsOptions { cacert, cert, key, insecure };
+    let options = TlsOptions { cacert, cert, key, insecure, ..TlsOptions::default() };
     if unreadable {
         return (options, server_name);
     }
     match Tls::shared(&options) {
-        Ok(_) | Err(TlsError::Name(_) | TlsError::Text(..)) => {}
+        Ok(_) | Err(TlsError::Name(_) | TlsError::Text(..) | TlsError::Suite(..)) => {}
         Err(TlsError::IncompletePair) => table.error("cert and cert_key belong together", "give both"),
         Err(TlsError::Mismatch(why)) => table.error(format!("cert and cert_key do not match: {why}"), ""),
         Err(TlsError::File(_, path, why)) => table.error(format!("{}: {why}", path.display()), "give a PEM file"),

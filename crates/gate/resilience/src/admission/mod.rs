@@ -95,11 +95,13 @@ pub enum RejectionReason {
     CircuitOpen,
     /// Client-side throttling: the upstream rejects a fraction of its calls, so that fraction is not sent.
     Throttled,
+    /// Overload: the route or the caller takes the time of all others, and holds all the slots that are left for it.
+    Culprit,
 }
 
 impl RejectionReason {
     /// All reasons.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Shed,
         Self::QueueFull,
         Self::DeadlineExceeded,
@@ -107,6 +109,7 @@ impl RejectionReason {
         Self::RateLimited,
         Self::CircuitOpen,
         Self::Throttled,
+        Self::Culprit,
     ];
 
     /// Label in metrics and logs.
@@ -119,6 +122,7 @@ impl RejectionReason {
             Self::RateLimited => "rate_limited",
             Self::CircuitOpen => "circuit_open",
             Self::Throttled => "throttled",
+            Self::Culprit => "culprit",
         }
     }
 }

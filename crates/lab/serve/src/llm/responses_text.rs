@@ -28,7 +28,7 @@ impl ResponsesTexts {
         let is_whole = status != "in_progress";
         let usage = json!({
             "input_tokens": input,
-            "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
             "output_tokens": output_tokens,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": input + output_tokens,

@@ -72,7 +72,7 @@ impl SimulatedGate for Codel {
         None
     }
 
-    fn withdraw(&mut self, id: AttemptId) {
+    fn withdraw(&mut self, _: Nanos, id: AttemptId) {
         self.queue.retain(|(waiting, _)| *waiting != id);
     }
 
@@ -94,6 +94,7 @@ mod tests {
     use super::*;
     use crate::gate::SimulatedOutcome;
     use weir_resilience::admission::{CallArrival, Priority};
+    use weir_resilience::culprits::CallOrigin;
 
     const CALL: CallArrival =
         CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0, connection: None };
@@ -103,7 +104,7 @@ mod tests {
     }
 
     fn arrive(codel: &mut Codel, at: u64, id: AttemptId) -> GateDecision {
-        codel.arrive(ms(at), GateArrival { id, call: &CALL }, &mut Vec::new())
+        codel.arrive(ms(at), GateArrival { id, call: &CALL, origin: CallOrigin::default() }, &mut Vec::new())
     }
 
     fn next(codel: &mut Codel, at: u64) -> Vec<WaiterDecision> {

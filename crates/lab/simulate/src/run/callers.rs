@@ -5,9 +5,11 @@ use std::cmp::Reverse;
 use super::{Kind, Simulation};
 use crate::call::{GateState, ReplicaState, SimulatedAttempt};
 use crate::gate::AttemptId;
-use crate::world::DeadlineSignal;
+use crate::world::{DeadlineSignal, KindWork};
 use weir_base::Nanos;
+use weir_base::rng::SeededRng;
 use weir_resilience::admission::Priority;
+use weir_resilience::culprits::CallOrigin;
 
 impl Simulation<'_> {
     pub(super) fn start_arrival(&mut self) {
@@ -18,8 +20,9 @@ impl Simulation<'_> {
     }
 
     pub(super) fn new_attempt(&mut self, number: u64, closed_loop: bool) -> AttemptId {
-        let priority = self.draw_priority(number);
         let kind = self.draw_kind(number);
+        let work = self.work_of(kind);
+        let priority = work.priority.unwrap_or_else(|| self.draw_priority(number));
         self.attempts.add(SimulatedAttempt {
             serial: 0,
             gate_state: GateState::NotStarted,
@@ -37,6 +40,7 @@ impl Simulation<'_> {
             upstream_start: Nanos::ZERO,
             in_flight_at_start: 0,
             kind,
+            origin: self.draw_origin(number, kind, &work),
             closed_loop,
             upstream_stalled: Nanos::ZERO,
         })
@@ -52,6 +56,18 @@ impl Simulation<'_> {
             }
         }
         0
+    }
+
+    pub(super) fn work_of(&self, kind: u8) -> KindWork {
+        self.scenario.callers.kinds.get(usize::from(kind)).map_or_else(KindWork::default, |kind| kind.work)
+    }
+
+    fn draw_origin(&self, number: u64, kind: u8, work: &KindWork) -> CallOrigin {
+        let below = |at: u64, count: u64| ((self.origin_rng.unit_at(at) * count as f64).ceil() as u64).max(1) - 1;
+        let route = work.route + below(2 * number, work.routes.max(1));
+        let caller = if work.callers == 0 { number } else { below(2 * number + 1, work.callers) };
+        let hash = |name: u64, salt: u64| SeededRng::new(name, salt).bits();
+        CallOrigin { route: hash(route, 0), caller: hash(caller, 1 + u64::from(kind)) }
     }
 
     /// Time until the caller's deadline, and until the one that the gate gets.

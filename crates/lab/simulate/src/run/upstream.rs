@@ -57,12 +57,17 @@ impl Simulation<'_> {
     /// Gives a replica's free slots to its queued calls.
     fn fill_slots(&mut self, index: usize) {
         while let Some(id) = self.replicas[index].start_next() {
+            let kind = self.attempts.get(id).kind;
+            let work = self.work_of(kind);
+            let (from, until) = work.heavy_during;
             let call = self.attempts.get(id);
             call.replica_state = ReplicaState::InService;
+            let factor = if (from..until).contains(&call.start) { work.factor } else { 1.0 };
             let service = self.scenario.upstream.service.at(&self.service_rng, call.rng_index());
             // During a stall no service starts.
             let stalled = self.upstream_stalled_until - self.now;
-            let took = stalled + Nanos::from_secs_f64(service.as_secs_f64() * self.replicas[index].slowdown_factor);
+            let took =
+                stalled + Nanos::from_secs_f64(service.as_secs_f64() * factor * self.replicas[index].slowdown_factor);
             call.upstream_stalled = self.upstream_stalled;
             self.events.push(Reverse((self.now + took, id, call.serial, Kind::ServiceDone)));
         }

@@ -2,14 +2,15 @@
 
 use super::default_deadline;
 use crate::world::{
-    CallerKind, ChangeEffect, DeadlineSignal, Scenario, ScenarioPhase, StallModel, StallTarget, UpstreamChange,
+    CallerKind, ChangeEffect, DeadlineSignal, KindWork, Scenario, ScenarioPhase, StallModel, StallTarget,
+    UpstreamChange,
 };
 use weir_base::Nanos;
 #[cfg(test)]
 use weir_base::rng::SeededRng;
 use weir_workload::delay::{Delay, DelayRange};
 
-fn ms(ms: u64) -> Nanos {
+pub(super) fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
 }
 
@@ -64,8 +65,9 @@ fn with_short_deadline_callers(mut scenario: Scenario, signal: DeadlineSignal) -
         weight: 1.0,
         deadline_range: (Nanos::SECOND, Nanos::SECOND),
         deadline_signal: DeadlineSignal::Sent,
+        work: KindWork::default(),
     };
-    let short = CallerKind { weight: 2.0, deadline_range: (ms(20), ms(60)), deadline_signal: signal };
+    let short = CallerKind { weight: 2.0, deadline_range: (ms(20), ms(60)), deadline_signal: signal, ..good };
     scenario.callers.kinds = vec![good, short];
     let load = 600.0 / scenario.upstream.per_s();
     scenario.with_constant_load("mixed", load, 70)
@@ -110,6 +112,7 @@ pub(crate) fn mixed(seed: u64) -> Scenario {
         weight: 0.2 + 0.8 * rng.unit(),
         deadline_range: (Nanos::SECOND, Nanos::from_secs(2)),
         deadline_signal: signal(rng.unit()),
+        work: KindWork::default(),
     };
     scenario.callers.kinds = vec![good];
     for _ in 0..=rng.below(3) {
@@ -119,6 +122,7 @@ pub(crate) fn mixed(seed: u64) -> Scenario {
             weight: 3.0 * rng.unit(),
             deadline_range,
             deadline_signal: signal(rng.unit()),
+            ..good
         });
     }
     let load = 0.2 + 0.4 * rng.unit();

@@ -84,10 +84,13 @@ const BOUNDS: [AcceptanceBound; 33] = [
 ];
 
 /// Scenarios of up to five million calls, which take too long for every limiter in a debug build.
-const SLOW_SCENARIOS: [&str; 2] = ["many-gates", "gate-stalls"];
+pub(super) const SLOW_SCENARIOS: [&str; 2] = ["many-gates", "gate-stalls"];
 
 /// Scenarios without overload, where rejections only improve the response times of other calls.
 const SCENARIOS_WITHOUT_OVERLOAD: [&str; 3] = ["upstream-stalls", "short-deadlines", "callers-leave"];
+
+/// Scenarios about the origins of calls, which no limiter of this comparison sees.
+pub(super) const HEAVY_SCENARIOS: [&str; 2] = ["heavy-route", "heavy-caller"];
 
 fn report(name: &str, limiter: &SimulatedLimiter) -> SimulationReport {
     run(&scenario::by_name(name).expect(name), limiter)
@@ -128,6 +131,7 @@ fn a_hundred_gates_together_meet_the_bounds() {
 fn it_wins_against_each_peer_and_is_never_last() {
     let all: Vec<SimulationReport> = scenario::names()
         .filter(|name| !SLOW_SCENARIOS.contains(name) && !SCENARIOS_WITHOUT_OVERLOAD.contains(name))
+        .filter(|name| !HEAVY_SCENARIOS.contains(name))
         .flat_map(|name| SimulatedLimiter::ALL.map(|limiter| report(name, &limiter)))
         .collect();
     for pairing in pairings("auto", &all) {

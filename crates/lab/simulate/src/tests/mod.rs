@@ -1,3 +1,4 @@
 //! Tests.
 
 pub(crate) mod acceptance;
+mod culprits;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_load::program::{CallNext, ConnectionFacts};
+use weir_load::program::{CallNext, ConnectionFacts, RequestTimes};
 use weir_request::url::HttpUrl;
 
 use super::call_queue::{ArrivedMessage, StreamCallQueue};
@@ -80,24 +80,13 @@ impl ExpectedStatuses {
     }
 }
 
-/// Times of an exchange.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ExchangeTimes {
-    /// From the send to the whole response.
-    pub(crate) service: Nanos,
-    /// From the send to the first byte.
-    pub(crate) first_byte: Nanos,
-    /// Time that it waited for a connection to be made.
-    pub(crate) connect: Nanos,
-}
-
 /// Result of a request of a script.
 #[derive(Debug)]
 pub(crate) struct HttpResult {
     pub(crate) end: HttpEnd,
     /// URL of the last request, after redirects.
     pub(crate) url: HttpUrl,
-    pub(crate) times: ExchangeTimes,
+    pub(crate) times: RequestTimes,
     /// Method of the last request, after redirects.
     pub(crate) method: Cow<'static, str>,
     /// The request as the script has made it.

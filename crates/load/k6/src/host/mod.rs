@@ -7,7 +7,7 @@
 //! - [`sockets`], [`socket_calls`]: WebSockets, with what they have received
 //! - [`calls`]: messages of gRPC; [`stream_calls`], [`call_queue`]: calls that are streams, with what they have received
 //! - [`http`], [`cookies`]: arguments of requests, jars; [`samples`]: metrics, checks and groups
-//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents; [`files`]: files and CSV
+//! - [`context`]: files of the init context, environment, log, facts of the run; [`bytes`]: encodings; [`crypto`]: digests and AES; [`html`]: documents; [`files`]: files and CSV; [`secrets`]: secrets
 
 mod bytes;
 pub(crate) mod call_queue;
@@ -32,6 +32,7 @@ mod response_class;
 pub(crate) mod response_fields;
 mod response_json;
 mod samples;
+mod secrets;
 mod socket_calls;
 pub(crate) mod sockets;
 pub(crate) mod state;
@@ -104,6 +105,8 @@ const NAMES: &[&str] = &[
     "randomBytes",
     "resolveUrl",
     "sample",
+    "secret",
+    "secretSource",
     "seed",
     "send",
     "setTags",
@@ -136,6 +139,7 @@ impl ModuleDef for Native {
         html::export(ctx, exports)?;
         http::export(ctx, exports)?;
         samples::export(ctx, exports)?;
+        secrets::export(ctx, exports)?;
         socket_calls::export(ctx, exports)?;
         stream_calls::export(ctx, exports)
     }

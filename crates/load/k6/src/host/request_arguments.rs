@@ -1,8 +1,9 @@
 //! Arguments of a request as scripts write them: URL, body and parameters.
 
 use std::borrow::Cow;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
+use brotli::CompressorWriter;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use rquickjs::convert::Coerced;
@@ -233,31 +234,51 @@ fn read_param<'js>(ctx: &Ctx<'js>, request: &mut HttpRequest, name: &str, value:
     Ok(())
 }
 
+/// Encodings that a body may be sent in.
+const ENCODINGS: [&str; 4] = ["gzip", "deflate", "br", "zstd"];
+
+/// Effort and window of brotli: the defaults of k6.
+const BROTLI_QUALITY: u32 = 6;
+const BROTLI_WINDOW_BITS: u32 = 22;
+/// Size of the buffer of the brotli encoder.
+const BROTLI_BUFFER_BYTES: usize = 4096;
+
 /// Compresses a body by encodings, in their order.
 fn compress(request: &mut HttpRequest, encodings: &str) -> std::result::Result<(), String> {
     let names: Vec<&str> = encodings.split(',').map(str::trim).collect();
-    if let Some(other) = names.iter().find(|name| !["gzip", "deflate", "zstd"].contains(name)) {
-        return Err(format!("compression: '{other}' is not supported; write 'gzip', 'deflate' or 'zstd'"));
+    if let Some(other) = names.iter().find(|name| !ENCODINGS.contains(name)) {
+        return Err(format!("compression: '{other}' is not supported; write 'gzip', 'deflate', 'br' or 'zstd'"));
     }
     let Some(mut body) = request.body.take() else { return Ok(()) };
     for name in &names {
-        // Writing to memory does not fail.
-        let compressed = match *name {
-            "gzip" => {
-                let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-                encoder.write_all(&body).and_then(|()| encoder.finish())
-            }
-            "zstd" => Ok(compress_to_vec(&body[..], CompressionLevel::Fastest)),
-            _ => {
-                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-                encoder.write_all(&body).and_then(|()| encoder.finish())
-            }
-        };
-        body = compressed.map_err(|error| error.to_string())?;
+        body = encoded(&body, name).map_err(|error| error.to_string())?;
     }
     request.body = Some(body);
     request.headers.push(("Content-Encoding".to_owned(), Some(names.join(", "))));
     Ok(())
+}
+
+/// A body in one of the [`ENCODINGS`].
+fn encoded(body: &[u8], encoding: &str) -> io::Result<Vec<u8>> {
+    match encoding {
+        "gzip" => {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(body)?;
+            encoder.finish()
+        }
+        "br" => {
+            let mut encoder =
+                CompressorWriter::new(Vec::new(), BROTLI_BUFFER_BYTES, BROTLI_QUALITY, BROTLI_WINDOW_BITS);
+            encoder.write_all(body)?;
+            Ok(encoder.into_inner())
+        }
+        "zstd" => Ok(compress_to_vec(body, CompressionLevel::Fastest)),
+        _ => {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(body)?;
+            encoder.finish()
+        }
+    }
 }
 
 fn timeout<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Nanos> {
@@ -314,7 +335,35 @@ pub(super) fn expected<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Expect
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
+
+    /// Body that Node decodes, as hexadecimal digits; `None` without Node.
+    fn of_node(encoded: &[u8], call: &str) -> Option<String> {
+        let program =
+            format!("process.stdout.write(require('zlib').{call}(require('fs').readFileSync(0)).toString('hex'))");
+        let command = Command::new("node").args(["-e", &program]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut node = command.ok()?;
+        node.stdin.take().expect("piped").write_all(encoded).expect("written");
+        let output = node.wait_with_output().expect("an end");
+        assert!(output.status.success(), "{call}");
+        Some(String::from_utf8(output.stdout).expect("hexadecimal"))
+    }
+
+    #[test]
+    fn bodies_are_decoded_by_others() {
+        let body: Vec<u8> = (0..100_000_u32).flat_map(|number| (number / 7).to_le_bytes()).collect();
+        let hex: String = body.iter().map(|byte| format!("{byte:02x}")).collect();
+        for (encoding, call) in [("gzip", "gunzipSync"), ("deflate", "inflateSync"), ("br", "brotliDecompressSync")] {
+            let encoded = encoded(&body, encoding).expect("memory");
+            assert!(encoded.len() < body.len() / 2, "{encoding}: {}", encoded.len());
+            match of_node(&encoded, call) {
+                Some(decoded) => assert!(decoded == hex, "{encoding}"),
+                None => println!("skipped: no node"),
+            }
+        }
+    }
 
     #[test]
     fn texts_of_forms_are_escaped_as_in_go() {

@@ -233,12 +233,12 @@ fn timings<'js>(ctx: &Ctx<'js>, result: &HttpResult) -> Result<Object<'js>> {
     let ms = |time: Nanos| time.0 as f64 / 1e6;
     let times = result.times;
     let object = Object::new(ctx.clone())?;
-    object.set("blocked", 0)?;
+    object.set("blocked", ms(times.connect))?;
     object.set("looking_up", 0)?;
-    object.set("connecting", ms(times.connect))?;
-    object.set("tls_handshaking", 0)?;
-    object.set("sending", 0)?;
-    object.set("waiting", ms(times.first_byte))?;
+    object.set("connecting", ms(times.transport))?;
+    object.set("tls_handshaking", ms(times.handshake))?;
+    object.set("sending", ms(times.sending))?;
+    object.set("waiting", ms(times.first_byte - times.sending))?;
     object.set("receiving", ms(times.service - times.first_byte.min(times.service)))?;
     object.set("duration", ms(times.service))?;
     Ok(object)

@@ -16,7 +16,7 @@ use super::response_fields::ResponseObjects;
 use super::sockets::ScriptSockets;
 use crate::engine::failure::{ScriptFailure, of_value};
 use crate::engine::fiber::Pauses;
-use crate::engine::interrupt::ComputeTime;
+use crate::engine::interrupt::{ComputeTime, Interruption};
 use crate::metrics::ThreadMetrics;
 use crate::script::Script;
 use weir_machine::clock;
@@ -229,6 +229,13 @@ impl UserState {
         let ctx = unsafe { Ctx::from_raw(context) };
         if let Ok(error) = Exception::from_message(ctx, "") {
             self.interrupted_at.replace(of_value(error.into_object().into_value()).place);
+        }
+    }
+
+    /// Lets other users have their turn, if that of this one is over.
+    pub(crate) fn look_at_turn(&self) {
+        if self.compute.look() == Interruption::Turn {
+            let _ = self.give_turn();
         }
     }
 

@@ -36,7 +36,9 @@ const SOURCES: &[(&str, &str)] = &[
     ("k6/timers", include_str!("timers.js")),
     ("k6/experimental/csv", include_str!("csv.js")),
     ("k6/experimental/fs", include_str!("fs.js")),
+    ("k6/experimental/streams", include_str!("streams.js")),
     ("k6/experimental/timers", include_str!("timers.js")),
+    ("k6/secrets", include_str!("secrets.js")),
     ("k6/net/grpc", include_str!("grpc.js")),
     ("k6/ws", include_str!("ws.js")),
     ("k6/websockets", include_str!("websockets.js")),
@@ -68,9 +70,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("k6/browser", "weir does not drive a browser; measure the requests that the page sends"),
     ("k6/experimental/browser", "weir does not drive a browser; measure the requests that the page sends"),
     ("k6/x/", "extensions of k6 (xk6) are not supported"),
-    ("k6/experimental/streams", "read the file by open(), or by k6/experimental/csv"),
     ("k6/experimental/redis", "weir does not load Redis"),
-    ("k6/secrets", "secret sources are not supported; pass the value by -e NAME=VALUE"),
 ];
 
 /// Source of a module of weir.

@@ -4,3 +4,4 @@ mod crypto;
 mod files;
 mod html;
 mod memory;
+mod streams;

@@ -1,6 +1,7 @@
 //! PURE. The object `options` of a script.
 //!
 //! - [`scenarios`]: scenarios and their executors; [`thresholds`]: limits of metrics
+//! - [`transport`]: lookups of names, and TLS
 //! - [`consolidated`]: the options as the script reads them while it runs; [`described`]: the load of options alone
 //! - [`reader`]: values of the object, by their places; [`duration`]: `1m30s`
 
@@ -10,16 +11,20 @@ pub(crate) mod duration;
 mod reader;
 pub(crate) mod scenarios;
 pub(crate) mod thresholds;
+mod transport;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use weir_base::Nanos;
-use weir_net::tls::PemTexts;
+use weir_load::address_rules::AddressRules;
+use weir_net::tls::{PemTexts, TlsOffer};
 
 use self::reader::OptionReader;
 use self::scenarios::{ScenarioOptions, read_scenarios};
 use self::thresholds::{Threshold, read_thresholds};
+use self::transport::{read_dns, read_tls};
+use crate::http_debug::HttpDebug;
 use crate::metrics::MetricPlan;
 use crate::metrics::registry::MetricFacts;
 use crate::shared_channels::check;
@@ -41,6 +46,14 @@ pub(crate) struct K6Options {
     pub(crate) no_connection_reuse: bool,
     pub(crate) keeps_cookies: bool,
     pub(crate) skips_tls_verification: bool,
+    /// Versions and cipher suites of TLS.
+    pub(crate) tls: TlsOffer,
+    /// Choice among the addresses of names, in place of a race among all of them.
+    pub(crate) address_rules: Option<AddressRules>,
+    /// Maximum number of requests per second of all users together.
+    pub(crate) requests_per_s: Option<f64>,
+    /// What is written of requests and responses into the log.
+    pub(crate) http_debug: Option<HttpDebug>,
     /// Addresses in place of those of hosts, as `host` or `host:port`, and `ip` or `ip:port`.
     pub(crate) hosts: Vec<(String, String)>,
     /// Hosts that nothing is sent to, as `host` or `*.domain`.
@@ -56,6 +69,8 @@ pub(crate) struct K6Options {
     pub(crate) min_iteration: Nanos,
     pub(crate) setup_timeout: Nanos,
     pub(crate) teardown_timeout: Nanos,
+    /// Longest time of `handleSummary`.
+    pub(crate) summary_timeout: Nanos,
     /// Columns of trends in the summary.
     pub(crate) trend_stats: Vec<String>,
 }
@@ -64,6 +79,8 @@ pub(crate) struct K6Options {
 const TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
 /// Default of `setupTimeout` and `teardownTimeout`.
 const HOOK_TIMEOUT: Nanos = Nanos(60_000_000_000);
+/// Default of `handleSummaryTimeout`.
+const SUMMARY_TIMEOUT: Nanos = Nanos(120_000_000_000);
 
 /// Options that change nothing here: of k6's own reports, usage statistics and process.
 const WITHOUT_EFFECT: [&str; 9] = [
@@ -74,19 +91,17 @@ const WITHOUT_EFFECT: [&str; 9] = [
     "cloud",
     "linger",
     "consoleOutput",
-    "httpDebug",
     "noVUConnectionReuse",
+    "vusMax",
 ];
 /// Options that weir does not have, and what to do instead.
-const REJECTED: [(&str, &str); 8] = [
+const REJECTED: [(&str, &str); 6] = [
     ("blacklistIPs", "leave it out"),
-    ("dns", "a host's addresses are resolved once; leave it out"),
     ("executionSegment", "use --on local --agents N"),
     ("executionSegmentSequence", "use --on local --agents N"),
     ("localIPs", "leave it out"),
     ("paused", "start it with --web"),
-    ("tlsCipherSuites", "leave it out"),
-    ("rps", "use an executor with an arrival rate, or --rate"),
+    ("tlsAIAFetch", "give the missing certificates by --cacert"),
 ];
 
 impl K6Options {
@@ -98,6 +113,7 @@ impl K6Options {
             batch_per_host: 6,
             setup_timeout: HOOK_TIMEOUT,
             teardown_timeout: HOOK_TIMEOUT,
+            summary_timeout: SUMMARY_TIMEOUT,
             trend_stats: TREND_STATS.map(str::to_owned).to_vec(),
             ..Self::default()
         }
@@ -162,11 +178,17 @@ impl K6Options {
         if let Some(columns) = reader.list("summaryTrendStats")? {
             options.trend_stats = columns;
         }
-        if let Some(version) = reader.take("tlsVersion")
-            && !version.is_null()
-        {
-            return Err("options.tlsVersion is not supported; the version is negotiated".to_owned());
+        options.summary_timeout = reader.duration("handleSummaryTimeout")?.unwrap_or(SUMMARY_TIMEOUT);
+        options.tls = read_tls(&mut reader)?;
+        options.address_rules = read_dns(&mut reader)?;
+        options.requests_per_s = reader.number("rps")?.filter(|rate| *rate != 0.0);
+        if let Some(rate) = options.requests_per_s.filter(|rate| *rate < 0.0) {
+            return Err(format!("invalid options.rps {rate}; write a number of requests per second, or 0 for any"));
         }
+        options.http_debug = reader.text("httpDebug")?.filter(|text| !text.is_empty()).map(|text| match &text[..] {
+            "full" => HttpDebug::Full,
+            _ => HttpDebug::Heads,
+        });
         options.blocked_hosts = reader.list("blockHostnames")?.unwrap_or_default();
         if let Some(auth) = reader.take("tlsAuth") {
             options.tls_auth = read_tls_auth(&auth).map_err(|why| format!("options.tlsAuth: {why}"))?;
@@ -270,7 +292,16 @@ mod tests {
         assert_eq!(options.tags, [("a".to_owned(), "b".to_owned())]);
         let rejected = |value: Value| read(value).map(drop).expect_err("invalid");
         assert!(rejected(json!({ "vuss": 1 })).contains("'vuss'"));
-        assert!(rejected(json!({ "rps": 5 })).contains("options.rps"));
+        assert!(rejected(json!({ "rps": -5 })).contains("options.rps -5"));
+        assert!(rejected(json!({ "localIPs": "127.0.0.1" })).contains("options.localIPs is not supported"));
+        let limited = |rate: Value| read(json!({ "rps": rate })).map(|options| options.requests_per_s);
+        assert_eq!(
+            (limited(json!(5)), limited(json!("2.5")), limited(json!(0))),
+            (Ok(Some(5.0)), Ok(Some(2.5)), Ok(None))
+        );
+        let debug = |text: &str| read(json!({ "httpDebug": text })).map(|options| options.http_debug);
+        assert_eq!((debug("full"), debug("")), (Ok(Some(HttpDebug::Full)), Ok(None)));
+        assert_eq!(debug("headers"), Ok(Some(HttpDebug::Heads)));
         assert!(rejected(json!({ "throw": 1 })).contains("options.throw"));
         assert!(read(json!({ "rps": null, "noUsageReport": true, "tlsAuth": [] })).is_ok());
         assert!(rejected(json!({ "tlsAuth": [{ "cert": "x", "key": "y" }] })).contains("options.tlsAuth: "));

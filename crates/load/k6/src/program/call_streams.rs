@@ -3,13 +3,12 @@
 use std::rc::Rc;
 
 use weir_base::failure::FailureKind;
-use weir_load::program::{CallCommand, CallNext, ProgramAction, ProgramCall, SocketCommand};
+use weir_load::program::{CallCommand, CallNext, ProgramAction, ProgramCall, RequestTimes, SocketCommand};
 use weir_machine::clock::unix_s;
 
 use super::thread::K6Thread;
 use super::user::UserWait;
 use crate::host::call_queue::ArrivedMessage;
-use crate::host::exchange::ExchangeTimes;
 use crate::metrics::registry::BuiltIn;
 
 impl K6Thread {
@@ -54,7 +53,7 @@ impl K6Thread {
         let Some(user) = self.user(call.user) else { return };
         let Some(exchange) = user.take_exchange(key) else { return };
         call.command(SocketCommand::Call(CallCommand { key, message: Vec::new(), then: CallNext::Cancel }));
-        let times = ExchangeTimes { service: now - exchange.since, ..ExchangeTimes::default() };
+        let times = RequestTimes { service: now - exchange.since, ..RequestTimes::default() };
         self.judge(&exchange.failed_sample(FailureKind::Body, times), call);
         let why = "more than 16 MiB of messages that the script does not take".to_owned();
         self.finish(call.user, *exchange, (FailureKind::Body, why));

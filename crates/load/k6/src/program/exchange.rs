@@ -15,7 +15,7 @@ use weir_request::url::HttpUrl;
 use weir_scenario::cookie_jar::CookieJar;
 use weir_scenario::plan::DigestRequest;
 
-use crate::host::exchange::{AUTHORIZATION, ExchangeTimes, HttpEnd, HttpRequest, HttpResult, error_code};
+use crate::host::exchange::{AUTHORIZATION, HttpEnd, HttpRequest, HttpResult, error_code};
 use crate::samples::HttpSample;
 
 /// Status of a challenge.
@@ -148,7 +148,7 @@ impl HttpExchange {
     }
 
     /// The request without a response for the metrics.
-    pub(super) fn failed_sample(&self, kind: FailureKind, times: ExchangeTimes) -> HttpSample<'_> {
+    pub(super) fn failed_sample(&self, kind: FailureKind, times: RequestTimes) -> HttpSample<'_> {
         let (request, method, url) = (&*self.request, &*self.method, &self.url);
         HttpSample { request, method, url, status: 0, error_code: error_code(kind), times, head: b"", connection: None }
     }
@@ -162,7 +162,7 @@ impl HttpExchange {
             url: &self.url,
             status,
             error_code: if status >= 400 { 1000 + u32::from(status) } else { 0 },
-            times: times(response),
+            times: response.times,
             head: response.head,
             connection: response.connection.map(|connection| &**connection),
         }
@@ -182,7 +182,7 @@ impl HttpExchange {
 
     /// Result of a response, whose body has this encoding.
     pub(super) fn into_result(self, response: &ProgramResponse<'_>, encoding: Option<&[u8]>) -> HttpResult {
-        let times = times(response);
+        let times = response.times;
         let body = match self.request.discards_body {
             true => Ok(None),
             false => decoded_body(response.body, encoding).map(|body| Some(body.into_owned())),
@@ -197,14 +197,8 @@ impl HttpExchange {
 
     /// Result of a request without a response.
     pub(super) fn into_failure(self, kind: FailureKind, why: String, service: Nanos) -> HttpResult {
-        let times = ExchangeTimes { service, ..ExchangeTimes::default() };
+        let times = RequestTimes { service, ..RequestTimes::default() };
         let Self { url, method, request, .. } = self;
         HttpResult { end: HttpEnd::Failed(kind, why), url, times, method, request, connection: None }
     }
-}
-
-/// Times of a response.
-pub(super) fn times(response: &ProgramResponse<'_>) -> ExchangeTimes {
-    let RequestTimes { service, first_byte, connect } = response.times;
-    ExchangeTimes { service, first_byte, connect }
 }

@@ -11,10 +11,12 @@ use weir_machine::max_connections;
 use weir_measure::run_script::RunScript;
 use weir_measure::run_steps::StepFacts;
 use weir_pace::scenario_pace::{GivenIteration, ScenarioPace};
+use weir_pace::shard::Shard;
 use weir_request::url::HttpUrl;
 use weir_scenario::plan::{OriginId, OriginTable, RequestOrigin};
 
 use super::path_name::without_ids;
+use super::request_rate::RequestRate;
 use super::thread::K6Thread;
 use crate::engine::failure::ScriptFailure;
 use crate::host::exchange::HttpRequest;
@@ -44,6 +46,8 @@ pub(crate) struct K6Program {
     /// Origin of the load's own URL; without one that of the first request.
     target: OnceLock<RequestOrigin>,
     is_closed: bool,
+    /// Maximum rate of requests.
+    rate: Option<RequestRate>,
     /// End of the load.
     until: OnceLock<Nanos>,
     sums: Mutex<Vec<Arc<Mutex<MetricSums>>>>,
@@ -80,12 +84,15 @@ pub(crate) struct ProgramParts {
     pub(crate) target: Option<RequestOrigin>,
     /// Whether a user begins the next iteration when one has ended.
     pub(crate) is_closed: bool,
+    /// Part of this process in the load.
+    pub(crate) shard: Shard,
 }
 
 impl K6Program {
     /// Program of these parts.
     pub(crate) fn new(parts: ProgramParts) -> Arc<Self> {
-        let ProgramParts { script, paces, stops_at_exceptions, keeps_result, target, is_closed } = parts;
+        let ProgramParts { script, paces, stops_at_exceptions, keeps_result, target, is_closed, shard } = parts;
+        let rate = script.options.requests_per_s.map(|rate| RequestRate::new(rate, shard));
         let first_users = paces.iter().scan(0, |next, pace| {
             let first = *next;
             *next += pace.users();
@@ -101,6 +108,7 @@ impl K6Program {
             keeps_result,
             target: target.map_or_else(OnceLock::new, OnceLock::from),
             is_closed,
+            rate,
             sums: Mutex::default(),
             notes: Mutex::default(),
             next_look: Mutex::default(),
@@ -232,6 +240,11 @@ impl K6Program {
         self.stops_at_exceptions
     }
 
+    /// Time at which a request that is ready `now` may be sent.
+    pub(super) fn time_to_send(&self, now: Nanos) -> Nanos {
+        self.rate.as_ref().map_or(now, |rate| rate.take(now))
+    }
+
     /// Whether the value that a function returns is kept.
     pub(super) fn keeps_result(&self) -> bool {
         self.keeps_result
@@ -251,7 +264,7 @@ impl K6Program {
 
     /// Takes note of an exception that has ended an iteration.
     pub(super) fn note_exception(&self, failure: &ScriptFailure) {
-        let is_first = lock(&self.notes).add_exception(&failure.line());
+        let is_first = lock(&self.notes).add_exception(&self.script.file.secrets.masked(&failure.line()));
         if is_first {
             let lines: Vec<&str> = failure.stack.lines().skip(1).collect();
             let from = if lines.is_empty() { String::new() } else { format!("\n  {}", lines.join("\n  ")) };
@@ -362,8 +375,8 @@ impl UserProgram for K6Program {
     fn thread(&self, thread: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {
         let own = self.own.upgrade().ok_or("the script has run")?;
         let mut origins = OriginTable::default();
-        // The first one is the load's own.
-        let _ = match self.target.get() {
+        // The first one is the load's own, whose addresses are those of a race.
+        let _ = match self.target.get().filter(|_| self.script.options.address_rules.is_none()) {
             Some(RequestOrigin { is_tls, host, port }) => origins.intern(*is_tls, host, *port),
             None => origins.intern(false, "", 0),
         };

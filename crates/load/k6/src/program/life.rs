@@ -14,6 +14,9 @@ use crate::host::globals::{define_globals, json_text, set_numbers};
 use crate::host::state::{IterationEnd, Pause, Phase, Resume};
 use crate::modules;
 
+/// Number of jobs of promises after which others may have their turn.
+const JOBS_BETWEEN_LOOKS: u32 = 256;
+
 /// Runs a user: its interpreter, the script's file, and iterations until it stops.
 pub(crate) fn run_user(state: &Rc<UserState>) {
     let ended = |why: String| {
@@ -163,7 +166,14 @@ impl<'js> LoadedScript<'js> {
     fn settle(&self, ctx: &Ctx<'js>, state: &UserState, result: Value<'js>) -> Result<Value<'js>, ScriptFailure> {
         let mut late_work: Option<LateWork<'js>> = None;
         loop {
-            while ctx.execute_pending_job() {}
+            let mut jobs = 0_u32;
+            // Short ones without end hardly ever meet the interpreter's own interruption.
+            while !state.is_over() && ctx.execute_pending_job() {
+                jobs = jobs.wrapping_add(1);
+                if jobs.is_multiple_of(JOBS_BETWEEN_LOOKS) {
+                    state.look_at_turn();
+                }
+            }
             if state.is_over() {
                 return Err(ScriptFailure::default());
             }
@@ -199,6 +209,9 @@ impl<'js> LoadedScript<'js> {
             }
             if until > state.now.get() {
                 caught(ctx, state.pause(ctx, Pause::Await(until), "a promise"))?;
+            } else {
+                // A timer that is due at once, again and again.
+                state.look_at_turn();
             }
             match &late_work {
                 // Promises of requests that have ended, then a timer.

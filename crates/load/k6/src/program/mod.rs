@@ -3,7 +3,7 @@
 //! - [`k6_program`]: what a load has; [`thread`]: the users of one thread: events in, actions out
 //! - [`user`]: one of them; [`life`]: what runs on its stack; [`exchange`]: a request on its way
 //! - [`sends`]: what users send; [`sockets`]: WebSockets; [`call_streams`], [`call_origins`]: calls of gRPC
-//! - [`own_thread`]: values that do not leave their thread; [`path_name`]: names of steps
+//! - [`own_thread`]: values that do not leave their thread; [`path_name`]: names of steps; [`request_rate`]: `rps`
 
 mod call_origins;
 mod call_streams;
@@ -13,6 +13,7 @@ mod k6_program;
 pub(crate) mod life;
 mod own_thread;
 mod path_name;
+mod request_rate;
 mod sends;
 mod sockets;
 mod thread;

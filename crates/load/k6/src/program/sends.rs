@@ -25,6 +25,10 @@ impl K6Thread {
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             let has_sockets = user.state.sockets.borrow().is_open();
             let has_report = user.state.sockets.borrow().has_news();
+            if let Some(action) = self.put_off(call) {
+                return action;
+            }
+            let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             let mut exchanges = user.state.exchanges.borrow_mut();
             let next = exchanges.outbox.pop_front();
             let (is_last, has_result) = (exchanges.outbox.is_empty(), exchanges.has_news() || has_report);
@@ -55,6 +59,34 @@ impl K6Thread {
                 UserWait::Start(_) | UserWait::Nothing => ProgramAction::Await,
             };
         }
+    }
+
+    /// What a user does whose next request may not be sent yet, since the rate is limited; `None` if it may, or if there
+    /// is none.
+    fn put_off(&mut self, call: &mut ProgramCall<'_>) -> Option<ProgramAction> {
+        let program = Arc::clone(&self.program);
+        program.script.options.requests_per_s?;
+        let now = call.now;
+        let user = self.user(call.user)?;
+        let is_limited = user.state.exchanges.borrow().outbox.front().is_some_and(|(_, request)| !request.is_call);
+        if !is_limited {
+            return None;
+        }
+        let at = *user.send_at.get_or_insert_with(|| program.time_to_send(now));
+        if at <= now {
+            user.send_at = None;
+            user.due = user.due.max(at);
+            return None;
+        }
+        let cut = user.given.map_or(Nanos::NEVER, |given| given.cut);
+        if now >= cut {
+            return Some(self.resume(call));
+        }
+        let until = match user.wait {
+            UserWait::Request(until) | UserWait::Until(until) => until,
+            UserWait::Start(_) | UserWait::Nothing => Nanos::NEVER,
+        };
+        Some(ProgramAction::WaitUntil(at.min(until).min(cut)))
     }
 
     /// Whether a user waits for the end of a request alone.
@@ -127,6 +159,9 @@ impl K6Thread {
         if let Err(why) = written {
             self.buffer = buffer;
             return Err((exchange, why));
+        }
+        if let Some(debug) = program.script.options.http_debug.filter(|_| !exchange.request.is_call) {
+            program.script.file.log("info", &debug.request(&buffer));
         }
         call.put_request(&buffer);
         let left = user.given.map_or(Nanos::NEVER, |given| given.cut - call.now).max(Nanos::MILLI);

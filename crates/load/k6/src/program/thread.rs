@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
-use weir_load::program::{ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, SocketEvent, ThreadProgram};
+use weir_load::program::{
+    ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, RequestTimes, SocketEvent, ThreadProgram,
+};
 use weir_machine::clock;
 use weir_pace::shard::Shard;
 use weir_scenario::plan::{OriginId, OriginTable};
@@ -17,7 +19,6 @@ use super::call_origins::CallOrigins;
 use super::own_thread::OwnThread;
 use super::user::{K6User, UserWait};
 use crate::host::UserState;
-use crate::host::exchange::ExchangeTimes;
 use crate::host::state::{IterationFacts, Pause, Resume};
 use crate::metrics::ThreadMetrics;
 
@@ -199,6 +200,10 @@ impl ThreadProgram for K6Thread {
         // The response to a request of an iteration that was cut off.
         let Some(mut exchange) = user.take_exchange(key) else { return ProgramAction::Await };
         user.due = now;
+        let script = &user.state.script;
+        if let Some(debug) = script.options.http_debug.filter(|_| !exchange.request.is_call) {
+            script.file.log("info", &debug.response(response.head, response.body));
+        }
         let mut jars = user.state.jars.borrow_mut();
         let at = if exchange.request.jar < jars.len() { exchange.request.jar } else { 0 };
         let encoding = exchange.read_head(response, &mut jars[at]);
@@ -232,7 +237,7 @@ impl ThreadProgram for K6Thread {
         user.state.now.set(now);
         let Some(exchange) = user.take_exchange(key) else { return ProgramAction::Await };
         user.due = now;
-        let times = ExchangeTimes { service: now - exchange.since, ..ExchangeTimes::default() };
+        let times = RequestTimes { service: now - exchange.since, ..RequestTimes::default() };
         let is_cut = user.given.is_some_and(|given| now >= given.cut);
         // What the end of the scenario has cut off says nothing of the service.
         if !(kind == FailureKind::Timeout && is_cut) {

@@ -45,6 +45,8 @@ pub(super) struct K6User {
     /// Time at which the next request should be sent: the intended start of the iteration, the arrival of the last
     /// response, or the end of a wait. What the script takes after it is lateness.
     pub(super) due: Nanos,
+    /// Time at which the request that it has to send may be sent, where a rate has put it off.
+    pub(super) send_at: Option<Nanos>,
     pub(super) has_failed: bool,
 }
 
@@ -73,6 +75,7 @@ impl K6User {
             done: 0,
             began: Nanos::ZERO,
             due: Nanos::ZERO,
+            send_at: None,
             has_failed: false,
         })
     }
@@ -88,7 +91,7 @@ impl K6User {
 impl K6User {
     /// Forgets what belongs to the iteration that has ended.
     pub(super) fn end_iteration(&mut self) {
-        (self.has_begun, self.wait) = (false, UserWait::Nothing);
+        (self.has_begun, self.wait, self.send_at) = (false, UserWait::Nothing, None);
         self.exchanges.clear();
         self.state.exchanges.borrow_mut().clear();
         self.state.sockets.borrow_mut().clear();

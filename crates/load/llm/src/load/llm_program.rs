@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::client_times::ClientTimes;
 use super::llm_shared::LlmShared;
 use super::llm_thread::LlmThread;
 use super::prompt_options::LlmPrompts;
@@ -26,6 +27,9 @@ pub(super) struct TracedSessions {
     pub(super) has_turns: bool,
     /// Whether sessions begin when users are free, instead of at their times.
     pub(super) is_closed: bool,
+    /// Names of the clients of a composition, and their times; none of a recorded trace.
+    pub(super) clients: Vec<String>,
+    pub(super) client_times: Option<Arc<Mutex<ClientTimes>>>,
     pub(super) inboxes: Vec<ArrivalInbox<TraceSession>>,
 }
 
@@ -65,12 +69,26 @@ impl LlmProgram {
         let uncounted = counts_tokens.then(|| Mutex::new(UncountedReplies::new(plan.warmup)));
         let has_turns = traced.as_ref().map_or_else(|| source.has_turns(), |traced| traced.has_turns);
         let is_closed = traced.as_ref().is_some_and(|traced| traced.is_closed);
-        let inboxes = traced.map(|traced| Mutex::new(traced.inboxes.into_iter().map(Some).collect()));
+        let (mut clients, mut client_times) = (Vec::new(), None);
+        let inboxes = traced.map(|traced| {
+            (clients, client_times) = (traced.clients, traced.client_times);
+            Mutex::new(traced.inboxes.into_iter().map(Some).collect())
+        });
         let bodies = RequestBodies::new(settings, source)?;
         let head = plan.requests.first().map(|request| head_without_length(&request.bytes)).unwrap_or_default();
-        let shared =
-            LlmShared { bodies, replies, think, head, seed: plan.seed, has_turns, is_closed, uncounted, inboxes };
-        Ok(Self(Arc::new(shared)))
+        Ok(Self(Arc::new(LlmShared {
+            bodies,
+            replies,
+            think,
+            head,
+            seed: plan.seed,
+            has_turns,
+            is_closed,
+            uncounted,
+            inboxes,
+            clients,
+            client_times,
+        })))
     }
 }
 
@@ -98,10 +116,14 @@ fn head_without_length(request: &[u8]) -> Vec<u8> {
 
 impl UserProgram for LlmProgram {
     fn scenarios(&self) -> Vec<String> {
-        vec![SCENARIO.to_owned()]
+        if self.0.clients.is_empty() { vec![SCENARIO.to_owned()] } else { self.0.clients.clone() }
     }
 
     fn steps(&self) -> Vec<StepFacts> {
+        if !self.0.clients.is_empty() {
+            let facts = |name: &String| StepFacts { name: name.clone(), scenario: name.clone(), checks: Vec::new() };
+            return self.0.clients.iter().map(facts).collect();
+        }
         let names: &[&str] = if self.0.has_turns { &["first turn", "later turns"] } else { &["request"] };
         let facts =
             |name: &&str| StepFacts { name: (*name).to_owned(), scenario: SCENARIO.to_owned(), checks: Vec::new() };
@@ -109,12 +131,18 @@ impl UserProgram for LlmProgram {
     }
 
     fn connections_per_user(&self) -> u64 {
-        // What requests that start together may need. They are made when they are needed.
-        if self.0.inboxes.is_some() && self.0.has_turns { MAX_PARALLEL_TURNS } else { 1 }
+        // What requests that start together may need. They are made when they are needed. Turns of clients follow one
+        // another.
+        let may_be_parallel = self.0.inboxes.is_some() && self.0.has_turns && self.0.clients.is_empty();
+        if may_be_parallel { MAX_PARALLEL_TURNS } else { 1 }
     }
 
     fn has_follow_ups(&self) -> bool {
         self.0.has_turns
+    }
+
+    fn has_script(&self) -> bool {
+        false
     }
 
     fn thread(&self, thread: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {

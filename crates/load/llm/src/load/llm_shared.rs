@@ -1,7 +1,8 @@
 //! State shared by the threads of a language model's load.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use super::client_times::ClientTimes;
 use super::uncounted::UncountedReplies;
 use crate::trace::TraceSession;
 use crate::{ReplySource, RequestBodies};
@@ -25,4 +26,8 @@ pub(super) struct LlmShared {
     pub(super) uncounted: Option<Mutex<UncountedReplies>>,
     /// Sessions of a trace for each thread, until they are taken; `None` without a trace.
     pub(super) inboxes: Option<Mutex<Vec<Option<ArrivalInbox<TraceSession>>>>>,
+    /// Names of the clients of a composition, each a scenario and a step; empty without one.
+    pub(super) clients: Vec<String>,
+    /// Times of the clients.
+    pub(super) client_times: Option<Arc<Mutex<ClientTimes>>>,
 }

@@ -58,7 +58,10 @@ impl LlmThread {
         call.put_request(&self.request);
         let needs_reply = state.needs_reply(shared.bodies.prompts(), shared.replies);
         ProgramAction::Send(ProgramSend {
-            step: u32::from(shared.has_turns && state.turn() > 0),
+            step: match state.client() {
+                Some(client) if !shared.clients.is_empty() => client,
+                _ => u32::from(shared.has_turns && state.turn() > 0),
+            },
             intended: state.intended(),
             keeps: if needs_reply || shared.uncounted.is_some() {
                 KeptParts::HeadAndBody
@@ -117,6 +120,7 @@ impl ThreadProgram for LlmThread {
         match &mut self.inbox {
             Some(inbox) => {
                 let Some(session) = inbox.take(conversation) else { return ProgramAction::End { ok: false } };
+                call.scenario = if self.shared.clients.is_empty() { 0 } else { session.client };
                 // A user of a closed loop begins when it is free.
                 let begun = if self.shared.is_closed { call.now.max(intended) } else { intended };
                 call.intended = begun;
@@ -166,6 +170,9 @@ impl ThreadProgram for LlmThread {
         let state = self.user(call.user);
         if state.play().is_some() {
             state.set_turn(key, state.intended());
+        }
+        if let (Some(times), Some(play), Some(timeline)) = (&shared.client_times, state.play(), &response.llm) {
+            lock(times).record(play.session(), timeline, call.now);
         }
         if let (Some(uncounted), Some(timeline)) = (&shared.uncounted, response.llm) {
             let (api, format) = (shared.bodies.settings().api.reads(), StreamFormat::of_content_type(&content_type));

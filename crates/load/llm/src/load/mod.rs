@@ -5,7 +5,8 @@
 //! - [`LlmProgram`], `llm_shared`, `llm_thread`: conversations as users of a load
 //! - [`ConversationOptions`]: the same in agents
 //! - [`TraceOptions`], [`ReplayedTrace`]: arrivals and lengths of a trace; `trace_reader`, `trace_feeder`,
-//!   `trace_turns`, `trace_tally`: how it is read
+//!   `trace_turns`, `trace_tally`: how it is read; `session_source`: a trace, or sessions of clients, which are
+//!   `client_composer`'s; `client_times`: times of the responses to each client
 //! - `error_body`: what a server says of an error
 //! - `uncounted`, [`TokenCounter`]: tokens that a server does not report
 //!
@@ -24,6 +25,8 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod client_composer;
+mod client_times;
 mod conversation_options;
 mod endpoint_options;
 mod error_body;
@@ -36,6 +39,7 @@ mod load_options;
 mod prompt_options;
 mod replayed_trace;
 mod searched_load;
+mod session_source;
 mod sweep_values;
 mod token_counter;
 mod trace_feeder;

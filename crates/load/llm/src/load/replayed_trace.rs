@@ -1,12 +1,13 @@
 //! Trace of a load: its reader, and what it has read.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::client_times::ClientTimes;
+use super::session_source::SessionSource;
 use super::trace_feeder::{TraceFeeder, TracePace, TraceProgress};
 use super::trace_options::{TraceLoop, TraceOptions};
-use super::trace_reader::TraceReader;
 use crate::trace::TraceSession;
 use weir_base::Nanos;
 use weir_load::Options;
@@ -17,6 +18,8 @@ use weir_replay::load::{ArrivalBatches, ArrivalInbox, FeederThread};
 
 /// Duration of a plan that ends with its trace: ten years.
 const ENDLESS: Duration = Duration::from_secs(10 * 365 * 86_400);
+/// Length of a composition without any end, as of other loads.
+const DEFAULT_LENGTH: Nanos = Nanos::from_secs(30);
 /// Rates that a plan is made with, per second; the arrivals are those of the trace.
 const RATES: (f64, f64) = (1e-3, 1e6);
 
@@ -33,6 +36,9 @@ pub struct ReplayedTrace {
     warmup: Nanos,
     has_turns: bool,
     rate: f64,
+    /// Names of the clients of a composition, and their times.
+    clients: Vec<String>,
+    client_times: Option<Arc<Mutex<ClientTimes>>>,
 }
 
 impl ReplayedTrace {
@@ -46,20 +52,24 @@ impl ReplayedTrace {
         options: &Options,
         threads: u64,
     ) -> Result<(Self, Vec<ArrivalInbox<TraceSession>>), String> {
-        let reader = TraceReader::open(asked, options.seed.unwrap_or(0))?;
+        let source = SessionSource::open(asked, options.seed.unwrap_or(0))?;
+        let has_end = options.duration.or(asked.duration).is_some() || options.requests.is_some();
+        let is_cut = source.is_endless() && !has_end;
+        let warmup = Nanos::from(options.warmup.unwrap_or_default());
         let pace = TracePace {
             speed: asked.speed(),
             pacing: asked.pacing,
-            length: asked.length(),
+            length: if is_cut { DEFAULT_LENGTH } else { asked.length() },
             limit: options.requests.unwrap_or(u64::MAX),
             until: options.duration.map_or(Nanos::NEVER, Nanos::from),
         };
         let progress = Arc::new(TraceProgress::default());
         let (thread, primed) = FeederThread::new("trace");
         let (batches, inboxes) = ArrivalBatches::new(threads, primed);
-        let (format, has_turns) = (reader.format().name(), reader.has_turns());
-        let rate = (reader.sampled_rate() * pace.speed).clamp(RATES.0, RATES.1);
-        let feeder = TraceFeeder { reader, pace, progress: Arc::clone(&progress), batches, last: Nanos::ZERO };
+        let (format, has_turns, clients) = (source.format(), source.has_turns(), source.clients());
+        let client_times = (!clients.is_empty()).then(|| Arc::new(Mutex::new(ClientTimes::new(clients.len(), warmup))));
+        let rate = (source.sampled_rate() * pace.speed).clamp(RATES.0, RATES.1);
+        let feeder = TraceFeeder { source, pace, progress: Arc::clone(&progress), batches, last: Nanos::ZERO };
         let own = Self {
             feeder: Some(feeder),
             thread,
@@ -68,9 +78,11 @@ impl ReplayedTrace {
             format,
             speed: asked.speed(),
             pacing: asked.pacing,
-            warmup: Nanos::from(options.warmup.unwrap_or_default()),
+            warmup,
             has_turns,
             rate,
+            clients,
+            client_times,
         };
         Ok((own, inboxes))
     }
@@ -78,6 +90,16 @@ impl ReplayedTrace {
     /// Whether requests wait for the response to another one, as far as it can be known.
     pub(super) fn has_turns(&self) -> bool {
         self.has_turns
+    }
+
+    /// Names of the clients of a composition; none of a recorded trace.
+    pub(super) fn clients(&self) -> &[String] {
+        &self.clients
+    }
+
+    /// Times of the clients, which the load records.
+    pub(super) fn client_times(&self) -> Option<Arc<Mutex<ClientTimes>>> {
+        self.client_times.clone()
     }
 
     /// Options of the plan that a load with these options begins with.
@@ -101,7 +123,10 @@ impl ReplayedTrace {
     /// One line: the thread that reads the trace has panicked.
     pub fn finish(&self, run: &mut Run, end: Nanos) -> Result<Option<String>, String> {
         self.thread.finish()?;
-        let trace = lock(&self.progress.tally).to_trace();
+        let mut trace = lock(&self.progress.tally).to_trace(&self.clients);
+        if let Some(times) = &self.client_times {
+            lock(times).add_to(&mut trace.clients);
+        }
         let last = Nanos(self.progress.last_ns.load(Ordering::Relaxed));
         let length = last.min(end) - self.warmup;
         if length > Nanos::ZERO && run.requests.total > 0 {

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::session_source::SessionSource;
 use super::trace_options::TraceLoop;
-use super::trace_reader::TraceReader;
 use super::trace_tally::TraceTally;
 use crate::trace::TraceSession;
 use weir_base::Nanos;
@@ -40,7 +40,7 @@ pub(super) struct TraceProgress {
 /// Reader of a trace that fills the queues of the worker threads.
 #[derive(Debug)]
 pub(super) struct TraceFeeder {
-    pub(super) reader: TraceReader,
+    pub(super) source: SessionSource,
     pub(super) pace: TracePace,
     pub(super) progress: Arc<TraceProgress>,
     pub(super) batches: ArrivalBatches<TraceSession>,
@@ -66,9 +66,9 @@ impl TraceFeeder {
     }
 
     fn feed(&mut self) -> Result<(), TraceStop> {
-        let mut first = None;
+        let mut first = self.source.start();
         while self.batches.count() < self.pace.limit {
-            let Some((at, mut session)) = self.reader.next().map_err(TraceStop::Failed)? else { break };
+            let Some((at, mut session)) = self.source.next().map_err(TraceStop::Failed)? else { break };
             let since = at.saturating_sub(*first.get_or_insert(at));
             let since = Nanos(u64::try_from(since).unwrap_or(0));
             // Users of a closed loop take the next session when they are free.
@@ -76,7 +76,7 @@ impl TraceFeeder {
             if since >= self.pace.length || intended >= self.pace.until {
                 break;
             }
-            self.reader.count(at, &session);
+            self.source.count(at, &session);
             for turn in &mut session.later {
                 turn.not_before = self.scaled(turn.not_before);
                 turn.after.iter_mut().for_each(|wait| wait.delay = self.scaled(wait.delay));
@@ -98,7 +98,7 @@ impl TraceFeeder {
     /// Notes what was read so far: a pipe without an end may be waited for when the load has ended.
     fn note_progress(&mut self) {
         self.progress.last_ns.store(self.last.0, Ordering::Relaxed);
-        lock(&self.progress.tally).clone_from(self.reader.tally());
+        lock(&self.progress.tally).clone_from(self.source.tally());
     }
 
     fn hand_over(&mut self) -> Result<(), TraceStop> {

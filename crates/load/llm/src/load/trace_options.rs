@@ -50,7 +50,7 @@ impl FromStr for TraceLoop {
 pub struct TraceOptions {
     /// File; `-` is stdin.
     pub file: PathBuf,
-    /// Format; told from the first line without one.
+    /// Format; told from the first line without one. A composition of clients is one of them.
     pub format: Option<TraceFormat>,
     /// Time of the trace divided by that of the load, by default 1.
     pub speed: Option<f64>,

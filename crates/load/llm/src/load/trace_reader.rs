@@ -216,7 +216,7 @@ impl TraceReader {
             output_tokens: record.output_tokens,
             prompt: record.prompt,
         };
-        let first = TraceSession { first: turn, later: Vec::new() };
+        let first = TraceSession { client: 0, first: turn, later: Vec::new() };
         if self.window.push(at, first.memory_bytes(), first).is_err() {
             return self.tally.leave_out(TraceOmission::OutOfOrder);
         }

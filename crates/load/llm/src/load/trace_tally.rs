@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::trace::{TracePrompt, TraceSession, TraceTurn};
-use weir_measure::run_trace::RunTrace;
+use weir_measure::run_trace::{RunTrace, TracedClient};
 
 /// Reason why a line or a request is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,14 +52,34 @@ pub(super) struct TraceTally {
     times: Option<(i64, i64)>,
     left_out: BTreeMap<TraceOmission, u64>,
     first_broken: Option<String>,
+    clients: Vec<ClientTally>,
+}
+
+/// Counts of what a client of a composition sends.
+#[derive(Clone, Copy, Debug, Default)]
+struct ClientTally {
+    sessions: u64,
+    requests: u64,
+    input_tokens: u64,
+    output_tokens: u64,
 }
 
 impl TraceTally {
+    /// Counts of a composition of this number of clients.
+    pub(super) fn of_clients(clients: usize) -> Self {
+        Self { clients: vec![ClientTally::default(); clients], ..Self::default() }
+    }
+
     /// Counts a session that is sent.
     pub(super) fn add(&mut self, at: i64, session: &TraceSession) {
         self.later_turns += session.later.len() as u64;
         self.times = Some((self.times.map_or(at, |(first, _)| first), at));
-        [&session.first].into_iter().chain(&session.later).for_each(|turn| self.add_turn(turn));
+        session.turns().for_each(|turn| self.add_turn(turn));
+        let Some(client) = self.clients.get_mut(session.client as usize) else { return };
+        client.sessions += 1;
+        client.requests += 1 + session.later.len() as u64;
+        client.input_tokens += session.turns().map(|turn| turn.input_tokens).sum::<u64>();
+        client.output_tokens += session.turns().map(|turn| turn.output_tokens).sum::<u64>();
     }
 
     fn add_turn(&mut self, turn: &TraceTurn) {
@@ -95,9 +115,18 @@ impl TraceTally {
         format!("--trace: {name}: no request in {} lines{left_out}", self.lines)
     }
 
-    /// Part of the result of a run.
-    pub(super) fn to_trace(&self) -> RunTrace {
+    /// Part of the result of a run; `names` are those of the clients of a composition.
+    pub(super) fn to_trace(&self, names: &[String]) -> RunTrace {
+        let client = |(name, counts): (&String, &ClientTally)| TracedClient {
+            name: name.clone(),
+            sessions: counts.sessions,
+            requests: counts.requests,
+            input_tokens: counts.input_tokens,
+            output_tokens: counts.output_tokens,
+            ..TracedClient::default()
+        };
         RunTrace {
+            clients: names.iter().zip(&self.clients).map(client).collect(),
             lines: self.lines,
             requests: self.requests,
             later_turns: self.later_turns,

@@ -7,6 +7,8 @@ use crate::word_text::WordText;
 
 /// Stream of random numbers that blocks are made from.
 const BLOCK_SALT: u64 = 0x6c6c_6d07;
+/// Stream of random numbers that pieces are made from.
+const PIECE_SALT: u64 = 0x6c6c_6d0a;
 /// Stream of random numbers that text in no block is made from.
 const OWN_SALT: u64 = 0x6c6c_6d08;
 
@@ -43,18 +45,29 @@ impl BlockText {
 
     /// Appends the prompt of a request, as content of a JSON string.
     pub fn push_prompt(&self, turn: &TraceTurn, out: &mut Vec<u8>) {
-        let (ids, block) = match &turn.prompt {
-            TracePrompt::Text(text) => return out.extend_from_slice(text),
-            TracePrompt::Blocks { ids, tokens } => (ids, *tokens),
-        };
-        let mut left = turn.input_tokens;
-        let pieces = ids.iter().map(|id| (BLOCK_SALT, *id, block)).chain([(OWN_SALT, turn.number, u64::MAX)]);
+        let (all, own) = (turn.input_tokens, (OWN_SALT, turn.number, u64::MAX));
+        match &turn.prompt {
+            TracePrompt::Text(text) => out.extend_from_slice(text),
+            TracePrompt::Blocks { ids, tokens } => {
+                let blocks = ids.iter().map(|id| (BLOCK_SALT, *id, *tokens));
+                self.push_pieces(all, blocks.chain([own]), out);
+            }
+            TracePrompt::Pieces(pieces) => {
+                let pieces = pieces.iter().map(|piece| (PIECE_SALT, piece.name, piece.tokens));
+                self.push_pieces(all, pieces.chain([own]), out);
+            }
+        }
+    }
+
+    /// Appends pieces up to a number of tokens: each has a stream of random numbers, its name in that, and its tokens.
+    fn push_pieces(&self, all: u64, pieces: impl Iterator<Item = (u64, u64, u64)>, out: &mut Vec<u8>) {
+        let mut left = all;
         for (salt, name, tokens) in pieces {
             let count = tokens.min(left);
             if count == 0 {
-                break;
+                continue;
             }
-            if left < turn.input_tokens {
+            if left < all {
                 out.push(b' ');
             }
             self.words.push_words(count, &mut stream(self.seed, salt, name), out);

@@ -72,6 +72,11 @@ impl NameHash {
     }
 }
 
+/// Hash of a name.
+pub(crate) fn name_hash(name: &str) -> u64 {
+    NameHash::of(name).0
+}
+
 struct NameVisitor;
 
 impl Visitor<'_> for NameVisitor {

@@ -29,10 +29,12 @@ mod trace_session;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::json_number::name_hash;
+
 pub use self::block_text::BlockText;
 pub use self::session_play::{PlayStep, SessionPlay};
 pub use self::trace_format::TraceFormat;
 pub use self::trace_line_error::TraceLineError;
 pub use self::trace_lines::TraceLines;
-pub use self::trace_record::{TraceDependency, TracePrompt, TraceRecord, TraceStart, TurnTrigger};
+pub use self::trace_record::{PromptPiece, TraceDependency, TracePrompt, TraceRecord, TraceStart, TurnTrigger};
 pub use self::trace_session::{TraceSession, TraceTurn, TurnDependency};

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::json_text::{is_object, members};
 
+/// First line of a composition of clients.
+const CLIENT_TABLE: &str = "[[client]]";
+
 /// Format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TraceFormat {
@@ -25,11 +28,13 @@ pub enum TraceFormat {
     BurstGpt,
     /// Azure's tables of 2023 and 2024.
     Azure,
+    /// No trace, but clients whose sessions are made up: tables of TOML.
+    Clients,
 }
 
 impl TraceFormat {
     /// All formats.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Mooncake,
         Self::Agentic,
         Self::Bailian,
@@ -38,6 +43,7 @@ impl TraceFormat {
         Self::ShareGpt,
         Self::BurstGpt,
         Self::Azure,
+        Self::Clients,
     ];
 
     /// Name in options.
@@ -51,6 +57,7 @@ impl TraceFormat {
             Self::ShareGpt => "sharegpt",
             Self::BurstGpt => "burstgpt",
             Self::Azure => "azure",
+            Self::Clients => "clients",
         }
     }
 
@@ -75,7 +82,14 @@ impl TraceFormat {
             Self::ShareGpt => &["conversations", "timestamp"],
             Self::BurstGpt => &["Timestamp", "Request tokens", "Response tokens"],
             Self::Azure => &["TIMESTAMP", "ContextTokens", "GeneratedTokens"],
+            Self::Clients => &[CLIENT_TABLE],
         }
+    }
+
+    /// Whether a composition of clients begins with this line.
+    pub(crate) fn is_client_table(line: &str) -> bool {
+        let line: String = line.trim_start_matches('\u{feff}').chars().filter(|one| !one.is_whitespace()).collect();
+        line.starts_with(CLIENT_TABLE)
     }
 
     /// Format of a trace that begins with this line.
@@ -84,6 +98,9 @@ impl TraceFormat {
     /// One line: no known format, with the fields that were found.
     pub fn detect(line: &str) -> Result<Self, String> {
         let line = line.trim_start_matches('\u{feff}').trim();
+        if Self::is_client_table(line) {
+            return Err("clients, which a pipe is not asked for; write --trace-format clients".to_owned());
+        }
         if line.starts_with('[') {
             return Err("a trace has one record per line, and this begins with a list; write lines of JSON, e.g. by \
                         jq -c '.[]'"

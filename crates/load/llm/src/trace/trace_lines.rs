@@ -68,6 +68,7 @@ impl TraceLines {
             (TraceFormat::Agentic, _) => agentic::record(line, blocks.unwrap_or(mooncake::BLOCK_TOKENS)),
             (TraceFormat::Bailian, _) => mooncake::bailian_record(line, blocks.unwrap_or(mooncake::BAILIAN_TOKENS)),
             (TraceFormat::Dynamo, _) => dynamo::record(line, blocks),
+            (TraceFormat::Clients, _) => return Err(TraceLineError::NoRequest),
             (TraceFormat::ShareGpt | TraceFormat::BurstGpt | TraceFormat::Azure, _) => share_gpt::record(line),
         };
         records.push(record?);

@@ -67,8 +67,19 @@ pub enum TracePrompt {
         /// Tokens of a block, >= 1; the last block may have fewer.
         tokens: u64,
     },
+    /// Pieces, in order, which have all tokens of the prompt.
+    Pieces(Box<[PromptPiece]>),
     /// Text, as content of a JSON string.
     Text(Box<[u8]>),
+}
+
+/// Piece of a prompt: equal names and tokens are equal text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PromptPiece {
+    /// Name.
+    pub name: u64,
+    /// Tokens.
+    pub tokens: u64,
 }
 
 impl TracePrompt {

@@ -40,6 +40,8 @@ pub struct TurnDependency {
 /// Requests that belong together: the first one arrives at its time, others when what they wait for is over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSession {
+    /// Client that it belongs to, from 0: of a composition of several.
+    pub client: u32,
     /// First request.
     pub first: TraceTurn,
     /// Further ones, in order.
@@ -53,6 +55,7 @@ impl TraceTurn {
             + size_of_val(&*self.after)
             + match &self.prompt {
                 TracePrompt::Blocks { ids, .. } => size_of_val(&**ids),
+                TracePrompt::Pieces(pieces) => size_of_val(&**pieces),
                 TracePrompt::Text(text) => text.len(),
             }
     }

@@ -44,6 +44,10 @@ pub(crate) struct ConnectionStreams<X> {
     vacant: Vec<u32>,
     /// Keys of requests that wait for a stream, the oldest first.
     waiting: VecDeque<u32>,
+    /// Whether the times are noted at which requests have been handed to the kernel, ...
+    pub(crate) notes_writes: bool,
+    /// ... and keys of those that wait for it: all of their bytes are in the output.
+    whole: Vec<u32>,
     /// Requests whose head cannot be sent over HTTP/2.
     unsendable: Vec<(StreamExchange<X>, RequestHeadError)>,
 }
@@ -66,6 +70,8 @@ impl<X: FlowExchange> ConnectionStreams<X> {
             exchanges: Vec::new(),
             vacant: Vec::new(),
             waiting: VecDeque::new(),
+            notes_writes: false,
+            whole: Vec::new(),
             unsendable: Vec::new(),
         }
     }
@@ -116,6 +122,7 @@ impl<X: FlowExchange> ConnectionStreams<X> {
     pub(crate) fn take(&mut self, key: u32) -> Option<StreamExchange<X>> {
         let exchange = self.exchanges.get_mut(key as usize)?.take()?;
         self.vacant.push(key);
+        self.whole.retain(|whole| *whole != key);
         Some(exchange)
     }
 
@@ -123,6 +130,7 @@ impl<X: FlowExchange> ConnectionStreams<X> {
     pub(crate) fn take_all(&mut self) -> Vec<StreamExchange<X>> {
         self.waiting.clear();
         self.vacant.clear();
+        self.whole.clear();
         let unsendable = std::mem::take(&mut self.unsendable).into_iter().map(|(exchange, _)| exchange);
         std::mem::take(&mut self.exchanges).into_iter().flatten().chain(unsendable).collect()
     }
@@ -131,6 +139,20 @@ impl<X: FlowExchange> ConnectionStreams<X> {
     pub(crate) fn take_waiting(&mut self) -> Vec<StreamExchange<X>> {
         let keys = std::mem::take(&mut self.waiting);
         keys.into_iter().filter_map(|key| self.take(key)).collect()
+    }
+
+    /// Notes that all that was in the output has been handed to the kernel `now`.
+    pub(crate) fn note_written(&mut self, now: Nanos) {
+        for key in std::mem::take(&mut self.whole) {
+            if let Some(exchange) = self.get(key) {
+                exchange.flight.written = now;
+            }
+        }
+    }
+
+    /// Whether requests wait for that, and the output is empty.
+    pub(crate) fn has_written(&self) -> bool {
+        !self.whole.is_empty() && self.protocol.output().is_empty()
     }
 
     /// Takes the requests that could not be sent.
@@ -233,9 +255,10 @@ impl<X: FlowExchange> ConnectionStreams<X> {
             };
             let before = protocol.output().len();
             let wants_head = !knows_server || exchange.inner.kept().is_some();
+            let body_length = exchange.body_length(requests);
             let opened = protocol.open(&StreamRequest {
                 head: exchange.head(requests),
-                body_length: exchange.body_length(requests),
+                body_length,
                 key,
                 template: exchange.template(),
                 wants_head,
@@ -247,6 +270,9 @@ impl<X: FlowExchange> ConnectionStreams<X> {
                     exchange.flight.sent = now;
                     exchange.bytes_out += (protocol.output().len() - before) as u64;
                     self.waiting.pop_front();
+                    if self.notes_writes && body_length == 0 {
+                        self.whole.push(key);
+                    }
                 }
                 // The rest is sent when a stream has ended, or is moved to another connection.
                 Err(OpenError::Busy | OpenError::Spent) => return,
@@ -280,8 +306,13 @@ impl<X: FlowExchange> ConnectionStreams<X> {
                     true
                 }
             });
-            let goes_on = of_call
-                .unwrap_or_else(|| protocol.send_body(pending.stream, exchange.body_from(requests, pending.sent)) > 0);
+            let goes_on = of_call.unwrap_or_else(|| {
+                let taken = protocol.send_body(pending.stream, exchange.body_from(requests, pending.sent)) as u64;
+                if self.notes_writes && taken > 0 && pending.sent + taken >= exchange.body_length(requests) {
+                    self.whole.push(pending.key);
+                }
+                taken > 0
+            });
             exchange.bytes_out += (self.protocol.output().len() - before) as u64;
             if !goes_on {
                 return;

@@ -90,7 +90,7 @@ impl<X: FlowExchange> StreamExchange<X> {
     pub(crate) fn reset(&mut self, now: Nanos) {
         self.stream = None;
         self.resends = self.resends.saturating_add(1);
-        self.flight.sent = Nanos::NEVER;
+        (self.flight.sent, self.flight.written) = (Nanos::NEVER, Nanos::NEVER);
         self.flight.first_byte = None;
         // From now on only weir itself could delay it; until now the service has.
         self.flight.ready = now;

@@ -20,6 +20,7 @@ use weir_net::target::Target;
 use weir_net::wire::{RequestError, WireRequest, parse_header};
 use weir_pace::source::RequestSource;
 use weir_request::request_framing::{CallerFraming, closes_connection};
+use weir_request::secret_mask::SecretMask;
 
 impl LoadPlan {
     /// Lets a program drive the users of the load; `options` are those of the plan.
@@ -50,6 +51,14 @@ impl LoadPlan {
             }),
             ..self
         })
+    }
+
+    /// The same load, whose reports and samples do not show these values.
+    #[must_use]
+    pub fn masking(self, values: &[String]) -> Self {
+        let masked = |mask: SecretMask| mask.with_values(values);
+        let program = self.program.map(|program| ProgramPlan { mask: masked(program.mask), ..program });
+        Self { mask: masked(self.mask), program, ..self }
     }
 
     /// The same load, which reports show as that of a script: no request is the one of the URL.

@@ -56,6 +56,11 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether its calls run a script of the user, whose time the report has: late sends may be the script's then.
+    fn has_script(&self) -> bool {
+        true
+    }
+
     /// Whether a call may wait for ever, in a function that nothing interrupts. The load then ends without it.
     fn may_block(&self) -> bool {
         false
@@ -265,8 +270,15 @@ pub struct RequestTimes {
     pub service: Nanos,
     /// From the send to the first byte.
     pub first_byte: Nanos,
-    /// Time that the request has waited for its connection to be made.
+    /// Time that the request has waited for its connection to be made, ...
     pub connect: Nanos,
+    /// ... of which the transport, such as TCP, took this, ...
+    pub transport: Nanos,
+    /// ... and the handshake of TLS this; 0 without TLS.
+    pub handshake: Nanos,
+    /// From the send until its last byte was handed to the kernel, within `first_byte`; 0 if the program does not ask
+    /// for connections, or the response came before.
+    pub sending: Nanos,
 }
 
 /// Whole response to a request of a program.

@@ -18,6 +18,7 @@ mod first_iteration;
 mod flow_event;
 mod kept_response;
 mod mix;
+mod name_refresh;
 mod origin_resolver;
 mod program_flows;
 mod sample;

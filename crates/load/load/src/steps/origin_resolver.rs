@@ -8,6 +8,7 @@ use weir_net::target::{SocketAddress, Target, TargetError};
 use weir_net::tls::{PemTexts, Tls, TlsError, TlsOptions};
 use weir_scenario::plan::RequestOrigin;
 
+use crate::address_rules::AddressRules;
 use crate::http2::Http2Options;
 use crate::options::Options;
 use crate::origin_addresses::OriginAddresses;
@@ -42,6 +43,7 @@ pub(crate) struct OriginResolver {
     connect_to: Option<String>,
     unix_socket: Option<PathBuf>,
     server_name: Option<String>,
+    pub(super) rules: Option<AddressRules>,
     tls: Tls,
     options: TlsOptions,
     http2: Http2Options,
@@ -53,6 +55,7 @@ impl OriginResolver {
             connect_to: options.connect_to.clone(),
             unix_socket: options.unix_socket.clone(),
             server_name: options.sni.clone(),
+            rules: options.address_rules,
             // The name is replaced for each origin.
             tls: options.http2.offer(Tls::new("localhost", &options.tls)?),
             options: options.tls.clone(),
@@ -62,15 +65,34 @@ impl OriginResolver {
 
     /// Addresses of an origin, from the system's resolver.
     pub(crate) fn resolve(&self, origin: &RequestOrigin) -> Result<ResolvedOrigin, PlanError> {
+        Ok(ResolvedOrigin::new(self.addresses(origin)?, self.tls_of(origin)?))
+    }
+
+    /// Addresses of an origin, which may take long.
+    pub(super) fn addresses(&self, origin: &RequestOrigin) -> Result<OriginAddresses, PlanError> {
         let target = target_of(origin);
-        let addresses = match &self.unix_socket {
+        let mut addresses = match &self.unix_socket {
             Some(path) => vec![SocketAddress::Unix(path.clone())],
             None => target.resolve(self.connect_to.as_deref())?,
         };
+        if let Some(rules) = &self.rules {
+            let inet = |address: &SocketAddress| match address {
+                SocketAddress::Inet(address) => Some(*address),
+                SocketAddress::Unix(_) => None,
+            };
+            let of_names: Vec<_> = addresses.iter().filter_map(inet).collect();
+            if !of_names.is_empty() {
+                addresses = rules.policy.taken(&of_names).into_iter().map(SocketAddress::Inet).collect();
+            }
+        }
         if addresses.is_empty() {
             return Err(TargetError::Resolve(target.host, "it has no address".into()).into());
         }
-        Ok(ResolvedOrigin::new(addresses.into(), self.tls_of(origin)?))
+        let addresses = OriginAddresses::from(addresses);
+        Ok(match &self.rules {
+            Some(rules) => addresses.selected(rules.select),
+            None => addresses,
+        })
     }
 
     /// The address in place of those of the origin.

@@ -14,6 +14,7 @@ use weir_request::secret_mask::SecretMask;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestOrigin, StepVerdict};
 
 use super::flow_event::{FlowEvent, FlowNext, FlowSend};
+use super::name_refresh::NameRefresh;
 use super::user_flow::{CallBuffers, CallSubject, ScriptTime, UserFlow};
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
@@ -45,7 +46,7 @@ pub(crate) struct ProgramFlows<'a> {
     /// Destination of requests without an origin of their own.
     target: ResolvedOrigin,
     target_name: String,
-    origins: HashMap<OriginId, (RequestOrigin, ResolvedOrigin)>,
+    origins: HashMap<OriginId, KnownOrigin>,
     /// Whether the program has said if the last response is a success.
     decides_success: bool,
     /// Whether the program has said that the last response is a failure.
@@ -58,6 +59,15 @@ pub(crate) struct ProgramFlows<'a> {
     released: Vec<ReleasedRecord>,
     /// Commands for sockets, each with its user.
     sockets: Vec<(u32, SocketCommand)>,
+}
+
+/// Origin that requests have gone to.
+#[derive(Debug)]
+struct KnownOrigin {
+    named: RequestOrigin,
+    resolved: ResolvedOrigin,
+    /// Further lookups of its name, if they have a time.
+    refresh: Option<NameRefresh>,
 }
 
 impl<'a> ProgramFlows<'a> {
@@ -142,9 +152,11 @@ impl UserFlow for ProgramFlows<'_> {
             }
         };
         (subject.scenario, subject.intended) = (call.scenario, call.intended);
-        let took = clock::monotonic() - begun;
-        self.script_time.total += took;
-        self.script_time.longest = self.script_time.longest.max(took);
+        if self.plan.program.has_script() {
+            let took = clock::monotonic() - begun;
+            self.script_time.total += took;
+            self.script_time.longest = self.script_time.longest.max(took);
+        }
         let (call_step, is_success) = (call.step, call.is_success);
         self.held_as = call.held_as;
         if let FlowEvent::Failed { kind, .. } = event {
@@ -228,9 +240,10 @@ impl UserFlow for ProgramFlows<'_> {
         if origin.0 == 0 {
             return Ok(&self.target);
         }
+        let plan = self.plan;
+        let resolver = &plan.resolver;
         if !self.origins.contains_key(&origin) {
             let named = self.program.origin(origin).ok_or("unknown origin")?;
-            let resolver = &self.plan.resolver;
             let resolved = match named.address {
                 Some(address) => resolver.at(&named.origin, SocketAddress::Inet(address)),
                 None => resolver.resolve(&named.origin),
@@ -241,22 +254,35 @@ impl UserFlow for ProgramFlows<'_> {
             };
             let resolved = resolved.map(|resolved| if named.is_for_calls { resolved.for_calls() } else { resolved });
             let resolved = resolved.map_err(|error| error.to_string())?;
-            self.origins.insert(origin, (named.origin, resolved));
+            let ttl = resolver.rules.and_then(|rules| rules.ttl).filter(|_| named.address.is_none());
+            let refresh = ttl.map(|ttl| NameRefresh::new(Nanos::from(ttl), clock::monotonic()));
+            self.origins.insert(origin, KnownOrigin { named: named.origin, resolved, refresh });
         }
-        self.origins.get(&origin).map(|(_, resolved)| resolved).ok_or_else(|| "unknown origin".to_owned())
+        let known = self.origins.get_mut(&origin).ok_or_else(|| "unknown origin".to_owned())?;
+        if let Some(refresh) = &mut known.refresh {
+            let now = clock::monotonic();
+            if let Some(addresses) = refresh.take(now) {
+                known.resolved.addresses = addresses;
+            }
+            if refresh.is_due(now) {
+                let (resolver, named) = (resolver.clone(), known.named.clone());
+                refresh.begin(move || resolver.addresses(&named).ok());
+            }
+        }
+        Ok(&known.resolved)
     }
 
     fn tls(&self, _scenario: u32, origin: OriginId) -> Option<&Tls> {
-        if origin.0 == 0 { self.target.tls.as_ref() } else { self.origins.get(&origin)?.1.tls.as_ref() }
+        if origin.0 == 0 { self.target.tls.as_ref() } else { self.origins.get(&origin)?.resolved.tls.as_ref() }
     }
 
     fn is_for_calls(&self, origin: OriginId) -> bool {
-        self.origins.get(&origin).is_some_and(|(_, resolved)| resolved.is_for_calls)
+        self.origins.get(&origin).is_some_and(|known| known.resolved.is_for_calls)
     }
 
     fn origin_name(&self, _scenario: u32, origin: OriginId) -> String {
         match self.origins.get(&origin) {
-            Some((named, _)) => named.to_string(),
+            Some(known) => known.named.to_string(),
             None => self.target_name.clone(),
         }
     }

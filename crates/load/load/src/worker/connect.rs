@@ -74,12 +74,14 @@ impl<F: Flow> Worker<'_, F> {
     }
 
     pub(super) fn connected(&mut self, index: u32) {
-        match self.connections.complete(index, self.clock.now()) {
+        let now = self.clock.now();
+        match self.connections.complete(index, now) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => return self.fail(index, FailureKind::Connect, &|| error.to_string()),
         }
         let Some(slot) = self.connections.get(index) else { return };
+        slot.set_up.connected = now;
         let Some(tls) = self.flow.tls(slot.origin, self.shared.tls.as_ref()) else {
             return if slot.streams.is_some() { self.begin_streams(index) } else { self.opened(index) };
         };
@@ -93,15 +95,18 @@ impl<F: Flow> Worker<'_, F> {
     pub(super) fn handshake(&mut self, index: u32) {
         let Some(slot) = self.connections.get(index) else { return };
         match slot.stream.handshake() {
-            Ok(true) => match (slot.streams.is_some(), slot.stream.is_http2()) {
-                (true, true) => self.begin_streams(index),
-                (false, false) => self.opened(index),
-                (true, false) => self.fall_back(index),
-                (false, true) => {
-                    let why = "the service has chosen HTTP/2 for a connection, after HTTP/1.1 for others";
-                    self.fail(index, FailureKind::Protocol, &|| why.into());
+            Ok(true) => {
+                slot.set_up.secured = self.clock.now();
+                match (slot.streams.is_some(), slot.stream.is_http2()) {
+                    (true, true) => self.begin_streams(index),
+                    (false, false) => self.opened(index),
+                    (true, false) => self.fall_back(index),
+                    (false, true) => {
+                        let why = "the service has chosen HTTP/2 for a connection, after HTTP/1.1 for others";
+                        self.fail(index, FailureKind::Protocol, &|| why.into());
+                    }
                 }
-            },
+            }
             Ok(false) => {}
             Err(error) => self.fail(index, FailureKind::Tls, &|| error.to_string()),
         }
@@ -126,8 +131,10 @@ impl<F: Flow> Worker<'_, F> {
             }
             return self.connections.set_idle(index, now);
         }
+        let set_up = slot.set_up.since(slot.opened);
         for flight in &mut slot.flights {
             flight.connect = now - slot.opened;
+            flight.set_up = set_up;
             // A late start of connecting is weir's own delay, its duration is not.
             flight.ready += flight.connect;
         }

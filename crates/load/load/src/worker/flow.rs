@@ -46,6 +46,12 @@ pub(crate) trait Flow: Sized {
         false
     }
 
+    /// Whether the times are noted at which requests have been handed to the kernel.
+    #[inline]
+    fn notes_writes(&self) -> bool {
+        false
+    }
+
     /// Whether a connection takes a request at once.
     #[inline]
     fn has_idle(worker: &Worker<'_, Self>) -> bool {

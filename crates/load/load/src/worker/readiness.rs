@@ -63,6 +63,9 @@ impl<F: Flow> Worker<'_, F> {
         let Some(slot) = self.connections.get(index) else { return };
         let written = slot.write(requests, now);
         let flushed = written.and_then(|()| slot.stream.flush());
+        if flushed.is_ok() && self.flow.notes_writes() {
+            slot.note_written(self.clock.now());
+        }
         if let Some(observers) = self.observers.as_mut().filter(|_| slot.has_unsent() || slot.stream.has_pending_tls())
         {
             observers.note_unsent(now);

@@ -50,6 +50,10 @@ impl UserProgram for ReplayProgram {
         self.routes.iter().map(facts).collect()
     }
 
+    fn has_script(&self) -> bool {
+        false
+    }
+
     fn thread(&self, thread: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {
         let mut queues = lock(&self.queues);
         let queue = usize::try_from(thread.index).ok().and_then(|index| queues.get_mut(index)?.take());

@@ -23,6 +23,7 @@ pub(super) fn render(run: &Run, color: bool) -> String {
         trace::lines(run),
         totals(run, &llm, paint),
         times(run, &llm, paint),
+        trace::clients(run, paint),
         steps,
         outcomes(run, paint),
         failures(run, paint),
@@ -35,7 +36,7 @@ pub(super) fn render(run: &Run, color: bool) -> String {
 
 fn totals(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
     // What arrives in an open loop are conversations, each a request where they have one turn.
-    let has_one_turn = run.steps.len() <= 1;
+    let has_one_turn = !streams::has_sessions(run);
     let arrivals = run.arrivals_per_s();
     let offered = arrivals.filter(|_| has_one_turn).map(|rates| format!(" of {}/s offered", rate(rates.offered)));
     let mut lines = request_counts(run, paint);

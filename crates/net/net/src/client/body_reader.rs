@@ -11,6 +11,7 @@ use super::client_state::ClientState;
 use super::error::SendError;
 use super::pool::PooledConnection;
 use super::progress_timeout::{ProgressTimeout, poll_progress};
+use super::read_pool::LARGE_READ_BYTES;
 use super::request::RequestWriter;
 use super::upload_error::UploadError;
 use crate::wire::{BodyDecoder, DecodedBody};
@@ -29,9 +30,8 @@ pub(super) struct BodyReader {
     pub(super) progress: Option<ProgressTimeout>,
 }
 
-/// Minimum remaining body, in bytes, for reads without a copy, in pieces of up to [`READ_CHUNK_BYTES`].
+/// Minimum remaining body, in bytes, for reads without a copy.
 const LARGE_BODY_BYTES: u64 = 16 * 1024;
-const READ_CHUNK_BYTES: usize = 64 * 1024;
 
 impl BodyReader {
     pub(super) fn remaining(&self) -> Option<u64> {
@@ -87,9 +87,18 @@ impl BodyReader {
         }
         let read = |error: io::Error| SendError::connection_lost(&error);
         let (decoded, n, filled) = match self.body.remaining() {
+            Some(remaining) if remaining >= LARGE_READ_BYTES as u64 => {
+                let mut buffer = self.client_state.large_reads.take();
+                let Poll::Ready(n) = socket.poll_read_into(cx, buffer.room()) else {
+                    return poll_progress(cx, self.progress.as_ref(), &mut self.upload);
+                };
+                let n = n.map_err(read)?;
+                let used = self.body.consume(n);
+                (DecodedBody { used, data: buffer.freeze(used), trailers: None }, n, n == LARGE_READ_BYTES)
+            }
             Some(remaining) if remaining >= LARGE_BODY_BYTES => {
                 // One more byte than needed: a read that does not fill its buffer shows that nothing more is there.
-                let room = usize::try_from(remaining).unwrap_or(READ_CHUNK_BYTES).min(READ_CHUNK_BYTES) + 1;
+                let room = usize::try_from(remaining).unwrap_or(LARGE_READ_BYTES) + 1;
                 let mut data = BytesMut::zeroed(room);
                 let Poll::Ready(n) = socket.poll_read_into(cx, &mut data) else {
                     return poll_progress(cx, self.progress.as_ref(), &mut self.upload);

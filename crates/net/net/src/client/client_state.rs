@@ -12,6 +12,7 @@ use super::Options;
 use super::body_drain::BodyDrain;
 use super::origin::Origin;
 use super::pool::{ConnectionPool, PooledConnection, SharedClientCounts};
+use super::read_pool::ReadPool;
 use super::request::{OutgoingRequest, RequestWriter};
 use super::response::HeadParser;
 use super::socket::ClientSocket;
@@ -37,6 +38,7 @@ pub(super) struct ClientState {
     pub(super) options: Options,
     pub(super) counts: SharedClientCounts,
     pools: RefCell<BTreeMap<u64, Rc<ConnectionPool>>>,
+    pub(super) large_reads: ReadPool,
     read_buffer: RefCell<Vec<u8>>,
     buffers: RefCell<Vec<Vec<u8>>>,
     header_maps: RefCell<Vec<HeaderMap>>,
@@ -65,6 +67,7 @@ impl ClientState {
             options,
             counts: SharedClientCounts::default(),
             pools: RefCell::default(),
+            large_reads: ReadPool::default(),
             read_buffer: RefCell::new(vec![0; READ_BUFFER_BYTES]),
             buffers: RefCell::default(),
             header_maps: RefCell::default(),

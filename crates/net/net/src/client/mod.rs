@@ -35,6 +35,7 @@ mod pool;
 mod post_target;
 mod progress_timeout;
 mod proxy_header;
+mod read_pool;
 mod request;
 pub mod response;
 mod socket;

@@ -40,6 +40,22 @@ struct UsageObject {
 #[derive(Debug, Deserialize)]
 struct TokenDetails {
     cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+impl TokenDetails {
+    /// Whether it says anything about a cache.
+    fn is_known(&self) -> bool {
+        self.cached_tokens.or(self.cache_write_tokens).is_some()
+    }
+
+    /// Tokens of a prompt, of which these were read from a cache and written into it.
+    fn tokens(details: Option<&Self>, prompt: u64, output: u64) -> PricedTokens {
+        let cache_read = details.and_then(|details| details.cached_tokens).unwrap_or(0).min(prompt);
+        let written = details.and_then(|details| details.cache_write_tokens).unwrap_or(0);
+        let cache_write = written.min(prompt - cache_read);
+        PricedTokens { uncached: prompt - cache_read - cache_write, cache_read, cache_write, output }
+    }
 }
 
 impl PricedTokens {
@@ -47,20 +63,11 @@ impl PricedTokens {
     pub(super) fn of_response(body: &[u8]) -> Option<(String, Self)> {
         let parsed: UsageBody<'_> = serde_json::from_slice(body).ok()?;
         let usage = parsed.usage?;
-        let cached = |details: &Option<TokenDetails>| details.as_ref().and_then(|details| details.cached_tokens);
         let tokens = if let Some(prompt) = usage.prompt_tokens {
-            let cached = cached(&usage.prompt_tokens_details).unwrap_or(0).min(prompt);
-            let output = usage.completion_tokens.unwrap_or(0);
-            Self { uncached: prompt - cached, cache_read: cached, cache_write: 0, output }
-        } else if let Some(cached) = cached(&usage.input_tokens_details) {
-            let input = usage.input_tokens?;
-            let cached = cached.min(input);
-            Self {
-                uncached: input - cached,
-                cache_read: cached,
-                cache_write: 0,
-                output: usage.output_tokens.unwrap_or(0),
-            }
+            let details = usage.prompt_tokens_details.as_ref();
+            TokenDetails::tokens(details, prompt, usage.completion_tokens.unwrap_or(0))
+        } else if let Some(details) = usage.input_tokens_details.filter(TokenDetails::is_known) {
+            TokenDetails::tokens(Some(&details), usage.input_tokens?, usage.output_tokens.unwrap_or(0))
         } else {
             // Anthropic counts what was cached apart from the rest.
             Self {
@@ -106,6 +113,11 @@ mod tests {
         for (text, expected) in [
             (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}"#, [10, 0, 0, 5]),
             (r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4}}"#, [6, 4, 0, 5]),
+            (
+                r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4,"cache_write_tokens":3}}"#,
+                [3, 4, 3, 5],
+            ),
+            (r#"{"input_tokens":9,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":9}}"#, [0, 4, 5, 0]),
             (r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":null}"#, [10, 0, 0, 5]),
             (r#"{"prompt_tokens":8,"total_tokens":8}"#, [8, 0, 0, 0]),
             (r#"{"input_tokens":10,"output_tokens":5,"input_tokens_details":{"cached_tokens":4}}"#, [6, 4, 0, 5]),

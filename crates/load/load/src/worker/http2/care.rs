@@ -53,6 +53,9 @@ impl<F: Flow> Worker<'_, F> {
         streams.is_dirty = false;
         let knows_server = knows_server && !streams.has_calls;
         let written = streams.write(&mut slot.stream, requests, (is_open, knows_server), now);
+        if written.is_ok() && streams.has_written() && !slot.stream.has_pending_tls() {
+            streams.note_written(self.clock.now());
+        }
         let is_spent = streams.protocol.is_spent() && !streams.is_retired && streams.protocol.failure().is_none();
         let unsendable = streams.take_unsendable();
         // A peer that has closed may still have sent responses: reading shows which.

@@ -160,12 +160,14 @@ impl<F: Flow> Worker<'_, F> {
         let Some(slot) = self.connections.get(index) else { return };
         let is_first = slot.phase == ConnectionPhase::AwaitingSettings;
         let opened = slot.opened;
+        let set_up = slot.set_up;
         let Some(streams) = &mut slot.streams else { return };
         let permitted = streams.protocol.peer_settings().max_streams;
         let (settings_time, is_unused, is_bound) = (now - streams.began, streams.is_empty(), streams.group.is_some());
         if is_first {
             for exchange in streams.waiting_exchanges() {
                 exchange.flight.connect = now - exchange.joined;
+                exchange.flight.set_up = set_up.since(exchange.joined);
                 // A late start of connecting is weir's own delay, its duration is not.
                 exchange.flight.ready += exchange.flight.connect;
             }

@@ -111,6 +111,11 @@ impl Flow for UserRequests<'_> {
         self.table.flow.may_read_events()
     }
 
+    #[inline]
+    fn notes_writes(&self) -> bool {
+        self.asks_for_connections
+    }
+
     fn is_for_calls(&self, origin: Option<ScenarioOrigin>) -> bool {
         origin.is_some_and(|(_, origin)| self.table.flow.is_for_calls(origin))
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::super::Worker;
 use super::UserRequests;
 use super::held_record::HeldRecord;
-use crate::flight::{Flight, ReadTimes, WriteProgress};
+use crate::flight::{Flight, ReadTimes, SetUpTimes, WriteProgress};
 use crate::program::RequestTimes;
 use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, failure_message, failure_sample};
 use weir_base::Nanos;
@@ -98,7 +98,9 @@ impl Worker<'_, UserRequests<'_>> {
         let action = match outcome.end {
             RequestEnd::Response(status) => {
                 let first_byte = outcome.first_byte - flight.sent;
-                let times = RequestTimes { service: at - flight.sent, first_byte, connect: outcome.connect };
+                let SetUpTimes { transport, handshake } = flight.set_up;
+                let (service, connect, sending) = (at - flight.sent, outcome.connect, flight.sending());
+                let times = RequestTimes { service, first_byte, connect, transport, handshake, sending };
                 let event = FlowEvent::Response { exchange: &exchange, status, times, remaining };
                 self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s))
             }

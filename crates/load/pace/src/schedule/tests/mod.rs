@@ -92,6 +92,39 @@ fn gamma_arrivals_have_the_rate_and_the_spread_of_their_shape() {
     }
 }
 
+#[test]
+fn arrivals_have_the_variation_that_is_asked_for() {
+    for cv in [0.3, 1.0, 2.0, 3.0] {
+        let gamma = Burstiness::of_variation(cv).map(Arrivals::Gamma).expect("a burstiness");
+        let weibull = WeibullShape::of_variation(cv).map(Arrivals::Weibull).expect("a shape");
+        for kind in [gamma, weibull] {
+            let gaps = gaps(kind, 5);
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+            assert!((mean - 1.0).abs() < 0.05, "{kind:?}: {mean}");
+            assert!((variance.sqrt() / mean / cv - 1.0).abs() < 0.1, "{kind:?}: {}", variance.sqrt() / mean);
+        }
+    }
+    assert!(Burstiness::of_variation(10.1).is_err() && Burstiness::of_variation(0.0).is_err());
+}
+
+/// The oracle: the k-th part of gaps is below the quantile of the distribution, whose formula is closed.
+#[test]
+fn weibull_gaps_have_the_quantiles_of_weibull() {
+    for shape in [0.5, 2.0] {
+        let mut own = gaps(WeibullShape::new(shape).map(Arrivals::Weibull).expect("a shape"), 6);
+        own.sort_by(f64::total_cmp);
+        // Mean of the distribution of scale 1: 2 for shape 0.5, half the root of pi for 2.
+        let mean = if shape < 1.0 { 2.0 } else { std::f64::consts::PI.sqrt() / 2.0 };
+        for tenth in 1..10 {
+            let part = tenth as f64 / 10.0;
+            let expected = (-(1.0 - part).ln()).powf(1.0 / shape) / mean;
+            let found = own[own.len() * tenth / 10];
+            assert!((found - expected).abs() < 0.03 * expected.max(0.5), "{shape}, {tenth}: {found} of {expected}");
+        }
+    }
+}
+
 /// The oracle: a whole shape is the sum of that many exponential gaps, and the distribution is the same at each tenth.
 #[test]
 fn gamma_gaps_of_whole_shapes_are_sums_of_exponential_ones() {
@@ -118,7 +151,13 @@ fn a_burstiness_is_a_number_in_its_range() {
 }
 
 fn kinds() -> impl Strategy<Value = Arrivals> {
-    prop_oneof![Just(Arrivals::Constant), Just(Arrivals::Poisson), (0.05..20.0_f64).prop_map(gamma)]
+    let weibull = |cv| WeibullShape::of_variation(cv).map(Arrivals::Weibull).expect("a shape");
+    prop_oneof![
+        Just(Arrivals::Constant),
+        Just(Arrivals::Poisson),
+        (0.05..20.0_f64).prop_map(gamma),
+        (0.1..4.0_f64).prop_map(weibull)
+    ]
 }
 
 fn stages() -> impl Strategy<Value = Vec<LoadStage>> {

@@ -6,6 +6,7 @@ use crate::steps::{failure_reason, failures_of_kind};
 use weir_histogram::percentiles::Percentiles;
 use weir_measure::Run;
 use weir_measure::run_steps::{RunCheck, RunIterations, RunStep};
+use weir_measure::run_trace::{RunTrace, TracedClient};
 
 /// Maximum number of rows of a table; a file may contain any number of steps.
 const MAX_ROWS: usize = 1000;
@@ -17,7 +18,8 @@ const MAX_OPEN_CHECKS: usize = 20;
 /// Section on the scenarios; empty without scenarios.
 pub(super) fn scenarios(run: &Run) -> Section {
     let Some(all) = &run.iterations else { return Section::default() };
-    let tables = [Some(iterations(run, all)), Some(steps(run)), checks(run), samples(run)];
+    let clients = run.trace.as_ref().and_then(clients);
+    let tables = [clients, Some(iterations(run, all)), Some(steps(run)), checks(run), samples(run)];
     let mut blocks = vec![Block::Text(sentence(run, all))];
     blocks.extend(tables.into_iter().flatten().map(Block::Table));
     blocks.extend(bars(run).map(Block::Bars));
@@ -57,6 +59,35 @@ fn bars(run: &Run) -> Option<BarChart> {
         unit: ValueUnit::Milliseconds,
         bars,
     })
+}
+
+/// Clients of a composition; none of a recorded trace.
+fn clients(trace: &RunTrace) -> Option<PageTable> {
+    let columns = [
+        "client",
+        "sessions",
+        "requests",
+        "tokens in",
+        "tokens out",
+        "TTFT p50",
+        "p99",
+        "TPOT p50",
+        "p99",
+        "end to end p99",
+    ];
+    let row = |client: &TracedClient| {
+        let each = |tokens: u64| {
+            TableCell::Number(tokens as f64 / client.requests.max(1) as f64, ValueUnit::Other("per request".into()))
+        };
+        let (ttft, tpot) = (&client.ttft_ms, &client.tpot_ms);
+        let mut cells = vec![TableCell::text(&client.name)];
+        cells.extend([client.sessions, client.requests].map(TableCell::count));
+        cells.extend([client.input_tokens, client.output_tokens].map(each));
+        cells.extend([ttft.p50, ttft.p99, tpot.p50, tpot.p99, client.e2e_ms.p99].map(TableCell::ms));
+        cells
+    };
+    let rows: Vec<_> = trace.clients.iter().map(row).collect();
+    (!rows.is_empty()).then(|| PageTable { rows, ..PageTable::new("Clients", &columns) })
 }
 
 fn iterations(run: &Run, all: &RunIterations) -> PageTable {

@@ -1,0 +1,147 @@
+//! Scripts of k6 that do harm: others beside them have their turns, the load ends in time, and each is named.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use weir_measure::Run;
+use weir_testing::{Output, Server, Weir};
+
+const HEAD: &str = "import http from 'k6/http';\nimport exec from 'k6/execution';\nimport { sleep } from 'k6';\n\
+    const get = () => http.get(`${__ENV.HOST}/`);\n";
+/// Longest time of a load that its script does not end, far above the time that it is meant to take.
+const MAX_SECONDS: f64 = 60.0;
+
+/// A load of the first user, who sends and does nothing else, and of three that do harm.
+fn beside_others(server: &Server, harm: &str, args: &[&str]) -> (Output, Run) {
+    let folder = Weir::new();
+    let script = format!(
+        "{HEAD}export default async () => {{ get();\nif (exec.vu.idInTest > 1) {{\n{harm}\n}} else sleep(0.01); }};\n"
+    );
+    folder.write("users.js", script);
+    let host = format!("HOST={}", server.url(""));
+    let flags = ["load", "-q", "-s", "users.js", "-e", &host, "-f", "json", "-t", "1", "--js-heap", "16MB"];
+    let output = folder.run(&[&flags, args].concat());
+    let run = output.json();
+    (output, run)
+}
+
+#[test]
+fn users_that_throw_in_all_ways_are_counted_with_their_reasons() {
+    let server = Server::hello();
+    for (harm, reason) in [
+        ("throw null;", "null was thrown"),
+        ("throw { code: 7 };", "code"),
+        ("throw Object.assign(new Error('a\\nb'), { stack: 5 });", "Error: a b"),
+        ("await Promise.reject(new TypeError('rejected'));", "TypeError: rejected"),
+        ("Promise.reject(new Error('by nobody awaited'));", "Error: by nobody awaited (in a promise)"),
+        ("(async () => { await null; null.x; })();", "cannot read property 'x' of null (in a promise)"),
+        ("await new Promise(() => {});", "is never settled"),
+        ("await Promise.race([]);", "is never settled"),
+        ("const o = { toString() { return `${o}`; } }; String(o);", "Maximum call stack"),
+        ("const o = new Proxy({}, { get: (t, n, r) => r[n] }); o.x;", "Maximum call stack"),
+        ("let deep = '['.repeat(1e5); JSON.parse(deep + ']'.repeat(1e5));", "Maximum call stack"),
+        ("const a = []; a.push(a); JSON.stringify(a);", "circular"),
+        ("let s = 'x'; for (;;) s += s;", ""),
+        ("const all = []; for (;;) all.push('x'.repeat(1e6) + all.length);", "memory"),
+        ("const all = []; for (;;) all.push(new ArrayBuffer(1e6));", "memory"),
+        ("const all = new Map(); for (let at = 0; ; at += 1) all.set(at, { at });", "memory"),
+        ("const all = []; for (;;) all.push(get().body + all.length);", ""),
+        ("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);", ""),
+        ("http.asyncRequest('GET', 'http://').catch(() => {}); http.get('nothing://x');", "nothing://x"),
+        ("new Function('return process')();", "process"),
+    ] {
+        // What fills the memory by requests has some thousands of them.
+        let length = if harm.contains("get().body") { ["-c", "4", "-d", "1s"] } else { ["-c", "4", "-n", "12"] };
+        let (output, run) = beside_others(&server, harm, &length);
+        let script = run.script.unwrap();
+        let told: Vec<_> = script.exceptions.iter().map(|one| &one.message).collect();
+        let is_told = told.iter().any(|message| message.contains(reason) && !message.contains('\n'));
+        assert!(is_told || script.interrupted > 0 && reason.is_empty(), "{harm}: {told:?} {output:?}");
+        assert!(run.requests.ok >= 4 && run.duration_s < MAX_SECONDS, "{harm}: {output:?}");
+        assert!(matches!(output.code, 0 | 3), "{harm}: {output:?}");
+    }
+}
+
+#[test]
+fn users_that_never_end_are_cut_off_and_others_go_on() {
+    let server = Server::hello();
+    for (harm, place) in [
+        ("for (;;) Math.sqrt(2);", Some("users.js:7")),
+        ("const f = () => Promise.resolve().then(f); await f();", None),
+        ("for (;;) await null;", None),
+        ("for (;;) { try { for (;;) Math.sqrt(2); } catch { continue; } }", Some("users.js:7")),
+        ("const f = function* () { for (;;) yield 1; }; for (const one of f()) one;", None),
+        ("[...new Array(1e4).keys()].sort(() => { for (;;) {} });", None),
+        ("/^(a+)+$/.test('a'.repeat(40) + 'b');", None),
+        ("const f = () => setTimeout(f, 0); f();", None),
+        ("setInterval(() => {}, 1); await new Promise(() => {});", None),
+        ("sleep(1e9);", None),
+        ("sleep(Infinity);", None),
+        ("await new Promise((done) => setTimeout(done, 1e9));", None),
+        ("for (;;) http.asyncRequest('GET', `${__ENV.HOST}/`).then(() => {}), sleep(0.001);", None),
+    ] {
+        let (output, run) = beside_others(&server, harm, &["-c", "4", "-d", "1s"]);
+        let script = run.script.unwrap();
+        assert!(run.duration_s < MAX_SECONDS && run.requests.ok > 5, "{harm}: {output:?}");
+        let is_cut =
+            script.interrupted > 0 || script.exceptions.iter().any(|one| one.message.contains("InternalError"));
+        assert!(is_cut, "{harm}: {output:?}");
+        if let Some(place) = place {
+            assert_eq!(script.interrupted_at, [place], "{harm}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn requests_that_nobody_awaits_are_sent_and_end_with_their_iteration() {
+    let server = Server::hello();
+    let harm = "for (let at = 0; at < 200; at += 1) http.asyncRequest('GET', `${__ENV.HOST}/`);";
+    let (output, run) = beside_others(&server, harm, &["-c", "4", "-n", "8"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(run.requests.ok >= 208 && run.requests.failed == 0, "{output:?}");
+    assert_eq!(run.iterations.unwrap().failed, 0);
+    assert!(run.connections.opened <= 4 * 24, "{}", run.connections.opened);
+}
+
+#[test]
+fn functions_around_the_load_that_never_end_are_named() {
+    let server = Server::hello();
+    let play = |body: &str| {
+        let folder = Weir::new();
+        folder.write("users.js", format!("{HEAD}{body}\nexport default () => {{ get(); }};\n"));
+        folder.run(&["load", "-q", "-s", "users.js", "-e", &format!("HOST={}", server.url("")), "-n", "1", "-c", "1"])
+    };
+    for (body, reason) in [
+        (
+            "export const options = { setupTimeout: '200ms' };\nexport const setup = () => { for (;;) {} };",
+            "setup() has not",
+        ),
+        (
+            "export const options = { setupTimeout: '200ms' };\nexport const setup = () => sleep(1e6);",
+            "setup() has not",
+        ),
+        (
+            "export const options = { teardownTimeout: '200ms' };\nexport const teardown = () => { for (;;) {} };",
+            "teardown() has not",
+        ),
+        (
+            "export const options = { handleSummaryTimeout: '200ms' };\nexport const handleSummary = () => { for (;;) {} };",
+            "handleSummary(): ",
+        ),
+        (
+            "export const handleSummary = () => { const f = () => f() + 1; return f(); };",
+            "handleSummary(): users.js:5: RangeError",
+        ),
+        ("const f = () => f() + 1;\nf();", "users.js:5: RangeError"),
+    ] {
+        let output = play(body);
+        assert!(output.stderr.contains(reason), "{body}: {output:?}");
+        assert_ne!(output.code, 0, "{body}: {output:?}");
+    }
+}
+
+#[test]
+fn a_log_without_end_is_left_out_from_a_number_of_lines_on() {
+    let server = Server::hello();
+    let (output, run) = beside_others(&server, "for (;;) console.log('noise');", &["-c", "4", "-d", "500ms"]);
+    assert!(output.stderr.lines().count() < 11_000, "{}", output.stderr.lines().count());
+    assert!(output.stderr.contains("further ones are left out") && run.duration_s < MAX_SECONDS);
+}
