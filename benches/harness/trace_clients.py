@@ -47,7 +47,8 @@ def trace_clients(programs: Programs) -> dict[str, TraceCommand]:
             "--tokenizer",
             f"kind=hf_auto,model={folder}",
             "--data",
-            json.dumps({"kind": "mooncake", "hash_id_block_size": load.block, "source": source}),
+            # It takes the milliseconds of the format for seconds.
+            json.dumps({"kind": "mooncake", "hash_id_block_size": load.block, "time_scale": 0.001, "source": source}),
             "--output",
             f"kind=json,path={folder}/guidellm.json",
             "--disable-console",

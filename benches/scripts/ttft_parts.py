@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any
 
 TCP, ETHERTYPE_IP, PACKET_HOST = 6, 0x0800, 0
-SO_TIMESTAMPNS = 35
+SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
+SOL_PACKET, PACKET_STATISTICS = 263, 6
+BUFFER_BYTES = 1 << 29
 CAPTURED_BYTES = 128
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 #: Packet of a response that has its first token: the first one has the role.
@@ -45,9 +47,11 @@ class Capture:
     def __init__(self, port: int) -> None:
         """Begin the capture."""
         self.port = port
+        self.lost = 0
         self.found: list[tuple[int, int, bool, bool]] = []
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.ntohs(ETHERTYPE_IP))
         self._socket.bind(("lo", 0))
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self._socket.settimeout(0.5)
         self._offset = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -56,16 +60,19 @@ class Capture:
         self._thread.start()
 
     def close(self) -> None:
-        """End the capture."""
+        """End the capture, behind the packets that wait for it."""
         self._ended.set()
         self._thread.join()
+        _, self.lost = struct.unpack("II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
         self._socket.close()
 
     def _take(self) -> None:
-        while not self._ended.is_set():
+        while True:
             try:
                 data, controls, _, address = self._socket.recvmsg(CAPTURED_BYTES, CAPTURED_BYTES)
             except TimeoutError:
+                if self._ended.is_set():
+                    return
                 continue
             if address[2] != PACKET_HOST or len(data) < 40 or data[9] != TCP:
                 continue
@@ -113,7 +120,7 @@ def main() -> None:
             server.terminate()
             server.wait()
         records = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
-    _print(run, sorted((r for r in records if r["end"] == "complete"), key=_began), capture.exchanges())
+    _print(run, sorted((r for r in records if r["end"] == "complete"), key=_began), capture)
 
 
 def _arguments() -> argparse.Namespace:
@@ -139,7 +146,8 @@ def _began(record: dict[str, Any]) -> int:
     return int(record["began_ns"])
 
 
-def _print(run: dict[str, Any], records: list[dict[str, Any]], exchanges: list[Exchange]) -> None:
+def _print(run: dict[str, Any], records: list[dict[str, Any]], capture: Capture) -> None:
+    exchanges = capture.exchanges()
     llm = run["llm"]
     reported = llm["ttft_service_ms"]
     print(f"{'ms':<44}" + "".join(f"{name:>9}" for name in QUANTILES))
@@ -158,7 +166,9 @@ def _print(run: dict[str, Any], records: list[dict[str, Any]], exchanges: list[E
     }
     for name, times in rows.items():
         print(f"{name:<44}" + "".join(f"{_quantile(times, q) / 1e6:9.3f}" for q in QUANTILES.values()))
-    print(f"{len(exchanges)} exchanges, {len(records)} records, {llm['requests']} responses")
+    print(
+        f"{len(exchanges)} exchanges, {len(records)} records, {llm['requests']} responses, {capture.lost} packets lost"
+    )
 
 
 def _quantile(times: list[int], quantile: float) -> float:

@@ -56,7 +56,8 @@ fn number(record: &Value, name: &str) -> u64 {
 #[test]
 fn each_client_sends_what_its_table_says_and_has_its_own_figures() {
     let serving = Serving::start_line(MODEL);
-    let run = run(&serving.url, CLIENTS, &["-d", "2s", "--seed", "5", "--slo", "chat: errors<1%"]);
+    let flags = ["--trace-duration", "2s", "--seed", "5", "--slo", "chat: errors<1%"];
+    let run = run(&serving.url, CLIENTS, &flags);
     let trace = run.trace.clone().unwrap();
     assert_eq!((&*trace.format, trace.lines, run.model), ("clients", 0, LoadModel::Open));
     let [chat, batch] = &trace.clients[..] else { panic!("{trace:?}") };

@@ -295,7 +295,10 @@ fn decrypt(tls: &mut ClientConnection, mut received: &[u8], buffer: &mut [u8]) -
     let mut filled = 0;
     loop {
         tls.read_tls(&mut received)?;
-        let valid = tls.process_new_packets().map_err(invalid_data).map(drop);
+        let state = tls.process_new_packets().map_err(invalid_data);
+        // A peer may say that it has ended, and leave the socket open until the other side has said it, too.
+        let has_closed = state.as_ref().is_ok_and(rustls::IoState::peer_has_closed);
+        let valid = state.map(drop);
         // What came before an error counts.
         let taken = take_plaintext(tls, &mut buffer[filled..]);
         filled += taken.as_ref().ok().copied().flatten().unwrap_or(0);
@@ -306,7 +309,7 @@ fn decrypt(tls: &mut ClientConnection, mut received: &[u8], buffer: &mut [u8]) -
             Ok(_) => {}
         }
         if received.is_empty() {
-            return Ok((filled > 0).then_some(Decrypted { bytes: filled, has_ended: false }));
+            return Ok((filled > 0).then_some(Decrypted { bytes: filled, has_ended: has_closed }));
         }
     }
 }

@@ -84,13 +84,13 @@ const BOUNDS: [AcceptanceBound; 33] = [
 ];
 
 /// Scenarios of up to five million calls, which take too long for every limiter in a debug build.
-pub(super) const SLOW_SCENARIOS: [&str; 2] = ["many-gates", "gate-stalls"];
+const SLOW_SCENARIOS: [&str; 2] = ["many-gates", "gate-stalls"];
 
 /// Scenarios without overload, where rejections only improve the response times of other calls.
 const SCENARIOS_WITHOUT_OVERLOAD: [&str; 3] = ["upstream-stalls", "short-deadlines", "callers-leave"];
 
 /// Scenarios about the origins of calls, which no limiter of this comparison sees.
-pub(super) const HEAVY_SCENARIOS: [&str; 2] = ["heavy-route", "heavy-caller"];
+const HEAVY_SCENARIOS: [&str; 2] = ["heavy-route", "heavy-caller"];
 
 fn report(name: &str, limiter: &SimulatedLimiter) -> SimulationReport {
     run(&scenario::by_name(name).expect(name), limiter)

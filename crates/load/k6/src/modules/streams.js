@@ -18,7 +18,7 @@ function count(value, fallback) {
 function deferred() {
   const made = {};
   made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
-  // A promise that nothing awaits is not an error.
+  // Nothing may await it.
   made.promise.catch(() => {});
   return made;
 }

@@ -99,7 +99,7 @@ impl TraceFormat {
     pub fn detect(line: &str) -> Result<Self, String> {
         let line = line.trim_start_matches('\u{feff}').trim();
         if Self::is_client_table(line) {
-            return Err("clients, which a pipe is not asked for; write --trace-format clients".to_owned());
+            return Err("clients in a pipe, whose format has to be given".to_owned());
         }
         if line.starts_with('[') {
             return Err("a trace has one record per line, and this begins with a list; write lines of JSON, e.g. by \

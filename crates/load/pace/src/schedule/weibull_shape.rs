@@ -77,7 +77,7 @@ fn variation(shape: f64) -> f64 {
 /// Logarithm of the gamma function, for arguments from 1 (Lanczos 1964, with the coefficients of Godfrey for g = 7).
 fn ln_gamma(x: f64) -> f64 {
     const G: f64 = 7.0;
-    const FIRST: f64 = 0.999_999_999_999_809_9;
+    const FIRST_TERM: f64 = 0.999_999_999_999_809_9;
     const COEFFICIENTS: [f64; 8] = [
         676.520_368_121_885_1,
         -1_259.139_216_722_402_8,
@@ -89,7 +89,7 @@ fn ln_gamma(x: f64) -> f64 {
         1.505_632_735_149_311_6e-7,
     ];
     let x = x - 1.0;
-    let sum = (1_u32..).zip(COEFFICIENTS).fold(FIRST, |sum, (at, part)| sum + part / (x + f64::from(at)));
+    let sum = (1_u32..).zip(COEFFICIENTS).fold(FIRST_TERM, |sum, (at, part)| sum + part / (x + f64::from(at)));
     let t = x + G + 0.5;
     0.5 * std::f64::consts::TAU.ln() + (x + 0.5) * t.ln() - t + sum.ln()
 }

@@ -8,6 +8,9 @@ use weir_base::Nanos;
 use weir_machine::clock::unix_s;
 use weir_pace::feed::{DueRequest, Feed};
 
+/// Time after which responses are read before further users are woken.
+const MAX_WAKE_TIME: Nanos = Nanos::from_millis(10);
+
 impl Worker<'_, UserRequests<'_>> {
     /// Time of the next thing that users of scenarios do.
     pub(super) fn next_user_due(&self) -> Option<Nanos> {
@@ -43,8 +46,13 @@ impl Worker<'_, UserRequests<'_>> {
             self.act(user, action, now);
         }
         self.place_moved(now);
+        let begun = self.clock.now();
         for _ in 0..MAX_STARTS {
             let now = self.clock.now();
+            // Of scripts that compute, one is due again when the others have had their turns.
+            if now - begun >= MAX_WAKE_TIME {
+                break;
+            }
             let users = &mut self.flow.table;
             let Some(user) = users.take_due(now) else { break };
             let action = match users.end_rest(user) {
