@@ -104,7 +104,7 @@ fn rows_of_a_file_are_read_once_for_all_users() {
 
 #[test]
 fn a_module_that_is_not_there_is_one_line_with_its_name() {
-    for name in ["k6/browser", "k6/x/sql", "k6/experimental/streams"] {
+    for name in ["k6/browser", "k6/x/sql", "k6/experimental/redis"] {
         let (output, server) = play("a.js", &format!("import a from '{name}';\nexport default () => a;\n"));
         assert_eq!((output.code, server.requests()), (2, 0), "{output:?}");
         assert!(output.one_line().contains(&format!("'{name}' is not supported: ")), "{output:?}");

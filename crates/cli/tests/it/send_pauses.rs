@@ -73,7 +73,7 @@ fn a_pause_is_shown_on_stderr_in_the_status_and_in_the_summary() {
         (&summary["paused"][0]["key"], &summary["paused"][0]["cause"]),
         (&"alice".into(), &"Retry-After".into())
     );
-    let is_note = |line: &&str| line.contains("key alice paused until") && !line.contains(" done, ");
+    let is_note = |line: &&str| line.contains("key alice paused until") && !line.contains(" done");
     let notes = output.stderr.lines().filter(is_note).count();
     assert_eq!(notes, 1, "{}", output.stderr);
     assert!(output.stderr.contains("longer than --max-pause"), "{}", output.stderr);
