@@ -20,7 +20,7 @@ from programs import binary, started, weir
 
 pytestmark = pytest.mark.wide
 
-PORTS = ("8080", "8081")
+PORTS = ("8080", "8081", "8082")
 TIMEOUT_S = 240
 MAX_LINES = 100
 

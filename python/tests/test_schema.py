@@ -45,8 +45,9 @@ OPTIONAL_FIELDS = {
 }
 """Fields that are absent without HTTP/2, WebSocket, streams or scenarios, and of runs that end in time, that replay no
 log or trace, that have lost no line of one, or that nothing has changed."""
-OPTIONAL_PARTS = {"interval": {"streams", "websocket"}, "stream_point": {"llm"}}
-"""Fields of other objects that are absent without streams, without WebSocket or without a language model."""
+OPTIONAL_PARTS = {"interval": {"streams", "websocket"}, "stream_point": {"llm"}, "trace": {"clients"}}
+"""Fields of other objects that are absent without streams, without WebSocket, without a language model or of a recorded
+trace."""
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,7 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "websocket": websocket_run(),
         "replay": replay_run(url),
         "trace": trace_run(),
+        "clients": clients_run(),
         "changed": changed_run(url),
         "scenario": scenario_run(url),
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
@@ -170,6 +172,15 @@ def trace_run() -> weir.Run:
         line = '{"timestamp": 5, "input_length": 600, "output_length": 3, "hash_ids": [1, 2]}\n'
         file.write_text(line + "broken\n" + line, "utf-8")
         return saved_run(model.url, "--model", "weir-llm", "--trace", str(file), command="llm")
+
+
+def clients_run() -> weir.Run:
+    """Run of clients that are composed."""
+    with weir.serve("llm", prefill="1ms", decode="1ms") as model, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "clients.toml"
+        text = '[[client]]\nname = "chat"\nrate = 20\ninput_tokens = 20\noutput_tokens = 5\n'
+        file.write_text(text, "utf-8")
+        return saved_run(model.url, "--model", "weir-llm", "--trace", str(file), "-d", "2s", command="llm")
 
 
 def changed_run(url: str) -> weir.Run:

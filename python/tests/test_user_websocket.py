@@ -121,7 +121,7 @@ def test_a_reply_that_does_not_come_is_a_failure_and_the_user_goes_on(service: w
 
     run = _play(service, do, loops=2)
     assert len(waited) == 2
-    assert min(waited) >= 0.199
+    assert min(waited) >= 0.19
     assert _steps(run) == {"chat": (2, 0), "ask": (2, 2)}
     assert run.failures == {"timeout": 2}
     assert run.iterations is not None

@@ -124,7 +124,7 @@ pub(super) struct LoadArgs {
     /// seed all random choices [default: 0]
     #[arg(long, value_name = "N", help_heading = RESULT)]
     seed: Option<u64>,
-    /// set an objective, e.g. "p99<200ms", "errors<1%"; exit with 1 if missed; repeatable
+    /// set an objective, e.g. "p99<200ms", "errors<1%"; exit with 1 if missed; repeatable [times: of successes]
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     slos: Vec<Slo>,
     /// stop the run and exit with 1 on a condition, e.g. "errors>20%"

@@ -73,6 +73,8 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _read_group(shown: Help, heading: str, body: str) -> None:
+    if heading == "Exit codes":
+        return
     # Those of the program are under several headings.
     are_commands = heading not in ("Help", "Examples", "Arguments") and not _ENTRY.match(body)
     if heading == "Commands" or are_commands:

@@ -48,7 +48,7 @@ pub(super) struct GateArgs {
     /// allow at most N concurrent attempts; none: unlimited [default: adaptive]
     #[arg(long, value_name = "N|none", value_parser = MaxInFlight::parse, conflicts_with = "config")]
     max_in_flight: Option<MaxInFlight>,
-    /// queue at most N calls; needs --max-in-flight [default: 0]
+    /// queue at most N calls; needs --max-in-flight [default: 0; of the adaptive limit: 1000]
     #[arg(long = "max-queue", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000), requires = "max_in_flight")]
     max_queue: Option<u32>,
 

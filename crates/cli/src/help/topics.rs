@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
+use super::usual_flags::exit_codes;
 use crate::usage_error::target_command;
 
 /// Words of headings that say nothing.
@@ -63,7 +64,12 @@ fn rendered(command: &Command, name: &str, chosen: &[&str]) -> String {
         let heading = arg.get_help_heading().unwrap_or_default().to_owned();
         shown = shown.arg(alone(arg).help_heading(heading));
     }
-    format!("{}\nAll options: {name} --help\n", shown.render_help())
+    let has_exit_codes = ["--slo", "--strict"].iter().all(|flag| {
+        let long = flag.trim_start_matches('-');
+        shown.get_arguments().any(|arg| arg.get_long() == Some(long))
+    });
+    let codes = if has_exit_codes { format!("\n{}", exit_codes()) } else { String::new() };
+    format!("{}{codes}\nAll options: {name} --help\n", shown.render_help())
 }
 
 /// The flag without what it needs or excludes: those are not there.

@@ -1,6 +1,7 @@
 //! Flags of most runs: `-h` of a command with many flags has these alone, `--help` has all.
 
 use clap::{Arg, Command};
+use weir_command::exit;
 
 /// Flags in `-h` of each command that hides others there, separated by spaces.
 const USUAL_FLAGS: [(&str, &str); 4] = [
@@ -26,6 +27,16 @@ const USUAL_FLAGS: [(&str, &str); 4] = [
     ),
 ];
 
+/// Exit codes in `-h` of runs.
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 an objective is missed, 2 bad usage, 3 no success; --strict: 3 if not trusted\n";
+
+/// Each exit code with its meaning, as lines of help.
+pub(super) fn exit_codes() -> String {
+    let lines = exit::MEANINGS.iter().map(|(code, meaning)| format!("  {code:<4} {meaning}\n"));
+    lines.fold("Exit codes:\n".to_owned(), |all, line| all + &line)
+}
+
 /// Command whose `-h` has the flags of most runs alone, if it has many.
 pub(super) fn with_usual_flags(command: Command) -> Command {
     let Some((name, usual)) = USUAL_FLAGS.iter().find(|(name, _)| *name == command.get_name()) else { return command };
@@ -36,7 +47,11 @@ pub(super) fn with_usual_flags(command: Command) -> Command {
         format!("All {all} options: weir {name} --help; one group: weir {name} --help TOPIC, e.g. connection, outputs");
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let (examples, reference) = examples.split_once("\n\n").unwrap_or((&examples, ""));
-    let (short, long) = (format!("{examples}\n\n{more}\n{reference}"), format!("{examples}\n\n{reference}"));
+    // A search has a meaning of its own for --strict.
+    let is_run = *name != "capacity";
+    let (codes, all_codes) = if is_run { (EXIT_CODES, exit_codes() + "\n") } else { ("", String::new()) };
+    let short = format!("{examples}\n\n{codes}{more}\n{reference}");
+    let long = format!("{all_codes}{examples}\n\n{reference}");
     command
         .mut_args(|arg| if is_usual(&arg) { arg } else { arg.hide_short_help(true) })
         .after_help(short)

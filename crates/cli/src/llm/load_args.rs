@@ -67,7 +67,7 @@ pub(super) struct LlmLoadArgs {
     /// set the objectives of a good request, e.g. "ttft:500ms tpot:50ms e2e:5s"
     #[arg(long, value_name = "OBJECTIVES", num_args = 1.., help_heading = RESULT)]
     goodput: Vec<String>,
-    /// set an objective, e.g. "errors<1%"; exit with 1 if missed; repeatable
+    /// set an objective, e.g. "ttft.p99<500ms"; exit with 1 if missed; repeatable
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     slos: Vec<Slo>,
     /// count tokens with the model's tokenizer.json where the server reports none

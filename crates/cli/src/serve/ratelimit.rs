@@ -8,7 +8,9 @@ use weir_serve::TestService;
 use weir_serve::ratelimit::{OneWayDelay, Options, RateLimitHeaderSet};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "A call is /api/request?api_key=KEY&nonce=N; N grows from call to call of a key.
+
+Examples:
   weir serve ratelimit --limit 20/1s --limit bucket:1000/1m
   weir serve ratelimit --key alpha-1 --key beta-2 --limit-headers all")]
 pub(super) struct RatelimitArgs {

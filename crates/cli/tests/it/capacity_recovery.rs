@@ -51,13 +51,18 @@ fn the_same_service_recovers_from_clients_that_do_not_retry() {
     assert_eq!(value["recovery"]["rest"], Value::Null);
 }
 
-#[test]
-fn the_same_service_recovers_behind_the_gateway_with_its_policies() {
-    let serving = Serving::start(&SERVICE);
-    let gate = Serving::gate(&["--upstream", &serving.url]);
-    let (value, output) = test_recovery(&format!("{}/api/work", gate.url), &RETRY_STORM);
-    let verdict = value["recovery"]["verdict"].as_str();
-    assert!(matches!(verdict, Some("recovered" | "undisturbed")) && output.code == 0, "{value:#}");
+/// A gateway follows the times of calls, which are others beside other tests.
+mod timed {
+    use super::*;
+
+    #[test]
+    fn the_same_service_recovers_behind_the_gateway_with_its_policies() {
+        let serving = Serving::start(&SERVICE);
+        let gate = Serving::gate(&["--upstream", &serving.url]);
+        let (value, output) = test_recovery(&format!("{}/api/work", gate.url), &RETRY_STORM);
+        let verdict = value["recovery"]["verdict"].as_str();
+        assert!(matches!(verdict, Some("recovered" | "undisturbed")) && output.code == 0, "{value:#}");
+    }
 }
 
 #[test]

@@ -89,8 +89,8 @@ fn without_headers_the_upstream_has_its_own() {
 fn a_weight_has_one_source() {
     let server = Server::hello();
     for (weight, expected) in [
-        ("{}", "a weight is that of a header or of the body"),
-        ("{ header = \"a\", body = \"1KiB\" }", "a weight is that of a header or of the body"),
+        ("{}", "a weight is that of a header, of the body, or of tokens"),
+        ("{ header = \"a\", body = \"1KiB\" }", "a weight is that of a header, of the body, or of tokens"),
         ("{ body = \"0B\" }", "write one from \"1B\" to \"1GiB\""),
         ("{ body = 7 }", "size"),
     ] {

@@ -125,7 +125,7 @@ fn requests_on_streams_have_their_times_too() {
     assert_eq!(checks(&run), (vec![], 6), "{output:?}");
 }
 
-/// `openssl s_server`, which answers each request with what it knows of the connection.
+/// `openssl s_server`, which responds to each request with the details of its connection.
 struct OpensslServer {
     child: Child,
     port: u16,

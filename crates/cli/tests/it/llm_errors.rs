@@ -15,6 +15,13 @@ fn fast(more: &[&str]) -> Serving {
 }
 
 #[test]
+fn an_objective_of_a_token_time_without_a_statistic_is_told_to_have_one() {
+    let output = llm("http://127.0.0.1:1/v1", &["--slo", "ttft<200ms"]);
+    assert_eq!(output.code, 2);
+    assert!(output.one_line().contains("'ttft' has many values; choose one, e.g. ttft.p99<200ms"), "{output:?}");
+}
+
+#[test]
 fn a_key_that_is_wrong_and_a_model_that_is_not_there_are_one_line() {
     let serving = fast(&["--api-key", "k"]);
     let output = llm(&serving.url, &[&SHORT[..], &["--model", "m"]].concat());

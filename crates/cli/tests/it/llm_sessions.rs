@@ -75,7 +75,7 @@ fn requests_that_wait_for_the_same_response_start_together_and_the_last_one_join
         row("p", "a", 101, 0, &[("plan", "completion", 10)]),
         row("p", "b", 102, 0, &[("plan", "completion", 10)]),
         row("p", "c", 103, 0, &[("plan", "completion", 40)]),
-        row("p", "background", 200, 0, &[("plan", "dispatch", 5)]),
+        row("p", "background", 200, 0, &[("plan", "dispatch", 200)]),
         row("p", "join", 300, 0, &[("a", "completion", 7), ("b", "completion", 7), ("c", "completion", 7)]),
         row("p", "lost", 400, 0, &[("nothing", "completion", 0)]),
     ]
@@ -90,7 +90,11 @@ fn requests_that_wait_for_the_same_response_start_together_and_the_last_one_join
     // Both are in flight at once, since neither waits for the other.
     assert!(started[0].0 < started[1].1 && started[1].0 < started[0].1, "{started:?}");
     let background = times(&serving, 200).0;
-    assert!(background >= plan + 5 * MS && background < plan_end, "it waits for the start alone: {background}");
+    // The server sees the plan later than it was sent, by what a first connection takes.
+    assert!(
+        background >= plan + 100 * MS && background < plan_end,
+        "{plan} {background} {plan_end}: of the start alone"
+    );
     let last = started.iter().map(|(_, end)| *end).max().unwrap();
     assert!(times(&serving, 300).0 >= last + 7 * MS);
     let sessions = run.iterations.unwrap();

@@ -102,6 +102,11 @@ fn the_same_command_again_sends_nothing_twice() {
     );
     assert_eq!(server.requests(), 4);
     assert_eq!(lines(&weir.read("out.jsonl")).len(), 4, "results are appended");
+    // Where nothing is new, the summary says so; and it has no counts of zero.
+    let told = weir.run(&[&["send", "jobs.jsonl", "--out", "out.jsonl", "-q"], &args[..]].concat()).stdout;
+    assert!(told.contains("nothing was sent: they are in queue already (4 done); "), "{told}");
+    assert!(told.contains("0 requests, 0 retried"), "{told}");
+    assert_eq!(server.requests(), 4);
 }
 
 #[test]

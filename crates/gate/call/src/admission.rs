@@ -79,7 +79,8 @@ impl CallAdmission {
     pub(super) fn try_acquire(request: &CallRequest<'_>, timer: &Timer, start: CallStart) -> Option<Self> {
         let CallStart { began: now, deadline, .. } = start;
         let CallRequest { plan, priority, spread, connection, .. } = *request;
-        if request.rate.is_some() {
+        // With two pools one could have a slot and the other none: a slot that is given back is a call that has failed.
+        if request.rate.is_some() || (plan.permits.is_some() && plan.upstream.permits().is_some()) {
             return None;
         }
         let breaker_permit = plan.upstream.guard.allows_any(now)?;

@@ -48,7 +48,8 @@ impl RoutedRequest<'_> {
         };
         let body = body.unwrap_or_else(|body| body);
         head.version = Version::HTTP_11;
-        Response::from_parts(head, self.server_body(body).with_passed_fields(passed)).into()
+        let body = self.count_tokens(head.status, self.server_body(body));
+        Response::from_parts(head, body.with_passed_fields(passed)).into()
     }
 
     /// The reply to a request that switches to another protocol.
@@ -98,7 +99,8 @@ impl RoutedRequest<'_> {
             Some(UpstreamResponse { mut head, passed, body }) => {
                 self.edit_response(head.status, &mut head.headers);
                 head.version = Version::HTTP_11;
-                Response::from_parts(head, self.server_body(body).with_passed_fields(passed))
+                let body = self.count_tokens(head.status, self.server_body(body));
+                Response::from_parts(head, body.with_passed_fields(passed))
             }
             None => self.decision.error_format.format(local_responses::no_response(&call_trace)),
         }

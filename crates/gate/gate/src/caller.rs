@@ -126,10 +126,34 @@ impl CallerPolicy {
         self.caller_limiter.is_some() && matches!(self.config.rate_terms.weight, CallWeight::Body(_))
     }
 
+    /// Whether the rate limit is one of tokens of a language model: see [`Self::charge`].
+    pub(super) fn counts_tokens(&self) -> bool {
+        self.caller_limiter.is_some() && self.config.rate_terms.weight == CallWeight::ModelTokens
+    }
+
+    /// Takes tokens of a language model: the caller's key, whether it has that many, or after which time, and its
+    /// bucket, if responses report it.
+    pub(super) fn charge(
+        &self,
+        now: Nanos,
+        caller: &RouteCaller,
+        tokens: u64,
+    ) -> (u64, Result<(), Nanos>, Option<BucketState>) {
+        let key = self.key(caller);
+        let admit = |callers: &Mutex<CallerLimiter>| lock(callers).admit(now, key, tokens);
+        let (admitted, bucket) = self.caller_limiter.as_ref().map(admit).unzip();
+        (key, admitted.unwrap_or(Ok(())), bucket.filter(|_| self.config.rate_terms.reports))
+    }
+
+    /// Corrects what a call has taken; see [`CallerLimiter::correct`].
+    pub(super) fn correct(&self, now: Nanos, key: u64, taken: u64, used: u64) -> Option<BucketState> {
+        self.caller_limiter.as_ref().map(|callers| lock(callers).correct(now, key, taken, used))
+    }
+
     /// Tokens that a call takes. A caller that says nothing, or no whole number, takes one.
     fn weight(&self, headers: &HeaderMap, body_bytes: u64) -> u64 {
         let weight = match &self.config.rate_terms.weight {
-            CallWeight::One => 1,
+            CallWeight::One | CallWeight::ModelTokens => 1,
             CallWeight::Header(name) => headers.get(name).and_then(|value| digits(value.as_bytes())).unwrap_or(1),
             CallWeight::Body(token_bytes) => body_bytes.div_ceil(*token_bytes),
         };
@@ -152,7 +176,9 @@ impl CallerPolicy {
         let now = timer.now();
         let key = self.key(caller);
         let admit = |callers: &Mutex<CallerLimiter>| lock(callers).admit(now, key, self.weight(headers, body_bytes));
-        let (admitted, bucket) = self.caller_limiter.as_ref().map(admit).unzip();
+        // Tokens are charged once the body is there.
+        let limiter = self.caller_limiter.as_ref().filter(|_| !self.counts_tokens());
+        let (admitted, bucket) = limiter.map(admit).unzip();
         let bucket = bucket.filter(|_| self.config.rate_terms.reports);
         if let Some(Err(retry_after)) = admitted {
             let rejection = Some(Rejection { reason: RejectionReason::RateLimited, retry_after });

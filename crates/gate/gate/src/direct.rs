@@ -100,7 +100,7 @@ impl OwnedRequest {
         routed.route.caller_policy.record_accepted(self.engine.timer());
         routed.edit_response(head.status, &mut head.headers);
         if let Some(bucket) = &self.decision.verdict.bucket {
-            headers::report_bucket(&mut head.headers, bucket);
+            headers::report_bucket(&mut head.headers, bucket, false);
         }
         self.engine.client().recycle_headers(std::mem::take(&mut self.headers));
         self.engine.client().recycle_passed_fields(std::mem::take(&mut self.passed));

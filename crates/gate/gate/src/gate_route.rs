@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri
 use super::caller::{CallerPolicy, CallerPolicyConfig};
 use super::cluster_hash::cluster_hash;
 use super::config::{
-    ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, ForwardingHeaders, HostRule, KeySource,
-    LocalResponse, Proxies, RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
+    CallWeight, ClientCertificateHeaders, Config, DeadlineFrom, DeadlineLocation, ForwardingHeaders, HostRule,
+    KeySource, LocalResponse, Proxies, RateTerms, RequestLimits, ResponseRule, Rewrite, RouteConfig, SuccessRule,
 };
 use super::culprit_guard::RouteCulprits;
 use super::forwarding_names::has_same_spelling;
@@ -283,7 +283,11 @@ fn own_headers(rewrite: &Rewrite) -> Arc<[HeaderName]> {
 fn response_headers(route_config: &RouteConfig) -> Arc<[HeaderName]> {
     let Rewrite { response_remove, response_set, .. } = &route_config.rewrite;
     let success = route_config.policy.success.headers.iter();
-    let of_rate = if route_config.rate_terms.reports { &headers::RATE_LIMIT_HEADERS[..] } else { &[] };
+    let of_rate = match &route_config.rate_terms {
+        RateTerms { reports: false, .. } => &[][..],
+        RateTerms { weight: CallWeight::ModelTokens, .. } => &headers::TOKEN_LIMIT_HEADERS[..],
+        RateTerms { .. } => &headers::RATE_LIMIT_HEADERS[..],
+    };
     let named = response_remove.iter().chain(response_set.iter().chain(success).map(|(name, _)| name));
     named.chain(of_rate).cloned().collect()
 }

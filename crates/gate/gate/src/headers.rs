@@ -114,11 +114,38 @@ pub(super) const RATE_LIMIT_HEADERS: [HeaderName; 3] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
-/// Sets these headers, the reset in seconds until the bucket is full.
-pub(super) fn report_bucket(headers: &mut HeaderMap, bucket: &BucketState) {
+/// The same of a rate limit in tokens of a language model, by the names of OpenAI.
+pub(super) const TOKEN_LIMIT_HEADERS: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit-tokens"),
+    HeaderName::from_static("x-ratelimit-remaining-tokens"),
+    HeaderName::from_static("x-ratelimit-reset-tokens"),
+];
+
+/// Sets these headers, the reset in seconds until the bucket is full; of tokens as `12ms`, `7.5s` or `1m30s`.
+pub(super) fn report_bucket(headers: &mut HeaderMap, bucket: &BucketState, in_tokens: bool) {
+    if in_tokens {
+        let values = [bucket.capacity.to_string(), bucket.tokens.to_string(), short_duration(bucket.full_in)];
+        for (name, value) in TOKEN_LIMIT_HEADERS.into_iter().zip(values) {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                headers.insert(name, value);
+            }
+        }
+        return;
+    }
     let values = [bucket.capacity, bucket.tokens, bucket.full_in.0.div_ceil(Nanos::SECOND.0)];
     for (name, value) in RATE_LIMIT_HEADERS.into_iter().zip(values) {
         headers.insert(name, value.into());
+    }
+}
+
+/// A duration as OpenAI writes it, rounded up: `0s`, `12ms`, `7.5s`, `1m30s`.
+fn short_duration(duration: Nanos) -> String {
+    let ms = duration.0.div_ceil(Nanos::MILLI.0);
+    let (minutes, ms) = (ms / 60_000, ms % 60_000);
+    match (minutes, ms) {
+        (0, 1..1000) => format!("{ms}ms"),
+        (0, _) => format!("{}s", ms as f64 / 1e3),
+        _ => format!("{minutes}m{}s", ms.div_ceil(1000)),
     }
 }
 

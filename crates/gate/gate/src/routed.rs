@@ -19,20 +19,18 @@ use super::headers;
 use super::local_responses;
 use super::runtime::GateRuntime;
 use super::sent_request::{CallTerms, Reports, SentRequest};
+use super::token_limit::RequestTokens;
 use super::tracing::TracedCall;
 use super::trailer_filter::TrailerFilter;
 use weir_base::Nanos;
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse, DirectCall};
 use weir_net::client::{OutgoingBody, WireOptions};
-use weir_net::lookup::{field, has_field};
+use weir_net::lookup::has_field;
 use weir_net::wire::PassedFields;
 use weir_resilience::admission::ConnectionNumber;
+use weir_resilience::ratelimit::per_caller::BucketState;
 use weir_server::{BodyPrefix, RequestBody, RequestContext, ResponseBody, ServiceReply};
-
-/// Shortest time of a call whose caller sets its deadline, before service times are known: enough for most services to
-/// show theirs.
-const FIRST_DEADLINE_FLOOR: Nanos = Nanos::from_millis(100);
 
 /// Request with all that its route, upstream and listener decide about its call.
 pub(super) struct RoutedRequest<'a> {
@@ -41,6 +39,10 @@ pub(super) struct RoutedRequest<'a> {
     /// Plan of the side that the call goes to.
     pub(super) plan: &'a Arc<CallPlan>,
     pub(super) decision: &'a RouteDecision,
+    /// The caller's bucket of its rate limit, if responses report it.
+    pub(super) bucket: Cell<Option<BucketState>>,
+    /// Tokens of a language model that the call has taken.
+    pub(super) tokens: RequestTokens,
     pub(super) context: &'a RequestContext,
     reports: Reports<'a>,
     /// Culprits of its upstream, and its use of a slot.
@@ -57,8 +59,9 @@ impl<'a> RoutedRequest<'a> {
     ) -> Self {
         let route = &runtime.routes[decision.route];
         let RouteSide { plan, culprits, .. } = &route.sides[decision.side.index];
-        let slot_use = RequestUse::new(culprits.as_ref());
-        Self { engine, route, plan, decision, context, reports, slot_use }
+        let (slot_use, tokens) = (RequestUse::new(culprits.as_ref()), RequestTokens::default());
+        let bucket = Cell::new(decision.verdict.bucket);
+        Self { engine, route, plan, decision, bucket, tokens, context, reports, slot_use }
     }
 
     /// The failure of a call whose caller is over its rate limit.
@@ -80,11 +83,13 @@ impl<'a> RoutedRequest<'a> {
         terms: CallTerms,
     ) -> ServiceReply {
         let upgrade = self.route.upgrade(parts, &headers, !body.is_end_stream());
+        let (length, priority) = (body.size_hint().exact(), self.decision.verdict.priority);
         let (body, is_too_large) = match self.read_body(parts, body, terms.deadline).await {
             Ok(read) => read,
             Err(response) => return self.own(response),
         };
-        if let Some(failed) = self.begin_use(self.decision.verdict.priority) {
+        let charged = self.charge_tokens(&body, length, priority);
+        if let Some(failed) = charged.or_else(|| self.begin_use(priority)) {
             return self.reject(parts, &headers, failed);
         }
         let traced = self.reports.tracer.and_then(|tracer| tracer.begin(&headers));
@@ -98,25 +103,13 @@ impl<'a> RoutedRequest<'a> {
     }
 
     /// Takes a body of which nothing is still to come, if a value can send it: it is no longer than what is kept for
-    /// another attempt, and no culprits are counted, which is done to the end of a response.
+    /// another attempt, and neither culprits nor tokens are counted, which is done to the end of a response.
     pub(super) fn take_body(&self, body: &mut RequestBody) -> Option<Bytes> {
-        if body.size_hint().lower() > self.route.buffer as u64 || self.slot_use.counts() {
+        let counts = self.slot_use.counts() || self.route.caller_policy.counts_tokens();
+        if counts || body.size_hint().lower() > self.route.buffer as u64 {
             return None;
         }
         self.context.take_whole_body(body)
-    }
-
-    /// Deadline and order of the call.
-    pub(super) fn terms(&self, headers: &HeaderMap) -> CallTerms {
-        let header_deadline = self.caller_deadline(headers);
-        let caller_deadline = [header_deadline, self.decision.target_deadline].into_iter().flatten().min();
-        // The shortest of the policy's and the caller's.
-        let deadline = self.context.began()
-            + caller_deadline.map_or(self.plan.policy.deadline, |caller_deadline| {
-                caller_deadline.max(self.deadline_floor()).min(self.plan.policy.deadline)
-            });
-        self.context.set_progress(Some(&self.route.label), "reading_body");
-        CallTerms { deadline, spread: self.engine.spread(), has_deadline_header: header_deadline.is_some() }
     }
 
     /// The request of the call.
@@ -221,9 +214,9 @@ impl<'a> RoutedRequest<'a> {
             Err(failed) => self.failure_response(failed, is_too_large).into(),
         };
         if let (Some(bucket), ServiceReply::Response(response) | ServiceReply::Upgrade(response, _)) =
-            (&self.decision.verdict.bucket, &mut reply)
+            (self.bucket.get(), &mut reply)
         {
-            headers::report_bucket(response.headers_mut(), bucket);
+            headers::report_bucket(response.headers_mut(), &bucket, self.route.caller_policy.counts_tokens());
         }
         if let Some(trace) = reported {
             let status = reply.status().map(|status| status.as_u16());
@@ -237,6 +230,7 @@ impl<'a> RoutedRequest<'a> {
         let Err(CallFailure { reason: CallFailureReason::Rejected(why), call_trace, .. }) = ended else { return };
         let (now, caller) = (self.engine.timer().now(), &self.decision.caller);
         self.slot_use.rejected(now, caller, why.reason);
+        self.return_tokens();
         self.route.caller_policy.record_rejected(now, caller, why.reason);
         if self.context.is_logged() || self.reports.call_logger.is_some() || self.reports.tracer.is_some() {
             call_trace.rejected_call = Some(caller.rejected_call(&self.route.label));
@@ -283,28 +277,6 @@ impl<'a> RoutedRequest<'a> {
             };
             let ms = (*ended - *began).as_millis_f64();
             logger.log(&format!("{method} {path} -> {status} after {ms:.1} ms{why}\n{trace}"));
-        }
-    }
-
-    /// The caller's remaining time: the shortest of its headers.
-    fn caller_deadline(&self, headers: &HeaderMap) -> Option<Nanos> {
-        let all = self.route.caller_deadlines.iter();
-        // An invalid header sets no limit, but must not be passed on beside the gateway's own.
-        all.filter_map(|(name, form)| {
-            field(headers, name).map(|value| form.read(value.as_bytes()).unwrap_or(Nanos::NEVER))
-        })
-        .min()
-    }
-
-    /// Shortest time that a call gets whose caller sets its deadline: the upstream's mean service time. With less the
-    /// upstream would work for nothing, and hold a slot that other callers need. Trusted proxies are exempt.
-    fn deadline_floor(&self) -> Nanos {
-        match self.plan.upstream.permits() {
-            Some(permits) if !self.route.proxies.contains(self.context.peer().ip()) => {
-                let service_time = permits.slots().service_time();
-                if service_time == Nanos::ZERO { FIRST_DEADLINE_FLOOR } else { service_time }
-            }
-            _ => Nanos::ZERO,
         }
     }
 
@@ -368,7 +340,7 @@ impl<'a> RoutedRequest<'a> {
         if parts.version == Version::HTTP_2 {
             headers::join_cookies(headers);
         }
-        if self.plan.success.inspects_bodies() {
+        if self.plan.success.inspects_bodies() || self.route.caller_policy.counts_tokens() {
             // Bodies are checked as they are sent, uncompressed.
             headers.remove(header::ACCEPT_ENCODING);
         }

@@ -9,7 +9,7 @@ use rustls::ClientConfig;
 
 use super::caller::CallerPolicyConfig;
 use super::cluster_hash::cluster_hash;
-use super::config::{Config, HealthCheck, HostConfig, RouteConfig, UpstreamConfig};
+use super::config::{CallWeight, Config, HealthCheck, HostConfig, RouteConfig, UpstreamConfig};
 use super::culprit_guard::{CulpritGuard, RouteCulprits};
 use super::distributed_limit::DistributedLimit;
 use super::gate_route::{GateRoute, RouteSide, route_name};
@@ -31,7 +31,8 @@ fn passed_names(config: &Config) -> PassedNames {
     let names = PassedNames::unread_by(&format!("{config:?}"));
     let inspects = |route: &RouteConfig| {
         let success = &route.policy.success;
-        success.json || success.schema.is_some() || !route.response.merge.is_empty()
+        let counts_tokens = route.rate_terms.weight == CallWeight::ModelTokens;
+        success.json || success.schema.is_some() || !route.response.merge.is_empty() || counts_tokens
     };
     // It is removed where bodies are inspected.
     if config.routes.iter().any(inspects) { names.without("accept-encoding") } else { names }

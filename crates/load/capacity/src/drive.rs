@@ -16,7 +16,7 @@ use weir_measure::capacity::step::{StepDecision, StepFailure};
 use weir_measure::capacity::{CapacityStep, IdleFinding, IdleProbe, TrialResult};
 use weir_measure::run::Manifest;
 use weir_measure::slo::{Slo, SloCriterion};
-use weir_measure::trust::MIN_SUCCESSES;
+use weir_measure::trust::{MIN_SUCCESSES, is_wake_up_late};
 use weir_measure::{LoadModel, Run, RunProgress};
 
 /// Requests of a single user that measure the response time without load.
@@ -295,9 +295,14 @@ impl<'a> Driver<'a> {
         let why = decision.failure.map(|failing| match end {
             StepResult::Generator => format!(
                 "weir itself was the limit: sent late by {:.1} ms at the 99th percentile, busiest thread {:.0}% of a core; \
-                 use more threads (-t) or another machine",
+                 {}",
                 run.lateness_ms.p99.unwrap_or(0.0),
-                run.cpu_utilization * 100.0
+                run.cpu_utilization * 100.0,
+                if is_wake_up_late(run.cpu_utilization) {
+                    "it had time enough and was woken up late: leave it a core for each of its threads, or use another machine"
+                } else {
+                    "use more threads (-t) or another machine"
+                }
             ),
             _ => self.failure_message(run, failing),
         });

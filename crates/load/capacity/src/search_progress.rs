@@ -72,6 +72,9 @@ impl SearchProgress {
                 "steps have too few requests for an outcome; use a longer --step-time, or objectives that allow more"
                     .into()
             }
+            Some(StopReason::MinLoad) if self.steps.iter().any(|tried| tried.outcome == StepResult::Passes) => {
+                "no load passed each time, and the lowest one was tried".into()
+            }
             Some(StopReason::MinLoad) => "no load passed, and the lowest one was tried".into(),
             Some(StopReason::MaxLoad) => {
                 format!("{} is the highest load level (--to)", format_load(search_options, most))

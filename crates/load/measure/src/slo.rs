@@ -303,8 +303,12 @@ impl FromStr for Slo {
             [clock, figure] => format!("{}.{figure}", clock.strip_suffix("_ms").unwrap_or(clock)),
             words => words.concat(),
         };
-        let figure =
-            parse_metric(name, &scope).ok_or_else(|| format!("unknown figure '{}'; {help}", words.join(" ")))?;
+        let figure = parse_metric(name, &scope).ok_or_else(|| match TimeKind::named(name) {
+            Some(kind) if scope.has(kind) => {
+                format!("'{name}' has many values; choose one, e.g. {name}.p99{}", &text[at..])
+            }
+            _ => format!("unknown figure '{}'; {help}", words.join(" ")),
+        })?;
         if matches!(figure, SloMetric::Errors | SloMetric::Checks | SloMetric::Goodput)
             && let Ok(bare) = limit.parse::<f64>()
             && (bare > 1.0 || bare == 1.0 && figure == SloMetric::Errors)

@@ -233,6 +233,11 @@ pub(super) fn few_successes(good: u64) -> Option<String> {
     }
 }
 
+/// Whether a late generator had time enough by its CPU utilization, and so was woken up late.
+pub fn is_wake_up_late(cpu_utilization: f64) -> bool {
+    cpu_utilization < IDLE_CPU_FRACTION
+}
+
 fn late_sends(e: &Evidence<'_>) -> Option<String> {
     let (times, lateness) = (&e.counts.good, &e.counts.lateness);
     let has_iterations =
@@ -242,7 +247,7 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
             LoadModel::Open if e.spins => {
                 "Other processes took its cores: leave it one for each of its threads, or use another machine."
             }
-            LoadModel::Open if e.counts.cpu_utilization < IDLE_CPU_FRACTION => {
+            LoadModel::Open if is_wake_up_late(e.counts.cpu_utilization) => {
                 "It had time enough and was woken up late: --spin keeps it awake, at one core per thread."
             }
             LoadModel::Open => "Lower the rate, use more threads (-t), or another machine.",

@@ -9,7 +9,7 @@ use weir_measure::Run;
 /// whether it is trusted (an error if `strict`, else skipped), and one for whether any request succeeded.
 pub fn render(run: &Run, strict: bool) -> String {
     let mut cases = vec![JunitCase {
-        name: "requests succeed".to_owned(),
+        name: "at least one request succeeds".to_owned(),
         outcome: match run.requests.ok {
             0 if !run.needs_no_requests() => CaseOutcome::Failure(format!(
                 "none of {} requests succeeded; {}",

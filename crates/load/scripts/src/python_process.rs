@@ -18,7 +18,9 @@ try:
 except ModuleNotFoundError as error:
     if error.name not in ('weir', 'weir._script'):
         raise
-    print(f'weir: {sys.executable} has no package weir; in a checkout of weir, run {sys.executable} -m pip install .', file=sys.stderr)
+    print(f'weir: the Python package weir runs Locust files and other scripts, and {sys.executable} does not have it; '
+          'set WEIR_PYTHON to an interpreter that has it, or install it: in a checkout of weir, run '
+          f'{sys.executable} -m pip install .', file=sys.stderr)
     sys.exit(2)
 _script.main()
 ";
@@ -37,7 +39,10 @@ pub fn replace_process(args: &[OsString]) -> String {
         // As they were given: what stands in the environment stays there.
         .args(given_args(args))
         .exec();
-    format!("cannot start {}: {error}; set {PYTHON} to a Python with the package weir", interpreter.display())
+    format!(
+        "cannot start {}: {error}; set {PYTHON} to an interpreter that has the Python package weir, which runs Locust files",
+        interpreter.display()
+    )
 }
 
 /// Interpreter of scripts: the one that is named, the one beside this program, that of the virtual environment, or the

@@ -94,6 +94,8 @@ pub struct BulkDelivery {
     batch: Option<BatchLines>,
     sender: send::Options,
     store: StoreHandle,
+    /// Name of the store for messages.
+    store_name: String,
     results: ResultsFile,
     stats: Arc<Mutex<SendStats>>,
     /// Disconnected when the sender has ended.
@@ -147,13 +149,26 @@ impl BulkDelivery {
         let tokens = (form != ResultsForm::Weir || prices.is_some()).then(|| TokenCounts::new(prices));
         let input = JobInput::open(&jobs, out.as_deref(), form)?;
         let bounds = if matches!(store, StoreUrl::Memory) { MEMORY_BOUNDS } else { QueueBounds::default() };
+        let store_name = store.redacted();
         let store = store.open(true, bounds, order).map_err(|error| error.to_string())?;
         let keys = sender.keys.iter().map(|key| key.name().to_owned()).collect();
         let failures = FailureCounts::new(&sender, &job_defaults);
         let stats = Arc::new(Mutex::new(SendStats::new(keys, failures, tokens)));
         let (alive, sender_ended) = mpsc::channel();
         let results = ResultsFile::open(out.as_deref(), form, resends, Arc::clone(&stats), &store, alive)?;
-        Ok(Self { input, job_defaults, batch, sender, store, results, stats, sender_ended, grace, shows_progress })
+        Ok(Self {
+            input,
+            job_defaults,
+            batch,
+            sender,
+            store,
+            store_name,
+            results,
+            stats,
+            sender_ended,
+            grace,
+            shows_progress,
+        })
     }
 
     /// Delivers until all jobs have ended; once `is_interrupted`, until the requests in flight have ended.
@@ -165,8 +180,8 @@ impl BulkDelivery {
         is_interrupted: &dyn Fn() -> bool,
         report: &mut dyn FnMut(BulkMessage<'_>),
     ) -> Result<BulkOutcome, String> {
-        let Self { input, job_defaults, batch, sender, store, results, stats, sender_ended, grace, shows_progress } =
-            self;
+        let Self { input, job_defaults, batch, sender, store, store_name, results, .. } = self;
+        let Self { stats, sender_ended, grace, shows_progress, .. } = self;
         let keys = sender.keys.clone();
         let clock = Clock::starting_in(Nanos::ZERO);
         let facts = LimitFacts::of_options(&sender);
@@ -255,7 +270,7 @@ impl BulkDelivery {
         };
         monitor.refresh_counts();
         let input = lock(&counts).clone();
-        let summary = SendSummary::new(&monitor, &input, is_interrupted());
+        let summary = SendSummary::new(&monitor, &input, &store_name, is_interrupted());
         Ok(BulkOutcome { summary, input, is_input_incomplete, sender_error })
     }
 }

@@ -30,7 +30,7 @@ pub struct SendSummary {
 const SCHEMA_VERSION: u32 = 2;
 
 impl SendSummary {
-    pub(super) fn new(watch: &SendMonitor, taken: &InputCounts, interrupted: bool) -> Self {
+    pub(super) fn new(watch: &SendMonitor, taken: &InputCounts, store: &str, interrupted: bool) -> Self {
         let stats = lock(&watch.stats);
         let duration_s = watch.elapsed().as_secs_f64();
         let rate_per_s = stats.done as f64 / duration_s.max(1e-9);
@@ -95,12 +95,12 @@ impl SendSummary {
         };
         let duration = duration_text(Nanos::from_secs_f64(duration_s));
         line("done", format!("{} in {duration}, {}/s", count(stats.done), rate(rate_per_s)));
-        let [limited, nonces] = stats.rejected_by_status.map(count);
         line(
             "failed",
             format!(
-                "{} requests ({limited} x 429, {nonces} x 400), {} retried; jobs: {} dead-lettered, {} expired",
+                "{} requests{}, {} retried; jobs: {} dead-lettered, {} expired",
                 count(stats.failed),
+                rejections_text(stats.rejected_by_status),
                 count(stats.retries),
                 count(stats.dead_lettered),
                 count(stats.expired)
@@ -118,6 +118,9 @@ impl SendSummary {
         let known =
             if stats.in_results > 0 { format!(", {} in the results already", stats.in_results) } else { String::new() };
         line("jobs", jobs + &known);
+        if taken.accepted == 0 && taken.duplicates > 0 && stats.done == 0 && stats.failed == 0 {
+            line("", duplicates_text(store, &counts));
+        }
         for (name, text) in stats.tokens.iter().flat_map(TokenCounts::lines) {
             line(name, single_line(&text));
         }
@@ -156,6 +159,29 @@ impl SendSummary {
     pub fn json(&self) -> &Value {
         &self.json
     }
+}
+
+/// Rejected requests, if there are any: ` (3 x 429, 1 x 400)`.
+fn rejections_text([limited, nonces]: [u64; 2]) -> String {
+    let shown = [(limited, 429), (nonces, 400)].into_iter().filter(|(number, _)| *number > 0);
+    let shown: Vec<String> = shown.map(|(number, status)| format!("{} x {status}", count(number))).collect();
+    if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
+}
+
+/// Reason why nothing was sent, where all jobs were in the store already, and how to send them again.
+fn duplicates_text(store: &str, counts: &JobCounts) -> String {
+    let states = State::ALL.into_iter().map(|state| (state, counts.jobs_in(state))).filter(|(_, jobs)| *jobs > 0);
+    let states: Vec<String> = states.map(|(state, jobs)| format!("{} {}", count(jobs), state.name())).collect();
+    let store = single_line(store);
+    let again = if State::ALL.into_iter().any(|state| state.is_retryable() && counts.jobs_in(state) > 0) {
+        format!(
+            "weir send retry {store} --all requeues those not done, with the URL they have; for another URL or body \
+             use weir send edit, or another --store"
+        )
+    } else {
+        "to send jobs that are done again, use another --store".to_owned()
+    };
+    format!("nothing was sent: they are in {store} already ({}); {again}", states.join(", "))
 }
 
 /// Pauses as JSON objects.

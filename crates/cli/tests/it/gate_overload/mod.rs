@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the callers' clock is not the gate's")]
 
-mod culprits;
 mod queue;
 mod rejections;
 use std::time::Duration;

@@ -24,6 +24,8 @@ pub enum CallWeight {
     Header(HeaderName),
     /// One token for each piece of this number of bytes that the request's body has begun.
     Body(u64),
+    /// Tokens of a language model: estimated from the request, corrected by the usage in the response.
+    ModelTokens,
 }
 
 /// Largest number of bytes of a token.
@@ -36,16 +38,20 @@ pub(super) fn rate_terms(table: &DocumentTable<'_>) -> RateTerms {
     RateTerms { weight, reports }
 }
 
-/// Parses `{ header = "x-weight" }` or `{ body = "1KiB" }`.
+/// Parses `{ header = "x-weight" }`, `{ body = "1KiB" }` or `{ tokens = "usage" }`.
 fn call_weight(node: &DocumentNode<'_>) -> Option<CallWeight> {
     let table = node.table()?;
-    let (header, body) = (table.get("header"), table.get("body"));
+    let (header, body, tokens) = (table.get("header"), table.get("body"), table.get("tokens"));
     table.check_unknown_keys();
-    match (header, body) {
-        (Some(header), None) => headers::name(&header, header.string()?).map(CallWeight::Header),
-        (None, Some(body)) => body.size(1..=MAX_TOKEN_BYTES).map(|bytes| CallWeight::Body(bytes as u64)),
+    match (header, body, tokens) {
+        (None, None, Some(tokens)) => tokens.choice(&[("usage", ())]).map(|()| CallWeight::ModelTokens),
+        (Some(header), None, None) => headers::name(&header, header.string()?).map(CallWeight::Header),
+        (None, Some(body), None) => body.size(1..=MAX_TOKEN_BYTES).map(|bytes| CallWeight::Body(bytes as u64)),
         _ => {
-            table.error("a weight is that of a header or of the body", r#"write header = "x-weight" or body = "1KiB""#);
+            table.error(
+                "a weight is that of a header, of the body, or of tokens",
+                r#"write header = "x-weight", body = "1KiB" or tokens = "usage""#,
+            );
             None
         }
     }

@@ -153,6 +153,7 @@ impl ScenarioMix {
             return Err(PlanError::Scenario(lines.join("\n")));
         }
         check_homes(options, &homes)?;
+        warnings.extend(think_warning(&options.scenarios, &scenarios).map(str::to_owned));
         let weights: Vec<f64> = options.scenarios.iter().map(|source| source.weight).collect();
         if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
             return Err(PlanError::Value("scenario", "weights must be 0 or more, and not all 0".into()));
@@ -362,6 +363,16 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
         success: success.transpose()?,
         ..ScenarioSettings::default()
     })
+}
+
+/// Warning for think time where no scenario has a second step.
+fn think_warning(sources: &[ScenarioSource], all: &[CompiledScenario]) -> Option<&'static str> {
+    let is_used = |one: &CompiledScenario| one.plan.steps.len() > 1 || one.pacing.is_some();
+    let has_think = all.iter().any(|one| one.plan.think != ThinkTime::None);
+    // A step that is repeated has think time between its requests.
+    let has_repeat = sources.iter().any(|source| source.text.contains("repeat"));
+    (has_think && !has_repeat && !all.iter().any(is_used))
+        .then_some("think time has no effect: it is between steps, and there is only one; --pacing spaces iterations")
 }
 
 /// URL before paths, with its scheme; checked here, since it is the one of the command line.

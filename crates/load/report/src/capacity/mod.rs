@@ -64,6 +64,10 @@ fn bracket(report: &CapacityReport) -> String {
     match (shown(report.passes), shown(report.fails)) {
         (Some(passes), Some(fails)) => format!("passes at {passes}{}, fails at {fails}", less_than_tried(report)),
         (Some(passes), None) => format!("passes at {passes}{}; no load failed", less_than_tried(report)),
+        // A load that passes is tried once more, for longer.
+        (None, Some(fails)) if report.steps.iter().any(|tried| tried.outcome == StepResult::Passes) => {
+            format!("fails at {fails}; no load passed each time")
+        }
         (None, Some(fails)) => format!("fails at {fails}; no load passed"),
         (None, None) if report.limited_by == Bottleneck::Service => "no load passes".into(),
         (None, None) => "no bound was found".into(),

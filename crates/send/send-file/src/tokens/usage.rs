@@ -44,7 +44,7 @@ struct TokenDetails {
 }
 
 impl TokenDetails {
-    /// Whether it says anything about a cache.
+    /// Whether it counts tokens of a cache.
     fn is_known(&self) -> bool {
         self.cached_tokens.or(self.cache_write_tokens).is_some()
     }

@@ -59,6 +59,7 @@ fn every_key_is_in_the_documentation() {
         ("more", "concurrency_limit = { zzzzzz = 1 }"),
         ("more", "breaker = { zzzzzz = 1 }"),
         ("more", "throttle = { zzzzzz = 1 }"),
+        ("more", "shed_culprits = { zzzzzz = 1 }"),
         ("route", "priority_from = { zzzzzz = 1 }"),
         ("route", "caller = { zzzzzz = 1 }"),
         ("route", "rate_limit = { zzzzzz = 1 }"),

@@ -161,10 +161,39 @@ impl CallerLimiter {
     }
 }
 
+impl CallerLimiter {
+    /// Corrects what a call has taken by what it turned out to weigh, and returns the caller's bucket: the difference
+    /// comes back, or is taken also if it is not there, so that the caller waits until the bucket is no longer empty.
+    /// Where several gates share the rate, a bucket that is emptier than empty counts as empty.
+    pub fn correct(&mut self, now: Nanos, key: u64, taken: u64, weight: u64) -> BucketState {
+        self.latest = self.latest.max(now);
+        let Some(together) = &mut self.shared else {
+            let full = self.full_at.get_or_insert(key, |full| *full);
+            *full = corrected(&self.refill, *full, self.latest, taken, weight);
+            return state(&self.refill, *full, self.latest);
+        };
+        let place = together.cache_key(key);
+        let (refill, full) = match together.own_bucket(key, weight.saturating_sub(taken)) {
+            Some(own_bucket) => own_bucket,
+            None => (self.refill, self.full_at.get_or_insert(place, |full| *full)),
+        };
+        *full = corrected(&refill, *full, self.latest, taken, weight);
+        state(&refill, *full, self.latest)
+    }
+}
+
 fn state(refill: &Refill, full: u128, now: Nanos) -> BucketState {
     let capacity = refill.capacity;
     let full_in = refill.available_at(full, capacity) - now;
     BucketState { capacity, tokens: capacity.saturating_sub(refill.used(full, now)), full_in }
+}
+
+/// Corrects a bucket from which `taken` tokens were taken in place of `weight`.
+fn corrected(refill: &Refill, full: u128, now: Nanos, taken: u64, weight: u64) -> u128 {
+    if weight > taken {
+        return refill.take(full, now, weight - taken);
+    }
+    full.saturating_sub(u128::from(taken - weight) * u128::from(refill.per.0))
 }
 
 /// Takes so much out of a bucket, or says when it is there.
@@ -262,6 +291,52 @@ mod tests {
                 "0 callers cannot be remembered; make it 1 at least and 16777216 at most, e.g. 65536",
             ]
         );
+    }
+
+    #[test]
+    fn a_correction_gives_back_or_takes_what_is_not_there() {
+        let mut callers = CallerLimiter::new(CallerRule::new(10, Nanos::SECOND));
+        assert_eq!(callers.allows(Nanos::ZERO, 1, 10), Ok(()));
+        assert_eq!(callers.correct(Nanos::ZERO, 1, 10, 4).tokens, 6);
+        assert_eq!(callers.correct(Nanos::ZERO, 1, 4, 30).tokens, 0);
+        // Twenty that were not there, and one.
+        assert_eq!(callers.allows(Nanos::ZERO, 1, 1), Err(Nanos::from_millis(2100)));
+        assert_eq!(
+            callers.correct(Nanos::ZERO, 1, 30, 0),
+            BucketState { capacity: 10, tokens: 10, full_in: Nanos::ZERO }
+        );
+        let mut shared = CallerLimiter::shared(CallerRule::new(10, Nanos::SECOND), 5);
+        shared.set_fractions(Nanos::ZERO, Fraction::WHOLE, std::iter::empty());
+        assert_eq!(shared.allows(Nanos::ZERO, 1, 10), Ok(()));
+        assert_eq!(shared.correct(Nanos::ZERO, 1, 10, 7).tokens, 3);
+    }
+
+    proptest! {
+        /// A caller whose calls turn out to weigh less has no token less than one who took that at once, and no more than
+        /// that by what was held meanwhile.
+        #[test]
+        fn corrected_calls_are_as_if_they_had_weighed_that(
+            calls in prop::collection::vec((0_u64..400, 1_u64..9, 0_u64..9), 1..40),
+        ) {
+            let rule = CallerRule { burst: 1000, ..CallerRule::new(7, Nanos::SECOND) };
+            let (mut estimated, mut known) = (CallerLimiter::new(rule), CallerLimiter::new(rule));
+            let mut now = Nanos::ZERO;
+            let mut held = Vec::new();
+            for (gap, estimate, less) in calls {
+                now += Nanos::from_millis(gap);
+                let weight = estimate.saturating_sub(less).max(1);
+                prop_assert_eq!(estimated.allows(now, 1, estimate), Ok(()));
+                prop_assert_eq!(known.allows(now, 1, weight), Ok(()));
+                held.push((estimate, weight));
+            }
+            let most: u64 = held.iter().map(|(estimate, weight)| estimate - weight).sum();
+            held.into_iter().for_each(|(estimate, weight)| {
+                estimated.correct(now, 1, estimate, weight);
+            });
+            let tokens = |callers: &mut CallerLimiter| callers.admit(now, 1, 0).1.tokens;
+            let (after, expected) = (tokens(&mut estimated), tokens(&mut known));
+            prop_assert!((expected..=expected + most).contains(&after), "{after} {expected}");
+        }
     }
 
     proptest! {
