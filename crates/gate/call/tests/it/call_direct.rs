@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::calling::{calling, get, get_directly, ms, plan, text, upstream};
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use weir_call::{CallEngine, CallPlan, CallRequest, Success};
+use weir_base::Nanos;
+use weir_call::{CallEngine, CallPlan, CallRequest, PermitPool, Success};
 use weir_net::client::OutgoingBody;
 use weir_resilience::policy::{HedgeStage, Policy, StageTrigger};
 use weir_retry::policy::RetryPolicy;
@@ -80,6 +81,23 @@ fn a_call_that_has_to_wait_does_not_begin_as_a_value() {
             (vec![("succeeded", 1), ("client_closed", 1)], vec![("won", 1), ("cancelled", 1)], 0)
         );
         assert!(begin().is_some(), "the slot is free at once");
+    });
+}
+
+#[test]
+fn a_call_with_two_limits_does_not_begin_as_a_value() {
+    let server = Server::hello();
+    let limited = upstream(&[server.url("/")]).with_fixed_limit(1, 1);
+    let mut plan = CallPlan::new(Policy::default(), Success::default(), Arc::new(limited));
+    plan.permits = Some(Arc::new(PermitPool::new(&PermitPool::fixed(1, 1), Nanos::ZERO)));
+    let plan = Arc::new(plan);
+    calling(async |engine| {
+        for _ in 0..2 {
+            assert_eq!(text(get_directly(&engine, &plan).await.unwrap()).await, "hello");
+        }
+        let begun = value(&engine, &plan, &Method::GET, OutgoingBody::Empty).await;
+        assert_eq!(begun, None, "one could have a slot, and the other none");
+        assert_eq!(counts(&plan), (vec![("succeeded", 2)], vec![("won", 2)], 0));
     });
 }
 
