@@ -23,7 +23,7 @@ pub(crate) struct Side {
     pub(crate) server: Server,
     replies: Arc<Mutex<Vec<Script>>>,
     /// The upstream of copies.
-    _shadow: Server,
+    shadow: Server,
 }
 
 /// Bytes of a response, how it comes, and how its connection ends.
@@ -65,7 +65,7 @@ pub(crate) fn side(policy: &Policy, has_direct_calls: bool) -> Side {
 }
 
 /// A side whose configuration is text; `URL` stands for the upstream's, `SHADOW` for that of copies.
-pub(crate) fn side_of_text(text: &str, has_direct_calls: bool) -> Side {
+fn side_of_text(text: &str, has_direct_calls: bool) -> Side {
     side_of(|url, shadow| parsed(&text.replace("SHADOW", shadow), url), has_direct_calls)
 }
 
@@ -83,7 +83,7 @@ fn side_of(config: impl FnOnce(&str, &str) -> Config, has_direct_calls: bool) ->
     let shadow = Server::hello();
     let config = config(&server.url(""), &shadow.url(""));
     let gate = started(&config, has_direct_calls);
-    Side { gate, server, replies, _shadow: shadow }
+    Side { gate, server, replies, shadow }
 }
 
 pub(crate) fn started(config: &Config, has_direct_calls: bool) -> Gate {
@@ -94,12 +94,9 @@ pub(crate) fn started(config: &Config, has_direct_calls: bool) -> Gate {
 /// A line of a head without what depends on the time.
 fn timeless(line: &str) -> String {
     const OF_TIME: [&str; 4] = ["retry-after:", "x-ratelimit-", "x-envoy-expected-rq-timeout-ms:", "grpc-timeout:"];
-    match line.to_ascii_lowercase() {
-        lower if OF_TIME.iter().any(|start| lower.starts_with(start)) => {
-            line.split(':').next().unwrap_or_default().to_owned()
-        }
-        _ => line.to_owned(),
-    }
+    let lower = line.to_ascii_lowercase();
+    let is_of_time = OF_TIME.iter().any(|start| lower.starts_with(start));
+    if is_of_time { line.split(':').next().unwrap_or_default() } else { line }.to_owned()
 }
 
 impl Side {
@@ -134,7 +131,8 @@ impl Side {
 
     /// Counts of calls and attempts.
     pub(crate) fn counts(&self) -> Vec<String> {
-        let metrics = self.connect().get("/metrics").text().to_owned();
+        let metrics = self.connect().get("/metrics").text().replace(&self.server.address(), "upstream");
+        let metrics = metrics.replace(&self.shadow.address(), "shadow");
         let is_count = |line: &&str| {
             line.starts_with("weir_gate_") && (!line.contains("seconds_") || line.contains("seconds_count"))
         };
