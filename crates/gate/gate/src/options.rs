@@ -17,12 +17,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            call_logger: None,
-            otlp: None,
-            seed: 0,
-            has_direct_calls: std::env::var_os("WEIR_DIRECT_CALLS").is_none_or(|value| value != "off"),
-        }
+        Self { call_logger: None, otlp: None, seed: 0, has_direct_calls: true }
     }
 }
 

@@ -130,7 +130,9 @@ fn leave_nothing(calls: u64, is_direct: bool) {
         assert_eq!((sent, counts.in_flight(), waiting(&plan)), (ended, 0, 0));
         let calls_ended: u64 = plan.counts.outcomes().iter().map(|(_, count)| count).sum();
         assert_eq!(calls_ended, calls + 1);
-        assert!(plan.counts.outcomes()[..4].iter().all(|(_, count)| *count > 0) && sent > calls, "of all sorts");
+        let outcomes = plan.counts.outcomes();
+        // On a busy machine none may fail before its deadline.
+        assert!([0, 2, 3].iter().all(|at| outcomes[*at].1 > 0) && sent > calls, "of all sorts: {outcomes:?}");
         let patience = || engine.timer().now() + Nanos::from_secs(10);
         // Draining of responses takes up to a second, on a machine with time.
         let until = patience();

@@ -182,7 +182,8 @@ fn compare_sides([value, future]: [Side; 2], cases: u32, max_body: usize) {
     });
     compared.unwrap_or_else(|failed| panic!("{failed}"));
     // A call is counted when its caller has its response.
-    let is_idle = |side: &Side| side.counts().iter().all(|line| !line.contains("_in_flight") || line.ends_with(" 0.0"));
+    let is_idle =
+        |side: &Side| side.counts().iter().all(|line| !line.contains("_in_flight{") || line.ends_with(" 0.0"));
     until("all calls are over", PATIENCE, || is_idle(&value) && is_idle(&future));
     let counts = |side: &Side| -> Vec<String> {
         side.counts().into_iter().filter(|line| !OF_TIME.iter().any(|name| line.contains(name))).collect()
