@@ -116,6 +116,22 @@ fn a_challenge_of_digest_is_followed_by_credentials() {
 }
 
 #[test]
+fn values_that_are_no_finite_numbers_are_left_out() {
+    let server = Server::hello();
+    let script = "import { Trend } from 'k6/metrics';
+    const times = new Trend('times');
+    export default () => {
+      for (const value of ['x', NaN, Infinity, -Infinity, undefined, {}]) times.add(value);
+      for (const value of [1, true, '3', null]) times.add(value);
+    };";
+    let (output, run) = play(&server, script, &["-c", "1", "-n", "2"]);
+    assert_eq!(output.stderr.matches("is not a finite number; it is left out").count(), 12, "{output:?}");
+    let metrics = run.script.unwrap().metrics;
+    let times = metrics.iter().find(|metric| metric.name == "times").unwrap();
+    assert_eq!(times.values["avg"], 1.25);
+}
+
+#[test]
 fn a_script_without_requests_is_measured_by_its_own_metrics() {
     let server = Server::hello();
     let script = "import { Counter } from 'k6/metrics';\nconst own = new Counter('own');\n\

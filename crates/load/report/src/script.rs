@@ -1,4 +1,4 @@
-//! What a script has measured itself, in the text report: checks, metrics of its own, exceptions; within 80 columns.
+//! Measurements of a script's own in the text report: checks, metrics of its own, exceptions; within 80 columns.
 
 use super::ansi::AnsiPaint;
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, percentage, truncate, wrap};

@@ -42,7 +42,7 @@ impl LoadPlan {
             preconnect: 0,
             requests: Vec::new(),
             http2: http2.or_else(|| (calls == ProgramCalls::ByOrigin).then(Http2Plan::of_calls_alone)),
-            grpc: if are_calls { Some(GrpcCalls::of(None)) } else { self.grpc },
+            grpc: if are_calls { Some(GrpcCalls::of(None, None)) } else { self.grpc },
             target: if are_calls { of_calls(self.target) } else { self.target },
             program: Some(ProgramPlan {
                 program,
@@ -186,7 +186,7 @@ impl LoadPlan {
         Ok(users)
     }
 
-    /// What the program in this process has measured itself so far; `None` without such a one.
+    /// Measurements so far of the program in this process; `None` without such a one.
     pub fn measured(&self, elapsed: Nanos) -> Option<RunScript> {
         self.program.as_ref()?.program.measured(elapsed)
     }

@@ -78,6 +78,15 @@ pub enum UnclearReason {
     StepFailures,
 }
 
+/// Interval in which an effect lies with the confidence of the verdicts; an end may be infinite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConfidenceInterval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
 /// Verdict on a metric of the other side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonVerdict {
@@ -90,17 +99,17 @@ pub struct ComparisonVerdict {
     /// Other divided by base; for points, the difference. With rounds, over the rounds that both sides have.
     pub effect: Option<f64>,
     /// Confidence interval of the effect, for this pair alone.
-    pub interval: Option<(f64, f64)>,
+    pub interval: Option<ConfidenceInterval>,
     /// Probability of such a difference without a real one; two-sided, corrected by Holm's method.
     pub p: Option<f64>,
     /// Confidence of the finding, in [0, 1]: 1 minus the probability of a false one. None if inconclusive.
     pub confidence: Option<f64>,
-    /// Number of runs of both sides that were used.
-    pub runs: (usize, usize),
+    /// Number of runs of the baseline that were used.
+    pub base_runs: usize,
+    /// Number of runs of the other side that were used.
+    pub other_runs: usize,
     /// Whether runs were compared with those of the same round.
     pub by_round: bool,
-    /// Sides with too many runs that are not trusted.
-    pub doubtful: (bool, bool),
 }
 
 impl fmt::Display for Finding {
@@ -244,14 +253,16 @@ impl Pair<'_> {
             interval: None,
             p: tests.difference,
             confidence: None,
-            runs: (base.len(), other.len()),
+            base_runs: base.len(),
+            other_runs: other.len(),
             by_round: self.is_by_round(),
-            doubtful: (self.base.is_doubtful(), self.other.is_doubtful()),
         };
         let Some(shift) = shift else { return verdict };
         let half = shift.half_width(settings.confidence);
         verdict.effect = Some(scale.effect(shift.difference));
-        verdict.interval = Some((scale.effect(shift.difference - half), scale.effect(shift.difference + half)));
+        let end = |shift: f64| scale.effect(shift);
+        verdict.interval =
+            Some(ConfidenceInterval { low: end(shift.difference - half), high: end(shift.difference + half) });
         let fewest = base.len().min(other.len());
         verdict.finding = self.finding(&shift, half, tests, fewest, settings);
         verdict.confidence = match verdict.finding {

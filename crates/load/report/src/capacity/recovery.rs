@@ -32,7 +32,7 @@ fn load(tested: &RecoveryReport) -> String {
     format!("{}/s{}", rate(tested.load_per_s), of_capacity.unwrap_or_default())
 }
 
-/// What happened when the load was taken away, as a sentence; none if it was not.
+/// Finding when the load was taken away, as a sentence; none if it was not.
 pub(super) fn rest(tested: &RecoveryReport) -> Option<String> {
     let rest = tested.rest?;
     Some(match rest.recovery_s {

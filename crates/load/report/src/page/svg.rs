@@ -2,7 +2,7 @@
 
 use super::cells::SHADES;
 use super::html::Html;
-use super::{BarRow, Chart, ChartCells, ChartLine};
+use super::{BarRow, Chart, ChartCells, ChartLine, ValueInterval};
 use crate::axis::AxisRange;
 use weir_page::CHART_STYLE;
 
@@ -183,7 +183,7 @@ pub(super) fn bar(html: &mut Html, bar: &BarRow, most: f64) {
     html.raw(if bar.untrusted { "hollow h" } else { "h" }).text(&super::chart::hue(bar.hue)).raw("\">");
     let least = if bar.value > 0.0 { 0.4 } else { 0.0 };
     rectangle(html, "filled", [0.0, 0.0, round(bar.value / most * 100.0).max(least), 10.0]);
-    if let Some((low, high)) = bar.interval {
+    if let Some(ValueInterval { low, high }) = bar.interval {
         let ends = [low, high].map(|end| round(end / most * 100.0));
         path(html, "whisker", "", &format!("M{} 5H{}M{0} 2V8M{1} 2V8", ends[0], ends[1]));
     }
@@ -245,7 +245,7 @@ fn interval_path(frame: &ChartFrame<'_>, line: &ChartLine, place: f64) -> String
     // Of points that share a column the first is enough.
     let apart = points.filter(|(x, _)| last.replace(column(frame, *x)) != Some(column(frame, *x)));
     apart
-        .map(|(x, (low, high))| {
+        .map(|(x, ValueInterval { low, high })| {
             format!("M{} {}V{}", round(frame.x(x) + place * INTERVAL_SPACING), frame.y(low), frame.y(high))
         })
         .collect()
@@ -260,8 +260,8 @@ fn envelope(frame: &ChartFrame<'_>, line: &ChartLine) -> String {
     let points: Vec<_> = line.x.iter().zip(&line.band).filter_map(|(x, band)| Some((*x, (*band)?))).collect();
     let step = points.len().div_ceil(MAX_POINT_COLUMNS as usize).max(1);
     let sides = points.chunks(step).filter_map(|chunk| {
-        let low = chunk.iter().map(|p| p.1.0).fold(f64::INFINITY, f64::min);
-        Some((chunk.first()?.0, low, chunk.iter().map(|p| p.1.1).fold(f64::NEG_INFINITY, f64::max)))
+        let low = chunk.iter().map(|p| p.1.low).fold(f64::INFINITY, f64::min);
+        Some((chunk.first()?.0, low, chunk.iter().map(|p| p.1.high).fold(f64::NEG_INFINITY, f64::max)))
     });
     let sides: Vec<_> = sides.collect();
     let there = sides.iter().map(|(x, _, high)| (frame.x(*x), frame.y(*high)));

@@ -3,6 +3,7 @@
 use super::super::readiness::failure_of;
 use super::super::{Flow, Worker};
 use crate::connection::ConnectionPhase;
+use crate::http2::StreamWriting;
 use std::io;
 use weir_base::Nanos;
 use weir_base::failure::FailureKind;
@@ -52,12 +53,16 @@ impl<F: Flow> Worker<'_, F> {
         let Some(streams) = &mut slot.streams else { return };
         streams.is_dirty = false;
         let knows_server = knows_server && !streams.has_calls;
-        let written = streams.write(&mut slot.stream, requests, (is_open, knows_server), now);
+        let written = streams.write(&mut slot.stream, requests, StreamWriting { opens: is_open, knows_server }, now);
         if written.is_ok() && streams.has_written() && !slot.stream.has_pending_tls() {
             streams.note_written(self.clock.now());
         }
+        let next_message = streams.next_wake();
         let is_spent = streams.protocol.is_spent() && !streams.is_retired && streams.protocol.failure().is_none();
         let unsendable = streams.take_unsendable();
+        if let Some(at) = next_message {
+            self.note_message(index, at);
+        }
         // A peer that has closed may still have sent responses: reading shows which.
         if let Err(error) = written
             && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)

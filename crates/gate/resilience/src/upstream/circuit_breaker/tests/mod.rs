@@ -121,8 +121,7 @@ fn an_invalid_rule_is_reported_with_its_remedy() {
         BreakerRule { max_open_time: Nanos::MILLI, ..rule },
         BreakerRule { probes: 0, ..rule },
     ];
-    let told = faults
-        .map(|rule| rule.validation_error().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+    let told = faults.map(|rule| rule.validation_error().map(|fault| fault.to_string()).unwrap_or_default());
     assert_eq!(
         told,
         [
